@@ -1,0 +1,24 @@
+"""fairaudit: how a decision treats groups of people, counted once and judged exactly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairaudit.metrics import epsilon
+    from fairaudit.pipeline import audit
+
+__all__ = ["audit", "epsilon"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401  # loads what is asked for, and only then
+    """Imports the engine only when it is used, so that `fairaudit --help` is quick."""
+    if name == "audit":
+        from fairaudit.pipeline import audit  # noqa: PLC0415
+
+        return audit
+    if name == "epsilon":
+        from fairaudit.metrics import epsilon  # noqa: PLC0415
+
+        return epsilon
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

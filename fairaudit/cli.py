@@ -1,0 +1,282 @@
+"""The command: arguments in, a report on stdout, an exit code out.
+
+0 every check passed, or nothing was judged; 1 a check failed or some could not be evaluated; 2 no
+verdict; 3 nothing could be evaluated; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json as stdlib_json
+import os
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import click
+import typer
+
+from fairaudit.errors import FairauditError, NothingToAudit, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from fairaudit.report.blocks import Document
+    from fairaudit.result import AuditResult
+
+INTERRUPTED = 130
+NO_VERDICT = 2
+
+app = typer.Typer(
+    name="fairaudit",
+    help="Audits how a decision treats groups of people.",
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+class _FailOn(StrEnum):
+    FAIL = "fail"
+    WARN = "warn"
+    NEVER = "never"
+
+
+class _Schema(StrEnum):
+    SPEC = "spec"
+    RESULT = "result"
+
+
+def main() -> NoReturn:
+    """Runs the command and exits with its code; nothing but a debugger sees a traceback."""
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:
+    debug = "--debug" in arguments
+    wants_json = _wants_json(arguments)
+    try:
+        command = typer.main.get_command(app)
+        code = command.main(args=arguments, prog_name="fairaudit", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Abort:
+        return _interrupted()
+    except KeyboardInterrupt:
+        return _interrupted()
+    except click.ClickException as error:
+        if wants_json:
+            _tell_json(UsageError(error.format_message()))
+        error.show(sys.stderr)
+        return NO_VERDICT
+    except BrokenPipeError:
+        # Whoever read the report has gone; the verdict is not known to have arrived.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NO_VERDICT
+    except FairauditError as error:
+        if debug:
+            traceback.print_exc()
+        if wants_json:
+            _tell_json(error)
+        typer.echo(str(error), err=True)
+        typer.echo(_last_words(error, arguments), err=True)
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
+        if debug:
+            traceback.print_exc()
+        crash = FairauditError(
+            f"fairaudit itself failed: {type(error).__name__}",
+            "run again with --debug and report what it prints",
+        )
+        if wants_json:
+            _tell_json(crash)
+        typer.echo(str(crash), err=True)
+        return NO_VERDICT
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,  # noqa: FBT002  # a flag of the command line
+) -> None:
+    if version:
+        from importlib.metadata import version as version_of  # noqa: PLC0415
+
+        typer.echo(f"fairaudit {version_of('fairaudit-cli')}")
+        raise typer.Exit
+
+
+@app.command()
+def run(  # the options of the command
+    spec: Annotated[list[Path], typer.Argument(help="The audit spec, a YAML file.")],
+    data: Annotated[
+        str | None, typer.Option(help="Audit this file, folder or glob in place of the spec's.")
+    ] = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option("-o", "--output", help="Write a report; the suffix picks the format."),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="What to print: terminal or json.")
+    ] = "terminal",
+    fail_on: Annotated[
+        _FailOn, typer.Option(help="From which status on the exit code is 1.")
+    ] = _FailOn.FAIL,
+    only: Annotated[list[str] | None, typer.Option(help="Judge only the check of this id.")] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no report.")] = False,  # noqa: FBT002  # a flag
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")] = False,  # noqa: FBT002  # a flag
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001, FBT002  # read before parsing
+) -> None:
+    """Audit the data of a spec and gate by the exit code."""
+    started = time.monotonic()
+    if len(spec) > 1:
+        raise UsageError("several specs at a time are not yet supported", "run them one by one")
+    _check_formats(form, output or [])
+    from fairaudit import report  # noqa: PLC0415  # heavy imports wait until they are needed
+    from fairaudit.pipeline import audit  # noqa: PLC0415
+
+    with _working(quiet=quiet):
+        result = audit(spec[0], data, fail_on=fail_on.value, only=only or ())
+    for path in output or []:
+        wanted = report.format_of_suffix(path.suffix)
+        assert wanted is not None
+        _write(path, wanted.render(result, True))  # noqa: FBT003  # a file holds every row
+    if not quiet:
+        _print(result, form, all_rows=verbose)
+    typer.echo(_last_line(result, spec[0], time.monotonic() - started), err=True)
+    raise typer.Exit(result.exit_code)
+
+
+@app.command()
+def explain(
+    name: Annotated[str | None, typer.Argument(help="A metric; without it, all of them.")] = None,
+) -> None:
+    """Explain a metric: formula, direction, when it misleads, source."""
+    from fairaudit import metrics  # noqa: PLC0415
+    from fairaudit.report import explain as pages  # noqa: PLC0415
+    from fairaudit.result import definition  # noqa: PLC0415
+
+    if name is None:
+        every = (*metrics.CATALOGUE, *metrics.COMPARISONS)
+        _print_document(pages.index([definition(record) for record in every]))
+        return
+    record = metrics.find(name) or metrics.comparison(name)
+    if record is None:
+        raise UsageError(
+            f"unknown metric {name!r}{metrics.suggestion(name)}",
+            "fairaudit explain lists all of them",
+        )
+    _print_document(pages.page(definition(record)))
+
+
+@app.command()
+def schema(
+    of: Annotated[_Schema, typer.Argument(help="spec or result")] = _Schema.SPEC,
+) -> None:
+    """Print the JSON Schema of the spec, or of the JSON report."""
+    from fairaudit.report import json as report_json  # noqa: PLC0415
+    from fairaudit.spec import json_schema  # noqa: PLC0415
+
+    found = json_schema() if of is _Schema.SPEC else report_json.schema()
+    typer.echo(stdlib_json.dumps(found, indent=1, ensure_ascii=False))
+
+
+def _check_formats(form: str, outputs: list[Path]) -> None:
+    """Refuses an unknown format before anything is read."""
+    from fairaudit import report  # noqa: PLC0415
+
+    known = [one.name for one in report.FORMATS]
+    if report.format_of(form) is None:
+        if form in report.LATER:
+            raise UsageError(f"the format {form} is not yet supported", f"there is {known}")
+        hint = did_you_mean(form, known)
+        raise UsageError(f"no format {form!r}{hint}", f"there is {', '.join(known)}")
+    for path in outputs:
+        if report.format_of_suffix(path.suffix) is None:
+            later = path.suffix.lower() in report.LATER.values() and path.suffix
+            why = "is not yet supported" if later else "names no format"
+            suffixes = ", ".join(suffix for one in report.FORMATS for suffix in one.suffixes)
+            raise UsageError(f"-o {path}: the suffix {path.suffix!r} {why}", f"there is {suffixes}")
+        if not path.parent.is_dir():
+            raise UsageError(f"-o {path}: there is no folder {path.parent}", "make it first")
+
+
+def _print(result: AuditResult, form: str, *, all_rows: bool) -> None:
+    if form == "json":
+        from fairaudit.report import json as report_json  # noqa: PLC0415
+
+        sys.stdout.write(report_json.render(result))
+        sys.stdout.flush()
+        return
+    from fairaudit.report import content  # noqa: PLC0415
+
+    _print_document(content.document(result, all_rows=all_rows))
+
+
+def _print_document(document: Document) -> None:
+    from fairaudit.report import terminal  # noqa: PLC0415
+
+    terminal.print_document(document, sys.stdout)
+    sys.stdout.flush()
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as half:
+            half.write(text)
+        Path(half.name).replace(path)
+    except OSError as error:
+        raise UsageError(f"-o {path}: {error.strerror or error}", "check the folder") from error
+
+
+@contextlib.contextmanager
+def _working(*, quiet: bool) -> Iterator[None]:
+    """A sign of life on stderr, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console  # noqa: PLC0415
+
+    with Console(stderr=True).status("counting …"):
+        yield
+
+
+def _last_line(result: AuditResult, spec: Path, seconds: float) -> str:
+    """The last line on stderr, always of the same shape."""
+    from fairaudit.report.content import tally  # noqa: PLC0415
+
+    rows = f"rows={result.provenance.rows:,}"
+    verdict = result.verdict.upper()
+    return f"{verdict}  {tally(result)}  spec={spec.name} {rows} {seconds:.1f}s"
+
+
+def _last_words(error: FairauditError, arguments: list[str]) -> str:
+    """The last line on stderr where there is no verdict."""
+    word = "NOTHING" if isinstance(error, NothingToAudit) else "ERROR"
+    specs = [Path(one).name for one in arguments if one.endswith((".yaml", ".yml"))]
+    return f"{word}  no verdict{''.join(f'  spec={name}' for name in specs[:1])}"
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    return any(one == "--format=json" or (one, two) == ("--format", "json") for one, two in pairs)
+
+
+def _tell_json(error: FairauditError) -> None:
+    """Stdout is one JSON document, also on failure."""
+    from importlib.metadata import version  # noqa: PLC0415
+
+    from fairaudit.report import json as report_json  # noqa: PLC0415
+
+    sys.stdout.write(report_json.render_error(error, version("fairaudit-cli")))
+    sys.stdout.flush()
+
+
+def _interrupted() -> int:
+    typer.echo("INTERRUPTED  no verdict", err=True)
+    return INTERRUPTED

@@ -1,0 +1,399 @@
+"""The counts: people by the intersections of the audited columns, and their roll-ups.
+
+A `Cube` holds one row (a cell) for every combination that occurs. Everything in it is an integer,
+so cubes add in any order to the same bits, and a coarser grouping is a sum of finer cells, never a
+second scan. `Cube.table` cuts it down to what a metric reads: a `GroupTable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Marks: TypeAlias = NDArray[np.bool_]
+
+Grouping: TypeAlias = tuple[str, ...]
+"""The columns that are crossed, in the order of the spec."""
+
+Group: TypeAlias = tuple[tuple[str, str], ...]
+"""Who is meant: (column, level) for each column of a grouping; `()` is everybody."""
+
+ASIDE = -1
+"""The code of a row that takes no part where its column is used; for an outcome: not known."""
+
+UNKNOWN = "(unknown)"
+"""How the level of those whose protected value or stratum is not known is written."""
+
+_SAFE = 2**62
+
+
+class Role(StrEnum):
+    """What a column is to the audit."""
+
+    PROTECTED = "protected"
+    STRATUM = "stratum"
+    LABEL = "label"
+    PREDICTION = "prediction"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """One axis of the cube: its levels, and what sets some of them apart.
+
+    `unknown` holds the codes that stand for "not known": listed, never compared. `positive` holds
+    the codes of an outcome's positive classes; None where the spec names none.
+    """
+
+    name: str
+    role: Role
+    levels: tuple[str, ...]
+    unknown: frozenset[int] = frozenset()
+    positive: frozenset[int] | None = None
+    favourable: bool = True
+
+    def united(self, other: KeyColumn) -> KeyColumn:
+        """The same axis with the levels of both; ordered levels (bins) must agree already."""
+        if self.levels == other.levels:
+            levels = self.levels
+        else:
+            levels = tuple(sorted({*self.levels, *other.levels}))
+        unknown = {UNKNOWN} if self.unknown or other.unknown else set()
+        positive = None
+        if self.positive is not None or other.positive is not None:
+            named = {self.levels[code] for code in self.positive or ()}
+            named |= {other.levels[code] for code in other.positive or ()}
+            positive = _codes_of(named, levels)
+        return replace(self, levels=levels, unknown=_codes_of(unknown, levels), positive=positive)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A sum per cell in fixed point: the number meant is `values / scale`."""
+
+    values: Ints
+    scale: int = 1
+
+    @classmethod
+    def reduced(cls, exact: Sequence[int], scale: int) -> Sum:
+        """The sums in 64 bits, at the smallest power of ten that keeps them exact.
+
+        Only where the total would pass 62 bits are last digits rounded away.
+        """
+        values = list(exact)
+        while scale > 1 and all(value % 10 == 0 for value in values):
+            values, scale = [value // 10 for value in values], scale // 10
+        while scale > 1 and sum(values) >= _SAFE:
+            values, scale = [(value + 5) // 10 for value in values], scale // 10
+        return cls(np.array(values, dtype=np.int64), scale)
+
+    def joined(self, other: Sum) -> Sum:
+        """Both runs of cells, one after the other, at a common scale."""
+        scale = max(self.scale, other.scale)
+        values = [int(v) * (scale // self.scale) for v in self.values]
+        values += [int(v) * (scale // other.scale) for v in other.values]
+        return Sum.reduced(values, scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the ledger: so many rows (people), in which column, and what became of them."""
+
+    rows: int
+    people: int
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Where every row went: read = counted + filtered + undecided + dropped.
+
+    `set_aside` explains rows that are counted, but not everywhere; they are part of `counted`.
+    """
+
+    read: int
+    counted: int
+    people: int
+    filtered: int = 0
+    undecided: int = 0
+    dropped: tuple[Line, ...] = ()
+    set_aside: tuple[Line, ...] = ()
+
+    def __post_init__(self) -> None:
+        out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
+        if self.read != self.counted + out:
+            raise AssertionError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
+
+    def __add__(self, other: Ledger) -> Ledger:
+        return Ledger(
+            self.read + other.read,
+            self.counted + other.counted,
+            self.people + other.people,
+            self.filtered + other.filtered,
+            self.undecided + other.undecided,
+            _merged(self.dropped + other.dropped),
+            _merged(self.set_aside + other.set_aside),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTable:
+    """The counts of one grouping, stratified: what every metric reads.
+
+    `people` and `mass` have the axes [Z strata, Y label classes, P audited classes, G groups]; the
+    last class of Y and of P is "not known". `mass` is what rates are made of: people, or survey
+    weights in fixed point; `squares` (Σ count · weight², same axes, as floats) gives the effective
+    size of a weighted sample, and is None without weights.
+    """
+
+    by: Grouping
+    given: Grouping
+    of: str
+    groups: tuple[Group, ...]
+    strata: tuple[Group, ...]
+    labels: tuple[str, ...]
+    classes: tuple[str, ...]
+    positive_label: Marks | None
+    positive: Marks | None
+    favourable: bool
+    people: Ints
+    mass: Ints
+    scale: int
+    squares: Floats | None
+    known: Marks
+    known_strata: Marks
+
+    @property
+    def n(self) -> Ints:
+        """People per stratum and group, [Z, G]."""
+        return np.asarray(self.people.sum(axis=(1, 2)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cube:
+    """People (and rows, and weights) in every combination of levels that occurs.
+
+    `codes` is [C cells, K columns]; `ASIDE` marks a value that takes no part. Two cubes are equal
+    when they hold the same counts under the same names, whatever the order of their cells.
+    """
+
+    keys: tuple[KeyColumn, ...]
+    codes: NDArray[np.int32]
+    rows: Ints
+    people: Ints
+    ledger: Ledger
+    weight: Sum | None = None
+    squares: Sum | None = None
+    _names: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_names", {key.name: at for at, key in enumerate(self.keys)})
+
+    @classmethod
+    def gather(
+        cls,
+        keys: Sequence[KeyColumn],
+        codes: NDArray[np.int32],
+        rows: Ints,
+        people: Ints,
+        ledger: Ledger,
+        weight: Sum | None = None,
+        squares: Sum | None = None,
+    ) -> Cube:
+        """A cube in canonical form: equal combinations joined, cells in ascending order."""
+        cells, index = distinct(codes)
+        size = len(cells)
+
+        def joined(one: Sum | None) -> Sum | None:
+            return one and Sum.reduced(_add_up(one.values, index, size).tolist(), one.scale)
+
+        return cls(
+            tuple(keys),
+            cells,
+            _add_up(rows, index, size),
+            _add_up(people, index, size),
+            ledger,
+            joined(weight),
+            joined(squares),
+        )
+
+    def __add__(self, other: Cube) -> Cube:
+        if [(key.name, key.role) for key in self.keys] != [
+            (key.name, key.role) for key in other.keys
+        ]:
+            raise ValueError("cubes of different columns cannot be added")
+        keys = [mine.united(theirs) for mine, theirs in zip(self.keys, other.keys, strict=True)]
+        return Cube.gather(
+            keys,
+            np.concatenate([_recoded(self, keys), _recoded(other, keys)]),
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.people, other.people]),
+            self.ledger + other.ledger,
+            self.weight and other.weight and self.weight.joined(other.weight),
+            self.squares and other.squares and self.squares.joined(other.squares),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cube) and self.tally() == other.tally()
+
+    __hash__ = None  # type: ignore[assignment]  # arrays inside: equal cubes have no cheap hash
+
+    def tally(self) -> dict[tuple[str | None, ...], tuple[int, ...]]:
+        """Plain counts by level names: {levels: (rows, people, weight, scale, squares)}."""
+        counted = {}
+        for at, codes in enumerate(self.codes):
+            levels = tuple(
+                key.levels[code] if code >= 0 else None
+                for key, code in zip(self.keys, codes, strict=True)
+            )
+            weights = tuple(
+                number for one in (self.weight, self.squares) if one is not None
+                for number in (int(one.values[at]), one.scale)
+            )  # fmt: skip
+            counted[levels] = (int(self.rows[at]), int(self.people[at]), *weights)
+        return counted
+
+    def key(self, name: str) -> KeyColumn:
+        """The axis of that name."""
+        return self.keys[self._names[name]]
+
+    def outcome(self, of: str) -> KeyColumn | None:
+        """The axis of an outcome (`label`, `prediction` or `decision`), None if there is none."""
+        return self.key(of) if of in self._names else None
+
+    def subsets(self) -> list[Grouping]:
+        """Every non-empty subset of the protected attributes, small ones first."""
+        return every_subset([key.name for key in self.keys if key.role is Role.PROTECTED])
+
+    def table(self, by: Grouping, given: Grouping, of: str) -> GroupTable:
+        """The counts of one grouping in the strata of `given`, for the outcome `of`.
+
+        Rows set aside in one of those columns are left out; groups nobody belongs to do not exist.
+        """
+        chosen = [self._names[name] for name in (*by, *given)]
+        within = np.all(self.codes[:, chosen] != ASIDE, axis=1) & (self.people > 0)
+        codes = self.codes[within]
+        groups, g = distinct(codes[:, chosen[: len(by)]])
+        strata, z = distinct(codes[:, chosen[len(by) :]])
+        label, y = self._classes(Role.LABEL, codes)
+        audited = self.key(of)
+        p = _slots(codes[:, self._names[of]], len(audited.levels))
+        shape = (
+            len(strata),
+            len(label.levels) + 1 if label else 1,
+            len(audited.levels) + 1,
+            len(groups),
+        )
+        at = np.ravel_multi_index((z, y, p, g), shape) if len(codes) else g
+        flat = int(np.prod(shape))
+
+        def dense(values: Ints) -> Ints:
+            return _add_up(values[within], at, flat).reshape(shape)
+
+        people = dense(self.people)
+        return GroupTable(
+            by=by,
+            given=given,
+            of=of,
+            groups=self._named(by, groups),
+            strata=self._named(given, strata),
+            labels=label.levels if label else (),
+            classes=audited.levels,
+            positive_label=_marks(label, shape[1]) if label else None,
+            positive=_marks(audited, shape[2]),
+            favourable=audited.favourable,
+            people=people,
+            mass=dense(self.weight.values) if self.weight else people,
+            scale=self.weight.scale if self.weight else 1,
+            squares=dense(self.squares.values) / self.squares.scale if self.squares else None,
+            known=self._known(by, groups),
+            known_strata=self._known(given, strata),
+        )
+
+    def _classes(self, role: Role, codes: NDArray[np.int32]) -> tuple[KeyColumn | None, Ints]:
+        for at, key in enumerate(self.keys):
+            if key.role is role:
+                return key, _slots(codes[:, at], len(key.levels))
+        return None, np.zeros(len(codes), dtype=np.int64)
+
+    def _named(self, names: Grouping, codes: NDArray[np.int32]) -> tuple[Group, ...]:
+        keys = [self.key(name) for name in names]
+        return tuple(
+            tuple((key.name, key.levels[code]) for key, code in zip(keys, row, strict=True))
+            for row in codes.tolist()
+        )
+
+    def _known(self, names: Grouping, codes: NDArray[np.int32]) -> Marks:
+        known = np.ones(len(codes), dtype=np.bool_)
+        for at, name in enumerate(names):
+            known &= ~np.isin(codes[:, at], list(self.key(name).unknown))
+        return known
+
+
+def every_subset(names: Sequence[str]) -> list[Grouping]:
+    """Every non-empty subset of the names, small ones first, each in the order given."""
+    sizes = range(1, len(names) + 1)
+    return [subset for size in sizes for subset in combinations(names, size)]
+
+
+def distinct(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
+    """The distinct rows of `codes` in ascending order, and for each row its number among them."""
+    if not codes.shape[1]:
+        return np.zeros((1, 0), dtype=np.int32), np.zeros(len(codes), dtype=np.int64)
+    if not len(codes):
+        return codes, np.zeros(0, dtype=np.int64)
+    spans = codes.max(axis=0).astype(np.int64) + 2
+    if float(np.prod(spans.astype(np.float64))) < _SAFE:
+        radix = np.concatenate([[1], np.cumprod(spans[:0:-1])])[::-1]
+        _, first, index = np.unique((codes + 1) @ radix, return_index=True, return_inverse=True)
+        return codes[first], index
+    cells, index = np.unique(codes, axis=0, return_inverse=True)
+    return cells, index.reshape(-1)
+
+
+def _add_up(values: Ints, index: Ints, size: int) -> Ints:
+    """Sums by index in 64-bit integers (`bincount` would go through floats)."""
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, index, values)
+    return total
+
+
+def _slots(codes: NDArray[np.int32], size: int) -> Ints:
+    return np.where(codes == ASIDE, size, codes).astype(np.int64)
+
+
+def _marks(key: KeyColumn, size: int) -> Marks | None:
+    if key.positive is None:
+        return None
+    return np.isin(np.arange(size), list(key.positive))
+
+
+def _codes_of(names: set[str], levels: Sequence[str]) -> frozenset[int]:
+    return frozenset(code for code, level in enumerate(levels) if level in names)
+
+
+def _recoded(cube: Cube, keys: Sequence[KeyColumn]) -> NDArray[np.int32]:
+    columns = []
+    for at, (old, new) in enumerate(zip(cube.keys, keys, strict=True)):
+        place = {level: code for code, level in enumerate(new.levels)}
+        lookup = np.array([*(place[level] for level in old.levels), ASIDE], dtype=np.int32)
+        columns.append(lookup[cube.codes[:, at]])
+    return np.stack(columns, axis=1) if columns else cube.codes
+
+
+def _merged(lines: Iterable[Line]) -> tuple[Line, ...]:
+    found: dict[tuple[str, str], Line] = {}
+    for line in lines:
+        seen = found.get((line.column, line.reason), Line(0, 0, line.column, line.reason))
+        found[line.column, line.reason] = replace(
+            seen, rows=seen.rows + line.rows, people=seen.people + line.people
+        )
+    return tuple(found.values())

@@ -1,0 +1,107 @@
+"""What a CSV reader would do silently, found out before it does it.
+
+Every physical line must be one record of as many fields as the header has. A line is matched
+against the grammar of RFC 4180 as a whole, so short rows, long rows, stray quotes and records that
+run over several lines are all seen, and told with their line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from fairaudit.engine.sources import Source, records
+from fairaudit.errors import DataError
+from fairaudit.spec import Format
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The control total of a CSV file."""
+
+    records: int
+    blank: int
+
+
+def check_lines(one: Source, form: Format) -> Lines:
+    """The records and blank lines of a CSV file; raises `DataError` at the first bad line."""
+    if form.multiline:
+        return _check_records(one, form)
+    line = pl.col("line")
+    bad = (line != "") & ~line.str.contains(_grammar(form.separator, len(one.header)))
+    lines = pl.scan_lines(one.path, glob=False).slice(1)
+    one_pass = lines.select(
+        total=pl.len().cast(pl.Int64), blank=(line == "").cast(pl.Int64).sum(), bad=bad.any()
+    )
+    try:
+        total, blank, any_bad = one_pass.collect(engine="streaming").row(0)
+        if any_bad:
+            _raise_at(one, form, lines, bad)
+    except pl.exceptions.ComputeError as error:
+        raise DataError(
+            f"{one.file.path}{_first_bad_byte(one)}: not UTF-8",
+            "say `format: {encoding: latin-1}` or the like",
+        ) from error
+    return Lines(total - blank, blank)
+
+
+def _grammar(separator: str, fields: int) -> str:
+    """A regular expression for a whole line of so many fields, quoted or plain."""
+    mark = re.escape(separator)
+    field = rf'(?:"(?:[^"]|"")*"|[^"{mark}]*)'
+    return rf"^{field}(?:{mark}{field}){{{fields - 1}}}$"
+
+
+def _raise_at(one: Source, form: Format, lines: pl.LazyFrame, bad: pl.Expr) -> None:
+    """Tells the first bad line, and what is wrong with it, without what it holds."""
+    numbered = lines.with_row_index("number").filter(bad).head(1)
+    number, text = numbered.collect(engine="streaming").row(0)
+    quotes = text.count('"')
+    hint = None
+    if quotes % 2:
+        what = "a quote is not closed in its line"
+        hint = "records over several lines: say `format: {multiline: true}`"
+    elif quotes and not re.search(_grammar(form.separator, len(one.header)), text):
+        what = f"quotes inside a field, or not {len(one.header)} fields"
+        hint = 'a field with quotes is written "…" with inner quotes doubled'
+    else:
+        found = text.count(form.separator) + 1
+        what = f"{found} fields where the header has {len(one.header)}"
+        hint = "check the line, or `format: {separator: …}`"
+    raise DataError(f"{one.file.path}:{number + 2}: {what}", hint)
+
+
+def _check_records(one: Source, form: Format) -> Lines:
+    """The same for records that may run over several lines, by the standard library's reader."""
+    total = 0
+    try:
+        for line, row in records(one, form):
+            if line > 1 and not row:
+                raise DataError(
+                    f"{one.file.path}:{line}: a blank line among multi-line records", "remove it"
+                )
+            if len(row) != len(one.header):
+                raise DataError(
+                    f"{one.file.path}:{line}: {len(row)} fields where the header has "
+                    f"{len(one.header)}"
+                )
+            total += 1
+    except UnicodeDecodeError as error:
+        raise DataError(f"{one.file.path}: not UTF-8") from error
+    return Lines(total - 1, 0)
+
+
+def _first_bad_byte(one: Source) -> str:
+    """`:line` of the first byte that is not UTF-8, or nothing where it cannot be said."""
+    try:
+        with one.path.open("rb") as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError:
+                    return f":{number}"
+    except OSError:
+        pass
+    return ""

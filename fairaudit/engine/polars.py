@@ -1,0 +1,289 @@
+"""The Polars route: a lazy, streaming group-by over files of one schema.
+
+CSV columns are read as text, so `01` and `1` stay two levels; numbers are parsed here alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from fairaudit.cube import Ints
+from fairaudit.engine.filter import Filter
+from fairaudit.errors import DataError, Seek, SpecError
+from fairaudit.plan import MISSING, Key, Plan, RawKey
+from fairaudit.spec import Text
+
+_WEIGHT_SCALE = 10**9
+_SQUARE_SCALE = 10**6
+_LARGEST_WEIGHT = 1e9
+_LARGEST_COUNT = 2.0**53
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Files of one schema as one lazy frame."""
+
+    frame: pl.LazyFrame
+    schema: Mapping[str, pl.DataType]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The counts of one batch; weights as exact integers at the scales of this module."""
+
+    keys: tuple[RawKey, ...]
+    kept: Ints
+    rows: Ints
+    people: Ints
+    weights: list[int]
+    squares: list[int]
+    weight_error: float
+
+
+def count(batch: Batch, plan: Plan, rule: Filter | None) -> Counted:
+    """Every combination of the plan's keys in a batch, with its counts."""
+    numbers = _Numbers(batch, plan)
+    keys = [_own(f"key{at}") for at in range(len(plan.keys))]
+    people = numbers.value(plan.count).cast(pl.Int64) if plan.count else pl.lit(1, pl.Int64)
+    columns = [
+        *(_key(key, batch, numbers).alias(name) for key, name in zip(plan.keys, keys, strict=True)),
+        *numbers.bad_rows(),
+        pl.lit(1, pl.Int64).alias(_own("rows")),
+        people.alias(_own("people")),
+    ]
+    measures = [
+        pl.col(_own("rows")).sum(),
+        pl.col(_own("people")).cast(pl.Int128).sum(),
+        *(pl.col(name).sum() for name in numbers.counters()),
+    ]
+    if plan.weight:
+        # A bad weight is refused below; here it must only not break the arithmetic.
+        sound = numbers.sound(plan.weight)
+        weight = pl.when(sound).then(numbers.value(plan.weight)).otherwise(0.0)
+        columns.append(weight.alias(_own("weight")))
+        measures += _weights()
+    frame = batch.frame.select(*columns, *_filtered(rule, numbers))
+    kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
+    query = (
+        frame.with_columns(kept.alias(_own("kept"))).group_by(*keys, _own("kept")).agg(*measures)
+    )
+    found = _collect(query, batch)
+    numbers.refuse(found)
+    return _counted(found, plan)
+
+
+def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:
+    """Raises `SpecError` where the filter cannot be applied to the columns of a batch."""
+    frame = batch.frame.select(*_filtered(rule, _Numbers(batch, plan))).select(rule.expression)
+    try:
+        dtype = frame.collect_schema().dtypes()[0]
+    except pl.exceptions.PolarsError as error:
+        message = "the filter compares what cannot be compared: texts stand in single quotes"
+        raise SpecError([text.fault(message)]) from error
+    if dtype != pl.Boolean:
+        raise SpecError([text.fault(f"a filter is true or false; this one gives {dtype}")])
+
+
+def first_row(batch: Batch, plan: Plan, seek: Seek) -> int | None:
+    """The number (from 1) of the first row that holds a sought value."""
+    # Blank lines are rows of nulls to the reader; they hold no value to be found.
+    blank = pl.all_horizontal(pl.all().is_null())
+    found = (
+        batch.frame.with_row_index(_own("row"), offset=1)
+        .filter(_holds(batch, plan, seek) & ~blank)
+        .select(_own("row"))
+        .head(1)
+        .collect(engine="streaming")
+    )
+    return int(found.item()) if found.height else None
+
+
+def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
+    """Whether a row holds one of the sought values; a missing one under any of its tokens."""
+    if seek.numeric:
+        return ~_Numbers(batch, plan).sound(seek.column)
+    value = pl.col(seek.column)
+    if batch.schema[seek.column].is_float():
+        value = value.fill_nan(None)
+    text = value.cast(pl.String)
+    held = text.is_in([one for one in seek.values if one is not None])
+    return held | text.is_null() if None in seek.values else held
+
+
+class _Numbers:
+    """The numeric columns of a plan: parsed once, their bad rows counted in the same pass."""
+
+    def __init__(self, batch: Batch, plan: Plan) -> None:
+        self.batch = batch
+        self.plan = plan
+        self.columns = [key.column for key in plan.keys if key.edges is not None]
+        self.columns += [name for name in (plan.count, plan.weight) if name is not None]
+
+    def present(self, column: str) -> pl.Expr:
+        """The column as it is stored, null where it holds a missing token."""
+        raw = pl.col(column)
+        dtype = self.batch.schema[column]
+        if dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum):
+            text = raw.cast(pl.String)
+            return pl.when(~text.is_in(list(self.plan.tokens))).then(text)
+        return raw
+
+    def value(self, column: str) -> pl.Expr:
+        """The column as a number; null where it is missing or none; Float32 stays Float32."""
+        dtype = self.batch.schema[column]
+        present = self.present(column)
+        if dtype == pl.Float32:
+            return present.fill_nan(None)
+        if dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum):
+            text = present.str.strip_chars()
+            if self.plan.format.decimal == ",":
+                text = text.str.replace(",", ".", literal=True)
+            return text.cast(pl.Float64, strict=False).fill_nan(None)
+        if dtype.is_numeric() or dtype == pl.Boolean:
+            return present.cast(pl.Float64).fill_nan(None)
+        raise DataError(
+            f"{self.batch.names[0]}: the column {column!r} holds {dtype}, not numbers",
+            "name another column, or cast it before the audit",
+        )
+
+    def sound(self, column: str) -> pl.Expr:
+        """Whether a row's number is one, of the kind its role asks; a missing one is."""
+        value = self.value(column)
+        if column == self.plan.weight:
+            return (value.is_finite() & (value >= 0) & (value <= _LARGEST_WEIGHT)).fill_null(
+                value=False
+            )
+        if column == self.plan.count:
+            whole = (value == value.floor()) & (value >= 0) & (value <= _LARGEST_COUNT)
+            return whole.fill_null(value=False)
+        text = self.present(column)
+        is_nan = pl.lit(value=False)
+        if self.batch.schema[column] == pl.String:
+            is_nan = text.str.strip_chars().str.to_lowercase().is_in(["nan", "-nan", "+nan"])
+        elif self.batch.schema[column].is_float():
+            is_nan = pl.col(column).is_nan().fill_null(value=False)
+        return text.is_null() | is_nan | value.is_not_null()
+
+    def counters(self) -> list[str]:
+        """The names of the counters of bad rows."""
+        return [_own(f"bad{at}") for at in range(len(self.columns))]
+
+    def bad_rows(self) -> list[pl.Expr]:
+        """One 0/1 column for each numeric column."""
+        return [
+            (~self.sound(column)).cast(pl.Int64).alias(name)
+            for column, name in zip(self.columns, self.counters(), strict=True)
+        ]
+
+    def refuse(self, found: pl.DataFrame) -> None:
+        """Raises `DataError` for the first numeric column with rows that are none."""
+        for column, name in zip(self.columns, self.counters(), strict=True):
+            bad = int(found[name].sum())
+            if not bad:
+                continue
+            what = "no number"
+            if column == self.plan.weight:
+                what = "no weight (a number from 0 to 1e9)"
+            elif column == self.plan.count:
+                what = "no count (a whole number from 0)"
+            raise DataError(
+                f"{bad:,} {'row' if bad == 1 else 'rows'} hold {what} in the column {column!r}",
+                "correct the data, or name the values that mean missing in `missing.tokens`",
+                seek=Seek(column, numeric=True),
+            )
+
+
+def _key(key: Key, batch: Batch, numbers: _Numbers) -> pl.Expr:
+    dtype = batch.schema[key.column]
+    if dtype.is_nested() or dtype in {pl.Binary, pl.Object}:
+        raise DataError(
+            f"{batch.names[0]}: the column {key.column!r} holds {dtype}, which has no levels",
+            "name a column of texts, numbers or dates",
+        )
+    if key.edges is None:
+        raw = pl.col(key.column)
+        if dtype.is_float():
+            return raw.fill_nan(None)
+        return raw.cast(pl.String) if isinstance(dtype, pl.Categorical | pl.Enum) else raw
+    value = numbers.value(key.column)
+    kind = pl.Float32 if dtype == pl.Float32 else pl.Float64
+    code = pl.lit(0, pl.Int16)
+    for edge in key.edges:
+        # A Float32 column is cut at the nearest Float32: 0.7 as it is stored is not below 0.7.
+        cut = pl.lit(float(edge.value)).cast(kind)
+        code = code + (value > cut if edge.beyond else value >= cut).cast(pl.Int16)
+    return pl.when(value.is_not_null()).then(code)
+
+
+def _own(name: str) -> str:
+    """A column of ours, under a name that no file can hold."""
+    return f"\0{name}"
+
+
+def _weights() -> list[pl.Expr]:
+    """Σ count·weight and Σ count·weight² in fixed point, and the largest rounding error."""
+    weight, people = pl.col(_own("weight")), pl.col(_own("people")).cast(pl.Int128)
+    fixed = (weight * _WEIGHT_SCALE).round()
+    squares = (weight * weight * _SQUARE_SCALE).round()
+    return [
+        (people * fixed.cast(pl.Int128)).sum().alias(_own("weight")),
+        (people * squares.cast(pl.Int128)).sum().alias(_own("squares")),
+        (weight * _WEIGHT_SCALE - fixed).abs().max().alias(_own("error")),
+    ]
+
+
+def _filtered(rule: Filter | None, numbers: _Numbers) -> list[pl.Expr]:
+    """The filter's own columns: as numbers where it compares them with one, missing as null."""
+    if rule is None:
+        return []
+    return [
+        (numbers.value(name) if name in rule.numeric else numbers.present(name)).alias(name)
+        for name in sorted(rule.columns)
+    ]
+
+
+def _collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
+    try:
+        return query.collect(engine="streaming")
+    except pl.exceptions.PolarsError as error:
+        name = batch.names[0] if len(batch.names) == 1 else f"{batch.names[0]} …"
+        # Polars' own words may quote a row; only their kind is told.
+        raise DataError.unreadable(
+            name, f"damaged, or not what its name says ({type(error).__name__})"
+        ) from error
+    except OSError as error:
+        raise DataError.unreadable(batch.names[0], "damaged, truncated or gone") from error
+
+
+def _counted(found: pl.DataFrame, plan: Plan) -> Counted:
+    weights: list[int] = found[_own("weight")].to_list() if plan.weight else []
+    squares: list[int] = found[_own("squares")].to_list() if plan.weight else []
+    error = float(found[_own("error")].max() or 0.0) / _WEIGHT_SCALE if weights else 0.0  # type: ignore[arg-type]
+    people = found[_own("people")].to_list()
+    if sum(people) >= 2**62:
+        raise DataError("the counts add up to more than 64 bits hold", "check the count column")
+    return Counted(
+        keys=tuple(_raw_key(key, found[_own(f"key{at}")]) for at, key in enumerate(plan.keys)),
+        kept=found[_own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
+        rows=found[_own("rows")].to_numpy(),
+        people=np.array(people, dtype=np.int64),
+        weights=weights,
+        squares=squares,
+        weight_error=error,
+    )
+
+
+def _raw_key(key: Key, column: pl.Series) -> RawKey:
+    if key.edges is not None:
+        codes = column.cast(pl.Int64).fill_null(MISSING).to_numpy()
+        return RawKey(key, codes)
+    text = column.cast(pl.String)
+    levels: Sequence[str | None] = text.unique().sort(nulls_last=True).to_list()
+    place = {level: at for at, level in enumerate(levels)}
+    codes = np.array([place[level] for level in text.to_list()], dtype=np.int64)
+    return RawKey(key, codes, tuple(levels))

@@ -1,0 +1,166 @@
+"""Which files there are, what they are, and how they are opened for reading."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+
+from fairaudit.errors import DataError, NothingToAudit
+from fairaudit.plan import File
+from fairaudit.spec import Format
+
+_CSV = (".csv", ".tsv", ".txt")
+_PACKED = {".gz": "gzip", ".zst": "zstd"}
+_PARQUET = (".parquet", ".pq")
+_READABLE = "CSV (.csv .tsv .txt, also .gz .zst) and Parquet (.parquet .pq) can be read"
+_CLOUD = ("s3://", "gs://", "gcs://", "az://", "abfs://", "http://", "https://", "hf://")
+_HEADER_BYTES = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read: its name in the report, and where its bytes are read from."""
+
+    file: File
+    path: Path
+    kind: str
+    header: tuple[str, ...] = ()
+
+
+def find_files(entries: Sequence[str], base: Path) -> list[Path]:
+    """The files that paths, folders and globs name, each once; relative ones start at `base`.
+
+    Raises `NothingToAudit` where a glob or folder holds no file, `DataError` where a named file is
+    missing.
+    """
+    found: list[Path] = []
+    for entry in entries:
+        if entry.startswith(_CLOUD):
+            raise DataError(f"{entry}: object stores are not yet supported", "copy the file here")
+        path = base / entry
+        if path.is_file():
+            found.append(path)
+        elif path.is_dir():
+            inside = sorted(one for one in path.rglob("*") if one.is_file() and kind_of(one))
+            found += _some(inside, f"the folder {entry} holds no file to audit", _READABLE)
+        elif glob.has_magic(entry):
+            matched = (Path(one) for one in glob.glob(str(path), recursive=True))  # noqa: PTH207  # absolute patterns
+            files = sorted(one for one in matched if one.is_file())
+            found += _some(files, f"the glob {entry} matches no file", "check the pattern")
+        else:
+            raise DataError(f"there is no file {entry}", f"looked in {path.parent}")
+    return list(dict.fromkeys(found))
+
+
+def kind_of(path: Path) -> str | None:
+    """`csv` or `parquet` by the file's name, None where it is neither."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _PARQUET:
+        return "parquet"
+    if suffixes and suffixes[-1] in _PACKED:
+        suffixes.pop()
+    return "csv" if suffixes and suffixes[-1] in _CSV else None
+
+
+def source(path: Path, name: str) -> Source:
+    """The source that a file is; raises `DataError` where its kind is not known."""
+    kind = kind_of(path)
+    if kind is None:
+        raise DataError(f"{name}: not known what kind of file this is", _READABLE)
+    try:
+        stat = path.stat()
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
+    if not stat.st_size:
+        raise DataError(f"{name}: the file is empty", "a CSV file has at least a header")
+    return Source(File(name, stat.st_size, stat.st_mtime), path, kind)
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """The bytes of a file, unpacked."""
+    packing = _PACKED.get(path.suffix.lower())
+    return io.BufferedReader(pa.input_stream(str(path), compression=packing))
+
+
+def read_header(one: Source, form: Format) -> tuple[str, ...]:
+    """The column names of a CSV file, as written; refuses what no CSV reader reads right."""
+    name = one.file.path
+    try:
+        with open_bytes(one.path) as stream:
+            head = stream.readline(_HEADER_BYTES)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError.unreadable(name, f"damaged or truncated ({_packing(one)})") from error
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) and is_utf8(form):
+        raise DataError.unreadable(name, "UTF-16, not UTF-8: say `format: {encoding: utf-16}`")
+    if b"\x00" in head and is_utf8(form):
+        raise DataError.unreadable(name, "NUL bytes in the first line: not a text file")
+    try:
+        text = head.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        hint = "say `format: {encoding: latin-1}` or the like"
+        raise DataError(f"{name}:1: the header is not UTF-8", hint) from error
+    text = text.rstrip("\n").removesuffix("\r")
+    if "\r" in text:
+        raise DataError.unreadable(name, "line 1: lines end in CR alone; end them in LF")
+    try:
+        row = next(csv.reader([text], delimiter=form.separator, strict=True), [])
+    except csv.Error as error:
+        raise DataError(
+            f"{name}:1: the header is not well-formed CSV", "check its quotes"
+        ) from error
+    if not any(row):
+        raise DataError(f"{name}:1: the header is empty", "the first line names the columns")
+    return tuple(row)
+
+
+def is_utf8(form: Format) -> bool:
+    """Whether the declared encoding is UTF-8."""
+    return form.encoding.lower().replace("_", "-") in {"utf-8", "utf8", "utf-8-sig"}
+
+
+def spooled(one: Source, form: Format, folder: Path, *, drop_blank: bool) -> Source:
+    """A plain UTF-8 copy of a CSV file in `folder`, without its blank lines if asked."""
+    copy = folder / f"{len(list(folder.iterdir()))}.csv"
+    encoding = "utf-8-sig" if is_utf8(form) else form.encoding
+    try:
+        with open_bytes(one.path) as stream, copy.open("w", encoding="utf-8", newline="") as out:
+            text = io.TextIOWrapper(stream, encoding=encoding, newline="")
+            out.writelines(line for line in text if not drop_blank or line.strip("\r\n"))
+    except UnicodeError as error:
+        raise DataError.unreadable(one.file.path, f"not {form.encoding}") from error
+    return Source(one.file, copy, one.kind, one.header)
+
+
+def records(one: Source, form: Format) -> Iterator[tuple[int, list[str]]]:
+    """The records of a CSV file by the standard library's reader, each with its first line."""
+    with open_bytes(one.path) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        reader = csv.reader(text, delimiter=form.separator, strict=True)
+        line = 1
+        try:
+            for row in reader:
+                yield line, row
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise DataError(
+                f"{one.file.path}:{line}: not well-formed CSV", "check the quotes"
+            ) from error
+
+
+def _some(files: list[Path], message: str, hint: str) -> list[Path]:
+    if not files:
+        raise NothingToAudit(message, hint)
+    return files
+
+
+def _packing(one: Source) -> str:
+    return _PACKED.get(one.path.suffix.lower(), "plain file")

@@ -1,0 +1,126 @@
+"""What can go wrong, told with place and next step.
+
+FairauditError
+├── UsageError          the command or call asks for something that cannot be      exit 2
+├── SpecError           one or more located faults of an audit spec                exit 2
+├── DataError           the data cannot be read, or not counted as asked           exit 2
+├── NothingToAudit      no file, no row: there is nothing to give a verdict on     exit 3
+└── AuditFailed         raised on request by `AuditResult.raise_for_failure`       exit 1
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A spot in a text file; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong in a spec: what, where, and the line it stands in."""
+
+    message: str
+    path: str = ""
+    place: Place | None = None
+    source: str | None = None
+
+    def __str__(self) -> str:
+        head = ": ".join(str(part) for part in (self.place, self.path, self.message) if part)
+        if self.place is None or self.source is None:
+            return head
+        number = str(self.place.line)
+        gutter = " " * len(number)
+        caret = " " * (self.place.column - 1) + "^"
+        return f"{head}\n  {number} | {self.source}\n  {gutter} | {caret}"
+
+
+class FairauditError(Exception):
+    """The root of all errors that fairaudit raises on purpose."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  hint: {self.hint}" if self.hint else self.message
+
+
+class UsageError(FairauditError):
+    """The command or the call asks for something that cannot be."""
+
+
+class SpecError(FairauditError):
+    """All the faults of one stage of reading a spec."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(sorted(faults, key=_spot))
+        super().__init__("\n".join(str(fault) for fault in self.faults))
+
+
+class DataError(FairauditError):
+    """The data cannot be read, or cannot be counted as the spec asks."""
+
+    def __init__(self, message: str, hint: str | None = None, seek: Seek | None = None) -> None:
+        super().__init__(message, hint)
+        self.seek = seek
+
+    def found(self, spot: str) -> DataError:
+        """The same error, saying where the first such row stands."""
+        return DataError(f"{self.message}; first: {spot}", self.hint)
+
+    @classmethod
+    def unreadable(cls, path: str, why: str) -> Self:
+        """The file is there but is not what its name says."""
+        return cls(f"{path}: {why}", "check the file, and `format:` in the spec")
+
+
+@dataclass(frozen=True, slots=True)
+class Seek:
+    """What to look for in the data to say where a fault first occurs: a column, and its values."""
+
+    column: str
+    values: tuple[str | None, ...] = (None,)
+    numeric: bool = False
+
+
+class NothingToAudit(FairauditError):
+    """No file, or no row left: there is nothing to give a verdict on."""
+
+    exit_code = 3
+
+
+class AuditFailed(FairauditError):
+    """An audit whose verdict is not a pass, raised on request."""
+
+    exit_code = 1
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message: the nearest known words, or the empty string where none is near."""
+    folded: dict[str, str] = {}
+    for name in known:
+        folded.setdefault(name.strip().casefold(), name)
+    near = difflib.get_close_matches(word.strip().casefold(), folded, n=3, cutoff=0.6)
+    if not near:
+        return ""
+    return "; did you mean " + " or ".join(repr(folded[name]) for name in near) + "?"
+
+
+def _spot(fault: Fault) -> tuple[int, int]:
+    return (fault.place.line, fault.place.column) if fault.place else (0, 0)

@@ -1,0 +1,51 @@
+"""One number with what is known about it: its state, size and interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+
+class State(StrEnum):
+    """Whether there is a number: an empty denominator gives none, positive/0 an infinite one."""
+
+    DEFINED = "defined"
+    UNDEFINED = "undefined"
+    INFINITE = "infinite"
+    NEGATIVE_INFINITE = "negative_infinite"
+
+
+def state_of(value: float) -> State:
+    """The state of a number as arrays carry it: NaN is undefined, ±inf infinite."""
+    if math.isnan(value):
+        return State.UNDEFINED
+    if math.isinf(value):
+        return State.INFINITE if value > 0 else State.NEGATIVE_INFINITE
+    return State.DEFINED
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its evidence.
+
+    `exact` is the value as a fraction where the measure is rational; `numerator / denominator` are
+    the integers a rate is made of (divided by `scale` when people carry survey weights); `n` counts
+    the people in the denominator; `low` and `high` bound the interval, None where there is none.
+    """
+
+    value: float
+    n: int | None = None
+    numerator: int | None = None
+    denominator: int | None = None
+    scale: int = 1
+    exact: Fraction | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+
+    @property
+    def state(self) -> State:
+        """Defined, undefined, or infinite."""
+        return state_of(self.value)

@@ -1,0 +1,115 @@
+"""The catalogue of metrics: every record by id and alias, in display order."""
+
+from __future__ import annotations
+
+from fairaudit.errors import did_you_mean
+from fairaudit.metrics.comparisons import COMPARISONS
+from fairaudit.metrics.criteria import CRITERIA
+from fairaudit.metrics.epsilon import WHOLES, epsilon
+from fairaudit.metrics.evaluate import (
+    NOBODY,
+    Asked,
+    Evaluation,
+    Terms,
+    describe,
+    describe_all,
+    evaluate,
+    find_group,
+)
+from fairaudit.metrics.rates import RATES
+from fairaudit.metrics.records import (
+    NO_PARAMETERS,
+    Better,
+    Bounds,
+    Comparison,
+    Mean,
+    Measure,
+    Named,
+    Parameters,
+    Policy,
+    Quantity,
+    Rate,
+    Reading,
+    Reference,
+    Shape,
+    Whole,
+)
+
+CATALOGUE: tuple[Asked, ...] = (*RATES, *CRITERIA, *WHOLES)
+"""Everything a spec can name under `metric`, in display order."""
+
+_BY_NAME = {name: record for record in CATALOGUE for name in (record.id, *record.aliases)}
+_COMPARISONS = {record.id: record for record in COMPARISONS}
+
+
+def find(name: str) -> Asked | None:
+    """The record of that id or alias; None where there is none."""
+    return _BY_NAME.get(name)
+
+
+def find_words(name: str) -> Named | None:
+    """The record of that name, comparisons included: what can be explained."""
+    return _BY_NAME.get(name) or _COMPARISONS.get(name)
+
+
+def comparison(name: str) -> Comparison | None:
+    """The comparison of that id; None where there is none."""
+    return _COMPARISONS.get(name)
+
+
+def suggestion(name: str) -> str:
+    """The end of a message about an unknown metric."""
+    return did_you_mean(name, (*_BY_NAME, *_COMPARISONS))
+
+
+def compared(quantity: Quantity, how: Comparison) -> Measure:
+    """The measure that compares one quantity, as `compare:` in a spec asks."""
+    return Measure(
+        id=quantity.id,
+        title=f"{quantity.title}, {how.title[0].lower()}{how.title[1:]}",
+        short=f"{quantity.short} {how.id}",
+        family=quantity.family,
+        means=how.means,
+        caution=how.caution,
+        source=quantity.source,
+        elsewhere=how.elsewhere,
+        parts=((quantity, how),),
+    )
+
+
+__all__ = [
+    "CATALOGUE",
+    "COMPARISONS",
+    "CRITERIA",
+    "NOBODY",
+    "NO_PARAMETERS",
+    "RATES",
+    "WHOLES",
+    "Asked",
+    "Better",
+    "Bounds",
+    "Comparison",
+    "Evaluation",
+    "Mean",
+    "Measure",
+    "Named",
+    "Parameters",
+    "Policy",
+    "Quantity",
+    "Rate",
+    "Reading",
+    "Reference",
+    "Shape",
+    "Terms",
+    "Whole",
+    "compared",
+    "comparison",
+    "describe",
+    "describe_all",
+    "epsilon",
+    "evaluate",
+    "find",
+    "find_group",
+    "find_words",
+    "suggestion",
+]

@@ -1,0 +1,425 @@
+"""Asking one measure of one table: its values, who was compared with whom, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.metrics.counts import Tally
+from fairaudit.metrics.picking import pick, pick_pair
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.records import (
+    NO_PARAMETERS,
+    Comparison,
+    Measure,
+    Parameters,
+    Policy,
+    Quantity,
+    Rate,
+    Reading,
+    Reference,
+    Shape,
+    Whole,
+    WholeReading,
+)
+
+Asked: TypeAlias = Quantity | Measure | Whole
+
+NOBODY = -1
+"""The index that stands for no single group: a crowd (rest, overall), or no witness."""
+
+_COMPLEMENT = replace(
+    SELECTION_RATE,
+    over=("rejected",),
+    title="Rate of not being selected",
+    means="The share of the group that is spared: the positive is a burden.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms a measure is asked: the reference, who is large enough, its parameters."""
+
+    reference: Reference | None = None
+    min_size: int | None = None
+    parameters: Parameters = NO_PARAMETERS
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One measure on one table.
+
+    `value` is [Z, W]: W = G where each group has a value, 1 for a spread. `first` and `second` are
+    the groups compared (group and reference, or highest and lowest), `NOBODY` for a crowd. `judged`
+    marks the entries that answer: those of groups that take part, other than the reference itself.
+    `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among `names`.
+    """
+
+    asked: Asked
+    table: GroupTable
+    terms: Terms
+    value: Floats
+    first: Ints
+    second: Ints
+    judged: Marks
+    takes_part: Marks
+    names: tuple[str, ...] = ()
+    attained: Ints | None = None
+    parts: tuple[Evaluation, ...] = ()
+    reading: Reading | None = None
+    against: Reading | None = None
+    tallies: tuple[Tally, Tally | None] | None = None
+    whole: WholeReading | None = None
+
+    @property
+    def spread(self) -> bool:
+        """Whether there is one value a stratum, not one a group."""
+        return isinstance(self.asked, Whole) or (
+            isinstance(self.asked, Measure) and not self.asked.to_reference
+        )
+
+    def exact(self, z: int, w: int) -> Fraction | None:
+        """The value as a fraction; None where it is no rational number."""
+        if isinstance(self.asked, Quantity):
+            return _exact_of(self.asked, self.tallies, z, w)
+        if not isinstance(self.asked, Measure) or not np.isfinite(self.value[z, w]):
+            return None
+        if not self.parts:
+            return self._exact_comparison(self.asked.parts[0], z, w)
+        parts = [part.exact(z, w) for part in self.parts]
+        known = [part for part in parts if part is not None]
+        return self.asked.fold.exact(known) if len(known) == len(parts) else None
+
+    def _exact_comparison(
+        self, part: tuple[Quantity, Comparison], z: int, w: int
+    ) -> Fraction | None:
+        quantity, comparison = part
+        first, second = int(self.first[z, w]), int(self.second[z, w])
+        if self.tallies is None:
+            return None
+        mine, theirs = self.tallies
+        one = _exact_of(quantity, (mine, None), z, first)
+        two = (
+            _exact_of(quantity, (mine, None), z, second)
+            if theirs is None
+            else _exact_of(quantity, (theirs, None), z, w)
+        )
+        if one is None or two is None:
+            return None
+        if comparison.shape is Shape.SPREAD and not comparison.highest_first:
+            one, two = two, one
+        return None if comparison.quotient and not two else Fraction(comparison.apply(one, two))
+
+    def reason(self, z: int, w: int) -> str:
+        """Why there is no value, naming the groups."""
+        for part in self.parts:
+            if np.isnan(part.value[z, w]):
+                return part.reason(z, w)
+        if self.whole is not None and self.whole.parts and np.isnan(self.whole.value[z]):
+            return _reason_of_difference(self.whole, z)
+        named = self.table.groups
+        missing = self._without_value(z, w)
+        if missing and (self.spread or self.against is None):
+            return f"{self._what()}: nobody to count in {describe_all(missing)}"
+        if self.spread:
+            return _too_few(self.takes_part[z], named)
+        return self._reason_to_reference(z, w)
+
+    def _reason_to_reference(self, z: int, w: int) -> str:
+        reference = self.terms.reference
+        name = reference.policy if reference else ""
+        if reference and reference.policy in {Policy.DECLARED, Policy.LEVEL}:
+            at = find_group(self.table.groups, reference.group)
+            if at == NOBODY or not self.table.n[z, at]:
+                return f"the reference {describe(reference.group)} is not in the data"
+            if not self.takes_part[z, at]:
+                return f"the reference {describe(reference.group)} does not take part"
+            name = describe(reference.group)
+        if self.takes_part[z].sum() < 2:
+            return _too_few(self.takes_part[z], self.table.groups)
+        if self.reading is not None and np.isnan(self.reading.value[z, w]):
+            return f"{self._what()}: nobody to count in {describe(self.table.groups[w])}"
+        if self.against is not None and np.isnan(self.against.value[z, w]):
+            return f"{self._what()}: nobody to count in the reference ({name})"
+        return f"{self._what()}: 0 against 0, for {describe(self.table.groups[w])}"
+
+    def _what(self) -> str:
+        return self.reading.quantity.id if self.reading else self.asked.id
+
+    def _without_value(self, z: int, w: int) -> list[Group]:
+        if self.whole is not None:
+            empty = self.takes_part[z] & (self.whole.n[z] == 0)
+        elif self.reading is not None:
+            empty = self.takes_part[z] & np.isnan(self.reading.value[z])
+        else:
+            return []
+        if not self.spread:
+            empty = empty & (np.arange(len(empty)) == w)
+        return [self.table.groups[g] for g in np.flatnonzero(empty)]
+
+
+def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
+    """The values of a measure on a table, on the given terms."""
+    if isinstance(asked, Whole):
+        return _whole(asked, table, terms)
+    tally = Tally.of(table)
+    if isinstance(asked, Quantity):
+        return _bare(asked, table, terms, tally)
+    parts = [_compared(asked, part, table, terms, tally) for part in asked.parts]
+    return parts[0] if len(parts) == 1 else _folded(asked, parts)
+
+
+def find_group(groups: Sequence[Group], wanted: Group) -> int:
+    """The index of a group, `NOBODY` where it does not exist; the order of columns is free."""
+    for at, group in enumerate(groups):
+        if dict(group) == dict(wanted):
+            return at
+    return NOBODY
+
+
+def describe(group: Group) -> str:
+    """A group in words: `sex=F, race=Black`; everybody, for the empty one."""
+    return ", ".join(f"{name}={level}" for name, level in group) or "everybody"
+
+
+def describe_all(groups: Sequence[Group], most: int = 5) -> str:
+    """Some groups in words, at most five of them by name."""
+    shown = "; ".join(describe(group) for group in groups[:most])
+    more = len(groups) - most
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def _bare(quantity: Quantity, table: GroupTable, terms: Terms, tally: Tally) -> Evaluation:
+    reading = quantity.read(tally)
+    takes_part = _participants(table, reading.n, terms.min_size)
+    own = np.broadcast_to(np.arange(len(table.groups)), reading.value.shape)
+    return Evaluation(
+        asked=quantity,
+        table=table,
+        terms=terms,
+        value=reading.value,
+        first=own,
+        second=np.full_like(own, NOBODY),
+        judged=takes_part,
+        takes_part=takes_part,
+        reading=reading,
+        tallies=(tally, None),
+    )
+
+
+def _participants(table: GroupTable, n: Ints, min_size: int | None) -> Marks:
+    """Who takes part, [Z, G]: known groups with people, of at least `min_size` in the rate."""
+    takes_part = table.known & (table.n > 0)
+    return takes_part if min_size is None else takes_part & (n >= min_size)
+
+
+def _compared(
+    measure: Measure,
+    part: tuple[Quantity, Comparison],
+    table: GroupTable,
+    terms: Terms,
+    tally: Tally,
+) -> Evaluation:
+    quantity, comparison = part
+    if measure.four_fifths and not table.favourable:
+        quantity = _COMPLEMENT
+    reading = quantity.read(tally)
+    takes_part = _participants(table, reading.n, terms.min_size)
+    single = replace(measure, parts=((quantity, comparison),))
+    if comparison.shape is Shape.SPREAD:
+        return _spread(single, table, terms, tally, reading, takes_part)
+    return _to_reference(single, table, terms, tally, reading, takes_part)
+
+
+def _spread(  # the pieces of one evaluation, gathered by its only caller
+    measure: Measure,
+    table: GroupTable,
+    terms: Terms,
+    tally: Tally,
+    reading: Reading,
+    takes_part: Marks,
+) -> Evaluation:
+    comparison = measure.comparison
+    high, low = pick_pair(reading.value, takes_part, reading.n)
+    at = np.arange(len(high))
+    top, bottom = reading.value[at, high], reading.value[at, low]
+    pair = (top, bottom) if comparison.highest_first else (bottom, top)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = comparison.apply(*pair)
+    answered = (takes_part.sum(axis=1) >= 2) & ~(takes_part & np.isnan(reading.value)).any(axis=1)
+    value = np.where(answered, value, np.nan)
+    known = ~np.isnan(value)
+    return Evaluation(
+        asked=measure,
+        table=table,
+        terms=terms,
+        value=value[:, None],
+        first=np.where(known, high, NOBODY)[:, None],
+        second=np.where(known, low, NOBODY)[:, None],
+        judged=np.ones((len(value), 1), dtype=np.bool_),
+        takes_part=takes_part,
+        reading=reading,
+        tallies=(tally, None),
+    )
+
+
+def _to_reference(  # the pieces of one evaluation, gathered by its only caller
+    measure: Measure,
+    table: GroupTable,
+    terms: Terms,
+    tally: Tally,
+    reading: Reading,
+    takes_part: Marks,
+) -> Evaluation:
+    reference = terms.reference
+    if measure.reference is not None:
+        reference = Reference(measure.reference)
+    if reference is None:
+        raise ValueError(f"{measure.id} needs a reference")
+    terms = replace(terms, reference=reference)
+    index, usable = _reference_index(reference, table, reading, takes_part)
+    crowd = index is None
+    if index is None:
+        beside = tally.rest() if reference.policy is Policy.REST else tally.overall()
+        index = np.full((len(usable), 1), NOBODY)
+    else:
+        beside = tally.taken(np.maximum(index, 0))
+    against = reading.quantity.read(beside)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = measure.comparison.apply(reading.value, against.value)
+    own = np.broadcast_to(np.arange(len(table.groups)), value.shape)
+    second = np.broadcast_to(index, value.shape)
+    usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
+    return Evaluation(
+        asked=measure,
+        table=table,
+        terms=terms,
+        value=np.where(usable & takes_part, value, np.nan),
+        first=own,
+        second=second,
+        judged=takes_part & (crowd | (own != second)),
+        takes_part=takes_part,
+        reading=reading,
+        against=against,
+        tallies=(tally, beside),
+    )
+
+
+def _reference_index(
+    reference: Reference, table: GroupTable, reading: Reading, takes_part: Marks
+) -> tuple[Ints | None, Marks]:
+    """The reference group [Z, 1] (None for a crowd) and where it can be used, [Z, 1]."""
+    strata = len(table.strata)
+    match reference.policy:
+        case Policy.REST | Policy.OVERALL:
+            return None, np.ones((strata, 1), dtype=np.bool_)
+        case Policy.LARGEST:
+            index = pick(table.n.astype(np.float64), takes_part, reading.n, highest=True)
+        case Policy.HIGHEST | Policy.LOWEST:
+            index = pick(
+                reading.value, takes_part, reading.n, highest=reference.policy is Policy.HIGHEST
+            )
+        case _:
+            at = find_group(table.groups, reference.group)
+            index = np.full(strata, at)
+            if at == NOBODY:
+                return index[:, None], np.zeros((strata, 1), dtype=np.bool_)
+    usable = takes_part[np.arange(strata), index]
+    if reference.policy in {Policy.HIGHEST, Policy.LOWEST}:
+        # While one rate is undefined nobody can say which is the highest.
+        usable = usable & ~(takes_part & np.isnan(reading.value)).any(axis=1)
+    return index[:, None], usable[:, None]
+
+
+def _folded(measure: Measure, parts: list[Evaluation]) -> Evaluation:
+    fold = measure.fold
+    values = np.stack([part.value for part in parts])
+    undefined = np.isnan(values).any(axis=0)
+    with np.errstate(invalid="ignore"):
+        if fold.rank is not None:
+            ranks = np.where(np.isnan(values), -np.inf, fold.rank(values))
+            attained = np.argmax(ranks, axis=0)
+            value = np.take_along_axis(values, attained[None], axis=0)[0]
+        elif fold.combine is not None:
+            attained, value = None, fold.combine(list(values))
+    value = np.where(undefined, np.nan, value)
+    takes_part = np.logical_and.reduce([part.takes_part for part in parts])
+
+    def decided(arrays: list[Ints]) -> Ints:
+        stacked = np.stack(arrays)
+        picked = np.zeros_like(stacked[0]) if attained is None else attained
+        return np.asarray(np.take_along_axis(stacked, picked[None], axis=0)[0])
+
+    return replace(
+        parts[0],
+        asked=measure,
+        value=value,
+        first=decided([part.first for part in parts]),
+        second=decided([part.second for part in parts]),
+        judged=takes_part & np.logical_or.reduce([part.judged for part in parts])
+        if measure.to_reference
+        else parts[0].judged,
+        takes_part=takes_part,
+        names=tuple(part.reading.quantity.id for part in parts if part.reading),
+        attained=attained,
+        parts=tuple(parts),
+        reading=None,
+        against=None,
+        tallies=None,
+    )
+
+
+def _whole(asked: Whole, table: GroupTable, terms: Terms) -> Evaluation:
+    reading = asked.read(table, terms.min_size, terms.parameters)
+    return Evaluation(
+        asked=asked,
+        table=table,
+        terms=terms,
+        value=reading.value[:, None],
+        first=reading.high[:, None],
+        second=reading.low[:, None],
+        judged=np.ones((len(reading.value), 1), dtype=np.bool_),
+        takes_part=reading.takes_part,
+        names=reading.outcomes,
+        attained=reading.outcome[:, None],
+        whole=reading,
+    )
+
+
+def _exact_of(
+    quantity: Quantity, tallies: tuple[Tally, Tally | None] | None, z: int, g: int
+) -> Fraction | None:
+    return None if tallies is None else quantity.exact(tallies[0].mass.at(z, g))
+
+
+def _too_few(takes_part: Marks, groups: Sequence[Group]) -> str:
+    left = [groups[g] for g in np.flatnonzero(takes_part).tolist()]
+    if left:
+        return f"only one group takes part ({describe(left[0])}); there is nobody to compare with"
+    return "no group takes part"
+
+
+def _reason_of_difference(whole: WholeReading, z: int) -> str:
+    values = {name: reading.value[z] for name, reading in whole.parts}
+    if all(np.isinf(value) for value in values.values()):
+        return f"ε is infinite for {' and '.join(values)} alike"
+    missing = [name for name, value in values.items() if np.isnan(value)]
+    return f"ε is undefined for {' and '.join(missing)}: too few groups with known outcomes"
+
+
+__all__ = [
+    "NOBODY",
+    "Asked",
+    "Evaluation",
+    "Rate",
+    "Terms",
+    "describe",
+    "describe_all",
+    "evaluate",
+    "find_group",
+]

@@ -1,0 +1,272 @@
+"""The rates of one group, each a record of cells."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from fairaudit.metrics.counts import Counts
+from fairaudit.metrics.records import Better, Example, Mean, Quantity, Rate, Source
+
+_HARDT = Source("Hardt, Price & Srebro", 2016, "https://arxiv.org/abs/1610.02413")
+_CHOULDECHOVA = Source("Chouldechova", 2017, "https://arxiv.org/abs/1703.00056")
+_MLHEALTH = Source("Allen et al., fairMLHealth: Evaluating Fairness", 2021)
+_SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
+_VERMA = Source("Verma & Rubin", 2018, "https://doi.org/10.1145/3194770.3194776")
+_AEQUITAS = Source("Saleiro et al., Aequitas", 2018, "https://arxiv.org/abs/1811.05577")
+_BRODERSEN = Source("Brodersen et al.", 2010, "https://doi.org/10.1109/ICPR.2010.764")
+_RIJSBERGEN = Source("van Rijsbergen, Information Retrieval", 1979)
+
+_CELLS = Counts.of_cells(tp=30, fp=10, fn=20, tn=40)
+_TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
+_BASE_RATES = "Depends on the base rate: groups with different base rates differ here by necessity."
+
+
+def _example(over: int, under: int) -> Example:
+    """What 30 true and 10 false positives, 20 false and 40 true negatives give."""
+    return Example(_CELLS, Fraction(over, under))
+
+
+BASE_RATE = Rate(
+    id="base_rate",
+    title="Base rate",
+    short="base rate",
+    aliases=("prevalence",),
+    family="data",
+    means="The share of the group whose label is positive.",
+    caution="Describes the label, not the decision; a difference may be history, or measurement.",
+    source=_MLHEALTH,
+    better=Better.NEITHER,
+    over=("positives",),
+    under=("positives", "negatives"),
+    example=_example(50, 100),
+)
+SELECTION_RATE = Rate(
+    id="selection_rate",
+    title="Selection rate",
+    short="selected",
+    aliases=("acceptance_rate", "positive_rate", "predicted_positive_rate"),
+    family="independence",
+    means="The share of the group that the decision selects.",
+    caution="Says nothing of who qualifies; equal rates can hide careless selection in one group.",
+    source=_SURVEY,
+    elsewhere="Aequitas' `pprev`. Rows with an unknown label count here all the same.",
+    better=Better.POLARITY,
+    over=("selected",),
+    under=("selected", "rejected"),
+    example=_example(40, 100),
+)
+TRUE_POSITIVE_RATE = Rate(
+    id="true_positive_rate",
+    title="True positive rate",
+    short="TPR",
+    aliases=("tpr", "recall", "sensitivity"),
+    family="separation",
+    means="Of those who truly qualify, the share that is selected.",
+    caution=_TRUSTS_THE_LABEL,
+    source=_HARDT,
+    better=Better.HIGHER,
+    over=("tp",),
+    under=("tp", "fn"),
+    example=_example(30, 50),
+)
+FALSE_NEGATIVE_RATE = Rate(
+    id="false_negative_rate",
+    title="False negative rate",
+    short="FNR",
+    aliases=("fnr", "miss_rate"),
+    family="separation",
+    means="Of those who truly qualify, the share that is passed over.",
+    caution=_TRUSTS_THE_LABEL,
+    source=_CHOULDECHOVA,
+    better=Better.LOWER,
+    over=("fn",),
+    under=("tp", "fn"),
+    example=_example(20, 50),
+)
+FALSE_POSITIVE_RATE = Rate(
+    id="false_positive_rate",
+    title="False positive rate",
+    short="FPR",
+    aliases=("fpr", "fall_out"),
+    family="separation",
+    means="Of those whose label is negative, the share that is selected.",
+    caution=_TRUSTS_THE_LABEL,
+    source=_CHOULDECHOVA,
+    better=Better.LOWER,
+    over=("fp",),
+    under=("fp", "tn"),
+    example=_example(10, 50),
+)
+TRUE_NEGATIVE_RATE = Rate(
+    id="true_negative_rate",
+    title="True negative rate",
+    short="TNR",
+    aliases=("tnr", "specificity"),
+    family="separation",
+    means="Of those whose label is negative, the share that is not selected.",
+    caution=_TRUSTS_THE_LABEL,
+    source=_MLHEALTH,
+    better=Better.HIGHER,
+    over=("tn",),
+    under=("fp", "tn"),
+    example=_example(40, 50),
+)
+POSITIVE_PREDICTIVE_VALUE = Rate(
+    id="positive_predictive_value",
+    title="Positive predictive value",
+    short="PPV",
+    aliases=("ppv", "precision"),
+    family="sufficiency",
+    means="Of those selected, the share that truly qualifies.",
+    caution=_BASE_RATES,
+    source=_CHOULDECHOVA,
+    better=Better.HIGHER,
+    over=("tp",),
+    under=("tp", "fp"),
+    example=_example(30, 40),
+)
+FALSE_DISCOVERY_RATE = Rate(
+    id="false_discovery_rate",
+    title="False discovery rate",
+    short="FDR",
+    aliases=("fdr",),
+    family="sufficiency",
+    means="Of those selected, the share whose label is negative.",
+    caution=_BASE_RATES,
+    source=_VERMA,
+    better=Better.LOWER,
+    over=("fp",),
+    under=("tp", "fp"),
+    example=_example(10, 40),
+)
+NEGATIVE_PREDICTIVE_VALUE = Rate(
+    id="negative_predictive_value",
+    title="Negative predictive value",
+    short="NPV",
+    aliases=("npv",),
+    family="sufficiency",
+    means="Of those not selected, the share whose label is negative.",
+    caution=_BASE_RATES,
+    source=_VERMA,
+    better=Better.HIGHER,
+    over=("tn",),
+    under=("tn", "fn"),
+    example=_example(40, 60),
+)
+FALSE_OMISSION_RATE = Rate(
+    id="false_omission_rate",
+    title="False omission rate",
+    short="FOR",
+    aliases=("for",),
+    family="sufficiency",
+    means="Of those not selected, the share that truly qualifies.",
+    caution=_BASE_RATES,
+    source=_VERMA,
+    better=Better.LOWER,
+    over=("fn",),
+    under=("tn", "fn"),
+    example=_example(20, 60),
+)
+ACCURACY = Rate(
+    id="accuracy",
+    title="Accuracy",
+    short="accuracy",
+    aliases=("overall_accuracy",),
+    family="accuracy",
+    means="The share of the group whose prediction equals the label.",
+    caution="Weighs missed and false selections alike; high for free where a class is rare.",
+    source=_VERMA,
+    better=Better.HIGHER,
+    over=("tp", "tn"),
+    under=("tp", "fp", "fn", "tn"),
+    example=_example(70, 100),
+)
+ERROR_RATE = Rate(
+    id="error_rate",
+    title="Error rate",
+    short="errors",
+    aliases=("zero_one_loss", "misclassification_rate"),
+    family="accuracy",
+    means="The share of the group whose prediction differs from the label.",
+    caution="Weighs missed and false selections alike.",
+    source=_VERMA,
+    better=Better.LOWER,
+    over=("fp", "fn"),
+    under=("tp", "fp", "fn", "tn"),
+    example=_example(30, 100),
+)
+BALANCED_ACCURACY = Mean(
+    id="balanced_accuracy",
+    title="Balanced accuracy",
+    short="balanced acc.",
+    family="accuracy",
+    means="The mean of the true positive and the true negative rate.",
+    caution="A formula of two rates, not a share of people: it has no Wilson interval.",
+    source=_BRODERSEN,
+    better=Better.HIGHER,
+    parts=(TRUE_POSITIVE_RATE, TRUE_NEGATIVE_RATE),
+)
+F1 = Rate(
+    id="f1",
+    title="F1 score",
+    short="F1",
+    aliases=("f1_score",),
+    family="accuracy",
+    means="Twice the true positives over twice the true positives plus all errors.",
+    caution="Ignores true negatives and depends on the base rate; no share of people.",
+    source=_RIJSBERGEN,
+    better=Better.HIGHER,
+    over=("tp", "tp"),
+    under=("tp", "tp", "fp", "fn"),
+    example=_example(60, 90),
+    proportion=False,
+)
+ERROR_TYPE_RATIO = Rate(
+    id="error_type_ratio",
+    title="Ratio of error types",
+    short="fn/fp",
+    aliases=("treatment_ratio",),
+    family="separation",
+    means="False negatives for each false positive.",
+    caution="Infinite where nobody is falsely selected; unstable where errors are few.",
+    source=_VERMA,
+    better=Better.NEITHER,
+    over=("fn",),
+    under=("fp",),
+    example=_example(20, 10),
+    proportion=False,
+    bounds=(0, None),
+)
+SELECTED_SHARE = Rate(
+    id="selected_share",
+    title="Share of the selected",
+    short="of selected",
+    family="independence",
+    means="Of all who are selected, the share that belongs to the group.",
+    caution="Follows the size of the group: compare it with the group's share of the people.",
+    source=_AEQUITAS,
+    elsewhere='Aequitas calls it "predicted positive rate" (ppr).',
+    better=Better.NEITHER,
+    over=("selected",),
+    under=("all_selected",),
+    example=_example(40, 40),
+)
+
+RATES: tuple[Quantity, ...] = (
+    BASE_RATE,
+    SELECTION_RATE,
+    TRUE_POSITIVE_RATE,
+    FALSE_NEGATIVE_RATE,
+    FALSE_POSITIVE_RATE,
+    TRUE_NEGATIVE_RATE,
+    POSITIVE_PREDICTIVE_VALUE,
+    FALSE_DISCOVERY_RATE,
+    NEGATIVE_PREDICTIVE_VALUE,
+    FALSE_OMISSION_RATE,
+    ACCURACY,
+    ERROR_RATE,
+    BALANCED_ACCURACY,
+    F1,
+    ERROR_TYPE_RATIO,
+    SELECTED_SHARE,
+)

@@ -1,0 +1,156 @@
+"""What a pass over the data must count, and the form in which the counts come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from fairaudit.cube import Ints, Sum
+from fairaudit.spec import Format, Outcome, Protected, Spec, Text, Threshold, value_of
+
+MISSING = -1
+"""The code of a number that is not there (in `RawKey.codes` of a cut column)."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edge:
+    """A cut on a number: it counts for x ≥ value, or, where `beyond`, for x > value."""
+
+    value: Decimal
+    beyond: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A column to count by: as text, or cut at the union of all edges the spec declares on it.
+
+    The code of a cut number is how many of the ascending edges it has passed.
+    """
+
+    column: str
+    edges: tuple[Edge, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything one pass must count."""
+
+    keys: tuple[Key, ...]
+    texts: tuple[Text, ...]
+    tokens: tuple[str, ...]
+    format: Format
+    count: str | None = None
+    weight: str | None = None
+    filter: Text | None = None
+
+    def text_key(self, column: str) -> int:
+        """The number of the key that holds a column as text."""
+        return self.keys.index(Key(column))
+
+    def cut_key(self, column: str) -> int:
+        """The number of the key that holds a column cut at edges."""
+        return next(
+            at for at, key in enumerate(self.keys) if key.column == column and key.edges is not None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RawKey:
+    """A key as it was counted: text levels (None: null) with codes, or codes of intervals."""
+
+    key: Key
+    codes: Ints
+    levels: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that was read, as the report names it."""
+
+    path: str
+    bytes: int
+    modified: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RawCells:
+    """The counts of one pass by raw levels: one entry for each combination that occurs.
+
+    `kept` is 1 where the filter holds, 0 where it does not, -1 where it cannot decide. `read` is
+    the control total: the records of the files, counted apart from the pass.
+    """
+
+    keys: tuple[RawKey, ...]
+    kept: Ints
+    rows: Ints
+    people: Ints
+    read: int
+    files: tuple[File, ...]
+    route: str
+    weight: Sum | None = None
+    squares: Sum | None = None
+    weight_error: float = 0.0
+    notices: tuple[str, ...] = ()
+
+
+def plan(spec: Spec) -> Plan:
+    """What a pass must count for a spec."""
+    texts: list[Text] = []
+    keys: dict[str, None] = {}
+    cuts: dict[str, set[Edge]] = {}
+    for one in (*spec.protected, *spec.strata):
+        texts.append(one.column)
+        if one.bins:
+            cuts.setdefault(one.column.value, set()).update(_bin_edges(one))
+        else:
+            keys.setdefault(one.column.value)
+    for outcome in spec.outcomes:
+        texts.append(outcome.column)
+        if outcome.threshold is not None:
+            cuts.setdefault(outcome.column.value, set()).update(edges_of(outcome.threshold))
+        else:
+            keys.setdefault(outcome.column.value)
+    if spec.score is not None:
+        texts.append(spec.score)
+        cuts.setdefault(spec.score.value, set())
+    texts += [text for text in (spec.count, spec.weight) if text is not None]
+    return Plan(
+        keys=(
+            *(Key(column) for column in keys),
+            *(Key(column, tuple(sorted(edges))) for column, edges in cuts.items()),
+        ),
+        texts=tuple(texts),
+        tokens=spec.missing.tokens,
+        format=spec.format,
+        count=value_of(spec.count),
+        weight=value_of(spec.weight),
+        filter=spec.filter,
+    )
+
+
+def edges_of(threshold: Threshold) -> tuple[Edge, ...]:
+    """The edges at which a threshold turns: `at_least`, `below` at ≥, `above`, `at_most` at >."""
+    at_or_over = (threshold.at_least, threshold.below)
+    beyond = (threshold.above, threshold.at_most)
+    return (
+        *(Edge(value) for value in at_or_over if value is not None),
+        *(Edge(value, beyond=True) for value in beyond if value is not None),
+    )
+
+
+def is_positive(outcome: Outcome, passed: Iterable[Edge]) -> bool:
+    """Whether a number that has passed these edges is positive under the outcome's threshold."""
+    cut, over = outcome.threshold, set(passed)
+    if cut is None:
+        raise ValueError("the outcome has no threshold")
+    return (
+        (cut.at_least is None or Edge(cut.at_least) in over)
+        and (cut.above is None or Edge(cut.above, beyond=True) in over)
+        and (cut.at_most is None or Edge(cut.at_most, beyond=True) not in over)
+        and (cut.below is None or Edge(cut.below) not in over)
+    )
+
+
+def _bin_edges(one: Protected) -> set[Edge]:
+    return {Edge(value) for value in one.bins}

@@ -1,0 +1,70 @@
+"""The blocks a prose report is made of: what is said, not how it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class Tone(StrEnum):
+    """How a text is to be taken; every format also says it in words."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    WARN = "warn"
+    BAD = "bad"
+    MUTED = "muted"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A text in a table."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The title of a section."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Running text."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and what is to be said of each."""
+
+    pairs: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Statements, each behind one word: a status, a kind."""
+
+    rows: Sequence[tuple[Cell, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under a caption; `numeric` tells which columns are aligned to the right."""
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    numeric: Sequence[bool]
+    more: str = ""
+
+
+Block: TypeAlias = Heading | Paragraph | Facts | Entries | Table
+Document: TypeAlias = tuple[Block, ...]

@@ -1,0 +1,405 @@
+"""The machine-readable report: the result copied field by field, under a schema version.
+
+Full precision, integer numerators and denominators, no NaN and no Infinity: a value that does not
+exist is null, and its `state` says why.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any
+
+from fairaudit.cube import Group, Line
+from fairaudit.errors import FairauditError, SpecError
+from fairaudit.estimate import Estimate, state_of
+from fairaudit.evidence import Part, Side
+from fairaudit.report import sentences
+from fairaudit.result import (
+    AuditResult,
+    ComparisonRow,
+    Definition,
+    EpsilonReading,
+    GroupRow,
+    LatticeRow,
+    RateRow,
+)
+from fairaudit.simpson import Kind, Reversal, Share
+from fairaudit.verdict import Check, Finding, Limit
+
+SCHEMA_VERSION = "1.0"
+
+
+def render(result: AuditResult) -> str:
+    """The result as one JSON document."""
+    return _text(document(result))
+
+
+def render_error(error: FairauditError, version: str) -> str:
+    """An error as one JSON document of the same kind: no verdict, and why."""
+    faults = error.faults if isinstance(error, SpecError) else ()
+    return _text(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "tool": {"name": "fairaudit", "version": version},
+            "summary": {"verdict": "error", "exit_code": error.exit_code},
+            "error": {
+                "kind": type(error).__name__,
+                "message": error.message,
+                "hint": error.hint,
+                "faults": [
+                    {
+                        "message": fault.message,
+                        "path": fault.path,
+                        "place": fault.place
+                        and {
+                            "file": fault.place.file,
+                            "line": fault.place.line,
+                            "column": fault.place.column,
+                        },
+                    }
+                    for fault in faults
+                ],
+            },
+        }
+    )
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the document."""
+    text = files("fairaudit.report").joinpath("result.schema.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def document(result: AuditResult) -> dict[str, Any]:
+    """The result as plain data."""
+    made = result.provenance
+    ledger = result.ledger
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "fairaudit", "version": made.version},
+        "created": made.created,
+        "spec": {
+            "path": made.spec_path,
+            "sha256": made.spec_sha256,
+            "title": made.title,
+            "context": dict(made.context),
+        },
+        "data": {
+            "files": [
+                {
+                    "path": one.path,
+                    "bytes": one.bytes,
+                    "modified": None if one.modified is None else _moment(one.modified),
+                }
+                for one in made.files
+            ],
+            "rows": made.rows,
+            "route": made.route,
+            "cube_sha256": made.cube_sha256,
+            "filter": made.filter,
+            "count": made.count,
+            "weight": made.weight,
+            "weight_error": made.weight_error if made.weight else None,
+        },
+        "options": {"fail_on": str(result.fail_on), "min_size": made.min_size},
+        "ledger": {
+            "read": ledger.read,
+            "counted": ledger.counted,
+            "people": ledger.people,
+            "filtered": ledger.filtered,
+            "undecided": ledger.undecided,
+            "dropped": [_line(one) for one in ledger.dropped],
+            "set_aside": [_line(one) for one in ledger.set_aside],
+        },
+        "summary": {
+            "verdict": str(result.verdict),
+            "exit_code": result.exit_code,
+            "checks": {
+                **{str(status): count for status, count in result.tally.items()},
+                "waived": 0,
+            },
+        },
+        "groups": [_group_row(row) for row in result.groups],
+        "rates": [_rate_row(row) for row in result.rates],
+        "comparisons": [_comparison_row(row) for row in result.comparisons],
+        "checks": [_finding(one) for one in result.findings],
+        "reversals": [_reversal(one) for one in result.reversals],
+        "lattice": [_lattice_row(row) for row in result.lattice],
+        "epsilons": [_epsilon(one) for one in result.epsilons],
+        "curves": [],
+        "definitions": [_definition(one) for one in result.definitions],
+        "waivers": [],
+        "notices": list(result.notices),
+    }
+
+
+def _text(tree: Mapping[str, Any]) -> str:
+    return json.dumps(tree, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _line(one: Line) -> dict[str, Any]:
+    return {"rows": one.rows, "people": one.people, "column": one.column, "reason": one.reason}
+
+
+def _group(group: Group) -> dict[str, str]:
+    return dict(group)
+
+
+def _value(value: float) -> dict[str, Any]:
+    """State and value; null where there is no finite number."""
+    return {"state": str(state_of(value)), "value": value if math.isfinite(value) else None}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _estimate(one: Estimate) -> dict[str, Any]:
+    return {
+        **_value(one.value),
+        "reason": one.reason,
+        "n": one.n,
+        "numerator": one.numerator,
+        "denominator": one.denominator,
+        "scale": one.scale,
+        "low": one.low,
+        "high": one.high,
+    }
+
+
+def _group_row(row: GroupRow) -> dict[str, Any]:
+    return {
+        "of": row.of,
+        "by": list(row.by),
+        "given": _group(row.stratum),
+        "group": _group(row.group),
+        "n": row.n,
+        "share": row.share,
+        "counts": dict(row.counts),
+        "standing": str(row.standing),
+    }
+
+
+def _rate_row(row: RateRow) -> dict[str, Any]:
+    return {
+        "metric": row.metric,
+        "of": row.of,
+        "by": list(row.by),
+        "given": _group(row.stratum),
+        "group": _group(row.group),
+        **_estimate(row.estimate),
+        "standing": str(row.standing),
+        "reference": _group(row.reference),
+        "difference": _value(row.difference),
+        "ratio": _value(row.ratio),
+    }
+
+
+def _comparison_row(row: ComparisonRow) -> dict[str, Any]:
+    return {
+        "metric": row.metric,
+        "compare": row.compare,
+        "of": row.of,
+        "by": list(row.by),
+        "given": _group(row.stratum),
+        "group": None if row.group is None else _group(row.group),
+        "reference": row.reference,
+        **_value(row.estimate.value),
+        "reason": row.estimate.reason,
+        "witness": _witness(row.parts, row.decided_by, row.first, row.second),
+        "parts": [_part(part) for part in row.parts],
+        "groups_compared": row.takes_part,
+    }
+
+
+def _witness(
+    parts: tuple[Part, ...], decided_by: str | None, first: Group, second: Group
+) -> dict[str, Any] | None:
+    """The pair, and the outcome or the rate, that attain a value; null where none does."""
+    if not first and not second:
+        return None
+    outcomes = {part.outcome for part in parts if part.outcome}
+    key = "outcome" if decided_by in outcomes else "metric"
+    return {
+        **({key: decided_by} if decided_by else {}),
+        "high": _group(first),
+        "low": _group(second),
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {
+        "metric": part.metric,
+        "outcome": part.outcome,
+        **_value(part.value),
+        "first": _side(part.first),
+        "second": _side(part.second),
+    }
+
+
+def _side(side: Side | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    return {"group": _group(side.group), "crowd": side.crowd, **_estimate(side.estimate)}
+
+
+def _finding(one: Finding) -> dict[str, Any]:
+    check = one.check
+    common = {
+        "id": check.id,
+        "status": str(one.status),
+        "metric": check.asked.id if isinstance(check, Check) else "simpson_reversal",
+        "of": check.of,
+        "by": list(check.by) if isinstance(check, Check) else [],
+        "given": list(check.given) if isinstance(check, Check) else [],
+        "limit": _limit(one.limit),
+        "warn": _limit(check.warn),
+        "fail": _limit(check.fail),
+        "sentence": sentences.answer(one),
+        "reason": one.why or None,
+        "place": check.place and {"file": check.place.file, "line": check.place.line},
+    }
+    estimate = one.estimate
+    return {
+        **common,
+        **(_estimate(estimate) if estimate else {"state": "undefined", "value": None}),
+        "exact": None if estimate is None or estimate.exact is None else str(estimate.exact),
+        "group": _group(one.first),
+        "witness": _witness(one.parts, None, one.first, one.second),
+        "stratum": _group(one.stratum),
+        "worse_off": _group(one.worse_off),
+        "parts": [_part(part) for part in one.parts],
+        "crossed": [
+            {
+                "group": _group(crossing.group),
+                "given": _group(crossing.stratum),
+                **_value(crossing.value),
+            }
+            for crossing in one.crossed
+        ],
+        "not_evaluated": [
+            {
+                "group": _group(who.group),
+                "given": _group(who.stratum),
+                "reason": who.reason,
+                "blocks": who.blocks,
+            }
+            for who in one.not_evaluated
+        ],
+        "reversals": [f"{r.attribute}: {r.pair[0]} / {r.pair[1]}" for r in one.reversals],
+    }
+
+
+def _limit(limit: Limit | Kind | None) -> dict[str, Any] | None:
+    """A limit as it was written: decimals stay text-exact as numbers."""
+    if limit is None:
+        return None
+    if isinstance(limit, Kind):
+        return {"kind": str(limit)}
+    bounds = {"below": limit.below, "above": limit.above}
+    return {name: float(bound) for name, bound in bounds.items() if bound is not None}
+
+
+def _reversal(one: Reversal) -> dict[str, Any]:
+    return {
+        "rate": one.rate,
+        "of": one.of,
+        "attribute": one.attribute,
+        "pair": list(one.pair),
+        "given": list(one.given),
+        "kind": str(one.kind),
+        "crude": one.crude,
+        "crude_pair": [_share(share) for share in one.crude_pair],
+        "crude_everybody": _finite(one.crude_everybody),
+        "standardized": one.standardized,
+        "standardized_pair": list(one.standardized_pair),
+        "composition": one.composition,
+        "within": one.within,
+        "mantel_haenszel_odds_ratio": _value(one.mantel_haenszel_odds_ratio),
+        "opposite_weight": one.opposite_weight,
+        "facts": {
+            "reversed_strata": one.reversed_strata,
+            "estimable_strata": one.estimable_strata,
+            "adjusted": one.adjusted,
+        },
+        "strata": [
+            {
+                "given": _group(stratum.stratum),
+                "first": _share(stratum.first),
+                "second": _share(stratum.second),
+                "difference": stratum.difference,
+                "weight": stratum.weight,
+            }
+            for stratum in one.strata
+        ],
+        "off_support": [_group(stratum) for stratum in one.off_support],
+        "incomplete": one.incomplete,
+        "sentence": sentences.reversal(one),
+    }
+
+
+def _share(one: Share) -> dict[str, Any]:
+    return {"value": one.value, "numerator": one.over, "denominator": one.under, "n": one.n}
+
+
+def _lattice_row(row: LatticeRow) -> dict[str, Any]:
+    return {
+        "by": list(row.by),
+        "groups": row.groups,
+        "smallest": row.smallest,
+        "entries": [
+            {
+                "metric": entry.metric,
+                "title": entry.title,
+                "of": entry.of,
+                **_value(entry.estimate.value),
+                "reason": entry.estimate.reason,
+                "witness": {
+                    "decided_by": entry.decided_by,
+                    "high": _group(entry.first),
+                    "low": _group(entry.second),
+                }
+                if entry.first
+                else None,
+                "judged": entry.judged,
+            }
+            for entry in row.entries
+        ],
+    }
+
+
+def _epsilon(one: EpsilonReading) -> dict[str, Any]:
+    return {
+        "of": one.of,
+        "by": list(one.by),
+        "parameters": one.parameters,
+        "epsilon": _value(one.epsilon),
+        "factor": _value(one.factor),
+        "twice": _value(one.twice),
+        "bounds_subsets": one.bounds_subsets,
+        "regime": one.regime,
+    }
+
+
+def _definition(one: Definition) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "title": one.title,
+        "family": one.family,
+        "means": one.means,
+        "formula": one.formula,
+        "direction": one.direction,
+        "caution": one.caution,
+        "elsewhere": one.elsewhere,
+        "source": one.source,
+        "aliases": list(one.aliases),
+    }

@@ -1,0 +1,104 @@
+"""The one rounding: how numbers, groups and limits are written in every prose format."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+from fairaudit.cube import Group
+from fairaudit.estimate import Estimate
+from fairaudit.verdict import Limit
+
+_MOST_DIGITS = 17
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number at so many decimals; `undefined`, `∞`, `-∞`."""
+    if math.isnan(value):
+        return "undefined"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value and abs(value) < 10**-digits:
+        return f"{value:.2e}"
+    return f"{value:.{digits}f}"
+
+
+def percent(value: float) -> str:
+    """A share in per cent at one decimal; a small one at as many as it needs."""
+    if math.isnan(value) or math.isinf(value):
+        return number(value)
+    shown = f"{100 * value:.1f}"
+    return f"{100 * value:.2g} %" if value and shown == "0.0" else f"{shown} %"
+
+
+def points(value: float) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return number(value) if not math.isfinite(value) else f"{100 * value:+.1f}"
+
+
+def whole(value: int) -> str:
+    """A count with thousands separated."""
+    return f"{value:,}"
+
+
+def counts(estimate: Estimate) -> str:
+    """`52/70`; under survey weights the sums they are scaled to."""
+    if estimate.numerator is None or estimate.denominator is None:
+        return f"n = {whole(estimate.n)}" if estimate.n is not None else ""
+    if estimate.scale == 1:
+        return f"{whole(estimate.numerator)}/{whole(estimate.denominator)}"
+    over, under = (part / estimate.scale for part in (estimate.numerator, estimate.denominator))
+    return f"{over:,.1f}/{under:,.1f} weighted, n = {whole(estimate.n or 0)}"
+
+
+def rate(estimate: Estimate, *, share: bool = True) -> str:
+    """A rate with its counts: `74.3 % (52/70)`."""
+    value = percent(estimate.value) if share else number(estimate.value)
+    behind = counts(estimate)
+    return f"{value} ({behind})" if behind else value
+
+
+def interval(estimate: Estimate) -> str:
+    """The bounds in per cent: `[70.1, 78.2]`; nothing where there is no interval."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f"[{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def against(value: float, limit: Limit) -> str:
+    """A value beside its limit, at as many digits as it takes to agree with the verdict."""
+    for digits in range(4, _MOST_DIGITS):
+        text = number(value, digits)
+        if not math.isfinite(value) or "e" in text:
+            return text
+        shown = Decimal(text)
+        bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
+        if all(_side(shown, bound) == _side_of(value, bound) for bound in bounds):
+            return text
+    return repr(value)
+
+
+def group(one: Group) -> str:
+    """A group by its levels alone: `female × Black`."""
+    return " × ".join(level for _, level in one) or "everybody"
+
+
+def named_group(one: Group) -> str:
+    """A group with the names of its columns: `gender=female, race=Black`."""
+    return ", ".join(f"{name}={level}" for name, level in one) or "everybody"
+
+
+def subset(names: tuple[str, ...]) -> str:
+    """A grouping: `gender × race`."""
+    return " × ".join(names)
+
+
+def _side(shown: Decimal, bound: Decimal) -> int:
+    return (shown > bound) - (shown < bound)
+
+
+def _side_of(value: float, bound: Decimal) -> int:
+    limit = float(bound)
+    if abs(value - limit) <= 1e-12:  # noqa: PLR2004  # equal, up to the last bits of a float
+        return 0
+    return (value > limit) - (value < limit)

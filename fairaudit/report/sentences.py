@@ -1,0 +1,205 @@
+"""Findings and reversals in words made of numbers: who, by how much, in how many people."""
+
+from __future__ import annotations
+
+import math
+
+from fairaudit.cube import Group
+from fairaudit.evidence import Part, Side
+from fairaudit.metrics import Quantity
+from fairaudit.report import numbers
+from fairaudit.result import Verdict
+from fairaudit.simpson import Kind, Reversal, Share
+from fairaudit.verdict import Check, Finding, Limit, NotEvaluated, Status
+
+STATUS = {
+    Status.PASS: "PASS",
+    Status.WARN: "WARN",
+    Status.FAIL: "FAIL",
+    Status.INCONCLUSIVE: "INCONCLUSIVE",
+    Status.SKIPPED: "SKIPPED",
+}
+VERDICT = {
+    Verdict.PASS: "PASS",
+    Verdict.FAIL: "FAIL",
+    Verdict.INCONCLUSIVE: "INCONCLUSIVE",
+    Verdict.NONE: "NONE",
+}
+KIND = {
+    Kind.EVERY_STRATUM: "reversed in every stratum",
+    Kind.ADJUSTED: "reversed after adjustment",
+    Kind.MOST_STRATA: "reversed in most strata",
+    Kind.MASKED: "a gap hidden in the aggregate",
+    Kind.EXPLAINED: "a gap that the strata explain",
+}
+MISLEADING_RATE = 0.1
+"""Below this reference rate a ratio is shown with the difference beside it."""
+
+
+def title(finding: Finding) -> str:
+    """What was asked: the measure, its reference, the groups and the strata."""
+    check = finding.check
+    if not isinstance(check, Check):
+        return f"Simpson's reversals of {check.rate}"
+    words = [check.asked.title]
+    if check.reference is not None:
+        named = numbers.named_group(check.reference.group) if check.reference.group else ""
+        words.append(f"to {named or check.reference.policy}")
+    for name in ("smoothing", "concentration"):
+        value = getattr(check.parameters, name)
+        if value is not None:
+            words.append(f"{name} {value}")
+    words.append(f"by {numbers.subset(check.by)}")
+    if check.given:
+        words.append(f"given {numbers.subset(check.given)}")
+    return ", ".join(words)
+
+
+def answer(finding: Finding) -> str:
+    """The finding in one sentence."""
+    if not isinstance(finding.check, Check):
+        return _reversals(finding)
+    if finding.estimate is None or not isinstance(finding.limit, Limit):
+        return f"not evaluated: {_reasons(finding)}"
+    value = numbers.against(finding.estimate.value, finding.limit)
+    where = f" in {numbers.named_group(finding.stratum)}" if finding.stratum else ""
+    sentence = f"{_sides(finding)}{where}: {value}{_interval(finding)} {_relation(finding)}"
+    sentence += _difference_beside(finding)
+    if len(finding.crossed) > 1:
+        sentence += f"; {len(finding.crossed)} values cross the limit"
+    if finding.why:
+        sentence += f"; {finding.why}"
+    return sentence
+
+
+def _sides(finding: Finding) -> str:
+    """Who is compared with whom, with both rates."""
+    check = finding.check
+    if isinstance(check, Check) and isinstance(check.asked, Quantity) and finding.estimate:
+        behind = numbers.counts(finding.estimate)
+        return numbers.named_group(finding.first) + (f" ({behind})" if behind else "")
+    parts = [_part(part) for part in _deciding(finding)]
+    return "; ".join(parts)
+
+
+def _deciding(finding: Finding) -> tuple[Part, ...]:
+    """The parts to tell: the one that attains the value, or all of them where all count."""
+    if finding.estimate is None or len(finding.parts) < 2:  # one part is told
+        return finding.parts
+    same = [
+        part
+        for part in finding.parts
+        if part.value == finding.estimate.value and part.first and part.second
+    ]
+    return tuple(same[:1]) or finding.parts
+
+
+def _part(part: Part) -> str:
+    head = f"P({part.outcome}): " if part.outcome else ""
+    if part.first is None or part.second is None:
+        return f"{part.metric} {numbers.number(part.value)}"
+    name = "" if part.outcome else f"{part.metric} "
+    return f"{head}{name}{_side(part.first, part.metric)} against {_side(part.second, part.metric)}"
+
+
+def _side(side: Side, metric: str) -> str:
+    who = side.crowd or numbers.named_group(side.group)
+    share = metric != "error_type_ratio"
+    return f"{who} {numbers.rate(side.estimate, share=share)}"
+
+
+def _interval(finding: Finding) -> str:
+    estimate = finding.estimate
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return ""
+    return f" [{numbers.number(estimate.low)}, {numbers.number(estimate.high)}]"
+
+
+def _relation(finding: Finding) -> str:
+    """`< 0.8` where the limit is crossed, `(fails below 0.8)` where it is not."""
+    limit, estimate = finding.limit, finding.estimate
+    assert isinstance(limit, Limit)
+    assert estimate is not None
+    if not finding.crossed:
+        check = finding.check
+        assert isinstance(check, Check)
+        word = "fails" if limit is check.fail else "warns"
+        return f"({word} {limit})"
+    too_low = limit.below is not None and estimate.value < float(limit.below) + 1e-9
+    if too_low and (limit.above is None or estimate.value <= float(limit.above)):
+        return f"< {limit.below}"
+    return f"> {limit.above}"
+
+
+def _difference_beside(finding: Finding) -> str:
+    """The difference beside a ratio of small rates, which ratios exaggerate."""
+    check, parts = finding.check, _deciding(finding)
+    if not isinstance(check, Check) or isinstance(check.asked, Quantity) or not parts:
+        return ""
+    comparison = getattr(check.asked, "comparison", None)
+    first, second = parts[0].first, parts[0].second
+    if comparison is None or not comparison.quotient or first is None or second is None:
+        return ""
+    base = max(first.estimate.value, second.estimate.value) if _is_spread(finding) else (
+        second.estimate.value
+    )  # fmt: skip
+    if math.isnan(base) or base >= MISLEADING_RATE:
+        return ""
+    gap = first.estimate.value - second.estimate.value
+    return f" (at rates this small look at the difference: {numbers.points(gap)} points)"
+
+
+def _is_spread(finding: Finding) -> bool:
+    return isinstance(finding.check, Check) and finding.check.reference is None
+
+
+def _reasons(finding: Finding) -> str:
+    reasons = dict.fromkeys(one.reason for one in finding.not_evaluated if one.blocks)
+    return "; ".join(reasons) or finding.why or "there is nothing to evaluate"
+
+
+def _reversals(finding: Finding) -> str:
+    if not finding.reversals:
+        return f"no reversal of kind {finding.limit} or stronger"
+    told = [f"{pair(one)} given {', '.join(one.given)}: {one.kind}" for one in finding.reversals]
+    return "; ".join(told)
+
+
+def pair(one: Reversal) -> str:
+    """The two groups of a reversal."""
+    return f"{one.attribute}: {one.pair[0]} against {one.pair[1]}"
+
+
+def reversal(one: Reversal) -> str:
+    """A reversal in one sentence of numbers."""
+    first, second = one.pair
+    crude = f"{_share(one.crude_pair[0])} against {_share(one.crude_pair[1])}"
+    within = f"{numbers.percent(one.standardized_pair[0])} against " + numbers.percent(
+        one.standardized_pair[1]
+    )
+    given = " and ".join(one.given)
+    return (
+        f"{first} against {second}: {one.rate} {crude} ({numbers.points(one.crude)} points); "
+        f"at equal {given} {within} ({numbers.points(one.standardized)}). In "
+        f"{one.reversed_strata} of {one.estimable_strata} strata the gap points the other way. "
+        f"Where they stand by {given} accounts for {numbers.points(one.composition)} points, "
+        f"what happens within it for {numbers.points(one.within)}."
+    )
+
+
+def _share(one: Share) -> str:
+    return f"{numbers.percent(one.value)} ({numbers.whole(one.over)}/{numbers.whole(one.under)})"
+
+
+def not_evaluated(one: NotEvaluated) -> str:
+    """Who was not judged, and why."""
+    who = [numbers.named_group(part) for part in (one.group, one.stratum) if part]
+    return f"{' in '.join(who)}: {one.reason}" if who else one.reason
+
+
+def witness(first: Group, second: Group, decided_by: str | None) -> str:
+    """The worst pair of a lattice cell, in as few words as it takes."""
+    if not first and not second:
+        return ""
+    text = f"{numbers.group(first)} / {numbers.group(second)}" if second else numbers.group(first)
+    return f"{text} ({decided_by})" if decided_by else text

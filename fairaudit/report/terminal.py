@@ -1,0 +1,111 @@
+"""The report in a terminal: rich prints the blocks; words carry what colours only repeat."""
+
+from __future__ import annotations
+
+import io
+from typing import IO
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from fairaudit.report.blocks import (
+    Block,
+    Document,
+    Entries,
+    Facts,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+)
+
+_STYLES = {
+    Tone.PLAIN: "",
+    Tone.GOOD: "bold green",
+    Tone.WARN: "bold yellow",
+    Tone.BAD: "bold red",
+    Tone.MUTED: "dim",
+}
+_TEXT_WIDTH = 100
+_UNBOUND = 200
+"""The width where no terminal sets one: nothing is cropped to 80 columns in a file or a pipe."""
+
+_ASCII = str.maketrans(
+    {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "|": "|", "−": "-"}
+)  # fmt: skip
+
+
+def print_document(document: Document, stream: IO[str]) -> None:
+    """Prints a document to a stream, as wide and as colourful as the stream allows."""
+    console = Console(file=stream, highlight=False, soft_wrap=False)
+    if not console.is_terminal and "COLUMNS" not in console._environ:  # noqa: SLF001  # rich's own view of the environment
+        console = Console(file=stream, highlight=False, width=_UNBOUND)
+    plain = not (console.encoding or "").lower().startswith("utf")
+    for block in document:
+        console.print(_rendered(block, min(console.width, _TEXT_WIDTH), plain=plain))
+
+
+def render(document: Document) -> str:
+    """The document as plain text, as it is written to a file."""
+    stream = io.StringIO()
+    console = Console(file=stream, highlight=False, width=_UNBOUND, color_system=None)
+    for block in document:
+        console.print(_rendered(block, _TEXT_WIDTH, plain=False))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _rendered(block: Block, width: int, *, plain: bool) -> RenderableType:
+    def text(words: str, tone: Tone = Tone.PLAIN) -> Text:
+        return Text(_spelled(words) if plain else words, style=_STYLES[tone])
+
+    match block:
+        case Heading():
+            return Text("\n" + (_spelled(block.text) if plain else block.text), style="bold")
+        case Paragraph():
+            wrapped = RichTable.grid()
+            wrapped.add_column(max_width=width)
+            wrapped.add_row(text(block.text, block.tone))
+            return wrapped
+        case Facts():
+            return _grid([(text(name), text(words)) for name, words in block.pairs], width)
+        case Entries():
+            return _grid([(text(c.text, c.tone), text(words)) for c, words in block.rows], width)
+        case Table():
+            return _table(block, text, plain=plain)
+
+
+def _grid(rows: list[tuple[Text, Text]], width: int) -> RenderableType:
+    grid = RichTable.grid(padding=(0, 2))
+    first = min(max((row[0].cell_len for row in rows), default=0), width // 3)
+    grid.add_column(width=first, overflow="fold")
+    grid.add_column(max_width=width - first - 2, overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
+    return grid
+
+
+def _table(block: Table, text: object, *, plain: bool) -> RenderableType:
+    assert callable(text)
+    table = RichTable(
+        title=text(block.caption) if block.caption else None,
+        title_justify="left",
+        caption=text(block.more) if block.more else None,
+        caption_justify="left",
+        box=box.ASCII if plain else box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for name, numeric in zip(block.header, block.numeric, strict=True):
+        justify = "right" if numeric else "left"
+        table.add_column(text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for row in block.rows:
+        table.add_row(*(text(cell.text, cell.tone) for cell in row))
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _spelled(words: str) -> str:
+    """The words without signs that the stream cannot draw."""
+    return words.translate(_ASCII).encode("ascii", "replace").decode()

@@ -1,0 +1,315 @@
+"""The result of an audit: plain rows that reports print and programs read."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from fairaudit.cube import Group, Grouping, Ledger
+from fairaudit.errors import AuditFailed
+from fairaudit.estimate import Estimate
+from fairaudit.evidence import Part
+from fairaudit.metrics import Asked, Comparison, Measure, Named, Quantity
+from fairaudit.simpson import Reversal
+from fairaudit.verdict import Finding, Status
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Standing(StrEnum):
+    """How a group stands in the comparisons."""
+
+    ELIGIBLE = "eligible"
+    SMALL = "small"
+    UNKNOWN = "unknown"
+
+
+class Verdict(StrEnum):
+    """The word for the whole audit."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    NONE = "none"
+
+
+class FailOn(StrEnum):
+    """From which status on a check turns the exit code."""
+
+    FAIL = "fail"
+    WARN = "warn"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file that was read."""
+
+    path: str
+    bytes: int
+    modified: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What was run on what: enough to run it again."""
+
+    version: str
+    spec_path: str
+    spec_sha256: str
+    title: str
+    context: Mapping[str, str]
+    files: tuple[DataFile, ...]
+    rows: int
+    route: str
+    cube_sha256: str
+    filter: str | None
+    count: str | None
+    weight: str | None
+    weight_error: float
+    min_size: int | None
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """A group: its people, its share of the known ones, and their outcomes."""
+
+    of: str
+    by: Grouping
+    stratum: Group
+    group: Group
+    n: int
+    share: float | None
+    counts: Mapping[str, int]
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class RateRow:
+    """A rate of one group, beside the group that its table compares with."""
+
+    metric: str
+    of: str
+    by: Grouping
+    stratum: Group
+    group: Group
+    estimate: Estimate
+    standing: Standing
+    reference: Group
+    difference: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """A comparison: of one group with its reference, or over all groups (`group` is then None)."""
+
+    metric: str
+    title: str
+    compare: str | None
+    of: str
+    by: Grouping
+    stratum: Group
+    group: Group | None
+    reference: str | None
+    estimate: Estimate
+    parts: tuple[Part, ...]
+    decided_by: str | None
+    first: Group
+    second: Group
+    takes_part: int
+
+
+@dataclass(frozen=True, slots=True)
+class LatticeEntry:
+    """The worst value of one measure in one subset, its witness, and whether a limit looked."""
+
+    metric: str
+    title: str
+    of: str
+    estimate: Estimate
+    first: Group
+    second: Group
+    decided_by: str | None
+    judged: bool
+    limited: bool
+    departure: float
+
+
+@dataclass(frozen=True, slots=True)
+class LatticeRow:
+    """One subset of the protected attributes."""
+
+    by: Grouping
+    groups: int
+    smallest: int
+    entries: tuple[LatticeEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonReading:
+    """How to read ε of the full intersection (Foulds & Pan §3).
+
+    `factor` is e^ε, the largest factor between two groups' expected utilities; `twice` is the bound
+    of Theorem 3.2 on every subset; `bounds_subsets` says whether ε itself bounds them too, which
+    holds on the same rows, with no group set aside and no smoothing.
+    """
+
+    of: str
+    by: Grouping
+    parameters: str
+    epsilon: float
+    factor: float
+    twice: float
+    bounds_subsets: bool
+    regime: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A metric in words, as `explain` prints it."""
+
+    id: str
+    title: str
+    family: str
+    means: str
+    formula: str
+    direction: str
+    caution: str
+    elsewhere: str
+    source: str
+    aliases: tuple[str, ...]
+    example: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """Everything an audit found. `fail_on` decides from which status on it fails."""
+
+    provenance: Provenance
+    ledger: Ledger
+    groups: tuple[GroupRow, ...]
+    rates: tuple[RateRow, ...]
+    comparisons: tuple[ComparisonRow, ...]
+    lattice: tuple[LatticeRow, ...]
+    epsilons: tuple[EpsilonReading, ...]
+    findings: tuple[Finding, ...]
+    reversals: tuple[Reversal, ...]
+    definitions: tuple[Definition, ...]
+    notices: tuple[str, ...]
+    fail_on: FailOn = FailOn.FAIL
+
+    @property
+    def tally(self) -> dict[Status, int]:
+        """How many checks came out how."""
+        counted = Counter(finding.status for finding in self.findings)
+        return {status: counted[status] for status in Status}
+
+    @property
+    def verdict(self) -> Verdict:
+        """Fail if a check failed; inconclusive if one could not be evaluated; none without any."""
+        tally = self.tally
+        if not self.findings:
+            return Verdict.NONE
+        if tally[Status.FAIL] or (self.fail_on is FailOn.WARN and tally[Status.WARN]):
+            return Verdict.FAIL
+        nothing_judged = tally[Status.SKIPPED] == len(self.findings)
+        if tally[Status.INCONCLUSIVE] or nothing_judged:
+            return Verdict.INCONCLUSIVE
+        return Verdict.PASS
+
+    @property
+    def exit_code(self) -> int:
+        """0 pass or nothing judged, 1 failed or not all evaluated, 3 nothing could be evaluated."""
+        unevaluated = self.tally[Status.INCONCLUSIVE] + self.tally[Status.SKIPPED]
+        if self.findings and unevaluated == len(self.findings):
+            return 3
+        if self.fail_on is FailOn.NEVER:
+            return 0
+        return 1 if self.verdict in {Verdict.FAIL, Verdict.INCONCLUSIVE} else 0
+
+    def raise_for_failure(self) -> None:
+        """Raises `AuditFailed` where the command would exit with 1 or 3."""
+        if self.exit_code:
+            bad = [one for one in self.findings if one.status in {Status.FAIL, Status.INCONCLUSIVE}]
+            named = ", ".join(one.check.id for one in bad[:5])
+            raise AuditFailed(f"the verdict is {self.verdict}: {named}")
+
+    def table(self, by: Sequence[str]) -> pl.DataFrame:
+        """One row a group of a grouping: its levels, people, standing, and every rate reported.
+
+        Undefined and infinite values are null and infinity; strata are not listed.
+        """
+        import polars as pl  # noqa: PLC0415  # the listed exception: only who asks for a frame pays
+
+        grouping = frozenset(by)
+        known = {frozenset(row.by) for row in self.groups}
+        if grouping not in known:
+            named = "; ".join(" × ".join(row) for row in dict.fromkeys(r.by for r in self.groups))
+            raise KeyError(f"no table by {list(by)}; there is {named}")
+        rows: dict[Group, dict[str, object]] = {}
+        for row in self.groups:
+            if frozenset(row.by) == grouping and not row.stratum:
+                people = {"n": row.n, "standing": str(row.standing)}
+                rows.setdefault(row.group, {**dict(row.group), **people})
+        for rate in self.rates:
+            if frozenset(rate.by) == grouping and not rate.stratum:
+                value = rate.estimate.value
+                rows[rate.group][rate.metric] = None if math.isnan(value) else value
+        return pl.DataFrame(list(rows.values()), infer_schema_length=None)
+
+
+def definition(record: Asked | Comparison) -> Definition:
+    """The words of a record, ready to print."""
+    example = getattr(record, "example", None)
+    worked = ""
+    if example is not None:
+        cells = example.counts
+        value = f"{float(example.value):.4g}"
+        worked = f"tp {cells.tp}, fp {cells.fp}, fn {cells.fn}, tn {cells.tn}: {value}"
+    return Definition(
+        id=record.id,
+        title=record.title,
+        family=record.family,
+        means=record.means,
+        formula=_formula(record),
+        direction=_direction(record),
+        caution=record.caution,
+        elsewhere=record.elsewhere,
+        source=str(record.source),
+        aliases=record.aliases,
+        example=worked,
+    )
+
+
+def _formula(record: Named) -> str:
+    if isinstance(record, Comparison):
+        texts = {
+            "difference": "group - reference",
+            "ratio": "group / reference",
+            "gap": "highest - lowest",
+            "min_ratio": "lowest / highest",
+        }
+        return texts[record.id]
+    return str(getattr(record, "formula", ""))
+
+
+def _direction(record: Asked | Comparison) -> str:
+    if isinstance(record, Quantity):
+        words = {
+            "higher": "higher is better for the group",
+            "lower": "lower is better for the group",
+            "polarity": "higher is better, unless the spec says `favourable: false`",
+            "neither": "neither way is better by itself",
+        }
+        return words[record.better]
+    ideal = f"{record.ideal} at parity"
+    if isinstance(record, Measure) and record.signed:
+        return f"{ideal}, either side departs from it"
+    return ideal

@@ -1,0 +1,288 @@
+"""Simpson's reversals: a gap between two groups that turns when a third column is held fixed.
+
+The kinds and their order are those of Foulds & Pan §3.1 ("for all, or most, of the third variable's
+values") made exact: decided on complete cases and on the strata where both groups occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
+from fairaudit.metrics import Rate, Reading
+from fairaudit.metrics.counts import Tally
+
+_NEAR = 1e-9
+"""Closer than this to the floor, fractions decide instead of floats."""
+
+
+class Kind(StrEnum):
+    """What conditioning does to a gap, strongest first; the last two are notes."""
+
+    EVERY_STRATUM = "every_stratum"
+    ADJUSTED = "adjusted"
+    MOST_STRATA = "most_strata"
+    MASKED = "masked"
+    EXPLAINED = "explained"
+
+    @property
+    def strength(self) -> int:
+        """How strong: the larger the stronger."""
+        return -list(Kind).index(self)
+
+    @property
+    def reverses(self) -> bool:
+        """Whether it is a reversal, not a note."""
+        return self not in {Kind.MASKED, Kind.EXPLAINED}
+
+
+class Share(NamedTuple):
+    """A rate of one group: numerator, denominator (fixed point under weights), and people."""
+
+    over: int
+    under: int
+    n: int
+
+    @property
+    def value(self) -> float:
+        """The rate; NaN where the denominator is empty."""
+        return self.over / self.under if self.under else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """One value of the conditioning column: both groups' rates there, and its weight."""
+
+    stratum: Group
+    first: Share
+    second: Share
+    weight: float
+
+    @property
+    def difference(self) -> float:
+        """The first group's rate minus the second's."""
+        return self.first.value - self.second.value
+
+
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    """Two groups of one attribute whose gap conditioning changes, with the numbers that prove it.
+
+    All differences are first minus second of the pair, on complete cases and common support, so
+    that `crude = composition + within`. `standardized` weighs strata by both groups together.
+    """
+
+    rate: str
+    of: str
+    attribute: str
+    pair: tuple[str, str]
+    given: Grouping
+    kind: Kind
+    crude: float
+    crude_pair: tuple[Share, Share]
+    crude_everybody: float
+    standardized: float
+    standardized_pair: tuple[float, float]
+    composition: float
+    within: float
+    mantel_haenszel_odds_ratio: float
+    opposite_weight: float
+    reversed_strata: int
+    estimable_strata: int
+    strata: tuple[Stratum, ...]
+    off_support: tuple[Group, ...]
+    incomplete: int
+
+    @property
+    def adjusted(self) -> bool:
+        """Whether the standardised gap has the opposite sign."""
+        return self.crude * self.standardized < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What to look for: rates of one outcome, between the groups of attributes, given columns."""
+
+    rates: tuple[Rate, ...]
+    of: str
+    attributes: tuple[str, ...]
+    given: tuple[str, ...]
+    floor: Fraction
+    references: dict[str, str]
+    min_size: int | None = None
+
+
+def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) -> list[Reversal]:
+    """Every reversal and note of the scan, the strongest and widest first."""
+    found = []
+    for attribute in asked.attributes:
+        alone = table((attribute,), (), asked.of)
+        for given in asked.given:
+            if given == attribute:
+                continue
+            within = table((attribute,), (given,), asked.of)
+            for rate in asked.rates:
+                found += list(_pairs(rate, asked, alone, within))
+    return sorted(found, key=lambda one: (-one.kind.strength, -abs(one.crude), one.attribute))
+
+
+class _Columns(NamedTuple):
+    """Both groups of a pair over the strata they share, as integer arrays [Z]."""
+
+    over: tuple[Ints, Ints]
+    under: tuple[Ints, Ints]
+
+    def exact_crude(self) -> Fraction:
+        sides = [
+            Fraction(int(over.sum()), int(under.sum()))
+            for over, under in zip(self.over, self.under, strict=True)
+        ]
+        return sides[0] - sides[1]
+
+    def exact_standardized(self) -> Fraction:
+        weights = [int(a) + int(b) for a, b in zip(*self.under, strict=True)]
+        terms = (
+            w * (Fraction(int(a), int(b)) - Fraction(int(c), int(d)))
+            for w, a, b, c, d in zip(
+                weights, self.over[0], self.under[0], self.over[1], self.under[1], strict=True
+            )
+        )
+        return sum(terms, Fraction(0)) / sum(weights)
+
+
+def _pairs(rate: Rate, asked: Scan, alone: GroupTable, within: GroupTable) -> Iterator[Reversal]:
+    """The reversals of one rate between the groups of one attribute, given one column."""
+    everybody = rate.read(Tally.of(alone))
+    reading = rate.read(Tally.of(within))
+    assert reading.over is not None
+    assert reading.under is not None
+    known = np.flatnonzero(within.known_strata)
+    attribute, given = within.by[0], within.given[0]
+    levels = [group[0][1] for group in within.groups]
+    place = {group[0][1]: at for at, group in enumerate(alone.groups)}
+    for g, h in combinations(np.flatnonzero(within.known).tolist(), 2):
+        if levels[g] == asked.references.get(attribute):
+            g, h = h, g  # noqa: PLW2901  # the declared reference stands second
+        sides = (place[levels[g]], place[levels[h]])
+        if min(everybody.n[0, side] for side in sides) < (asked.min_size or 0):
+            continue
+        support = known[(reading.under[known][:, [g, h]] > 0).all(axis=1)]
+        found = _compare(reading, within, support, (g, h), asked.floor)
+        if found is None:
+            continue
+        kind, numbers = found
+        yield Reversal(
+            rate=rate.id,
+            of=asked.of,
+            attribute=attribute,
+            pair=(levels[g], levels[h]),
+            given=(given,),
+            kind=kind,
+            crude_everybody=float(everybody.value[0, sides[0]] - everybody.value[0, sides[1]]),
+            off_support=_one_sided(reading, within, known, (g, h)),
+            incomplete=int(sum(everybody.n[0, side] for side in sides))
+            - int(reading.n[known][:, [g, h]].sum()),
+            **numbers,
+        )
+
+
+def _compare(
+    reading: Reading, table: GroupTable, support: Ints, pair: tuple[int, int], floor: Fraction
+) -> tuple[Kind, dict[str, Any]] | None:
+    """The kind of one pair with its numbers; None where conditioning changes nothing."""
+    assert reading.over is not None
+    assert reading.under is not None
+    if not len(support):
+        return None
+    g, h = pair
+    columns = _Columns(
+        (reading.over[support, g], reading.over[support, h]),
+        (reading.under[support, g], reading.under[support, h]),
+    )
+    (a, c), (n, m) = columns.over, columns.under
+    p, q = a / n, c / m
+    weight = (n + m) / (n + m).sum()
+    crude = float(a.sum() / n.sum() - c.sum() / m.sum())
+    standardized = float((weight * (p - q)).sum())
+    opposite = np.sign(p - q) == -np.sign(crude)
+    kind = _kind(
+        wide=_reaches(crude, floor, columns.exact_crude),
+        adjusted_wide=_reaches(standardized, floor, columns.exact_standardized),
+        turned=crude * standardized < 0,
+        all_opposite=bool(crude) and bool(opposite.all()),
+        opposite_weight=_share(n + m, opposite),
+    )
+    if kind is None:
+        return None
+    composition = float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
+    people = reading.n[support]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = np.divide((a * ((m - c) / (n + m))).sum(), (c * ((n - a) / (n + m))).sum())
+    return kind, {
+        "crude": crude,
+        "crude_pair": (
+            Share(int(a.sum()), int(n.sum()), int(people[:, g].sum())),
+            Share(int(c.sum()), int(m.sum()), int(people[:, h].sum())),
+        ),
+        "standardized": standardized,
+        "standardized_pair": (float((weight * p).sum()), float((weight * q).sum())),
+        "composition": composition,
+        "within": crude - composition,
+        "mantel_haenszel_odds_ratio": float(odds),
+        "opposite_weight": float(_share(n + m, opposite)) if crude else 0.0,
+        "reversed_strata": int(opposite.sum()) if crude else 0,
+        "estimable_strata": len(support),
+        "strata": tuple(
+            Stratum(
+                table.strata[z],
+                Share(int(a[i]), int(n[i]), int(people[i, g])),
+                Share(int(c[i]), int(m[i]), int(people[i, h])),
+                float(weight[i]),
+            )
+            for i, z in enumerate(support)
+        ),
+    }
+
+
+def _kind(
+    *, wide: bool, adjusted_wide: bool, turned: bool, all_opposite: bool, opposite_weight: Fraction
+) -> Kind | None:
+    """The first kind that fits."""
+    if wide and adjusted_wide and all_opposite:
+        return Kind.EVERY_STRATUM
+    if wide and adjusted_wide and turned:
+        return Kind.ADJUSTED
+    if wide and opposite_weight > Fraction(1, 2):
+        return Kind.MOST_STRATA
+    if adjusted_wide and not wide:
+        return Kind.MASKED
+    if wide and not adjusted_wide:
+        return Kind.EXPLAINED
+    return None
+
+
+def _share(weights: Ints, marked: Marks) -> Fraction:
+    return Fraction(int(weights[marked].sum()), int(weights.sum()))
+
+
+def _reaches(value: float, floor: Fraction, exact: Callable[[], Fraction]) -> bool:
+    """Whether the size of a value is at least the floor, decided exactly where it is near."""
+    if abs(abs(value) - float(floor)) > _NEAR:
+        return abs(value) > float(floor)
+    return abs(exact()) >= floor
+
+
+def _one_sided(
+    reading: Reading, table: GroupTable, known: Ints, pair: tuple[int, int]
+) -> tuple[Group, ...]:
+    """The strata where only one of the two groups occurs."""
+    assert reading.under is not None
+    present = reading.under[known][:, list(pair)] > 0
+    return tuple(table.strata[z] for z in known[present.any(axis=1) & ~present.all(axis=1)])

@@ -1,0 +1,326 @@
+"""From the validated shape of a spec to what it means: names resolved, checks listed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+
+from fairaudit.cube import UNKNOWN, Grouping
+from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.metrics import Rate, find
+from fairaudit.metrics.rates import SELECTED_SHARE
+from fairaudit.simpson import Scan
+from fairaudit.spec import schema
+from fairaudit.spec.groupings import Groupings
+from fairaudit.spec.model import (
+    Format,
+    Missing,
+    Others,
+    Outcome,
+    Policy,
+    Protected,
+    Spec,
+    Text,
+    Threshold,
+)
+from fairaudit.spec.questions import Questions, unanswerable
+from fairaudit.spec.text import Document, Path
+from fairaudit.verdict import ReversalCheck
+
+
+def build(document: Document, shape: schema.AuditSpec, text: str) -> Spec:
+    """The spec that a validated document means; raises `SpecError` with every fault found."""
+    return _Builder(document, shape).spec(text)
+
+
+class _Builder:
+    """Collects faults while the parts of a spec are resolved."""
+
+    def __init__(self, document: Document, shape: schema.AuditSpec) -> None:
+        self.document = document
+        self.shape = shape
+        self.faults: list[Fault] = []
+
+    def fault(self, path: Path, message: str) -> None:
+        self.faults.append(self.document.fault(path, message))
+
+    def spec(self, text: str) -> Spec:
+        shape, columns = self.shape, self.shape.columns
+        protected = [
+            self.protected(("columns", "protected", name), name, one)
+            for name, one in columns.protected.items()
+        ]
+        strata = [
+            self.stratum(("columns", "strata", name), name, one)
+            for name, one in columns.strata.items()
+        ]
+        if not protected:
+            self.fault(("columns", "protected"), "name at least one protected attribute")
+        label = self.outcome("label", columns.label)
+        prediction = self.prediction()
+        self.names(protected, strata)
+        outcomes = {one.name: one for one in (label, prediction) if one is not None}
+        if not outcomes:
+            self.fault(("columns",), "name an outcome: a label, a prediction or a decision")
+        if self.faults:
+            raise SpecError(self.faults)
+        groupings = Groupings(
+            tuple(one.name for one in protected), tuple(one.name for one in strata)
+        )
+        questions = Questions(self.document, shape, groupings, outcomes, protected)
+        shown, checks, notices = questions.all()
+        self.faults += questions.faults
+        scan, gate = self.simpson(groupings, outcomes, protected)
+        spec = Spec(
+            path=self.document.name,
+            sha256=hashlib.sha256(text.encode()).hexdigest(),
+            title=shape.title or "",
+            context=shape.context,
+            data=tuple(shape.data or ()),
+            protected=tuple(protected),
+            strata=tuple(strata),
+            label=label,
+            prediction=prediction,
+            score=self.optional(("columns", "score"), columns.score),
+            count=self.optional(("columns", "count"), columns.count),
+            weight=self.optional(("columns", "weight"), columns.weight),
+            format=self.format(),
+            missing=self.missing(),
+            filter=self.optional(("filter",), shape.filter),
+            min_size=shape.groups.min_size,
+            shown=shown,
+            checks=(*checks, *gate),
+            simpson=scan,
+            notices=notices,
+        )
+        if self.faults:
+            raise SpecError(self.faults)
+        return spec
+
+    def text(self, path: Path, value: str) -> Text:
+        found = self.document.fault(path, "")
+        return Text(value, found.path, found.place, found.source)
+
+    def optional(self, path: Path, value: str | None) -> Text | None:
+        return None if value is None else self.text(path, value)
+
+    def texts(self, path: Path, values: Iterable[str] | None) -> tuple[Text, ...]:
+        return tuple(self.text((*path, at), one) for at, one in enumerate(values or ()))
+
+    def column(self, path: Path, name: str, column: str | None) -> Text:
+        if column is not None:
+            return self.text((*path, "column"), column)
+        found = self.document.fault(path, "", key=True)
+        return Text(name, found.path, found.place, found.source)
+
+    def protected(self, path: Path, name: str, shape: schema.ProtectedColumn) -> Protected:
+        recoded = shape.merge or shape.keep is not None
+        if shape.bins is not None and (recoded or shape.other):
+            self.fault((*path, "bins"), "a column is either binned or merged and kept, not both")
+        if shape.other is not None and shape.keep is None:
+            self.fault(
+                (*path, "other"), "`other` names what `keep` leaves: name the levels to keep"
+            )
+        for target, levels in shape.merge.items():
+            if shape.keep is not None and set(levels) & set(shape.keep):
+                self.fault((*path, "merge", target), "a level is both merged and kept")
+        merged = [level for levels in shape.merge.values() for level in levels]
+        for level in {level for level in merged if merged.count(level) > 1}:
+            self.fault((*path, "merge"), f"the level {level!r} is merged twice")
+        for word in (*shape.merge, shape.other):
+            if word == UNKNOWN:
+                self.fault(path, f"{UNKNOWN!r} is the name of those who are not known")
+        built = Protected(
+            name=name,
+            column=self.column(path, name, shape.column),
+            trim=shape.trim,
+            unknown=tuple(shape.unknown),
+            merge={
+                target: self.texts((*path, "merge", target), levels)
+                for target, levels in shape.merge.items()
+            },
+            keep=None if shape.keep is None else self.texts((*path, "keep"), shape.keep),
+            other=shape.other or "other",
+            bins=self.bins((*path, "bins"), shape.bins),
+            reference=self.optional((*path, "reference"), shape.reference),
+        )
+        labels = built.bin_labels()
+        if built.bins and built.reference and built.reference.value not in labels:
+            hint = did_you_mean(built.reference.value, labels)
+            known = ", ".join(repr(label) for label in labels)
+            self.faults.append(
+                built.reference.fault(f"no such bin{hint or f'; there are {known}'}")
+            )
+        return built
+
+    def stratum(self, path: Path, name: str, shape: schema.StratumColumn) -> Protected:
+        column = self.column(path, name, shape.column)
+        return Protected(name, column, bins=self.bins((*path, "bins"), shape.bins))
+
+    def bins(self, path: Path, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
+        if edges is not None and (not edges or list(edges) != sorted(set(edges))):
+            self.fault(path, "bin edges must ascend, each one once")
+        return tuple(edges or ())
+
+    def prediction(self) -> Outcome | None:
+        columns = self.shape.columns
+        if columns.prediction is not None and columns.decision is not None:
+            self.fault(
+                ("columns", "decision"),
+                "name a prediction (what a model says) or a decision (what people decided), "
+                "not both",
+            )
+        if columns.decision is not None:
+            return self.outcome("decision", columns.decision)
+        return self.outcome("prediction", columns.prediction)
+
+    def outcome(self, name: str, shape: schema.OutcomeColumn | None) -> Outcome | None:
+        if shape is None:
+            return None
+        path: Path = ("columns", name)
+        positive = shape.positive
+        if positive is None:
+            if shape.negative is not None:
+                self.fault((*path, "negative"), "`negative` needs `positive` beside it")
+            values: tuple[Text, ...] = ()
+            threshold = None
+        else:
+            values = self.texts((*path, "positive"), positive.values)
+            threshold = self.threshold((*path, "positive"), positive)
+            if threshold is not None and shape.negative is not None:
+                self.fault((*path, "negative"), "a cut on a number needs no `negative`")
+        negative = self.texts((*path, "negative"), shape.negative)
+        both = {one.value for one in values} & {one.value for one in negative}
+        for value in sorted(both):
+            self.fault((*path, "negative"), f"{value!r} is both positive and negative")
+        return Outcome(
+            name=name,
+            column=self.column(path, name, shape.column),
+            positive=values,
+            threshold=threshold,
+            negative=negative,
+            others=Others(shape.others),
+            favourable=shape.favourable,
+        )
+
+    def threshold(self, path: Path, positive: schema.Positive) -> Threshold | None:
+        cut = Threshold(positive.at_least, positive.above, positive.at_most, positive.below)
+        if cut == Threshold():
+            if not positive.values:
+                self.fault(path, "say which values are positive, or cut: `at_least: 0.5`")
+            return None
+        if positive.values is not None:
+            self.fault(path, "either values or a cut, not both")
+        lower = [one for one in (cut.at_least, cut.above) if one is not None]
+        upper = [one for one in (cut.at_most, cut.below) if one is not None]
+        if len(lower) > 1 or len(upper) > 1 or (lower and upper and lower[0] > upper[0]):
+            self.fault(path, "at most one lower and one higher upper bound")
+        return cut
+
+    def names(self, protected: Sequence[Protected], strata: Sequence[Protected]) -> None:
+        taken = {one.name for one in protected}
+        for one in strata:
+            if one.name in taken:
+                self.faults.append(
+                    one.column.fault(
+                        f"{one.name!r} is a protected attribute already; `given: {one.name}` "
+                        "conditions on it"
+                    )
+                )
+        reserved = {"label", "prediction", "decision", "all", "each", "full"}
+        for one in (*protected, *strata):
+            if one.name in reserved:
+                self.faults.append(
+                    one.column.fault(f"{one.name!r} is a word of the spec; name it otherwise and "
+                                     f"say `column: {one.column.value}`")
+                )  # fmt: skip
+
+    def format(self) -> Format:
+        shape = self.shape.format
+        if len(shape.separator.encode()) != 1 or shape.separator in '"\n\r':
+            self.fault(("format", "separator"), "the separator must be one plain character")
+        if shape.decimal not in {".", ","}:
+            self.fault(("format", "decimal"), "the decimal sign is '.' or ','")
+        elif shape.decimal == shape.separator:
+            self.fault(("format", "decimal"), "the decimal sign cannot be the separator")
+        try:
+            "".encode(shape.encoding)
+        except LookupError:
+            self.fault(("format", "encoding"), f"no such encoding: {shape.encoding!r}")
+        return Format(shape.separator, shape.decimal, shape.encoding, shape.multiline)
+
+    def missing(self) -> Missing:
+        shape = self.shape.missing
+        return Missing(
+            tokens=tuple(shape.tokens),
+            protected=Policy(shape.protected),
+            strata=Policy(shape.strata),
+            label=Policy(shape.label),
+            prediction=Policy(shape.prediction),
+            score=Policy(shape.score),
+        )
+
+    def simpson(
+        self, groupings: Groupings, outcomes: dict[str, Outcome], protected: Sequence[Protected]
+    ) -> tuple[Scan | None, list[ReversalCheck]]:
+        shape = self.shape.simpson
+        of = next((name for name in outcomes if name != "label"), "label")
+        binary = outcomes[of].binary
+        rates = self.rates(outcomes, of) if binary or shape.rates else []
+        known = (*groupings.protected, *groupings.strata)
+        by = self.columns(("simpson", "by"), shape.by, groupings.protected)
+        given = self.columns(("simpson", "given"), shape.given, known)
+        if not (0 <= shape.min_gap < 1):
+            self.fault(("simpson", "min_gap"), "the floor of a gap is between 0 and 1")
+        if (shape.fail or shape.warn) and not any(set(given) - {name} for name in by):
+            self.fault(("simpson",), "no second column to condition on: name strata")
+        references = {one.name: one.reference.value for one in protected if one.reference}
+        scan = Scan(
+            rates=tuple(rates),
+            of=of,
+            attributes=by,
+            given=given,
+            floor=Fraction(shape.min_gap),
+            references=references,
+            min_size=self.shape.groups.min_size,
+        )
+        gates = [
+            ReversalCheck(
+                id=f"simpson_reversal/{rate.id}/{of}",
+                rate=rate.id,
+                of=of,
+                warn=shape.warn,
+                fail=shape.fail,
+                place=self.document.place(("simpson", "fail"), key=True),
+            )
+            for rate in rates
+            if shape.fail or shape.warn
+        ]
+        return (scan if rates and any(set(given) - {name} for name in by) else None), gates
+
+    def rates(self, outcomes: dict[str, Outcome], of: str) -> list[Rate]:
+        found = []
+        names = self.shape.simpson.rates
+        for at, name in enumerate(["selection_rate"] if names is None else names):
+            path: Path = ("simpson", "rates", at)
+            record = find(name)
+            if not isinstance(record, Rate) or not record.proportion or record is SELECTED_SHARE:
+                self.fault(path, f"{name!r} is no share of a group's people, so none to reverse")
+            elif reason := unanswerable(record, of, outcomes):
+                self.fault(path, reason)
+            else:
+                found.append(record)
+        return found
+
+    def columns(self, path: Path, names: Sequence[str], known: Sequence[str]) -> Grouping:
+        chosen: list[str] = []
+        for at, name in enumerate(names):
+            if name in {"each", "all"}:
+                chosen += known
+            elif name in known:
+                chosen.append(name)
+            else:
+                self.fault((*path, at), f"no such column: {name!r}{did_you_mean(name, known)}")
+        return tuple(dict.fromkeys(chosen))

@@ -1,0 +1,175 @@
+"""What a spec says once it is read: plain values, every name resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from itertools import pairwise
+
+from fairaudit.cube import Grouping
+from fairaudit.errors import Fault, Place
+from fairaudit.metrics import Asked, Parameters, Reference
+from fairaudit.simpson import Scan
+from fairaudit.verdict import Check, ReversalCheck
+
+
+class Policy(StrEnum):
+    """What becomes of a row whose value is missing in a column."""
+
+    SHOW = "show"
+    GROUP = "group"
+    ASIDE = "aside"
+    DROP = "drop"
+    ERROR = "error"
+
+
+class Others(StrEnum):
+    """What becomes of an outcome that is neither positive nor negative."""
+
+    ERROR = "error"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of the spec and how to find it there: its path, and its place."""
+
+    value: str
+    path: str
+    place: Place | None
+    source: str | None
+
+    def fault(self, message: str) -> Fault:
+        """A fault that points at this text."""
+        return Fault(message, self.path, self.place, self.source)
+
+
+def value_of(text: Text | None) -> str | None:
+    """The text alone, where there is one."""
+    return None if text is None else text.value
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a CSV file is written."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    multiline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What counts as missing, and what becomes of it by the role of the column."""
+
+    tokens: tuple[str, ...] = ("",)
+    protected: Policy = Policy.SHOW
+    strata: Policy = Policy.SHOW
+    label: Policy = Policy.ASIDE
+    prediction: Policy = Policy.ERROR
+    score: Policy = Policy.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """A protected attribute, or a stratum: where it is read and how it is recoded."""
+
+    name: str
+    column: Text
+    trim: bool = False
+    unknown: tuple[str, ...] = ()
+    merge: Mapping[str, tuple[Text, ...]] | None = None
+    keep: tuple[Text, ...] | None = None
+    other: str = "other"
+    bins: tuple[Decimal, ...] = ()
+    reference: Text | None = None
+
+    def bin_labels(self) -> tuple[str, ...]:
+        """The levels its bins make: `under 25`, `25 to 40`, `40 and over`."""
+        edges = [str(edge) for edge in self.bins]
+        middle = [f"{low} to {high}" for low, high in pairwise(edges)]
+        return (f"under {edges[0]}", *middle, f"{edges[-1]} and over") if edges else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A cut on a number: positive where every bound that is given holds."""
+
+    at_least: Decimal | None = None
+    above: Decimal | None = None
+    at_most: Decimal | None = None
+    below: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A label, prediction or decision: its column and which of its values are positive.
+
+    Without `positive` only measures of all classes (differential fairness) can be asked of it.
+    """
+
+    name: str
+    column: Text
+    positive: tuple[Text, ...] = ()
+    threshold: Threshold | None = None
+    negative: tuple[Text, ...] = ()
+    others: Others = Others.ERROR
+    favourable: bool = True
+
+    @property
+    def binary(self) -> bool:
+        """Whether it says what is positive."""
+        return bool(self.positive) or self.threshold is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A metric to report: of which outcome, for which groupings, in which strata.
+
+    `references` holds the resolved reference for each grouping that has one, `declared` the one
+    that the columns declare, whether or not the metric asks for it.
+    """
+
+    asked: Asked
+    of: str
+    by: tuple[Grouping, ...]
+    given: tuple[Grouping, ...]
+    reference: Reference | None
+    references: Mapping[Grouping, Reference]
+    declared: Mapping[Grouping, Reference]
+    parameters: Parameters
+    min_size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """An audit spec, read and resolved."""
+
+    path: str
+    sha256: str
+    title: str
+    context: Mapping[str, str]
+    data: tuple[str, ...]
+    protected: tuple[Protected, ...]
+    strata: tuple[Protected, ...]
+    label: Outcome | None
+    prediction: Outcome | None
+    score: Text | None
+    count: Text | None
+    weight: Text | None
+    format: Format
+    missing: Missing
+    filter: Text | None
+    min_size: int | None
+    shown: tuple[Shown, ...]
+    checks: tuple[Check | ReversalCheck, ...]
+    simpson: Scan | None
+    notices: tuple[str, ...] = ()
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Label and prediction, those that are named."""
+        return tuple(one for one in (self.label, self.prediction) if one is not None)

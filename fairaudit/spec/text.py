@@ -1,0 +1,155 @@
+"""YAML text to a plain tree of texts, each with its place; nothing in it can run code.
+
+Scalars stay text, whatever YAML would make of them: `NO`, `012`, `1e3` and dates need no quotes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TypeAlias
+
+import yaml
+
+from fairaudit.errors import Fault, Place, SpecError
+
+Tree: TypeAlias = "str | list[Tree] | dict[str, Tree] | None"
+Path: TypeAlias = tuple[str | int, ...]
+
+_MOST_NODES = 100_000
+_PLAIN_TAGS = {
+    f"tag:yaml.org,2002:{kind}"
+    for kind in ("str", "int", "float", "bool", "null", "timestamp", "seq", "map", "value", "merge")
+}
+_QUOTES = "text with special characters must be put in quotes"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A spec as a tree of texts; `keys` and `values` tell where each stands."""
+
+    name: str
+    tree: Tree
+    lines: tuple[str, ...] = ()
+    keys: dict[Path, Place] = field(default_factory=dict)
+    values: dict[Path, Place] = field(default_factory=dict)
+
+    def place(self, path: Path, *, key: bool = False) -> Place | None:
+        """Where a path stands, or the nearest of its parents."""
+        if key and path in self.keys:
+            return self.keys[path]
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.values:
+                return self.values[path[:end]]
+        return None
+
+    def fault(self, path: Path, message: str, *, key: bool = False) -> Fault:
+        """A fault at a path, with its place and source line."""
+        place = self.place(path, key=key)
+        source = self.lines[place.line - 1] if place and place.line <= len(self.lines) else None
+        return Fault(message, written(path), place, source)
+
+
+def written(path: Path) -> str:
+    """A path as a person writes it: `metrics[1].fail.below`."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text
+
+
+def read(text: str, name: str) -> Document:
+    """The tree of a YAML text; raises `SpecError` where it is not one."""
+    lines = tuple(text.splitlines())
+    document = Document(name, None, lines)
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Place(name, mark.line + 1, mark.column + 1) if mark else None
+        source = lines[mark.line] if mark and mark.line < len(lines) else None
+        what = f"this is not YAML: {error.problem or error.context}; {_QUOTES}"
+        raise SpecError([Fault(what, "", place, source)]) from error
+    except yaml.YAMLError as error:
+        raise SpecError([Fault(f"this is not YAML: {error}", "", Place(name, 1, 1))]) from error
+    if root is None:
+        raise SpecError([Fault("the spec is empty", "", Place(name, 1, 1))])
+    faults: list[Fault] = []
+    tree = _Walk(document, faults).tree(root, (), ())
+    if faults:
+        raise SpecError(faults)
+    return Document(name, tree, lines, document.keys, document.values)
+
+
+def of_mapping(mapping: Mapping[object, object], name: str) -> Document:
+    """The tree of a Python mapping: scalars become the text a spec would hold."""
+    return Document(name, _as_text(mapping))
+
+
+def _as_text(value: object) -> Tree:
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float() | Decimal():
+            return str(value)
+        case Mapping():
+            return {str(key): _as_text(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_as_text(inner) for inner in value]
+        case _:
+            return str(value)
+
+
+class _Walk:
+    """One walk over composed nodes, collecting places and faults."""
+
+    def __init__(self, document: Document, faults: list[Fault]) -> None:
+        self.document = document
+        self.faults = faults
+        self.seen = 0
+
+    def tree(self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]) -> Tree:
+        place = self.place(node)
+        self.document.values[path] = place
+        self.seen += 1
+        if self.seen > _MOST_NODES or any(node is one for one in above):
+            raise SpecError([Fault("aliases make this spec endless or huge", written(path), place)])
+        if node.tag not in _PLAIN_TAGS:
+            self.fault(path, f"the tag {node.tag} is not allowed: a spec is plain data")
+        if isinstance(node, yaml.ScalarNode):
+            empty = node.style is None and node.value in {"", "~", "null"}
+            return None if empty else str(node.value)
+        above = (*above, node)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.tree(one, (*path, at), above) for at, one in enumerate(node.value)]
+        return dict(self.entries(node, path, above))
+
+    def entries(
+        self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]
+    ) -> Iterator[tuple[str, Tree]]:
+        first: dict[str, Place] = {}
+        for key, value in node.value:
+            place = self.place(key)
+            if not isinstance(key, yaml.ScalarNode):
+                self.document.values[path] = place
+                self.fault(path, f"a key must be a text; {_QUOTES}")
+                continue
+            name = str(key.value)
+            inner = (*path, name)
+            self.document.keys.setdefault(inner, place)
+            if name in first:
+                self.document.values[inner] = place
+                self.fault(inner, f"the key stands twice, first in line {first[name].line}")
+                continue
+            first[name] = place
+            yield name, self.tree(value, inner, above)
+
+    def place(self, node: yaml.Node) -> Place:
+        mark = node.start_mark
+        return Place(self.document.name, mark.line + 1, mark.column + 1)
+
+    def fault(self, path: Path, message: str) -> None:
+        self.faults.append(self.document.fault(path, message))

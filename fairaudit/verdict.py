@@ -1,0 +1,372 @@
+"""Where a number becomes a word: limits, checks and findings.
+
+A limit is the decimal as written. Floats decide far from it and fractions within 1e-9 of it, so
+48/100 against 60/100 is not below 0.8.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+
+from fairaudit.cube import Group, Grouping
+from fairaudit.errors import Place
+from fairaudit.estimate import Estimate
+from fairaudit.evidence import Part, interval, parts_of
+from fairaudit.metrics import (
+    NO_PARAMETERS,
+    Asked,
+    Better,
+    Evaluation,
+    Measure,
+    Parameters,
+    Quantity,
+    Reference,
+    describe,
+)
+from fairaudit.simpson import Kind, Reversal
+
+_NEAR = 1e-9
+
+
+class Status(StrEnum):
+    """What became of a check, the worst last."""
+
+    PASS = "pass"
+    SKIPPED = "skipped"
+    WARN = "warn"
+    INCONCLUSIVE = "inconclusive"
+    FAIL = "fail"
+
+
+class OnUndefined(StrEnum):
+    """What a value that does not exist does to its check."""
+
+    FAIL = "fail"
+    WARN = "warn"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a value may reach: `below` and `above` are strict, both together mean outside."""
+
+    below: Decimal | None = None
+    above: Decimal | None = None
+
+    def __str__(self) -> str:
+        if self.below is not None and self.above is not None:
+            return f"outside [{self.below}, {self.above}]"
+        return f"below {self.below}" if self.below is not None else f"above {self.above}"
+
+    def excess(self, value: float) -> float:
+        """How far beyond the nearer bound a value is; negative within."""
+        sides = []
+        if self.below is not None:
+            sides.append(float(self.below) - value)
+        if self.above is not None:
+            sides.append(value - float(self.above))
+        return max(sides)
+
+    def crossed(self, value: float, exact: Fraction | None) -> bool:
+        """Whether the value is beyond a bound; `exact` decides where floats cannot."""
+        if exact is None or abs(self.excess(value)) > _NEAR:
+            return self.excess(value) > 0
+        too_low = self.below is not None and exact < Fraction(self.below)
+        return too_low or (self.above is not None and exact > Fraction(self.above))
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
+
+    id: str
+    asked: Asked
+    of: str
+    by: Grouping
+    given: Grouping = ()
+    reference: Reference | None = None
+    parameters: Parameters = NO_PARAMETERS
+    min_size: int | None = None
+    undefined: OnUndefined = OnUndefined.FAIL
+    warn: Limit | None = None
+    fail: Limit | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReversalCheck:
+    """A gate on Simpson's reversals: of which kind or stronger none may be found."""
+
+    id: str
+    rate: str
+    of: str
+    warn: Kind | None = None
+    fail: Kind | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A value beyond the limit: of which group (in a spread: of none), in which stratum."""
+
+    group: Group
+    stratum: Group
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotEvaluated:
+    """Who or what a check could not judge, and why; `blocks` where that leaves it open."""
+
+    group: Group
+    stratum: Group
+    reason: str
+    blocks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer to a check: the value that decides, whose it is, and the word for it.
+
+    `limit` is the one that was crossed, or else the one it was held against. `first` and `second`
+    are the groups compared; `worse_off` is the one that the direction of the rate disadvantages.
+    """
+
+    check: Check | ReversalCheck
+    status: Status
+    estimate: Estimate | None
+    limit: Limit | Kind | None
+    why: str
+    stratum: Group = ()
+    first: Group = ()
+    second: Group = ()
+    worse_off: Group = ()
+    parts: tuple[Part, ...] = ()
+    crossed: tuple[Crossing, ...] = ()
+    not_evaluated: tuple[NotEvaluated, ...] = ()
+    reversals: tuple[Reversal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One value to judge, at its place in the evaluation."""
+
+    z: int
+    w: int
+    value: float
+    exact: Fraction | None
+    n: int
+
+
+def judge(check: Check, evaluation: Evaluation) -> Finding:
+    """The finding of a check on an evaluated measure."""
+    entries, missing = _collect(check, evaluation)
+    crossed: list[_Entry] = []
+    limit = check.fail or check.warn
+    status = Status.PASS
+    for status_if, bound in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
+        beyond = [e for e in entries if bound and bound.crossed(e.value, e.exact)]
+        if beyond:
+            crossed, limit, status = beyond, bound, status_if
+            break
+    status = max(status, _status_of_missing(check, entries, missing), key=list(Status).index)
+    if limit is None:
+        raise ValueError(f"{check.id} has no limit")
+    chosen = _farthest(crossed or entries, limit)
+    finding = Finding(
+        check=check,
+        status=status,
+        estimate=None,
+        limit=limit,
+        why="; ".join(dict.fromkeys(one.reason for one in missing if one.blocks)),
+        crossed=tuple(_crossing(evaluation, entry) for entry in crossed),
+        not_evaluated=tuple(missing),
+    )
+    return finding if chosen is None else _witnessed(finding, evaluation, chosen)
+
+
+def judge_reversals(check: ReversalCheck, found: Iterable[Reversal]) -> Finding:
+    """The finding of a gate on reversals: crossed by one of that kind, or a stronger one."""
+    mine = [one for one in found if one.rate == check.rate and one.of == check.of]
+    for status, bound in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
+        beyond = [one for one in mine if bound and one.kind.strength >= bound.strength]
+        if beyond:
+            return Finding(check, status, None, bound, "", reversals=tuple(beyond))
+    return Finding(check, Status.PASS, None, check.fail or check.warn, "")
+
+
+def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[NotEvaluated]]:
+    """What can be judged, and what cannot, over strata and groups."""
+    table = evaluation.table
+    entries: list[_Entry] = []
+    missing: list[NotEvaluated] = []
+    for z, stratum in enumerate(table.strata):
+        if not table.known_strata[z]:
+            missing.append(NotEvaluated((), stratum, "the stratum is not known", blocks=False))
+            continue
+        alone = _stands_alone(evaluation, z)
+        if check.given and alone:
+            missing.append(NotEvaluated((), stratum, alone, blocks=False))
+            continue
+        missing += _too_small(check, evaluation, z)
+        for w in range(evaluation.value.shape[1]):
+            if not evaluation.judged[z, w]:
+                continue
+            value = float(evaluation.value[z, w])
+            if math.isnan(value):
+                group = () if evaluation.spread else table.groups[w]
+                missing.append(NotEvaluated(group, stratum, evaluation.reason(z, w), blocks=True))
+            else:
+                exact = evaluation.exact(z, w) if _near_a_limit(check, value) else None
+                entries.append(_Entry(z, w, value, exact, _people(evaluation, z, w)))
+    if not entries and not any(one.blocks for one in missing):
+        reason = evaluation.reason(0, 0) if table.strata and not check.given else ""
+        reason = reason or "no group could be judged"
+        missing.append(NotEvaluated((), (), reason, blocks=True))
+    return entries, missing
+
+
+def _stands_alone(evaluation: Evaluation, z: int) -> str:
+    """Why a stratum is not estimable at all (nobody to compare with); empty if it is."""
+    table, terms = evaluation.table, evaluation.terms
+    if isinstance(evaluation.asked, Quantity):
+        return ""
+    present = table.known & (table.n[z] > 0)
+    if present.sum() < 2:
+        return "fewer than two groups occur in the stratum: not estimable"
+    if terms.reference and terms.reference.group:
+        occurs = any(
+            present[g] and dict(group) == dict(terms.reference.group)
+            for g, group in enumerate(table.groups)
+        )
+        if not occurs:
+            return f"the reference {describe(terms.reference.group)} does not occur in the stratum"
+    return ""
+
+
+def _too_small(check: Check, evaluation: Evaluation, z: int) -> list[NotEvaluated]:
+    """The groups that are there, but too small to take part."""
+    table = evaluation.table
+    small = table.known & (table.n[z] > 0) & ~evaluation.takes_part[z]
+    reason = f"fewer than {check.min_size} people in the denominator"
+    return [
+        NotEvaluated(group, table.strata[z], reason, blocks=False)
+        for group, is_small in zip(table.groups, small, strict=True)
+        if is_small
+    ]
+
+
+def _near_a_limit(check: Check, value: float) -> bool:
+    limits = [limit for limit in (check.fail, check.warn) if limit is not None]
+    bounds = [bound for limit in limits for bound in (limit.below, limit.above)]
+    return any(bound is not None and abs(value - float(bound)) <= _NEAR for bound in bounds)
+
+
+def _status_of_missing(
+    check: Check, entries: Sequence[_Entry], missing: Sequence[NotEvaluated]
+) -> Status:
+    if not any(one.blocks for one in missing):
+        return Status.PASS
+    match check.undefined:
+        case OnUndefined.FAIL:
+            return Status.INCONCLUSIVE
+        case OnUndefined.WARN:
+            return Status.WARN
+        case _:
+            return Status.PASS if entries else Status.SKIPPED
+
+
+def _farthest(entries: Sequence[_Entry], limit: Limit) -> _Entry | None:
+    """The value that decides: the farthest beyond the limit; ties: larger n, then the first."""
+    if not entries:
+        return None
+    return max(entries, key=lambda one: (limit.excess(one.value), one.n, -one.z, -one.w))
+
+
+def _witnessed(finding: Finding, evaluation: Evaluation, entry: _Entry) -> Finding:
+    """The finding with the value that decides and those it is about."""
+    z, w = entry.z, entry.w
+    parts = parts_of(evaluation, z, w)
+    first, second = (
+        _group(evaluation, evaluation.first[z, w]),
+        _group(evaluation, evaluation.second[z, w]),
+    )
+    return replace(
+        finding,
+        estimate=_estimate(evaluation, entry),
+        stratum=evaluation.table.strata[z],
+        first=first,
+        second=second,
+        worse_off=_worse_off(evaluation, entry, first, second),
+        parts=parts,
+        why=finding.why or _why_infinite(entry.value),
+    )
+
+
+def _why_infinite(value: float) -> str:
+    return "infinite: a positive share against none at all" if math.isinf(value) else ""
+
+
+def _estimate(evaluation: Evaluation, entry: _Entry) -> Estimate:
+    z, w = entry.z, entry.w
+    estimate = Estimate(entry.value, n=entry.n, exact=evaluation.exact(z, w))
+    reading = evaluation.reading
+    if reading is None or not isinstance(evaluation.asked, Quantity):
+        return estimate
+    low, high = (float(bound[z, w]) for bound in interval(reading))
+    return replace(
+        estimate,
+        numerator=None if reading.over is None else int(reading.over[z, w]),
+        denominator=None if reading.under is None else int(reading.under[z, w]),
+        scale=evaluation.table.scale,
+        low=None if math.isnan(low) else low,
+        high=None if math.isnan(high) else high,
+    )
+
+
+def _worse_off(evaluation: Evaluation, entry: _Entry, first: Group, second: Group) -> Group:
+    """Whom the direction of the deciding rate disadvantages; () where it says nothing."""
+    asked = evaluation.asked
+    if not isinstance(asked, Measure):
+        return ()
+    at = 0 if evaluation.attained is None else int(evaluation.attained[entry.z, entry.w])
+    if asked.fold.rank is None:
+        return ()
+    better = asked.parts[at][0].better
+    if better is Better.NEITHER:
+        return ()
+    favourable = evaluation.table.favourable
+    more_is_better = favourable if better is Better.POLARITY else better is Better.HIGHER
+    if evaluation.spread:
+        return second if more_is_better else first
+    less_than_parity = entry.value < asked.ideal
+    if asked.four_fifths and not favourable:
+        less_than_parity = not less_than_parity
+    return first if less_than_parity == more_is_better else second
+
+
+def _crossing(evaluation: Evaluation, entry: _Entry) -> Crossing:
+    group = () if evaluation.spread else evaluation.table.groups[entry.w]
+    return Crossing(group, evaluation.table.strata[entry.z], entry.value)
+
+
+def _group(evaluation: Evaluation, index: int) -> Group:
+    return evaluation.table.groups[int(index)] if index >= 0 else ()
+
+
+def _people(evaluation: Evaluation, z: int, w: int) -> int:
+    """The people in the denominator of one value; for a spread those who take part."""
+    if evaluation.whole is not None:
+        return int(evaluation.whole.n[z][evaluation.takes_part[z]].sum())
+    readings = [part.reading for part in evaluation.parts] or [evaluation.reading]
+    counts = [
+        reading.n[z][evaluation.takes_part[z]].sum() if evaluation.spread else reading.n[z, w]
+        for reading in readings
+        if reading is not None
+    ]
+    return int(min(counts))
