@@ -31,7 +31,10 @@ class Recoded:
 
 @dataclass(slots=True)
 class _Axis:
-    """One recoded column: its key, a code for each raw code, and which raw codes are missing."""
+    """One recoded column: its key, a code for each cell, and which cells are missing.
+
+    `words` are the texts that mean missing in this column, beside the tokens of the spec.
+    """
 
     key: KeyColumn
     codes: Ints
@@ -39,6 +42,7 @@ class _Axis:
     policy: Policy
     missing: Marks
     dropped_values: Marks
+    words: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -143,7 +147,7 @@ def _refuse_missing(axis: _Axis, cells: RawCells, plan: Plan) -> None:
             f"{rows:,} {'row has' if rows == 1 else 'rows have'} no value in the {role} "
             f"{axis.column!r}",
             f"complete the data, or say what becomes of them: `missing: {{{_rule(axis)}: …}}`",
-            seek=Seek(axis.column, (None, *plan.tokens)),
+            seek=Seek(axis.column, (None, *plan.tokens, *axis.words)),
         )
 
 
@@ -187,7 +191,7 @@ def _group_axis(  # what a column is recoded with
         )
     nothing = np.zeros(len(raw), dtype=np.bool_)
     key = KeyColumn(one.name, role, levels, unknown)
-    return _Axis(key, codes, one.column.value, policy, missing, nothing)
+    return _Axis(key, codes, one.column.value, policy, missing, nothing, one.unknown)
 
 
 def _binned(

@@ -22,6 +22,7 @@ _FUNCTIONS = {
     "IsNull", "IsNotNull", "Not", "IsIn", "IsBetween",
     "StartsWith", "EndsWith", "Contains", "Lowercase", "Uppercase",
 }  # fmt: skip
+_REFUSED = {"Agg": "aggregates", "Over": "windows", "SubPlan": "subqueries", "Ternary": "case"}
 _WORDS = "comparisons, and, or, not, in (…), between, like, is null, + - * / and texts"
 
 
@@ -76,12 +77,12 @@ def _refused(tree: Any) -> Iterator[str]:  # noqa: ANN401  # Polars' own tree
                     yield name.lower()
                 for inner in body["input"]:
                     yield from _refused(inner)
-            case "Cast":
-                if body["dtype"] != {"Literal": "Boolean"}:
-                    yield "cast"
+            case "Cast" if body["dtype"] == {"Literal": "Boolean"}:
                 yield from _refused(body["expr"])
             case _:
-                yield {"Agg": "aggregates", "Over": "windows"}.get(kind, kind.lower())
+                # SQL's sum(x) is a ternary around an aggregate: the inner name tells more.
+                known = [name for part, name in _REFUSED.items() if f'"{part}"' in json.dumps(tree)]
+                yield from known or [kind.lower()]
 
 
 def _function(tree: Any) -> str:  # noqa: ANN401

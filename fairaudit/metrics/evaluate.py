@@ -35,8 +35,10 @@ NOBODY = -1
 
 _COMPLEMENT = replace(
     SELECTION_RATE,
+    id="rate_of_not_being_selected",
     over=("rejected",),
     title="Rate of not being selected",
+    short="not selected",
     means="The share of the group that is spared: the positive is a burden.",
 )
 
@@ -283,7 +285,6 @@ def _to_reference(  # the pieces of one evaluation, gathered by its only caller
         raise ValueError(f"{measure.id} needs a reference")
     terms = replace(terms, reference=reference)
     index, usable = _reference_index(reference, table, reading, takes_part)
-    crowd = index is None
     if index is None:
         beside = tally.rest() if reference.policy is Policy.REST else tally.overall()
         index = np.full((len(usable), 1), NOBODY)
@@ -293,7 +294,8 @@ def _to_reference(  # the pieces of one evaluation, gathered by its only caller
     with np.errstate(divide="ignore", invalid="ignore"):
         value = measure.comparison.apply(reading.value, against.value)
     own = np.broadcast_to(np.arange(len(table.groups)), value.shape)
-    second = np.broadcast_to(index, value.shape)
+    # Where there is no reference to use, nobody is it: every group is left without a value.
+    second = np.where(usable, np.broadcast_to(index, value.shape), NOBODY)
     usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
     return Evaluation(
         asked=measure,
@@ -302,7 +304,7 @@ def _to_reference(  # the pieces of one evaluation, gathered by its only caller
         value=np.where(usable & takes_part, value, np.nan),
         first=own,
         second=second,
-        judged=takes_part & (crowd | (own != second)),
+        judged=takes_part & (own != second),
         takes_part=takes_part,
         reading=reading,
         against=against,

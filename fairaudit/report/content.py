@@ -44,7 +44,7 @@ _VERDICT_TONES = {
     Verdict.NONE: Tone.MUTED,
 }
 _WORST_FIRST = (Status.FAIL, Status.INCONCLUSIVE, Status.WARN, Status.SKIPPED, Status.PASS)
-_LATTICE_WIDTH = 3
+_LATTICE_WIDTH = 2
 _FEW_ROWS = 12
 _LIMITS_OF_A_PASS = (
     "A pass says that these numbers, on these people, did not cross these limits. It does not say "
@@ -124,19 +124,20 @@ def _unlooked(result: AuditResult) -> Iterator[Block]:
     unjudged = [(row, entry) for row, entry in entries if not entry.judged]
     if not unjudged:
         return
-    names = dict.fromkeys(numbers.subset(row.by) for row, _ in unjudged)
-    texts = [f"No limit looked at {'; '.join(names)}."]
+    rows = []
     by_title: dict[str, list[tuple[str, LatticeEntry]]] = {}
     for row, entry in unjudged:
         by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
     for title, found in by_title.items():
+        names = "; ".join(name for name, _ in found)
+        text = f"no limit on {title} looked at {names}"
         known = [(name, one) for name, one in found if not math.isnan(one.departure)]
         if known:
             name, worst = max(known, key=lambda pair: pair[1].departure)
             pair = sentences.witness(worst.first, worst.second, worst.decided_by)
-            value = numbers.number(worst.estimate.value)
-            texts.append(f"The worst {title} there: {value} by {name}, {pair}.")
-    yield Paragraph(" ".join(texts), Tone.MUTED)
+            text += f"; the worst there is {numbers.number(worst.estimate.value)} by {name}: {pair}"
+        rows.append((Cell("not looked at", Tone.MUTED), text))
+    yield Entries(rows)
 
 
 def _provenance(result: AuditResult) -> Iterator[Block]:

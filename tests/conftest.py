@@ -1,0 +1,74 @@
+"""What the tests share: where data lies, and a short way to audit a few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import fairaudit
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
+
+ROOT = Path(__file__).parent.parent
+SAMPLES = ROOT / "sample_data"
+SPECS = ROOT / "audit_specs"
+SHARED = ROOT.parent / "shared" / "data"
+
+settings.register_profile(
+    "fairaudit",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.load_profile("fairaudit")
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of the real data sets beside the checkout."""
+    if not SHARED.is_dir():
+        pytest.skip(f"the real data sets are not beside the checkout ({SHARED})")
+    return SHARED
+
+
+@pytest.fixture(autouse=True)
+def _no_terminal_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    yield
+
+
+@pytest.fixture
+def audit_csv(tmp_path: Path) -> Callable[..., AuditResult]:
+    """Audits CSV text with a spec given as a mapping."""
+
+    def audit(text: str, spec: Mapping[str, Any], **options: Any) -> AuditResult:
+        path = tmp_path / "data.csv"
+        path.write_text(text, encoding="utf-8")
+        return fairaudit.audit({"data": str(path), **spec}, **options)
+
+    return audit
+
+
+def rate_of(result: AuditResult, metric: str, **group: str) -> RateRow:
+    """The one row of a rate for a group, unconditional."""
+    (row,) = [
+        row
+        for row in result.rates
+        if row.metric == metric and dict(row.group) == group and not row.stratum
+    ]
+    return row
+
+
+def comparison_of(result: AuditResult, metric: str, *by: str) -> ComparisonRow:
+    """The one row of a spread for a grouping, unconditional."""
+    (row,) = [
+        row
+        for row in result.comparisons
+        if row.metric == metric and set(row.by) == set(by) and not row.stratum
+    ]
+    return row
