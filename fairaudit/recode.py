@@ -53,6 +53,7 @@ class _Findings:
 
 def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     """The cube of a spec from raw counts; raises `SpecError` with every fault of the levels."""
+    _refuse_nothing(cells)
     findings = _Findings()
     axes = [_group_axis(one, Role.PROTECTED, cells, plan, spec, findings) for one in spec.protected]
     axes += [_group_axis(one, Role.STRATUM, cells, plan, spec, findings) for one in spec.strata]
@@ -65,6 +66,16 @@ def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
         _refuse_missing(axis, cells, plan)
     cube = _cube(cells, axes)
     return Recoded(cube, tuple(findings.notices))
+
+
+def _refuse_nothing(cells: RawCells) -> None:
+    """Without a row there are no levels to find fault with."""
+    if not cells.rows[cells.kept == 1].sum():
+        filtered = int(cells.rows[cells.kept == 0].sum())
+        raise NothingToAudit(
+            f"no row is left to audit: {cells.read:,} read, {filtered:,} filtered out",
+            "check the data, and the filter in the spec",
+        )
 
 
 def _cube(cells: RawCells, axes: Sequence[_Axis]) -> Cube:
@@ -293,8 +304,8 @@ def _outcome_axis(
     negative = classes.named(one.negative)
     dropped: set[str] = set()
     if one.binary:
-        _check_positive(one, classes, occurring, findings)
-        rest = occurring - positive - negative
+        named = _check_positive(one, classes, occurring, findings)
+        rest = occurring - positive - negative if named else set()
         if one.negative and rest and one.others is Others.DROP:
             dropped = rest
         elif one.negative and rest:
@@ -375,8 +386,12 @@ def _is_value(text: str) -> bool:
 
 def _check_positive(
     one: Outcome, classes: _Classes, occurring: set[str], findings: _Findings
-) -> None:
-    """A positive that never occurs is a fault, unless a declared negative does."""
+) -> bool:
+    """Whether the positives are well named: one that never occurs is a fault.
+
+    Unless a declared negative does occur: a month without any is a rate of 0.
+    """
+    before = len(findings.faults)
     negative_occurs = bool(classes.named(one.negative) & occurring)
     for text in one.positive:
         (name,) = classes.named([text])
@@ -394,6 +409,7 @@ def _check_positive(
             "" if one.negative else " (a month without any: declare `negative`)"
         )
         findings.faults.append(text.fault(message + tail))
+    return len(findings.faults) == before
 
 
 def _others_fault(one: Outcome, rest: set[str]) -> Fault:

@@ -118,6 +118,7 @@ class ComparisonRow:
     stratum: Group
     group: Group | None
     reference: str | None
+    parameters: Mapping[str, float]
     estimate: Estimate
     parts: tuple[Part, ...]
     decided_by: str | None

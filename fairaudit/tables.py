@@ -234,9 +234,10 @@ def _comparison_row(
         stratum=stratum,
         group=None if evaluation.spread else table.groups[w],
         reference=str(policy.policy) if policy and not evaluation.spread else None,
+        parameters=_parameters(one),
         estimate=estimate,
         parts=parts_of(evaluation, z, w),
-        decided_by=decided_by(evaluation, z, w),
+        decided_by=evaluation.decided_by(z, w),
         first=first,
         second=second,
         takes_part=int(evaluation.takes_part[z].sum()),
@@ -248,14 +249,6 @@ def _estimate(evaluation: Evaluation, z: int, w: int) -> Estimate:
     if math.isnan(value):
         return Estimate(value, reason=evaluation.reason(z, w))
     return Estimate(value, exact=evaluation.exact(z, w))
-
-
-def decided_by(evaluation: Evaluation, z: int, w: int) -> str | None:
-    """The part (a rate, an outcome) that decides a value; None where all parts do."""
-    if evaluation.attained is None or not evaluation.names:
-        return None
-    at = int(evaluation.attained[z, w])
-    return evaluation.names[at] if at >= 0 else None
 
 
 def _compare_of(asked: Asked) -> str | None:
@@ -305,10 +298,15 @@ def _title(one: Shown) -> str:
     words = [one.asked.short or one.asked.id]
     if one.reference is not None:
         words.append(f"to {one.reference.policy}")
-    return " ".join(words) + parameters_in_words(one)
+    return " ".join(words) + _parameters_in_words(one)
 
 
-def parameters_in_words(one: Shown) -> str:
+def _parameters(one: Shown) -> dict[str, float]:
+    named = {"smoothing": one.parameters.smoothing, "concentration": one.parameters.concentration}
+    return {name: float(value) for name, value in named.items() if value is not None}
+
+
+def _parameters_in_words(one: Shown) -> str:
     """The pseudo-counts of an entry: both parameters, whichever the spec names."""
     parameters = one.parameters
     if parameters.smoothing:
@@ -405,7 +403,7 @@ def _worst(one: Shown, evaluation: Evaluation, *, judged: bool, limited: bool) -
         estimate=estimate,
         first=first if known else (),
         second=second if known else (),
-        decided_by=decided_by(evaluation, 0, int(w)) if known else None,
+        decided_by=evaluation.decided_by(0, int(w)) if known else None,
         judged=judged,
         limited=limited,
         departure=math.nan if blocked and not known else departure,

@@ -134,7 +134,8 @@ class Finding:
     """The answer to a check: the value that decides, whose it is, and the word for it.
 
     `limit` is the one that was crossed, or else the one it was held against. `first` and `second`
-    are the groups compared; `worse_off` is the one that the direction of the rate disadvantages.
+    are the groups compared; `worse_off` is the one that the direction of the rate disadvantages;
+    `decided_by` the rate or the outcome that attains the value.
     """
 
     check: Check | ReversalCheck
@@ -146,6 +147,7 @@ class Finding:
     first: Group = ()
     second: Group = ()
     worse_off: Group = ()
+    decided_by: str | None = None
     parts: tuple[Part, ...] = ()
     crossed: tuple[Crossing, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
@@ -303,6 +305,7 @@ def _witnessed(finding: Finding, evaluation: Evaluation, entry: _Entry) -> Findi
         first=first,
         second=second,
         worse_off=_worse_off(evaluation, entry, first, second),
+        decided_by=evaluation.decided_by(z, w),
         parts=parts,
         why=finding.why or _why_infinite(entry.value),
     )

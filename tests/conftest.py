@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,23 @@ settings.register_profile(
 settings.load_profile("fairaudit")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`pytest --rewrite-goldens` writes the expected texts anew; read the diff."""
+    parser.addoption("--rewrite-goldens", action="store_true", help="write the goldens anew")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compares a text with the one that is expected in a file."""
+
+    def check(path: Path, text: str) -> None:
+        if request.config.getoption("--rewrite-goldens"):
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text("utf-8"), f"{path.name}: see --rewrite-goldens"
+
+    return check
+
+
 @pytest.fixture
 def shared() -> Path:
     """The folder of the real data sets beside the checkout."""
@@ -35,11 +52,10 @@ def shared() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _no_terminal_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _no_terminal_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    yield
 
 
 @pytest.fixture

@@ -36,7 +36,9 @@ from fairaudit.metrics.counts import Counts, Tally
 Four = tuple[int, int, int, int]
 CELLS = st.tuples(*[st.integers(0, 40)] * 4)
 FULL_CELLS = st.tuples(*[st.integers(1, 40)] * 4)
-BINARY = [one for one in (*RATES, *CRITERIA)]
+BINARY = [*RATES, *CRITERIA]
+CELL_RATES = [one for one in RATES if isinstance(one, Rate)]
+SHARES = [one for one in CELL_RATES if one.proportion and one.id != "selected_share"]
 
 
 def table_of(groups: Sequence[Four], *, favourable: bool = True) -> GroupTable:
@@ -74,7 +76,7 @@ def terms_of(record: Quantity | Measure, reference: str = "g0") -> Terms:
 def values_of(record: Quantity | Measure, groups: Sequence[Four]) -> list[float]:
     """The values that answer: of each group, or the one of a spread."""
     found = evaluate(record, table_of(groups), terms_of(record))
-    return found.value[0][found.judged[0]].tolist()
+    return [float(value) for value in found.value[0][found.judged[0]]]
 
 
 def test_ids_and_aliases_are_unique() -> None:
@@ -94,9 +96,7 @@ def test_every_record_has_its_words(record: Quantity) -> None:
         assert (find(name) or comparison(name)) is record
 
 
-@pytest.mark.parametrize(
-    "rate", [one for one in RATES if isinstance(one, Rate)], ids=lambda r: r.id
-)
+@pytest.mark.parametrize("rate", CELL_RATES, ids=lambda r: r.id)
 def test_the_example_of_a_rate_comes_out(rate: Rate) -> None:
     assert rate.exact(rate.example.counts) == rate.example.value
 
@@ -176,9 +176,7 @@ def test_a_union_lies_between_its_parts(rate: Rate, one: Four, two: Four) -> Non
     assert min(first, second) <= union <= max(first, second)
 
 
-@pytest.mark.parametrize(
-    "rate", [one for one in RATES if isinstance(one, Rate)], ids=lambda r: r.id
-)
+@pytest.mark.parametrize("rate", CELL_RATES, ids=lambda r: r.id)
 @given(groups=st.lists(CELLS, min_size=1, max_size=4))
 def test_a_rate_is_undefined_exactly_when_its_denominator_is_empty(
     rate: Rate, groups: list[Four]

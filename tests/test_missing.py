@@ -170,7 +170,7 @@ def others(**outcome: Any) -> dict[str, Any]:
 
 
 def test_a_third_value_is_a_fault_that_lists_them(audit_csv: Audit) -> None:
-    with pytest.raises(SpecError, match="more than two values.*'no', 'withdrawn'"):
+    with pytest.raises(SpecError, match=r"more than two values.*'no', 'withdrawn'"):
         audit_csv(OTHERS, others())
 
 

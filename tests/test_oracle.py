@@ -230,7 +230,7 @@ def check_measures(
 def measured(entry: Mapping[str, Any], rows: Sequence[Row], by: Sequence[str], task: Task) -> Any:
     """What the oracle makes of an entry of `metrics`."""
     if "compare" in entry:
-        value = oracle.comparison(
+        value: Any = oracle.comparison(
             entry["metric"], entry["compare"], rows, by, task, entry.get("reference")
         )
         return value["value"] if entry["compare"] in {"gap", "min_ratio"} else value
@@ -248,7 +248,7 @@ def test_every_rate_and_criterion_equals_the_oracle(
     rows: list[Row],
     weighted: bool,
     min_size: int | None,
-    favourable: bool,  # noqa: FBT001
+    favourable: bool,
 ) -> None:
     task = Task({"1"}, {"yes"}, weighted, min_size, favourable)
     spec = spec_of(weights=weighted, metrics=[*RATES, *MIXED, *COMPARED])
@@ -271,7 +271,7 @@ def test_epsilon_and_bias_amplification_equal_the_oracle(
     rows: list[Row],
     weighted: bool,
     smoothing: float | None,
-    min_size: int | None,  # noqa: FBT001
+    min_size: int | None,
 ) -> None:
     task = Task({"1"}, {"yes"}, weighted, min_size)
     more = {} if smoothing is None else {"smoothing": smoothing}
@@ -326,7 +326,7 @@ def test_epsilon_of_a_subset_never_exceeds_the_full_one(rows: list[Row]) -> None
     rows=rows_of(weights=True), weighted=st.booleans(), rate=st.sampled_from(list(oracle.SHARES))
 )
 @settings(max_examples=100)
-def test_reversals_equal_the_oracle(rows: list[Row], weighted: bool, rate: str) -> None:  # noqa: FBT001
+def test_reversals_equal_the_oracle(rows: list[Row], weighted: bool, rate: str) -> None:
     task = Task({"1"}, {"yes"}, weighted)
     spec = spec_of(weights=weighted, simpson={"rates": [rate]})
     result = fairaudit.audit(spec, as_frame(rows))
@@ -346,7 +346,7 @@ def test_reversals_equal_the_oracle(rows: list[Row], weighted: bool, rate: str) 
         assert mine.reversed_strata == theirs["reversed_strata"]
         assert mine.estimable_strata == theirs["estimable_strata"]
         for name in ("crude", "standardized", "composition", "within", "crude_everybody"):
-            assert same(getattr(mine, name), theirs[name]), name  # type: ignore[literal-required]
+            assert same(getattr(mine, name), theirs[name]), name
         assert mine.crude == pytest.approx(mine.composition + mine.within)
         assert same(mine.mantel_haenszel_odds_ratio, theirs["mantel_haenszel_odds_ratio"])
 

@@ -66,7 +66,7 @@ def test_every_ratio_at_the_limit_is_decided_as_fractions_decide(audit_csv: Audi
         (Limit(above=Decimal(1)), float("inf"), True),
     ],
 )
-def test_limits_are_strict_and_know_infinity(limit: Limit, value: float, crossed: bool) -> None:  # noqa: FBT001
+def test_limits_are_strict_and_know_infinity(limit: Limit, value: float, crossed: bool) -> None:
     assert limit.crossed(value, None) is crossed
 
 

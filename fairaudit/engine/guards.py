@@ -44,6 +44,8 @@ def check_lines(one: Source, form: Format) -> Lines:
             f"{one.file.path}{_first_bad_byte(one)}: not UTF-8",
             "say `format: {encoding: latin-1}` or the like",
         ) from error
+    except OSError as error:
+        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
     return Lines(total - blank, blank)
 
 

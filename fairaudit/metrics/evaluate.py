@@ -85,6 +85,13 @@ class Evaluation:
             isinstance(self.asked, Measure) and not self.asked.to_reference
         )
 
+    def decided_by(self, z: int, w: int) -> str | None:
+        """The part (a rate, an outcome) that decides a value; None where all parts do."""
+        if self.attained is None or not self.names:
+            return None
+        at = int(self.attained[z, w])
+        return None if at == NOBODY else self.names[at]
+
     def exact(self, z: int, w: int) -> Fraction | None:
         """The value as a fraction; None where it is no rational number."""
         if isinstance(self.asked, Quantity):

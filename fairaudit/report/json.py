@@ -215,6 +215,7 @@ def _comparison_row(row: ComparisonRow) -> dict[str, Any]:
         "reference": row.reference,
         **_value(row.estimate.value),
         "reason": row.estimate.reason,
+        "parameters": dict(row.parameters),
         "witness": _witness(row.parts, row.decided_by, row.first, row.second),
         "parts": [_part(part) for part in row.parts],
         "groups_compared": row.takes_part,
@@ -265,16 +266,16 @@ def _finding(one: Finding) -> dict[str, Any]:
         "warn": _limit(check.warn),
         "fail": _limit(check.fail),
         "sentence": sentences.answer(one),
-        "reason": one.why or None,
         "place": check.place and {"file": check.place.file, "line": check.place.line},
     }
     estimate = one.estimate
     return {
         **common,
-        **(_estimate(estimate) if estimate else {"state": "undefined", "value": None}),
+        **_estimate(estimate or Estimate(math.nan)),
+        "reason": one.why or None,
         "exact": None if estimate is None or estimate.exact is None else str(estimate.exact),
         "group": _group(one.first),
-        "witness": _witness(one.parts, None, one.first, one.second),
+        "witness": _witness(one.parts, one.decided_by, one.first, one.second),
         "stratum": _group(one.stratum),
         "worse_off": _group(one.worse_off),
         "parts": [_part(part) for part in one.parts],
@@ -327,8 +328,7 @@ def _reversal(one: Reversal) -> dict[str, Any]:
         "mantel_haenszel_odds_ratio": _value(one.mantel_haenszel_odds_ratio),
         "opposite_weight": one.opposite_weight,
         "facts": {
-            "reversed_strata": one.reversed_strata,
-            "estimable_strata": one.estimable_strata,
+            "reversed_strata": f"{one.reversed_strata}/{one.estimable_strata}",
             "adjusted": one.adjusted,
         },
         "strata": [

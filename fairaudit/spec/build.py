@@ -30,7 +30,7 @@ from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import ReversalCheck
 
 
-def build(document: Document, shape: schema.AuditSpec, text: str) -> Spec:
+def build(document: Document, shape: schema.Shape, text: str) -> Spec:
     """The spec that a validated document means; raises `SpecError` with every fault found."""
     return _Builder(document, shape).spec(text)
 
@@ -38,10 +38,11 @@ def build(document: Document, shape: schema.AuditSpec, text: str) -> Spec:
 class _Builder:
     """Collects faults while the parts of a spec are resolved."""
 
-    def __init__(self, document: Document, shape: schema.AuditSpec) -> None:
+    def __init__(self, document: Document, shape: schema.Shape) -> None:
         self.document = document
-        self.shape = shape
-        self.faults: list[Fault] = []
+        self.whole = shape
+        self.shape = shape.spec
+        self.faults: list[Fault] = list(shape.faults)
 
     def fault(self, path: Path, message: str) -> None:
         self.faults.append(self.document.fault(path, message))
@@ -64,12 +65,12 @@ class _Builder:
         outcomes = {one.name: one for one in (label, prediction) if one is not None}
         if not outcomes:
             self.fault(("columns",), "name an outcome: a label, a prediction or a decision")
-        if self.faults:
+        if not protected or not outcomes:
             raise SpecError(self.faults)
         groupings = Groupings(
             tuple(one.name for one in protected), tuple(one.name for one in strata)
         )
-        questions = Questions(self.document, shape, groupings, outcomes, protected)
+        questions = Questions(self.document, self.whole, groupings, outcomes, protected)
         shown, checks, notices = questions.all()
         self.faults += questions.faults
         scan, gate = self.simpson(groupings, outcomes, protected)

@@ -19,7 +19,6 @@ from fairaudit.metrics import (
     compared,
     comparison,
     find,
-    suggestion,
 )
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.spec import schema
@@ -58,13 +57,14 @@ class Questions:
     def __init__(
         self,
         document: Document,
-        shape: schema.AuditSpec,
+        shape: schema.Shape,
         groupings: Groupings,
         outcomes: Mapping[str, Outcome],
         protected: Sequence[Protected],
     ) -> None:
         self.document = document
-        self.shape = shape
+        self.shape = shape.spec
+        self.skipped = shape.skipped
         self.groupings = groupings
         self.outcomes = outcomes
         self.declared = {one.name: one.reference for one in protected}
@@ -78,7 +78,7 @@ class Questions:
         for at, entry in enumerate(self.shape.metrics):
             path: Path = ("metrics", at)
             before = len(self.faults)
-            asked = self._asked(path, entry)
+            asked = None if at in self.skipped else self._asked(path, entry)
             if asked is None:
                 continue
             of = self._of(path, entry, asked)
@@ -105,14 +105,7 @@ class Questions:
     def _asked(self, path: Path, entry: schema.Metric) -> Asked | None:
         """The record that an entry names, with its `compare`."""
         record = find(entry.metric)
-        if record is None:
-            if comparison(entry.metric):
-                message = f"{entry.metric!r} is a comparison: name a rate and say `compare:`"
-            else:
-                message = f"unknown metric {entry.metric!r}{suggestion(entry.metric)}"
-            self._fault((*path, "metric"), message)
-            return None
-        if entry.compare is None:
+        if record is None or entry.compare is None:
             return record
         how = comparison(entry.compare)
         if not isinstance(record, Quantity) or how is None:

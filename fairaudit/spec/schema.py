@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
@@ -20,7 +21,7 @@ from pydantic import (
 )
 
 from fairaudit.errors import Fault, SpecError, did_you_mean
-from fairaudit.metrics import CATALOGUE
+from fairaudit.metrics import CATALOGUE, comparison, find, suggestion
 from fairaudit.metrics import Policy as ReferencePolicy
 from fairaudit.simpson import Kind
 from fairaudit.spec.text import Document, Path, Tree
@@ -46,6 +47,7 @@ _NOT_YET: dict[str, frozenset[str]] = {
 """Keys of the full language that this version refuses as not yet supported, by model."""
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
+_STAND_IN: Tree = {"metric": "differential_fairness"}
 _SCALAR = {"type": ["string", "number", "boolean"]}
 _NUMERIC = {"type": "number"}
 
@@ -80,6 +82,15 @@ def _flag(value: object) -> bool:
 
 def _listed(value: object) -> object:
     return value if isinstance(value, list) else [value]
+
+
+def _metric_name(value: object) -> str:
+    name = str(_text(value))
+    if find(name) is None:
+        if comparison(name) is not None:
+            raise ValueError(f"{name!r} is a comparison: name a rate and say `compare: {name}`")
+        raise ValueError(f"unknown metric {name!r}{suggestion(name)}")
+    return name
 
 
 def _nested(value: object) -> object:
@@ -262,7 +273,8 @@ _ReferenceMap: TypeAlias = Annotated[
     WithJsonSchema({"anyOf": [_SCALAR, {"type": "object", "additionalProperties": _SCALAR}]}),
 ]
 _MetricName: TypeAlias = Annotated[
-    Text,
+    str,
+    BeforeValidator(_metric_name),
     WithJsonSchema(
         {"enum": sorted({name for one in CATALOGUE for name in (one.id, *one.aliases)})}
     ),
@@ -315,16 +327,49 @@ class AuditSpec(_Strict):
     simpson: Simpson = Simpson()
 
 
-def validate(document: Document) -> AuditSpec:
-    """The spec as a model; raises `SpecError` with every fault of its shape, located."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A validated spec; with faults, what is left of it without the faulty parts.
+
+    `skipped` are the numbers of the entries of `metrics` that are faulty: they hold a stand-in.
+    """
+
+    spec: AuditSpec
+    faults: tuple[Fault, ...] = ()
+    skipped: frozenset[int] = frozenset()
+
+
+def validate(document: Document) -> Shape:
+    """The spec as a model, with every fault of its shape, located.
+
+    Raises `SpecError` where too little is left to go on: where the columns are not described.
+    """
     try:
-        return AuditSpec.model_validate(document.tree)
+        return Shape(AuditSpec.model_validate(document.tree))
     except ValidationError as error:
         found = error.errors()
-        typos = [one["loc"] for one in found if one["type"] == "extra_forbidden"]
-        raise SpecError(
-            _fault(document, one) for one in found if not _explained(one, typos)
-        ) from None
+    typos = [one["loc"] for one in found if one["type"] == "extra_forbidden"]
+    faults = tuple(_fault(document, one) for one in found if not _explained(one, typos))
+    tree, skipped = _without(document.tree, [one["loc"] for one in found])
+    try:
+        return Shape(AuditSpec.model_validate(tree), faults, skipped)
+    except ValidationError:
+        raise SpecError(faults) from None
+
+
+def _without(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, frozenset[int]]:
+    """The tree without its faulty parts, but for `columns`, on which all else rests."""
+    if not isinstance(tree, dict):
+        return tree, frozenset()
+    skipped = {path[1] for path in paths if path[0] == "metrics" and len(path) > 1}
+    dropped = {path[0] for path in paths} - {"columns", "metrics"}
+    left = {name: body for name, body in tree.items() if name not in dropped}
+    entries = left.get("metrics")
+    if isinstance(entries, list):
+        left["metrics"] = [
+            _STAND_IN if at in skipped else entry for at, entry in enumerate(entries)
+        ]
+    return left, frozenset(at for at in skipped if isinstance(at, int))
 
 
 def _explained(error: Any, typos: Sequence[Path]) -> bool:  # noqa: ANN401  # pydantic's error dict

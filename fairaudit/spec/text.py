@@ -22,7 +22,7 @@ _PLAIN_TAGS = {
     f"tag:yaml.org,2002:{kind}"
     for kind in ("str", "int", "float", "bool", "null", "timestamp", "seq", "map", "value", "merge")
 }
-_QUOTES = "text with special characters must be put in quotes"
+_QUOTES = "if this is meant as a text, put it in quotes"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,283 @@
+"""The command as a user runs it: exit codes, streams, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from conftest import ROOT, SAMPLES, SPECS
+
+import fairaudit
+from fairaudit import cli
+from fairaudit.report import json as report_json
+
+EXIT_CODES = {
+    "adult_counts": 0,
+    "berkeley_admissions": 1,
+    "fairlearn_page": 0,
+    "florida_1976": 0,
+    "florida_1987": 0,
+    "kidney_admissions": 1,
+    "loans": 1,
+    "titanic": 1,
+}
+SPEC = """\
+data: {data}
+columns:
+  protected: [group]
+  decision: {{column: y, positive: 1, negative: 0}}
+  count: n
+metrics:
+  - {{metric: demographic_parity_ratio, warn: {{below: 0.9}}, fail: {{below: 0.8}}}}
+"""
+LAST_LINE = re.compile(
+    r"(PASS|FAIL|INCONCLUSIVE|NONE)  \d+ checks?: \d+ passed, \d+ warned, \d+ failed, "
+    r"\d+ inconclusive, \d+ waived(, \d+ skipped)?  spec=\S+ rows=[\d,]+ \d+\.\ds"
+)
+
+
+def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command off a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "fairaudit", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
+    )
+
+
+def spec_file(folder: Path, *rows: str, **replaced: str) -> Path:
+    """A spec and its data in a folder."""
+    (folder / "data.csv").write_text("\n".join(["group,y,n", *rows]) + "\n")
+    text = SPEC.format(data="data.csv")
+    for old, new in replaced.items():
+        text = text.replace(old, new)
+    (folder / "spec.yaml").write_text(text)
+    return folder / "spec.yaml"
+
+
+GOOD = ("a,1,48", "a,0,52", "b,1,50", "b,0,50")
+BAD = ("a,1,30", "a,0,70", "b,1,50", "b,0,50")
+WARNED = ("a,1,44", "a,0,56", "b,1,50", "b,0,50")
+
+
+@pytest.mark.parametrize("name", sorted(EXIT_CODES))
+def test_every_sample_spec_runs(name: str) -> None:
+    done = run("run", SPECS / f"{name}.yaml")
+    assert done.returncode == EXIT_CODES[name]
+    assert LAST_LINE.fullmatch(done.stderr.splitlines()[-1])
+    assert "What a pass does not mean" in done.stdout
+
+
+def test_no_sample_spec_is_left_out() -> None:
+    assert sorted(EXIT_CODES) == sorted(path.stem for path in SPECS.glob("*.yaml"))
+
+
+def test_exit_codes(tmp_path: Path) -> None:
+    assert run("run", spec_file(tmp_path, *GOOD)).returncode == 0
+    assert run("run", spec_file(tmp_path, *BAD)).returncode == 1
+    assert run("run", spec_file(tmp_path, *BAD), "--fail-on", "never").returncode == 0
+    assert run("run", spec_file(tmp_path, *WARNED)).returncode == 0
+    assert run("run", spec_file(tmp_path, *WARNED), "--fail-on", "warn").returncode == 1
+    assert run("run", spec_file(tmp_path, "a,1,5", "a,0,5")).returncode == 3
+    assert run("run", spec_file(tmp_path, *GOOD, group="grup")).returncode == 2
+    assert run("run", spec_file(tmp_path, *GOOD, **{"data.csv": "'*.parquet'"})).returncode == 3
+    assert run("run", spec_file(tmp_path, *GOOD, **{"data.csv": "gone.csv"})).returncode == 2
+    assert run("run", tmp_path / "gone.yaml").returncode == 2
+    assert run("run").returncode == 2
+    assert run("audit").returncode == 2
+
+
+def test_an_error_is_told_without_a_traceback(tmp_path: Path) -> None:
+    done = run("run", spec_file(tmp_path, *GOOD, metrics="metrix"))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "metrix: unknown key; did you mean 'metrics'?" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1] == "ERROR  no verdict  spec=spec.yaml"
+    assert "Traceback" in run("run", spec_file(tmp_path, *GOOD, metrics="metrix"), "--debug").stderr
+
+
+@pytest.mark.parametrize(
+    ("rows", "replaced", "code"),
+    [(GOOD, {}, 0), (BAD, {}, 1), (GOOD, {"group": "grup"}, 2), (GOOD, {"data.csv": "'*.pq'"}, 3)],
+)
+def test_json_is_one_document_also_on_failure(
+    tmp_path: Path, rows: tuple[str, ...], replaced: dict[str, str], code: int
+) -> None:
+    done = run("run", spec_file(tmp_path, *rows, **replaced), "--format", "json")
+    assert done.returncode == code
+    document = json.loads(done.stdout)
+    assert document["summary"]["exit_code"] == code
+    jsonschema.Draft202012Validator(report_json.schema()).validate(document)
+
+
+def test_usage_errors_are_json_too() -> None:
+    done = run("run", "--format", "json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["summary"]["verdict"] == "error"
+
+
+def test_only_judges_what_is_named(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, *BAD)
+    spec.write_text(spec.read_text() + "  - {metric: selection_rate, fail: {below: 0.01}}\n")
+    assert run("run", spec).returncode == 1
+    done = run("run", spec, "--only", "selection_rate/group/decision")
+    assert done.returncode == 0
+    assert "1 check:" in done.stderr
+    typo = run("run", spec, "--only", "selection_rat/group/decision")
+    assert typo.returncode == 2
+    assert "did you mean 'selection_rate/group/decision'" in typo.stderr
+
+
+def test_output_files_by_suffix_and_never_half_written(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, *GOOD)
+    done = run("run", spec, "-o", tmp_path / "r.json", "-o", tmp_path / "r.txt", "-q")
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert json.loads((tmp_path / "r.json").read_text("utf-8"))["summary"]["verdict"] == "pass"
+    assert "Demographic parity ratio" in (tmp_path / "r.txt").read_text("utf-8")
+    refused = run("run", spec, "-o", tmp_path / "r.html")
+    assert refused.returncode == 2
+    assert "not yet supported" in refused.stderr
+    assert run("run", spec, "-o", tmp_path / "no" / "r.json").returncode == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "data.csv", "r.json", "r.txt", "spec.yaml"
+    ]  # fmt: skip
+
+
+def test_data_replaces_the_specs_own(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, *GOOD)
+    (tmp_path / "other.csv").write_text("\n".join(["group,y,n", *BAD]) + "\n")
+    assert run("run", spec, "--data", tmp_path / "other.csv").returncode == 1
+
+
+def test_a_later_format_is_refused_as_such(tmp_path: Path) -> None:
+    done = run("run", spec_file(tmp_path, *GOOD), "--format", "markdown")
+    assert done.returncode == 2
+    assert "not yet supported" in done.stderr
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_the_report_fits_its_terminal(columns: str) -> None:
+    done = run("run", SPECS / "loans.yaml", COLUMNS=columns)
+    assert max(len(line) for line in done.stdout.splitlines()) <= int(columns)
+    assert "…" not in done.stdout
+
+
+def test_off_a_terminal_nothing_is_cropped_to_80_columns() -> None:
+    done = run("run", SPECS / "berkeley_admissions.yaml")
+    assert max(len(line.rstrip()) for line in done.stdout.splitlines()) > 80
+    assert "…" not in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_a_stream_without_signs_gets_ascii() -> None:
+    done = run("run", SPECS / "kidney_admissions.yaml", PYTHONIOENCODING="ascii")
+    assert done.returncode == 1
+    assert done.stdout.isascii()
+    assert "gender x race" in done.stdout
+
+
+def test_colours_only_repeat_words() -> None:
+    plain = run("run", SPECS / "loans.yaml", COLUMNS="120")
+    coloured = run("run", SPECS / "loans.yaml", COLUMNS="120", FORCE_COLOR="1")
+    stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured.stdout)
+    assert "\x1b[" in coloured.stdout
+    assert re.sub(r"sha256 \w+", "", stripped) == re.sub(r"sha256 \w+", "", plain.stdout)
+
+
+def test_explain() -> None:
+    page = run("explain", "tpr")
+    assert page.returncode == 0
+    for text in ("True positive rate", "tp / (tp + fn)", "Hardt", "tp 30", "0.6"):
+        assert text in page.stdout
+    listed = run("explain")
+    assert "differential_fairness" in listed.stdout
+    typo = run("explain", "selection_rat")
+    assert typo.returncode == 2
+    assert "did you mean 'selection_rate'" in typo.stderr
+
+
+def test_schemas_are_printed() -> None:
+    assert json.loads(run("schema").stdout)["title"] == "fairaudit spec"
+    assert json.loads(run("schema", "result").stdout) == report_json.schema()
+
+
+def test_version_and_help() -> None:
+    assert re.fullmatch(r"fairaudit \d+\.\d+\.\d+\S*\n", run("--version").stdout)
+    assert "run" in run("--help").stdout
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from fairaudit.cli import _run; _run(['--help']);"
+        "print([m for m in ('polars', 'numpy', 'pyarrow', 'pydantic') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_interruption_exits_130(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fairaudit.engine.count_files", interrupted)
+    spec = spec_file(tmp_path, *GOOD)
+    assert cli._run(["run", str(spec), "-o", str(tmp_path / "r.json")]) == 130
+    assert not (tmp_path / "r.json").exists()
+    assert capsys.readouterr().err == "INTERRUPTED  no verdict\n"
+
+
+def test_our_own_crash_gives_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def crash(*_: object) -> None:
+        raise ZeroDivisionError("secret of a row")
+
+    monkeypatch.setattr("fairaudit.engine.count_files", crash)
+    assert cli._run(["run", str(spec_file(tmp_path, *GOOD))]) == 2
+    errors = capsys.readouterr().err
+    assert "fairaudit itself failed: ZeroDivisionError" in errors
+    assert "secret" not in errors
+
+
+def test_a_broken_pipe_is_no_traceback() -> None:
+    command = [sys.executable, "-m", "fairaudit", "run", str(SPECS / "loans.yaml")]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert "Traceback" not in errors
+    assert "BrokenPipe" not in errors
+
+
+def test_equal_input_gives_equal_bytes() -> None:
+    first, second = (run("run", SPECS / "loans.yaml", "--format", "json") for _ in range(2))
+    assert first.stdout == second.stdout
+
+
+def test_csv_and_parquet_of_the_loans_agree() -> None:
+    csv, parquet = (
+        fairaudit.audit(SPECS / "loans.yaml", SAMPLES / f"loans.{kind}")
+        for kind in ("csv", "parquet")
+    )
+    assert csv.provenance.cube_sha256 == parquet.provenance.cube_sha256
+    ours, theirs = (report_json.document(one) for one in (csv, parquet))
+    assert {**ours, "data": 0, "created": 0} == {**theirs, "data": 0, "created": 0}
+    assert [one.status for one in csv.findings] == [one.status for one in parquet.findings]
