@@ -62,11 +62,8 @@ def _run(arguments: list[str]) -> int:
     try:
         command = typer.main.get_command(app)
         code = command.main(args=arguments, prog_name="fairaudit", standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except click.exceptions.Abort:
-        return _interrupted()
-    except KeyboardInterrupt:
-        return _interrupted()
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
     except click.ClickException as error:
         if wants_json:
             _tell_json(UsageError(error.format_message()))
@@ -95,6 +92,9 @@ def _run(arguments: list[str]) -> int:
             _tell_json(crash)
         typer.echo(str(crash), err=True)
         return NO_VERDICT
+    if code == INTERRUPTED:
+        typer.echo("INTERRUPTED  no verdict", err=True)
+    return code if isinstance(code, int) else 0
 
 
 @app.callback(invoke_without_command=True)
@@ -275,8 +275,3 @@ def _tell_json(error: FairauditError) -> None:
 
     sys.stdout.write(report_json.render_error(error, version("fairaudit-cli")))
     sys.stdout.flush()
-
-
-def _interrupted() -> int:
-    typer.echo("INTERRUPTED  no verdict", err=True)
-    return INTERRUPTED

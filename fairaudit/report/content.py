@@ -22,6 +22,7 @@ from fairaudit.report.blocks import (
 from fairaudit.result import (
     AuditResult,
     Definition,
+    EpsilonReading,
     LatticeEntry,
     RateRow,
     Standing,
@@ -220,18 +221,31 @@ def _lattice(result: AuditResult) -> Iterator[Block]:
             (False, True, True, *(False for _ in chosen)),
         )
     for one in result.epsilons:
-        sharper = (
-            f"; on these rows no subset exceeds {numbers.number(one.epsilon)} itself"
-            if one.bounds_subsets
-            else ""
-        )
-        yield Paragraph(
-            f"ε by {numbers.subset(one.by)} is {numbers.number(one.epsilon)} ({one.parameters}): "
-            f"expected utilities of two groups differ by a factor of at most "
-            f"{numbers.number(one.factor, 2)}, and what an outcome reveals of the group changes "
-            f"posterior odds by no more. Every subset is within twice that, "
-            f"{numbers.number(one.twice)} (Theorem 3.2){sharper}. It is {one.regime}."
-        )
+        yield Paragraph(_reading_aid(one))
+
+
+def _reading_aid(one: EpsilonReading) -> str:
+    """What ε of the full intersection promises, and what it bounds."""
+    head = (
+        f"ε by {numbers.subset(one.by)} is {numbers.number(one.epsilon)} ({one.parameters}), "
+        f"{one.regime}."
+    )
+    if math.isinf(one.epsilon):
+        return head
+    means = (
+        f" Two groups' expected utilities differ by a factor of at most "
+        f"{numbers.number(one.factor, 2)}, and an outcome changes the odds of belonging to one "
+        f"group or another by no more."
+    )
+    if len(one.by) == 1:
+        return head + means
+    sharper = (
+        f", and on these rows none exceeds {numbers.number(one.epsilon)} itself"
+        if one.bounds_subsets
+        else ""
+    )
+    bound = f" Every subset is within {numbers.number(one.twice)}, twice as much (Theorem 3.2)"
+    return f"{head}{means}{bound}{sharper}."
 
 
 def _lattice_cell(entry: LatticeEntry | None) -> Cell:
