@@ -7,18 +7,17 @@ verdict; 3 nothing could be evaluated; 130 interrupted.
 from __future__ import annotations
 
 import contextlib
+import io
 import json as stdlib_json
 import os
 import sys
-import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
-import click
 import typer
 
 from fairaudit.errors import FairauditError, NothingToAudit, UsageError, did_you_mean
@@ -52,49 +51,71 @@ class _Schema(StrEnum):
 
 
 def main() -> NoReturn:
-    """Runs the command and exits with its code; nothing but a debugger sees a traceback."""
-    sys.exit(_run(sys.argv[1:]))
+    """Runs the command and exits with its code; nothing but `--debug` shows a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    code = _run(sys.argv[1:])
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        code = _unwritten()
+    sys.exit(code)
 
 
 def _run(arguments: list[str]) -> int:
-    debug = "--debug" in arguments
-    wants_json = _wants_json(arguments)
+    """The exit code of a command line."""
     try:
         command = typer.main.get_command(app)
         code = command.main(args=arguments, prog_name="fairaudit", standalone_mode=False)
-    except (click.exceptions.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
-    except click.ClickException as error:
-        if wants_json:
-            _tell_json(UsageError(error.format_message()))
-        error.show(sys.stderr)
-        return NO_VERDICT
-    except BrokenPipeError:
-        # Whoever read the report has gone; the verdict is not known to have arrived.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return NO_VERDICT
-    except FairauditError as error:
-        if debug:
+    except OSError:
+        # Only our own streams are left to fail here: all else is told as an error of its own.
+        if "--debug" in arguments:
             traceback.print_exc()
-        if wants_json:
-            _tell_json(error)
-        typer.echo(str(error), err=True)
-        typer.echo(_last_words(error, arguments), err=True)
-        return error.exit_code
+        return _unwritten()
     except Exception as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
-        if debug:
+        if "--debug" in arguments:
             traceback.print_exc()
-        crash = FairauditError(
-            f"fairaudit itself failed: {type(error).__name__}",
-            "run again with --debug and report what it prints",
-        )
-        if wants_json:
-            _tell_json(crash)
-        typer.echo(str(crash), err=True)
-        return NO_VERDICT
+        return _told(error, arguments)
     if code == INTERRUPTED:
         typer.echo("INTERRUPTED  no verdict", err=True)
     return code if isinstance(code, int) else 0
+
+
+def _told(error: Exception, arguments: list[str]) -> int:
+    """Tells an error on stderr, as JSON on stdout too if that was asked for; its exit code."""
+    known: FairauditError
+    if isinstance(error, FairauditError):
+        known = error
+    elif isinstance(error, typer.TyperException):
+        known = UsageError(error.format_message(), "fairaudit --help, or fairaudit run --help")
+    else:
+        known = FairauditError(
+            f"fairaudit itself failed: {type(error).__name__}",
+            "run again with --debug and report what it prints",
+        )
+    if _wants_json(arguments):
+        from fairaudit.report import json as report_json  # noqa: PLC0415
+
+        try:
+            _write_json(report_json.error_document(known, _version()))
+        except OSError:
+            _unwritten()
+    typer.echo(str(known), err=True)
+    typer.echo(_last_words(known, arguments), err=True)
+    return known.exit_code
+
+
+def _unwritten() -> int:
+    """Whoever read the report has gone, or the disk is full: the verdict has not arrived."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):
+        typer.echo("ERROR  no verdict: the report could not be written", err=True)
+    return NO_VERDICT
 
 
 @app.callback(invoke_without_command=True)
@@ -102,9 +123,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,  # noqa: FBT002  # a flag of the command line
 ) -> None:
     if version:
-        from importlib.metadata import version as version_of  # noqa: PLC0415
-
-        typer.echo(f"fairaudit {version_of('fairaudit-cli')}")
+        typer.echo(f"fairaudit {_version()}")
         raise typer.Exit
 
 
@@ -125,7 +144,7 @@ def run(  # the options of the command
         _FailOn, typer.Option(help="From which status on the exit code is 1.")
     ] = _FailOn.FAIL,
     only: Annotated[list[str] | None, typer.Option(help="Judge only the check of this id.")] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no report.")] = False,  # noqa: FBT002  # a flag
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")] = False,  # noqa: FBT002  # a flag
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")] = False,  # noqa: FBT002  # a flag
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001, FBT002  # read before parsing
 ) -> None:
@@ -141,10 +160,9 @@ def run(  # the options of the command
         result = audit(spec[0], data, fail_on=fail_on.value, only=only or ())
     for path in output or []:
         wanted = report.format_of_suffix(path.suffix)
-        assert wanted is not None
-        _write(path, wanted.render(result, True))  # noqa: FBT003  # a file holds every row
-    if not quiet:
-        _print(result, form, all_rows=verbose)
+        if wanted is not None:
+            _write(path, wanted.render(result, True))  # noqa: FBT003  # a file holds every row
+    _print(result, form, all_rows=verbose, quiet=quiet)
     typer.echo(_last_line(result, spec[0], time.monotonic() - started), err=True)
     raise typer.Exit(result.exit_code)
 
@@ -179,8 +197,7 @@ def schema(
     from fairaudit.report import json as report_json  # noqa: PLC0415
     from fairaudit.spec import json_schema  # noqa: PLC0415
 
-    found = json_schema() if of is _Schema.SPEC else report_json.schema()
-    typer.echo(stdlib_json.dumps(found, indent=1, ensure_ascii=False))
+    _write_json(json_schema() if of is _Schema.SPEC else report_json.schema())
 
 
 def _check_formats(form: str, outputs: list[Path]) -> None:
@@ -199,38 +216,56 @@ def _check_formats(form: str, outputs: list[Path]) -> None:
             why = "is not yet supported" if later else "names no format"
             suffixes = ", ".join(suffix for one in report.FORMATS for suffix in one.suffixes)
             raise UsageError(f"-o {path}: the suffix {path.suffix!r} {why}", f"there is {suffixes}")
+        if path.is_dir():
+            raise UsageError(f"-o {path}: this is a folder", "name a file in it")
         if not path.parent.is_dir():
             raise UsageError(f"-o {path}: there is no folder {path.parent}", "make it first")
 
 
-def _print(result: AuditResult, form: str, *, all_rows: bool) -> None:
+def _print(result: AuditResult, form: str, *, all_rows: bool, quiet: bool) -> None:
     if form == "json":
         from fairaudit.report import json as report_json  # noqa: PLC0415
 
-        sys.stdout.write(report_json.render(result))
-        sys.stdout.flush()
-        return
-    from fairaudit.report import content  # noqa: PLC0415
+        _write_json(report_json.document(result))
+    elif not quiet:
+        from fairaudit.report import content  # noqa: PLC0415
 
-    _print_document(content.document(result, all_rows=all_rows))
+        _print_document(content.document(result, all_rows=all_rows))
 
 
 def _print_document(document: Document) -> None:
     from fairaudit.report import terminal  # noqa: PLC0415
 
-    terminal.print_document(document, sys.stdout)
-    sys.stdout.flush()
+    terminal.print_document(document, _stdout())
+    _stdout().flush()
+
+
+def _write_json(tree: Mapping[str, Any]) -> None:
+    """Writes one JSON document to stdout, in ASCII where the stream has no other signs."""
+    stream = _stdout()
+    is_utf8 = (stream.encoding or "").lower().startswith("utf")
+    text = stdlib_json.dumps(tree, ensure_ascii=not is_utf8, indent=1, allow_nan=False)
+    if is_utf8 and any(0xD800 <= ord(sign) <= 0xDFFF for sign in text):
+        text = stdlib_json.dumps(tree, indent=1, allow_nan=False)
+    stream.write(text + "\n")
+    stream.flush()
+
+
+def _stdout() -> TextIO:
+    if sys.stdout is None:
+        raise OSError("stdout is closed")
+    return sys.stdout
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
+    """Writes a file whole or not at all; a link is followed, not replaced."""
+    target = path.resolve()
+    half = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as half:
-            half.write(text)
-        Path(half.name).replace(path)
+        half.write_text(text, encoding="utf-8", errors="backslashreplace")
+        half.replace(target)
     except OSError as error:
+        half.unlink(missing_ok=True)
         raise UsageError(f"-o {path}: {error.strerror or error}", "check the folder") from error
 
 
@@ -263,15 +298,12 @@ def _last_words(error: FairauditError, arguments: list[str]) -> str:
 
 
 def _wants_json(arguments: list[str]) -> bool:
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    following = [*arguments[1:], ""]
+    pairs = zip(arguments, following, strict=False)
     return any(one == "--format=json" or (one, two) == ("--format", "json") for one, two in pairs)
 
 
-def _tell_json(error: FairauditError) -> None:
-    """Stdout is one JSON document, also on failure."""
+def _version() -> str:
     from importlib.metadata import version  # noqa: PLC0415
 
-    from fairaudit.report import json as report_json  # noqa: PLC0415
-
-    sys.stdout.write(report_json.render_error(error, version("fairaudit-cli")))
-    sys.stdout.flush()
+    return version("fairaudit-cli")

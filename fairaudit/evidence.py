@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,7 +52,10 @@ def estimates(reading: Reading, scale: int = 1) -> list[list[Estimate]]:
     low, high = interval(reading)
     strata, groups = reading.value.shape
     return [
-        [_estimate(reading, scale, (low, high), (z, g)) for g in range(groups)]
+        [
+            _estimate(reading, scale, (float(low[z, g]), float(high[z, g])), (z, g))
+            for g in range(groups)
+        ]
         for z in range(strata)
     ]
 
@@ -77,25 +80,32 @@ def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
     )
 
 
+def estimate_at(reading: Reading, scale: int, z: int, g: int) -> Estimate:
+    """One value of a reading with its counts and interval."""
+    alone = replace(reading, value=reading.value[z : z + 1, g : g + 1])
+    low, high = interval(replace(alone, size=reading.size[z : z + 1, g : g + 1]))
+    return _estimate(reading, scale, (float(low[0, 0]), float(high[0, 0])), (z, g))
+
+
 def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
     if second != NOBODY and evaluation.reading is not None:
         return _side(evaluation, evaluation.reading, z, second)
     if evaluation.against is None or evaluation.terms.reference is None:
         return None
     scale = evaluation.table.scale
-    one = _estimate(evaluation.against, scale, interval(evaluation.against), (z, w))
+    one = estimate_at(evaluation.against, scale, z, w)
     return Side((), one, crowd=str(evaluation.terms.reference.policy))
 
 
 def _side(evaluation: Evaluation, reading: Reading, z: int, g: int) -> Side:
     table = evaluation.table
-    return Side(table.groups[g], _estimate(reading, table.scale, interval(reading), (z, g)))
+    return Side(table.groups[g], estimate_at(reading, table.scale, z, g))
 
 
 def _estimate(
-    reading: Reading, scale: int, bounds: tuple[Floats, Floats], at: tuple[int, int]
+    reading: Reading, scale: int, bounds: tuple[float, float], at: tuple[int, int]
 ) -> Estimate:
-    low, high = (float(bound[at]) for bound in bounds)
+    low, high = bounds
     return Estimate(
         value=float(reading.value[at]),
         n=int(reading.n[at]),

@@ -30,7 +30,7 @@ def audit(
     data: Any = None,  # noqa: ANN401  # a path, or any frame that narwhals reads
     *,
     fail_on: FailOn | str = FailOn.FAIL,
-    only: Iterable[str] = (),
+    only: str | Iterable[str] | None = None,
 ) -> AuditResult:
     """The result of an audit of the spec's data, or of `data` in its place.
 
@@ -39,7 +39,9 @@ def audit(
     `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
     """
     read = _loaded(spec)
-    checks = _chosen(read.checks, tuple(only))
+    if fail_on not in set(FailOn):
+        raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
+    checks = _chosen(read.checks, (only,) if isinstance(only, str) else tuple(only or ()))
     asked = plan(read)
     raw, recoded = _counted(read, asked, data)
     cube = recoded.cube
@@ -69,7 +71,13 @@ def audit(
 def _loaded(spec: str | Path | Mapping[str, object] | Spec) -> Spec:
     if isinstance(spec, Spec):
         return spec
-    return specs.of_mapping(spec) if isinstance(spec, Mapping) else specs.load(spec)
+    if isinstance(spec, Mapping):
+        return specs.of_mapping(spec)
+    try:
+        return specs.load(Path(spec))
+    except TypeError as error:
+        kind = type(spec).__name__
+        raise UsageError(f"a spec is a path or a mapping, not a {kind}", "see README.md") from error
 
 
 def _chosen(
@@ -79,7 +87,9 @@ def _chosen(
     known = [check.id for check in checks]
     for name in only:
         if name not in known:
-            hint = did_you_mean(name, known) or "; there is " + (", ".join(known) or "no check")
+            hint = did_you_mean(str(name), known) or "; there is " + (
+                ", ".join(known) or "no check"
+            )
             raise UsageError(f"no check {name!r}{hint}")
     return tuple(check for check in checks if not only or check.id in only)
 
@@ -145,7 +155,11 @@ def tool_version() -> str:
 def _now() -> str:
     """The time of the run in UTC, or the one that SOURCE_DATE_EPOCH fixes."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH")
-    moment = datetime.fromtimestamp(int(fixed), UTC) if fixed else datetime.now(UTC)
+    try:
+        moment = datetime.fromtimestamp(int(fixed), UTC) if fixed else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        what = "SOURCE_DATE_EPOCH is no number of seconds since 1970"
+        raise UsageError(what, "unset it, or set it to such a number") from error
     return moment.replace(microsecond=0).isoformat()
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from fairaudit.cube import Ints, Sum
@@ -34,7 +34,11 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything one pass must count."""
+    """Everything one pass must count.
+
+    `unknown` holds the words that mean missing in a column that is read as a number, beside the
+    `tokens` that mean it everywhere.
+    """
 
     keys: tuple[Key, ...]
     texts: tuple[Text, ...]
@@ -43,6 +47,7 @@ class Plan:
     count: str | None = None
     weight: str | None = None
     filter: Text | None = None
+    unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def text_key(self, column: str) -> int:
         """The number of the key that holds a column as text."""
@@ -126,6 +131,7 @@ def plan(spec: Spec) -> Plan:
         count=value_of(spec.count),
         weight=value_of(spec.weight),
         filter=spec.filter,
+        unknown={one.column.value: one.unknown for one in spec.protected if one.bins},
     )
 
 

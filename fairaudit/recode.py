@@ -107,7 +107,7 @@ def _ledger(cells: RawCells, axes: Sequence[_Axis]) -> tuple[Ledger, Marks]:
     dropped, aside = [], []
     for axis in axes:
         reasons = [
-            (axis.missing, f"missing ({axis.key.role.value}: {axis.policy.value})"),
+            (axis.missing, f"missing ({_rule(axis)}: {axis.policy.value})"),
             (axis.dropped_values, "neither positive nor negative (others: drop)"),
         ]
         for marks, reason in reasons:
@@ -230,7 +230,14 @@ def _level_names(
     """The audited level of each raw level; None where it is not known."""
     found = [level.strip() if level is not None and one.trim else level for level in raw_key.levels]
     known = [level for level in found if level is not None]
-    unknown = {*missing.tokens, *(_stored(word, known) for word in one.unknown)}
+    unknown = {"", *missing.tokens, *(_stored(word, known) for word in one.unknown)}
+    if UNKNOWN in known and UNKNOWN not in unknown:
+        findings.faults.append(
+            one.column.fault(
+                f"{one.column.value!r} holds the level {UNKNOWN!r}, the name of those who are not "
+                f"known: say `unknown: [{UNKNOWN}]`, or rename it in the data"
+            )
+        )
     known = [level for level in known if level not in unknown]
     target = {}
     for name, levels in (one.merge or {}).items():
@@ -287,7 +294,7 @@ def _outcome_axis(
     role = Role.LABEL if one.name == "label" else Role.PREDICTION
     policy = spec.missing.label if role is Role.LABEL else spec.missing.prediction
     if one.threshold is not None:
-        return _cut_axis(one, role, policy, cells, plan)
+        return _cut_axis(one, role, policy, cells, plan, findings)
     raw_key = cells.keys[plan.text_key(one.column.value)]
     raw = raw_key.codes
     found = [
@@ -305,6 +312,7 @@ def _outcome_axis(
     dropped: set[str] = set()
     if one.binary:
         named = _check_positive(one, classes, occurring, findings)
+        named &= _check_negative(one, classes, occurring, findings)
         rest = occurring - positive - negative if named else set()
         if one.negative and rest and one.others is Others.DROP:
             dropped = rest
@@ -412,6 +420,22 @@ def _check_positive(
     return len(findings.faults) == before
 
 
+def _check_negative(
+    one: Outcome, classes: _Classes, occurring: set[str], findings: _Findings
+) -> bool:
+    """Whether the negatives are well named: one that never occurs may be a typo."""
+    before = len(findings.faults)
+    others = sorted(occurring - classes.named(one.positive) - classes.named(one.negative))
+    for text in one.negative:
+        if classes.named([text]) & occurring or not others:
+            continue
+        hint = did_you_mean(text.value, others)
+        if hint or not classes.named(one.negative) & occurring:
+            message = f"the negative {text.value!r} never occurs in {one.column.value!r}"
+            findings.faults.append(text.fault(message + (hint or f"; there is {_listing(others)}")))
+    return len(findings.faults) == before
+
+
 def _others_fault(one: Outcome, rest: set[str]) -> Fault:
     return one.column.fault(
         f"{one.column.value!r} holds values that are neither positive nor negative: "
@@ -432,7 +456,14 @@ def _listing(levels: Sequence[str], most: int = 10) -> str:
     return f"{shown} and {len(levels) - most} more" if len(levels) > most else shown
 
 
-def _cut_axis(one: Outcome, role: Role, policy: Policy, cells: RawCells, plan: Plan) -> _Axis:
+def _cut_axis(
+    one: Outcome,
+    role: Role,
+    policy: Policy,
+    cells: RawCells,
+    plan: Plan,
+    findings: _Findings,
+) -> _Axis:
     """An outcome that is a cut on a number: classes `negative` and `positive`."""
     raw_key = cells.keys[plan.cut_key(one.column.value)]
     edges = raw_key.key.edges or ()
@@ -448,7 +479,11 @@ def _cut_axis(one: Outcome, role: Role, policy: Policy, cells: RawCells, plan: P
     )
     nothing = np.zeros(len(raw), dtype=np.bool_)
     missing = raw_key.codes == MISSING
-    return _Axis(key, np.array(codes)[raw], one.column.value, policy, missing, nothing)
+    reached = np.array(codes)[raw]
+    for code, word in ((1, "positive"), (0, "negative")):
+        if not ((reached == code) & (cells.kept == 1)).any():
+            findings.notices.append(f"{one.name}: by its cut no row is {word}")
+    return _Axis(key, reached, one.column.value, policy, missing, nothing)
 
 
 def _score_axis(score: Text, cells: RawCells, plan: Plan, spec: Spec) -> _Axis:

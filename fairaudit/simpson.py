@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -161,19 +160,18 @@ def _pairs(rate: Rate, asked: Scan, alone: GroupTable, within: GroupTable) -> It
     """The reversals of one rate between the groups of one attribute, given one column."""
     everybody = rate.read(Tally.of(alone))
     reading = rate.read(Tally.of(within))
-    assert reading.over is not None
-    assert reading.under is not None
+    _, under = _integers(reading)
     known = np.flatnonzero(within.known_strata)
     attribute, given = within.by[0], within.given[0]
     levels = [group[0][1] for group in within.groups]
     place = {group[0][1]: at for at, group in enumerate(alone.groups)}
-    for g, h in combinations(np.flatnonzero(within.known).tolist(), 2):
+    for g, h in _suspects(reading, known, np.flatnonzero(within.known), asked.floor):
         if levels[g] == asked.references.get(attribute):
             g, h = h, g  # noqa: PLW2901  # the declared reference stands second
         sides = (place[levels[g]], place[levels[h]])
         if min(everybody.n[0, side] for side in sides) < (asked.min_size or 0):
             continue
-        support = known[(reading.under[known][:, [g, h]] > 0).all(axis=1)]
+        support = known[(under[known][:, [g, h]] > 0).all(axis=1)]
         found = _compare(reading, within, support, (g, h), asked.floor)
         if found is None:
             continue
@@ -193,19 +191,49 @@ def _pairs(rate: Rate, asked: Scan, alone: GroupTable, within: GroupTable) -> It
         )
 
 
+def _suspects(
+    reading: Reading, known: Ints, groups: Ints, floor: Fraction
+) -> Iterator[tuple[int, int]]:
+    """The pairs that conditioning may change, each group against all later ones at once.
+
+    It only leaves out pairs whose gap is clearly the same, or clearly small, before and after, so
+    that `_compare` need not look at the k² pairs one by one.
+    """
+    over, under = _integers(reading)
+    over, under = over[known], under[known]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.where(under > 0, over / under, 0.0)
+        for at, g in enumerate(groups[:-1].tolist()):
+            later = groups[at + 1 :]
+            both = (under[:, [g]] > 0) & (under[:, later] > 0)
+            weight = (under[:, [g]] + under[:, later]) * both
+            gap = rate[:, [g]] - rate[:, later]
+            crude = (over[:, [g]] * both).sum(axis=0) / (under[:, [g]] * both).sum(axis=0)
+            crude -= (over[:, later] * both).sum(axis=0) / (under[:, later] * both).sum(axis=0)
+            adjusted = (weight * gap).sum(axis=0) / weight.sum(axis=0)
+            turned = (weight * (gap * crude < 0)).sum(axis=0) / weight.sum(axis=0)
+            sizes = np.abs([crude, adjusted])
+            same = (sizes > float(floor) + _NEAR).all(axis=0) & (crude * adjusted > 0)
+            same &= turned < 0.5 - _NEAR
+            small = (sizes < float(floor) - _NEAR).all(axis=0)
+            for h in later[both.any(axis=0) & ~same & ~small].tolist():
+                yield g, h
+
+
+def _integers(reading: Reading) -> tuple[Ints, Ints]:
+    """Numerators and denominators of a rate, [Z, G]."""
+    if reading.over is None or reading.under is None:
+        raise ValueError(f"{reading.quantity.id} is no rate")
+    return reading.over, reading.under
+
+
 def _compare(
     reading: Reading, table: GroupTable, support: Ints, pair: tuple[int, int], floor: Fraction
 ) -> tuple[Kind, dict[str, Any]] | None:
     """The kind of one pair with its numbers; None where conditioning changes nothing."""
-    assert reading.over is not None
-    assert reading.under is not None
-    if not len(support):
-        return None
+    over, under = _integers(reading)
     g, h = pair
-    columns = _Columns(
-        (reading.over[support, g], reading.over[support, h]),
-        (reading.under[support, g], reading.under[support, h]),
-    )
+    columns = _Columns((over[support, g], over[support, h]), (under[support, g], under[support, h]))
     (a, c), (n, m) = columns.over, columns.under
     p, q = a / n, c / m
     weight = (n + m) / (n + m).sum()
@@ -283,6 +311,6 @@ def _one_sided(
     reading: Reading, table: GroupTable, known: Ints, pair: tuple[int, int]
 ) -> tuple[Group, ...]:
     """The strata where only one of the two groups occurs."""
-    assert reading.under is not None
-    present = reading.under[known][:, list(pair)] > 0
+    _, under = _integers(reading)
+    present = under[known][:, list(pair)] > 0
     return tuple(table.strata[z] for z in known[present.any(axis=1) & ~present.all(axis=1)])

@@ -16,7 +16,7 @@ from fractions import Fraction
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import Place
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import Part, interval, parts_of
+from fairaudit.evidence import Part, estimate_at, parts_of
 from fairaudit.metrics import (
     NO_PARAMETERS,
     Asked,
@@ -321,15 +321,8 @@ def _estimate(evaluation: Evaluation, entry: _Entry) -> Estimate:
     reading = evaluation.reading
     if reading is None or not isinstance(evaluation.asked, Quantity):
         return estimate
-    low, high = (float(bound[z, w]) for bound in interval(reading))
-    return replace(
-        estimate,
-        numerator=None if reading.over is None else int(reading.over[z, w]),
-        denominator=None if reading.under is None else int(reading.under[z, w]),
-        scale=evaluation.table.scale,
-        low=None if math.isnan(low) else low,
-        high=None if math.isnan(high) else high,
-    )
+    found = estimate_at(reading, evaluation.table.scale, z, w)
+    return replace(found, n=entry.n, exact=estimate.exact)
 
 
 def _worse_off(evaluation: Evaluation, entry: _Entry, first: Group, second: Group) -> Group:

@@ -42,10 +42,11 @@ class _Opened:
 
 def count_files(plan: Plan, entries: Sequence[str], base: Path) -> RawCells:
     """The counts of the files that paths, folders and globs name, in one pass."""
-    paths = find_files(entries, base)
+    paths, left_out = find_files(entries, base)
     with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
         opened = [_open(source(path, _name(path)), plan.format, Path(folder)) for path in paths]
-        notices = _check_columns(plan, [(one.source, one.schema) for one in opened])
+        checked = _check_columns(plan, [(one.source, one.schema) for one in opened])
+        notices = [*left_out, *checked]
         ready = [_guarded(one, plan.format, Path(folder)) for one in opened]
         blank = sum(one.blank for one in ready)
         if blank:
@@ -64,7 +65,10 @@ def count_files(plan: Plan, entries: Sequence[str], base: Path) -> RawCells:
 def count_frame(plan: Plan, data: Any) -> RawCells:  # noqa: ANN401  # any frame narwhals reads
     """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
     frame = _lazy(data)
-    schema = frame.collect_schema()
+    try:
+        schema = frame.collect_schema()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"the data frame cannot be read: {type(error).__name__}") from error
     file = File("<data frame>", 0, None)
     notices = _check_columns(plan, [(Source(file, Path(), "frame"), schema)])
     read = int(frame.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
@@ -75,7 +79,7 @@ def count_frame(plan: Plan, data: Any) -> RawCells:  # noqa: ANN401  # any frame
 
 def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | None:
     """Where a sought value first stands: `file:line`, or the row where a file has no lines."""
-    for path in find_files(entries, base):
+    for path in find_files(entries, base)[0]:
         with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
             one = _open(source(path, _name(path)), plan.format, Path(folder))
             (batch,) = _batches([one], plan.format.separator)
@@ -91,11 +95,11 @@ def _lazy(data: Any) -> pl.LazyFrame:  # noqa: ANN401
         return data
     try:
         native = nw.from_native(data)
-    except TypeError as error:
-        message = f"the data is a {type(data).__name__}, neither a path nor a data frame"
+        eager = native.collect() if isinstance(native, nw.LazyFrame) else native
+        return eager.to_polars().lazy()
+    except Exception as error:  # each library that narwhals reads fails in its own way
+        message = f"the data is a {type(data).__name__} that cannot be read as a table"
         raise DataError(message, "give a path, or a frame that narwhals reads") from error
-    eager = native.collect() if isinstance(native, nw.LazyFrame) else native
-    return eager.to_polars().lazy()
 
 
 def _name(path: Path) -> str:

@@ -1,13 +1,16 @@
 """The spec's `filter`: a restricted SQL expression over the row's own columns.
 
-Polars parses it; only what stands in the allow-list below may occur in the parsed tree.
+Polars parses it; its tree is read as a small one of our own, in which only what stands in the
+allow-list below may occur.
 """
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
 import polars as pl
@@ -15,128 +18,142 @@ import polars as pl
 from fairaudit.errors import SpecError
 from fairaudit.spec import Text
 
-_COMPARE = {"Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq", "EqValidity", "NotEqValidity"}
-_ARITHMETIC = {"Plus", "Minus", "Multiply", "Divide", "TrueDivide", "Modulus"}
-_LOGIC = {"And", "Or"}
-_FUNCTIONS = {
-    "IsNull", "IsNotNull", "Not", "IsIn", "IsBetween",
-    "StartsWith", "EndsWith", "Contains", "Lowercase", "Uppercase",
+_ORDER = {"Lt", "LtEq", "Gt", "GtEq"}
+_COMPARE = _ORDER | {"Eq", "NotEq", "EqValidity", "NotEqValidity", "IsIn", "IsBetween"}
+_ARITHMETIC = {
+    "Plus", "Minus", "Multiply", "Divide", "TrueDivide", "Modulus",
+    "Add", "Sub", "Mul", "Div", "Rem",
 }  # fmt: skip
-_REFUSED = {"Agg": "aggregates", "Over": "windows", "SubPlan": "subqueries", "Ternary": "case"}
-_WORDS = "comparisons, and, or, not, in (…), between, like, is null, + - * / and texts"
+_ALLOWED = (
+    _COMPARE
+    | _ARITHMETIC
+    | {"And", "Or", "Not", "IsNull", "IsNotNull"}
+    | {"StartsWith", "EndsWith", "Contains", "Lowercase", "Uppercase"}
+)
+_NAMES = {"Agg": "aggregates", "Over": "windows", "SubPlan": "subqueries", "Ternary": "case"}
+_WORDS = "comparisons, and, or, not, in (…), between, like, is null, lower, upper and + - * / %"
+
+
+class _Kind(Enum):
+    COLUMN = auto()
+    NUMBER = auto()
+    TEXT = auto()
+    VALUE = auto()
+    CALL = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A part of an expression: a column, a literal, or an operation on inner parts."""
+
+    kind: _Kind
+    name: str = ""
+    inner: tuple[_Node, ...] = ()
+
+    def walk(self) -> Iterator[_Node]:
+        yield self
+        for node in self.inner:
+            yield from node.walk()
+
+    def columns(self) -> set[str]:
+        return {node.name for node in self.walk() if node.kind is _Kind.COLUMN}
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it is a number by itself: a literal or a result of arithmetic."""
+        return self.kind is _Kind.NUMBER or self.name in _ARITHMETIC
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A parsed filter: its expression, its columns, and those of them read as numbers."""
+    """A parsed filter: its expression, its columns, and those of them read as numbers.
+
+    `ordered` are pairs of columns compared by order with each other, as texts or as numbers.
+    """
 
     expression: pl.Expr
     columns: frozenset[str]
     numeric: frozenset[str]
+    ordered: tuple[tuple[str, str], ...]
 
 
 def parse(text: Text) -> Filter:
     """The filter that a text means; raises `SpecError` where it is none."""
     try:
         expression = pl.sql_expr(text.value)
+        root = _read(json.loads(expression.meta.serialize(format="json")))
+        return _checked(text, expression, root)
     except (pl.exceptions.PolarsError, ValueError) as error:
         message = str(error).splitlines()[0]
         raise SpecError([text.fault(f"this is no SQL expression: {message}")]) from error
-    tree = json.loads(expression.meta.serialize(format="json"))
-    refused = sorted(set(_refused(tree)))
+    except RecursionError as error:
+        raise SpecError([text.fault("the filter is too long")]) from error
+
+
+def _checked(text: Text, expression: pl.Expr, root: _Node) -> Filter:
+    calls = [node for node in root.walk() if node.kind is _Kind.CALL]
+    refused = sorted({node.name for node in calls if node.name not in _ALLOWED})
     if refused:
         message = f"a filter may not use {', '.join(refused)}; it knows {_WORDS}"
         raise SpecError([text.fault(message)])
-    columns = frozenset(_columns(tree))
-    if not columns:
+    if not root.columns():
         raise SpecError([text.fault("a filter must look at a column")])
-    numeric, textual = frozenset(_compared(tree, numbers=True)), set(_compared(tree, numbers=False))
+    numeric: set[str] = set()
+    textual: set[str] = set()
+    for call in calls:
+        if call.name in _ARITHMETIC or (
+            call.name in _COMPARE and any(side.numeric for side in call.inner)
+        ):
+            numeric |= call.columns()
+        if call.name in _COMPARE and any(side.kind is _Kind.TEXT for side in call.inner):
+            textual |= call.columns()
     for name in sorted(numeric & textual):
         message = f"the column {name!r} is compared with a number and with a text"
         raise SpecError([text.fault(message)])
-    return Filter(expression, columns, numeric)
+    pairs = [
+        (call.inner[0].name, call.inner[1].name)
+        for call in calls
+        if call.name in _ORDER and all(side.kind is _Kind.COLUMN for side in call.inner)
+    ]
+    return Filter(expression, frozenset(root.columns()), frozenset(numeric), tuple(pairs))
 
 
-def _refused(tree: Any) -> Iterator[str]:  # noqa: ANN401  # Polars' own tree
-    """The names of what is not allowed in a parsed expression."""
+def _read(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree
+    """Polars' tree as ours; what is not known becomes a call of its name, to be refused."""
     if isinstance(tree, str):
-        yield tree.lower()
-        return
-    for kind, body in tree.items():
-        match kind:
-            case "Column" | "Literal":
-                pass
-            case "BinaryExpr":
-                if body["op"] not in _COMPARE | _ARITHMETIC | _LOGIC:
-                    yield body["op"]
-                yield from _refused(body["left"])
-                yield from _refused(body["right"])
-            case "Function":
-                name = _function(body["function"])
-                if name not in _FUNCTIONS:
-                    yield name.lower()
-                for inner in body["input"]:
-                    yield from _refused(inner)
-            case "Cast" if body["dtype"] == {"Literal": "Boolean"}:
-                yield from _refused(body["expr"])
-            case _:
-                # SQL's sum(x) is a ternary around an aggregate: the inner name tells more.
-                known = [name for part, name in _REFUSED.items() if f'"{part}"' in json.dumps(tree)]
-                yield from known or [kind.lower()]
+        return _Node(_Kind.CALL, tree.lower())
+    ((kind, body),) = tree.items()
+    match kind:
+        case "Column":
+            return _Node(_Kind.COLUMN, body)
+        case "Literal":
+            return _Node(_literal(tree))
+        case "BinaryExpr":
+            return _Node(_Kind.CALL, body["op"], (_read(body["left"]), _read(body["right"])))
+        case "Function":
+            inner = tuple(_read(one) for one in body["input"])
+            return _Node(_Kind.CALL, _function(body["function"]), inner)
+        case "Cast" if body["dtype"] == {"Literal": "Boolean"}:
+            return _read(body["expr"])
+        case _:
+            # SQL's sum(x) is a case around an aggregate: the inner name tells more.
+            text = json.dumps(tree)
+            found = [name for part, name in _NAMES.items() if f'"{part}"' in text]
+            return _Node(_Kind.CALL, found[0] if found else kind.lower())
+
+
+def _literal(tree: Any) -> _Kind:  # noqa: ANN401
+    """What kind of literal it is; the list of an `in (…)` by its elements."""
+    expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
+    dtype = pl.select(expression).to_series().dtype
+    if dtype.is_numeric():
+        return _Kind.NUMBER
+    return _Kind.TEXT if dtype == pl.String else _Kind.VALUE
 
 
 def _function(tree: Any) -> str:  # noqa: ANN401
-    """The innermost name: `{"Boolean": "IsNull"}` and `{"Sql": {"IsIn": {…}}}` alike."""
+    """The innermost name: `{"Boolean": "IsNull"}` and `{"Sql": {"Binary": "Gt"}}` alike."""
     if isinstance(tree, str):
         return tree
-    kind, body = next(iter(tree.items()))
-    families = {"Boolean", "StringExpr", "Sql"}
-    return _function(body) if kind in families else str(kind)
-
-
-def _columns(tree: Any) -> Iterator[str]:  # noqa: ANN401
-    if isinstance(tree, dict):
-        for kind, body in tree.items():
-            if kind == "Column":
-                yield body
-            elif kind != "Literal":
-                yield from _columns(body)
-    elif isinstance(tree, list):
-        for inner in tree:
-            yield from _columns(inner)
-
-
-def _compared(tree: Any, *, numbers: bool) -> Iterator[str]:  # noqa: ANN401
-    """The columns that stand opposite a number (or, with numbers=False, a text)."""
-    if isinstance(tree, list):
-        for inner in tree:
-            yield from _compared(inner, numbers=numbers)
-    if not isinstance(tree, dict):
-        return
-    for kind, body in tree.items():
-        if kind == "BinaryExpr":
-            sides = (body["left"], body["right"])
-            if body["op"] in _ARITHMETIC and numbers:
-                yield from _columns(sides[0])
-                yield from _columns(sides[1])
-            elif body["op"] in _COMPARE:
-                for one, other in (sides, sides[::-1]):
-                    if (_is_number if numbers else _is_text)(other):
-                        yield from _columns(one)
-        if kind != "Literal":
-            yield from _compared(body, numbers=numbers)
-
-
-def _is_number(tree: Any) -> bool:  # noqa: ANN401
-    literal = tree.get("Literal") if isinstance(tree, dict) else None
-    if not isinstance(literal, dict):
-        is_binary = isinstance(tree, dict) and "BinaryExpr" in tree
-        return is_binary and tree["BinaryExpr"]["op"] in _ARITHMETIC
-    value = literal.get("Dyn") or literal.get("Scalar")
-    return isinstance(value, dict) and bool(set(value) & {"Int", "Float", "Decimal", "Int64"})
-
-
-def _is_text(tree: Any) -> bool:  # noqa: ANN401
-    literal = tree.get("Literal") if isinstance(tree, dict) else None
-    value = literal.get("Scalar") if isinstance(literal, dict) else None
-    return isinstance(value, dict) and "String" in value
+    ((kind, body),) = tree.items()
+    return _function(body) if kind in {"Boolean", "StringExpr", "Sql", "Binary"} else str(kind)

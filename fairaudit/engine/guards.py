@@ -16,6 +16,10 @@ from fairaudit.engine.sources import Source, records
 from fairaudit.errors import DataError
 from fairaudit.spec import Format
 
+_QUOTED = '"(?:[^"]|"")*"'
+_COUNTABLE = 200
+"""Up to so many fields one expression counts them too, twice as fast; more would be too large."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lines:
@@ -30,7 +34,7 @@ def check_lines(one: Source, form: Format) -> Lines:
     if form.multiline:
         return _check_records(one, form)
     line = pl.col("line")
-    bad = (line != "") & ~line.str.contains(_grammar(form.separator, len(one.header)))
+    bad = (line != "") & ~_is_record(line, form.separator, len(one.header))
     lines = pl.scan_lines(one.path, glob=False).slice(1)
     one_pass = lines.select(
         total=pl.len().cast(pl.Int64), blank=(line == "").cast(pl.Int64).sum(), bad=bad.any()
@@ -49,11 +53,19 @@ def check_lines(one: Source, form: Format) -> Lines:
     return Lines(total - blank, blank)
 
 
-def _grammar(separator: str, fields: int) -> str:
-    """A regular expression for a whole line of so many fields, quoted or plain."""
+def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:
+    """Whether a line is one record of so many fields."""
+    if fields <= _COUNTABLE:
+        return line.str.contains(_grammar(separator, f"{{{fields - 1}}}"))
+    plain = line.str.replace_all(_QUOTED, "").str.count_matches(separator, literal=True)
+    return line.str.contains(_grammar(separator, "*")) & (plain == fields - 1)
+
+
+def _grammar(separator: str, more: str) -> str:
+    """A regular expression for a whole line of fields, quoted or plain; `more` repeats them."""
     mark = re.escape(separator)
-    field = rf'(?:"(?:[^"]|"")*"|[^"{mark}]*)'
-    return rf"^{field}(?:{mark}{field}){{{fields - 1}}}$"
+    field = rf'(?:{_QUOTED}|[^"{mark}]*)'
+    return rf"^{field}(?:{mark}{field}){more}$"
 
 
 def _raise_at(one: Source, form: Format, lines: pl.LazyFrame, bad: pl.Expr) -> None:
@@ -65,11 +77,11 @@ def _raise_at(one: Source, form: Format, lines: pl.LazyFrame, bad: pl.Expr) -> N
     if quotes % 2:
         what = "a quote is not closed in its line"
         hint = "records over several lines: say `format: {multiline: true}`"
-    elif quotes and not re.search(_grammar(form.separator, len(one.header)), text):
-        what = f"quotes inside a field, or not {len(one.header)} fields"
+    elif quotes and not re.search(_grammar(form.separator, "*"), text):
+        what = "quotes inside a field"
         hint = 'a field with quotes is written "…" with inner quotes doubled'
     else:
-        found = text.count(form.separator) + 1
+        found = re.sub(_QUOTED, "", text).count(form.separator) + 1
         what = f"{found} fields where the header has {len(one.header)}"
         hint = "check the line, or `format: {separator: …}`"
     raise DataError(f"{one.file.path}:{number + 2}: {what}", hint)
@@ -92,6 +104,8 @@ def _check_records(one: Source, form: Format) -> Lines:
             total += 1
     except UnicodeDecodeError as error:
         raise DataError(f"{one.file.path}: not UTF-8") from error
+    except OSError as error:
+        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
     return Lines(total - 1, 0)
 
 

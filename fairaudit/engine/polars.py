@@ -5,6 +5,7 @@ CSV columns are read as text, so `01` and `1` stay two levels; numbers are parse
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ _WEIGHT_SCALE = 10**9
 _SQUARE_SCALE = 10**6
 _LARGEST_WEIGHT = 1e9
 _LARGEST_COUNT = 2.0**53
+_LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
+"""The types beside texts and numbers whose values can be levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,9 @@ def count(batch: Batch, plan: Plan, rule: Filter | None) -> Counted:
     """Every combination of the plan's keys in a batch, with its counts."""
     numbers = _Numbers(batch, plan)
     keys = [_own(f"key{at}") for at in range(len(plan.keys))]
-    people = numbers.value(plan.count).cast(pl.Int64) if plan.count else pl.lit(1, pl.Int64)
+    people = pl.lit(1, pl.Int64)
+    if plan.count:
+        people = numbers.sound_value(plan.count).cast(pl.Int64)
     columns = [
         *(_key(key, batch, numbers).alias(name) for key, name in zip(plan.keys, keys, strict=True)),
         *numbers.bad_rows(),
@@ -62,10 +67,7 @@ def count(batch: Batch, plan: Plan, rule: Filter | None) -> Counted:
         *(pl.col(name).sum() for name in numbers.counters()),
     ]
     if plan.weight:
-        # A bad weight is refused below; here it must only not break the arithmetic.
-        sound = numbers.sound(plan.weight)
-        weight = pl.when(sound).then(numbers.value(plan.weight)).otherwise(0.0)
-        columns.append(weight.alias(_own("weight")))
+        columns.append(numbers.sound_value(plan.weight).alias(_own("weight")))
         measures += _weights()
     frame = batch.frame.select(*columns, *_filtered(rule, numbers))
     kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
@@ -73,17 +75,25 @@ def count(batch: Batch, plan: Plan, rule: Filter | None) -> Counted:
         frame.with_columns(kept.alias(_own("kept"))).group_by(*keys, _own("kept")).agg(*measures)
     )
     found = _collect(query, batch)
-    numbers.refuse(found)
+    numbers.refuse(found.filter(pl.col(_own("kept")) == 1))
     return _counted(found, plan)
 
 
 def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:
     """Raises `SpecError` where the filter cannot be applied to the columns of a batch."""
-    frame = batch.frame.select(*_filtered(rule, _Numbers(batch, plan))).select(rule.expression)
+    for pair in rule.ordered:
+        if all(batch.schema[name] == pl.String and name not in rule.numeric for name in pair):
+            message = (
+                f"{pair[0]!r} and {pair[1]!r} would be compared as texts, so 9 comes after 10; "
+                f"for numbers write {pair[0]} - {pair[1]} and compare with 0"
+            )
+            raise SpecError([text.fault(message)])
+    empty = pl.LazyFrame(schema=dict(batch.schema))
     try:
-        dtype = frame.collect_schema().dtypes()[0]
+        found = empty.select(*_filtered(rule, _Numbers(batch, plan))).select(rule.expression)
+        dtype = found.collect().dtypes[0]
     except pl.exceptions.PolarsError as error:
-        message = "the filter compares what cannot be compared: texts stand in single quotes"
+        message = "the filter cannot be applied: texts stand in single quotes, numbers in none"
         raise SpecError([text.fault(message)]) from error
     if dtype != pl.Boolean:
         raise SpecError([text.fault(f"a filter is true or false; this one gives {dtype}")])
@@ -125,31 +135,37 @@ class _Numbers:
         self.columns += [name for name in (plan.count, plan.weight) if name is not None]
 
     def present(self, column: str) -> pl.Expr:
-        """The column as it is stored, null where it holds a missing token."""
+        """The column as it is stored, null where it is not a number or holds a missing token."""
         raw = pl.col(column)
         dtype = self.batch.schema[column]
-        if dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum):
+        if _is_text(dtype):
             text = raw.cast(pl.String)
-            return pl.when(~text.is_in(list(self.plan.tokens))).then(text)
-        return raw
+            return pl.when(~text.is_in(["", *self.plan.tokens])).then(text)
+        return raw.fill_nan(None) if dtype.is_float() else raw
 
     def value(self, column: str) -> pl.Expr:
         """The column as a number; null where it is missing or none; Float32 stays Float32."""
         dtype = self.batch.schema[column]
-        present = self.present(column)
-        if dtype == pl.Float32:
-            return present.fill_nan(None)
-        if dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum):
-            text = present.str.strip_chars()
+        missing = ["", *self.plan.tokens, *self.plan.unknown.get(column, ())]
+        if _is_text(dtype):
+            text = pl.col(column).cast(pl.String).str.strip_chars()
+            text = pl.when(~text.is_in(missing)).then(text)
             if self.plan.format.decimal == ",":
                 text = text.str.replace(",", ".", literal=True)
             return text.cast(pl.Float64, strict=False).fill_nan(None)
-        if dtype.is_numeric() or dtype == pl.Boolean:
-            return present.cast(pl.Float64).fill_nan(None)
-        raise DataError(
-            f"{self.batch.names[0]}: the column {column!r} holds {dtype}, not numbers",
-            "name another column, or cast it before the audit",
-        )
+        if not dtype.is_numeric() and dtype != pl.Boolean:
+            raise DataError(
+                f"{self.batch.names[0]}: the column {column!r} holds {dtype}, not numbers",
+                "name another column, or cast it before the audit",
+            )
+        number = pl.col(column) if dtype == pl.Float32 else pl.col(column).cast(pl.Float64)
+        number = number.fill_nan(None)
+        words = [float(word) for word in missing if _is_number(word)]
+        return pl.when(~number.is_in(words)).then(number) if words else number
+
+    def sound_value(self, column: str) -> pl.Expr:
+        """The number, 0 where it is none: bad rows are refused after the pass, not in it."""
+        return pl.when(self.sound(column)).then(self.value(column)).otherwise(0.0)
 
     def sound(self, column: str) -> pl.Expr:
         """Whether a row's number is one, of the kind its role asks; a missing one is."""
@@ -161,13 +177,12 @@ class _Numbers:
         if column == self.plan.count:
             whole = (value == value.floor()) & (value >= 0) & (value <= _LARGEST_COUNT)
             return whole.fill_null(value=False)
-        text = self.present(column)
-        is_nan = pl.lit(value=False)
-        if self.batch.schema[column] == pl.String:
-            is_nan = text.str.strip_chars().str.to_lowercase().is_in(["nan", "-nan", "+nan"])
-        elif self.batch.schema[column].is_float():
-            is_nan = pl.col(column).is_nan().fill_null(value=False)
-        return text.is_null() | is_nan | value.is_not_null()
+        if not _is_text(self.batch.schema[column]):
+            return pl.lit(value=True)
+        text = pl.col(column).cast(pl.String).str.strip_chars()
+        missing = ["", *self.plan.tokens, *self.plan.unknown.get(column, ())]
+        is_nan = text.str.to_lowercase().is_in(["nan", "-nan", "+nan"])
+        return text.is_null() | text.is_in(missing) | is_nan | value.is_not_null()
 
     def counters(self) -> list[str]:
         """The names of the counters of bad rows."""
@@ -187,20 +202,24 @@ class _Numbers:
             if not bad:
                 continue
             what = "no number"
+            hint = "correct the data, or name the values that mean missing in `missing.tokens`"
+            if column in {self.plan.weight, self.plan.count}:
+                hint = "correct the data, or leave such rows out by a `filter`"
             if column == self.plan.weight:
                 what = "no weight (a number from 0 to 1e9)"
             elif column == self.plan.count:
                 what = "no count (a whole number from 0)"
             raise DataError(
-                f"{bad:,} {'row' if bad == 1 else 'rows'} hold {what} in the column {column!r}",
-                "correct the data, or name the values that mean missing in `missing.tokens`",
+                f"{bad:,} {'row holds' if bad == 1 else 'rows hold'} {what} in the column "
+                f"{column!r}",
+                hint,
                 seek=Seek(column, numeric=True),
             )
 
 
 def _key(key: Key, batch: Batch, numbers: _Numbers) -> pl.Expr:
     dtype = batch.schema[key.column]
-    if dtype.is_nested() or dtype in {pl.Binary, pl.Object}:
+    if not (dtype.is_numeric() or _is_text(dtype) or dtype in _LEVELS):
         raise DataError(
             f"{batch.names[0]}: the column {key.column!r} holds {dtype}, which has no levels",
             "name a column of texts, numbers or dates",
@@ -209,7 +228,7 @@ def _key(key: Key, batch: Batch, numbers: _Numbers) -> pl.Expr:
         raw = pl.col(key.column)
         if dtype.is_float():
             return raw.fill_nan(None)
-        return raw.cast(pl.String) if isinstance(dtype, pl.Categorical | pl.Enum) else raw
+        return raw.cast(pl.String) if _is_text(dtype) else raw
     value = numbers.value(key.column)
     kind = pl.Float32 if dtype == pl.Float32 else pl.Float64
     code = pl.lit(0, pl.Int16)
@@ -218,6 +237,17 @@ def _key(key: Key, batch: Batch, numbers: _Numbers) -> pl.Expr:
         cut = pl.lit(float(edge.value)).cast(kind)
         code = code + (value > cut if edge.beyond else value >= cut).cast(pl.Int16)
     return pl.when(value.is_not_null()).then(code)
+
+
+def _is_text(dtype: pl.DataType) -> bool:
+    return dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        return math.isfinite(float(word))
+    except ValueError:
+        return False
 
 
 def _own(name: str) -> str:

@@ -34,29 +34,48 @@ class Source:
     header: tuple[str, ...] = ()
 
 
-def find_files(entries: Sequence[str], base: Path) -> list[Path]:
-    """The files that paths, folders and globs name, each once; relative ones start at `base`.
+def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[str]]:
+    """The files that paths, folders and globs name, each once, and notices on what is left out.
 
-    Raises `NothingToAudit` where a glob or folder holds no file, `DataError` where a named file is
-    missing.
+    Relative paths start at `base`. Raises `NothingToAudit` where a glob or folder holds no file,
+    `DataError` where a named file is missing.
     """
     found: list[Path] = []
+    notices: list[str] = []
     for entry in entries:
-        if entry.startswith(_CLOUD):
-            raise DataError(f"{entry}: object stores are not yet supported", "copy the file here")
-        path = base / entry
-        if path.is_file():
-            found.append(path)
-        elif path.is_dir():
-            inside = sorted(one for one in path.rglob("*") if one.is_file() and kind_of(one))
-            found += _some(inside, f"the folder {entry} holds no file to audit", _READABLE)
-        elif glob.has_magic(entry):
-            matched = (Path(one) for one in glob.glob(str(path), recursive=True))  # noqa: PTH207  # absolute patterns
-            files = sorted(one for one in matched if one.is_file())
-            found += _some(files, f"the glob {entry} matches no file", "check the pattern")
-        else:
-            raise DataError(f"there is no file {entry}", f"looked in {path.parent}")
-    return list(dict.fromkeys(found))
+        try:
+            found += _named_by(entry, base, notices)
+        except OSError as error:
+            raise DataError(f"{entry[:80]}: {error.strerror or error}", "check the path") from error
+    once = {path.resolve(): path for path in reversed(found)}
+    if len(once) < len(found):
+        notices.append(f"{len(found) - len(once)} files are named twice and read once")
+    return list(reversed(once.values())), notices
+
+
+def _named_by(entry: str, base: Path, notices: list[str]) -> list[Path]:
+    """The files that one entry of `data` names."""
+    if not entry.strip():
+        raise DataError("an empty path names no data", "name a file, a folder or a glob")
+    if entry.startswith(_CLOUD):
+        raise DataError(f"{entry}: object stores are not yet supported", "copy the file here")
+    path = base / entry
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        inside = [one for one in path.rglob("*") if one.is_file()]
+        known = sorted(
+            one for one in inside if kind_of(one) and not one.name.startswith((".", "~"))
+        )
+        if len(known) < len(inside):
+            notices.append(f"{len(inside) - len(known)} other files in {entry} are not read")
+        return _some(known, f"the folder {entry} holds no file to audit", _READABLE)
+    if glob.has_magic(entry):
+        pattern = entry if Path(entry).is_absolute() else str(Path(glob.escape(str(base))) / entry)
+        files = sorted(Path(one) for one in glob.glob(pattern, recursive=True))  # noqa: PTH207  # absolute patterns
+        files = [one for one in files if one.is_file()]
+        return _some(files, f"the glob {entry} matches no file", "check the pattern")
+    raise DataError(f"there is no file {entry}", f"looked in {path.parent}")
 
 
 def kind_of(path: Path) -> str | None:
@@ -137,6 +156,8 @@ def spooled(one: Source, form: Format, folder: Path, *, drop_blank: bool) -> Sou
             out.writelines(line for line in text if not drop_blank or line.strip("\r\n"))
     except UnicodeError as error:
         raise DataError.unreadable(one.file.path, f"not {form.encoding}") from error
+    except OSError as error:
+        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
     return Source(one.file, copy, one.kind, one.header)
 
 

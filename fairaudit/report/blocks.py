@@ -16,6 +16,7 @@ class Tone(StrEnum):
     WARN = "warn"
     BAD = "bad"
     MUTED = "muted"
+    STRONG = "strong"
 
 
 @dataclass(frozen=True, slots=True)

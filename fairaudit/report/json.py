@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
@@ -35,37 +34,35 @@ SCHEMA_VERSION = "1.0"
 
 def render(result: AuditResult) -> str:
     """The result as one JSON document."""
-    return _text(document(result))
+    return json.dumps(document(result), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def render_error(error: FairauditError, version: str) -> str:
-    """An error as one JSON document of the same kind: no verdict, and why."""
+def error_document(error: FairauditError, version: str) -> dict[str, Any]:
+    """An error as plain data of the same kind: no verdict, and why."""
     faults = error.faults if isinstance(error, SpecError) else ()
-    return _text(
-        {
-            "schema_version": SCHEMA_VERSION,
-            "tool": {"name": "fairaudit", "version": version},
-            "summary": {"verdict": "error", "exit_code": error.exit_code},
-            "error": {
-                "kind": type(error).__name__,
-                "message": error.message,
-                "hint": error.hint,
-                "faults": [
-                    {
-                        "message": fault.message,
-                        "path": fault.path,
-                        "place": fault.place
-                        and {
-                            "file": fault.place.file,
-                            "line": fault.place.line,
-                            "column": fault.place.column,
-                        },
-                    }
-                    for fault in faults
-                ],
-            },
-        }
-    )
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "fairaudit", "version": version},
+        "summary": {"verdict": "error", "exit_code": error.exit_code},
+        "error": {
+            "kind": type(error).__name__,
+            "message": error.message,
+            "hint": error.hint,
+            "faults": [
+                {
+                    "message": fault.message,
+                    "path": fault.path,
+                    "place": fault.place
+                    and {
+                        "file": fault.place.file,
+                        "line": fault.place.line,
+                        "column": fault.place.column,
+                    },
+                }
+                for fault in faults
+            ],
+        },
+    }
 
 
 def schema() -> dict[str, Any]:
@@ -136,10 +133,6 @@ def document(result: AuditResult) -> dict[str, Any]:
         "waivers": [],
         "notices": list(result.notices),
     }
-
-
-def _text(tree: Mapping[str, Any]) -> str:
-    return json.dumps(tree, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def _moment(seconds: float) -> str:

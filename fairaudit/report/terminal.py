@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from typing import IO
 
 from rich import box
@@ -28,8 +29,10 @@ _STYLES = {
     Tone.WARN: "bold yellow",
     Tone.BAD: "bold red",
     Tone.MUTED: "dim",
+    Tone.STRONG: "bold",
 }
 _TEXT_WIDTH = 100
+_NARROWEST = 20
 _UNBOUND = 200
 """The width where no terminal sets one: nothing is cropped to 80 columns in a file or a pipe."""
 
@@ -41,7 +44,8 @@ _ASCII = str.maketrans(
 def print_document(document: Document, stream: IO[str]) -> None:
     """Prints a document to a stream, as wide and as colourful as the stream allows."""
     console = Console(file=stream, highlight=False, soft_wrap=False)
-    if not console.is_terminal and "COLUMNS" not in console._environ:  # noqa: SLF001  # rich's own view of the environment
+    columns = os.environ.get("COLUMNS", "")
+    if console.width < _NARROWEST or not (console.is_terminal or columns.isdigit()):
         console = Console(file=stream, highlight=False, width=_UNBOUND)
     plain = not (console.encoding or "").lower().startswith("utf")
     for block in document:
@@ -59,11 +63,12 @@ def render(document: Document) -> str:
 
 def _rendered(block: Block, width: int, *, plain: bool) -> RenderableType:
     def text(words: str, tone: Tone = Tone.PLAIN) -> Text:
+        words = _printable(words)
         return Text(_spelled(words) if plain else words, style=_STYLES[tone])
 
     match block:
         case Heading():
-            return Text("\n" + (_spelled(block.text) if plain else block.text), style="bold")
+            return Padding(text(block.text, Tone.STRONG), (1, 0, 0, 0))
         case Paragraph():
             wrapped = RichTable.grid()
             wrapped.add_column(max_width=width)
@@ -104,6 +109,13 @@ def _table(block: Table, text: object, *, plain: bool) -> RenderableType:
     for row in block.rows:
         table.add_row(*(text(cell.text, cell.tone) for cell in row))
     return Padding(table, (1, 0, 0, 0))
+
+
+def _printable(words: str) -> str:
+    """The words with control characters spelled out: a level's name must not steer a terminal."""
+    return "".join(
+        sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in words
+    )
 
 
 def _spelled(words: str) -> str:

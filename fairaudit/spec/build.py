@@ -218,6 +218,8 @@ class _Builder:
         upper = [one for one in (cut.at_most, cut.below) if one is not None]
         if len(lower) > 1 or len(upper) > 1 or (lower and upper and lower[0] > upper[0]):
             self.fault(path, "at most one lower and one higher upper bound")
+        elif lower and lower == upper and (cut.at_least is None or cut.at_most is None):
+            self.fault(path, "no number lies between these bounds")
         return cut
 
     def names(self, protected: Sequence[Protected], strata: Sequence[Protected]) -> None:
@@ -248,7 +250,7 @@ class _Builder:
             self.fault(("format", "decimal"), "the decimal sign cannot be the separator")
         try:
             "".encode(shape.encoding)
-        except LookupError:
+        except (LookupError, ValueError):
             self.fault(("format", "encoding"), f"no such encoding: {shape.encoding!r}")
         return Format(shape.separator, shape.decimal, shape.encoding, shape.multiline)
 
@@ -275,7 +277,9 @@ class _Builder:
         given = self.columns(("simpson", "given"), shape.given, known)
         if not (0 <= shape.min_gap < 1):
             self.fault(("simpson", "min_gap"), "the floor of a gap is between 0 and 1")
-        if (shape.fail or shape.warn) and not any(set(given) - {name} for name in by):
+        if (shape.fail or shape.warn) and not rates:
+            self.fault(("simpson",), "a gate on reversals needs a rate: `rates: [selection_rate]`")
+        elif (shape.fail or shape.warn) and not any(set(given) - {name} for name in by):
             self.fault(("simpson",), "no second column to condition on: name strata")
         references = {one.name: one.reference.value for one in protected if one.reference}
         scan = Scan(

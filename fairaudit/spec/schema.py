@@ -6,6 +6,7 @@ reported once.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,7 +66,10 @@ def _text(value: object) -> object:
 def _number(value: object) -> Decimal:
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
         raise ValueError("expected a number, such as 0.8")
-    return Decimal(value)
+    number = Decimal(value)
+    if not math.isfinite(float(number)):
+        raise ValueError("this number is too large")
+    return number
 
 
 def _whole(value: object) -> int:
@@ -75,7 +79,7 @@ def _whole(value: object) -> int:
 
 
 def _flag(value: object) -> bool:
-    if value not in {"true", "false"}:
+    if not isinstance(value, str) or value not in {"true", "false"}:
         raise ValueError("expected true or false")
     return value == "true"
 
@@ -94,7 +98,15 @@ def _metric_name(value: object) -> str:
 
 
 def _nested(value: object) -> object:
+    if value == [] or (isinstance(value, list) and [] in value):
+        raise ValueError("an empty list names no grouping")
     return [_listed(one) for one in value] if isinstance(value, list) else [[value]]
+
+
+def _some(value: object) -> object:
+    if value in ([], None):
+        raise ValueError("ask for at least one metric")
+    return _listed(value)
 
 
 def _mapped(value: object) -> object:
@@ -322,7 +334,7 @@ class AuditSpec(_Strict):
     undefined: OnUndefined = OnUndefined.FAIL
     groups: Groups = Groups()
     metrics: Annotated[
-        list[Annotated[Metric, BeforeValidator(_under("metric"))]], BeforeValidator(_listed)
+        list[Annotated[Metric, BeforeValidator(_under("metric"))]], BeforeValidator(_some)
     ]
     simpson: Simpson = Simpson()
 

@@ -18,6 +18,7 @@ Tree: TypeAlias = "str | list[Tree] | dict[str, Tree] | None"
 Path: TypeAlias = tuple[str | int, ...]
 
 _MOST_NODES = 100_000
+_DEEPEST = 50
 _PLAIN_TAGS = {
     f"tag:yaml.org,2002:{kind}"
     for kind in ("str", "int", "float", "bool", "null", "timestamp", "seq", "map", "value", "merge")
@@ -73,6 +74,8 @@ def read(text: str, name: str) -> Document:
         raise SpecError([Fault(what, "", place, source)]) from error
     except yaml.YAMLError as error:
         raise SpecError([Fault(f"this is not YAML: {error}", "", Place(name, 1, 1))]) from error
+    except RecursionError as error:
+        raise SpecError([Fault("the spec is nested too deeply", "", Place(name, 1, 1))]) from error
     if root is None:
         raise SpecError([Fault("the spec is empty", "", Place(name, 1, 1))])
     faults: list[Fault] = []
@@ -84,10 +87,12 @@ def read(text: str, name: str) -> Document:
 
 def of_mapping(mapping: Mapping[object, object], name: str) -> Document:
     """The tree of a Python mapping: scalars become the text a spec would hold."""
-    return Document(name, _as_text(mapping))
+    return Document(name, _as_text(mapping, ()))
 
 
-def _as_text(value: object) -> Tree:
+def _as_text(value: object, path: Path) -> Tree:
+    if len(path) > _DEEPEST:
+        raise SpecError([Fault("the spec is nested too deeply", written(path[:3]))])
     match value:
         case None | str():
             return value
@@ -96,11 +101,12 @@ def _as_text(value: object) -> Tree:
         case int() | float() | Decimal():
             return str(value)
         case Mapping():
-            return {str(key): _as_text(inner) for key, inner in value.items()}
+            return {str(key): _as_text(one, (*path, str(key))) for key, one in value.items()}
         case list() | tuple():
-            return [_as_text(inner) for inner in value]
+            return [_as_text(one, (*path, at)) for at, one in enumerate(value)]
         case _:
-            return str(value)
+            kind = type(value).__name__
+            raise SpecError([Fault(f"a {kind} is no part of a spec", written(path))])
 
 
 class _Walk:
@@ -115,7 +121,7 @@ class _Walk:
         place = self.place(node)
         self.document.values[path] = place
         self.seen += 1
-        if self.seen > _MOST_NODES or any(node is one for one in above):
+        if self.seen > _MOST_NODES or len(above) > _DEEPEST or any(node is one for one in above):
             raise SpecError([Fault("aliases make this spec endless or huge", written(path), place)])
         if node.tag not in _PLAIN_TAGS:
             self.fault(path, f"the tag {node.tag} is not allowed: a spec is plain data")
