@@ -1,4 +1,4 @@
-"""The result of an audit: plain rows that reports print and programs read."""
+"""The result of an audit: its rows, its verdict, and which exit code that means."""
 
 from __future__ import annotations
 

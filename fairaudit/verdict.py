@@ -1,4 +1,4 @@
-"""Where a number becomes a word: limits, checks and findings.
+"""Where a number becomes pass, warn or fail: limits, checks and findings.
 
 A limit is the decimal as written. Floats decide far from it and fractions within 1e-9 of it, so
 48/100 against 60/100 is not below 0.8.

@@ -15,6 +15,7 @@ from conftest import ROOT, SAMPLES, SPECS
 
 import fairaudit
 from fairaudit import cli
+from fairaudit.errors import FairauditError
 from fairaudit.report import json as report_json
 
 EXIT_CODES = {
@@ -281,3 +282,112 @@ def test_csv_and_parquet_of_the_loans_agree() -> None:
     ours, theirs = (report_json.document(one) for one in (csv, parquet))
     assert {**ours, "data": 0, "created": 0} == {**theirs, "data": 0, "created": 0}
     assert [one.status for one in csv.findings] == [one.status for one in parquet.findings]
+
+
+def test_wrong_command_lines_are_usage_errors_not_crashes() -> None:
+    spec = str(SPECS / "titanic.yaml")
+    for wrong in (
+        ["run"],
+        ["run", spec, "--foo"],
+        ["run", spec, "--fail-on", "x"],
+        ["schema", "x"],
+    ):
+        done = run(*wrong)
+        assert done.returncode == 2, wrong
+        assert "fairaudit itself failed" not in done.stderr
+        assert "Traceback" not in done.stderr
+    assert "Usage" in run().stdout + run().stderr
+
+
+def test_json_is_json_on_a_stream_without_signs() -> None:
+    for spec in ("kidney_admissions", "titanic"):
+        done = run("run", SPECS / f"{spec}.yaml", "--format", "json", PYTHONIOENCODING="ascii")
+        assert done.stdout.isascii()
+        titles = [one["title"] for one in json.loads(done.stdout)["definitions"]]
+        assert "Differential fairness ε" in titles
+
+
+@pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
+@pytest.mark.parametrize("form", ["json", "terminal"])
+def test_a_report_that_cannot_be_written_is_no_verdict(redirection: str, form: str) -> None:
+    if redirection == "> /dev/full" and not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    spec = SPECS / "adult_counts.yaml"
+    command = f"{sys.executable} -m fairaudit run {spec} --format {form} {redirection}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 2
+    assert "could not be written" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_output_respects_folders_links_and_permissions(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, *GOOD)
+    (tmp_path / "dir.json").mkdir()
+    assert run("run", spec, "-o", tmp_path / "dir.json").returncode == 2
+    target = tmp_path / "target.json"
+    target.write_text("old")
+    (tmp_path / "link.json").symlink_to(target)
+    assert run("run", spec, "-o", tmp_path / "link.json", "-q").returncode == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads(target.read_text("utf-8"))["summary"]["verdict"] == "pass"
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_control_characters_in_levels_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    done = run("run", spec_file(tmp_path, "\x1b[2Ja,1,48", "\x1b[2Ja,0,52", *GOOD[2:]))
+    assert "\x1b" not in done.stdout
+    assert "\\x1b[2Ja" in done.stdout
+
+
+def test_no_width_is_too_silly() -> None:
+    assert "What a pass does not mean" in run("run", SPECS / "titanic.yaml", COLUMNS="0").stdout
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"columns": {"protected": {"a": {"trim": []}}, "decision": "y"}, "metrics": ["f1"]},
+        {"format": {"encoding": "undefined"}},
+        {"format": {"encoding": "utf-8\0"}},
+        {"filter": " and ".join(["a = 1"] * 4000)},
+        {"data": "x" * 300 + ".csv"},
+        {"title": {1, 2}},
+        {"title": [[[[]]]]},
+    ],
+)
+def test_python_callers_get_our_errors(bad: dict[str, object]) -> None:
+    good = {
+        "data": str(SAMPLES / "titanic.csv"),
+        "columns": {"protected": ["sex"], "decision": {"column": "fate", "positive": "died"}},
+        "metrics": ["selection_rate"],
+    }
+    with pytest.raises(FairauditError):
+        fairaudit.audit({**good, **bad})
+
+
+def test_python_misuse_is_told() -> None:
+    endless: dict[str, object] = {}
+    endless["columns"] = endless
+    for spec in (5, None, endless):
+        with pytest.raises(FairauditError):
+            fairaudit.audit(spec)  # type: ignore[arg-type]
+    with pytest.raises(FairauditError, match="fail_on"):
+        fairaudit.audit(SPECS / "titanic.yaml", fail_on="nope")
+    with pytest.raises(FairauditError, match="no check 'x'"):
+        fairaudit.audit(SPECS / "titanic.yaml", only="x")
+
+
+def test_a_deeply_nested_spec_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "deep.yaml"
+    path.write_text("title: " + "[" * 1500 + "]" * 1500)
+    done = run("run", path)
+    assert done.returncode == 2
+    assert "nested too deeply" in done.stderr
+
+
+def test_a_date_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(FairauditError, match="SOURCE_DATE_EPOCH"):
+        fairaudit.audit(SPECS / "titanic.yaml")

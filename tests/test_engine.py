@@ -276,3 +276,64 @@ def test_an_unsplit_count_beyond_64_bits_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", f"race,y,n\n{rows}b,0,1\n")
     with pytest.raises(DataError, match="more than 64 bits"):
         audit(path, columns={**SPEC["columns"], "count": "n"})
+
+
+def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", TEXT)
+    (tmp_path / "link.csv").symlink_to(path)
+    result = audit(tmp_path / "*.csv")
+    assert sizes(result) == EXPECTED
+    assert any("named twice" in text for text in result.notices)
+
+
+def test_an_empty_path_is_no_folder() -> None:
+    for data in ("", "  "):
+        with pytest.raises(DataError, match="an empty path"):
+            audit(data)
+
+
+def test_a_folder_says_what_it_leaves_out(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", TEXT)
+    write(tmp_path / ".hidden.csv", TEXT)
+    write(tmp_path / "b.xlsx", "?")
+    result = audit(tmp_path)
+    assert result.ledger.read == 4
+    assert any(text.startswith("2 other files") for text in result.notices)
+
+
+def test_a_glob_below_a_folder_with_brackets(tmp_path: Path) -> None:
+    folder = tmp_path / "run[1]"
+    folder.mkdir()
+    write(folder / "a.csv", TEXT)
+    spec = write(
+        folder / "spec.yaml",
+        "data: '*.csv'\ncolumns: {protected: [race], decision: {column: y, positive: 1}}\n"
+        "metrics: [selection_rate]\n",
+    )
+    assert sizes(fairaudit.audit(spec)) == EXPECTED
+
+
+def test_many_columns_are_guarded_too(tmp_path: Path) -> None:
+    names = [f"c{n}" for n in range(3000)]
+    rows = [["race", "y", *names], ["a", "1", *names], ["b", "0", *['"x,y"'] * 3000]]
+    text = "\n".join(",".join(row) for row in rows) + "\n"
+    assert sizes(audit(write(tmp_path / "a.csv", text))) == {"a": (1, 1), "b": (0, 1)}
+    with pytest.raises(DataError, match=r"csv:4: 3001 fields where the header has 3002"):
+        audit(write(tmp_path / "a.csv", text + ",".join(["a"] * 3001) + "\n"))
+
+
+@pytest.mark.parametrize("count", ["inf", "1e400", "nan"])
+def test_a_count_without_end_is_told_with_its_line(tmp_path: Path, count: str) -> None:
+    path = write(tmp_path / "a.csv", f"race,y,n\na,1,3\na,0,{count}\n")
+    with pytest.raises(DataError, match=r"no count.*a\.csv:3"):
+        audit(path, columns={**SPEC["columns"], "count": "n"})
+
+
+@pytest.mark.parametrize("form", [{"encoding": "latin-1"}, {"multiline": True}])
+def test_a_truncated_file_is_told_on_every_route(tmp_path: Path, form: dict[str, Any]) -> None:
+    packed = gzip.compress(b"".join(b"%d,x,1\n" % n for n in range(200_000)))
+    path = write(
+        tmp_path / "a.csv.gz", gzip.compress(b"race,note,y\n") + packed[: len(packed) // 2]
+    )
+    with pytest.raises(DataError, match=r"damaged|truncated"):
+        audit(path, format=form)

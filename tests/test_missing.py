@@ -326,3 +326,77 @@ def test_filter_counts_what_it_removed(
 def test_filter_faults(audit_csv: Audit, rule: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         audit_csv(TEXT, {**spec(), "filter": rule})
+
+
+def test_words_for_unknown_hold_in_binned_columns_too(audit_csv: Audit) -> None:
+    text = "age,y\n20,yes\n30,no\n999,no\n 999 ,yes\n\t,no\n"
+    spec_ = others()
+    spec_["columns"]["protected"] = {"age": {"bins": [25], "unknown": [999]}}
+    result = audit_csv(text, spec_)
+    assert sizes_of(result) == {"under 25": 1, "25 and over": 1, "(unknown)": 3}
+    assert [(line.column, line.rows) for line in result.ledger.set_aside] == [("age", 3)]
+
+
+def test_a_negative_that_never_occurs_is_likely_a_typo(audit_csv: Audit) -> None:
+    with pytest.raises(SpecError, match=r"the negative 'noo' never occurs.*did you mean 'no'"):
+        audit_csv(OTHERS.replace("withdrawn", "no"), others(negative="noo", others="drop"))
+    with pytest.raises(SpecError, match="the negative 'refused' never occurs"):
+        audit_csv(OTHERS, others(negative="refused", others="drop"))
+    all_good = audit_csv("race,y\na,yes\nb,yes\n", others(negative="no"))
+    assert rate_of(all_good, "selection_rate", race="a").estimate.value == 1.0
+
+
+def test_a_level_that_is_called_unknown_is_refused_unless_it_means_it(audit_csv: Audit) -> None:
+    text = "race,y\na,yes\n(unknown),no\nb,no\n"
+    with pytest.raises(SpecError, match="the name of those who are not known"):
+        audit_csv(text, others())
+    spec_ = others()
+    spec_["columns"]["protected"] = {"race": {"unknown": "(unknown)"}}
+    assert sizes_of(audit_csv(text, spec_)) == {"a": 1, "b": 1, "(unknown)": 1}
+
+
+def test_a_cut_that_nobody_reaches_is_told(audit_csv: Audit) -> None:
+    spec_ = others()
+    spec_["columns"]["decision"] = {"column": "s", "positive": {"at_least": 50}}
+    result = audit_csv("race,s\na,0.1\nb,0.9\n", spec_)
+    assert "decision: by its cut no row is positive" in result.notices
+
+
+@pytest.mark.parametrize(
+    ("rule", "counted"),
+    [
+        ("s > 0.25", 2),
+        ("s * 2 >= 1.0", 2),
+        ("n % 2 = 0", 1),
+        ("n / 2 > 4", 2),
+        ("n - s > 8", 2),
+        ("s not in (0.5, 1)", 2),
+        ("s between 0.2 and 0.6", 2),
+        ("not (n = 9.0)", 2),
+        ("g like 'a%'", 1),
+    ],
+)
+def test_filters_read_numbers_as_numbers(audit_csv: Audit, rule: str, counted: int) -> None:
+    text = "race,y,s,n,g\na,yes,0.25,8,ab\nb,no,0.5,9,ba\na,yes,0.75,11,cc\n"
+    assert audit_csv(text, {**others(), "filter": rule}).ledger.counted == counted
+
+
+def test_a_filter_never_orders_numbers_as_texts(audit_csv: Audit) -> None:
+    text = "race,y,age,cap\na,yes,9,30\nb,no,30,100\n"
+    with pytest.raises(SpecError, match="compared as texts"):
+        audit_csv(text, {**others(), "filter": "age < cap"})
+    assert audit_csv(text, {**others(), "filter": "age - cap < 0"}).ledger.counted == 2
+
+
+def test_a_bad_count_in_a_row_that_is_filtered_out_harms_nobody(audit_csv: Audit) -> None:
+    spec_ = {**others(), "filter": "n is not null"}
+    spec_["columns"]["count"] = "n"
+    result = audit_csv("race,y,n\na,yes,2\nb,no,\nb,no,3\n", spec_)
+    assert (result.ledger.counted, result.ledger.people, result.ledger.filtered) == (2, 5, 1)
+
+
+def test_an_empty_text_is_missing_whatever_the_tokens(audit_csv: Audit) -> None:
+    result = audit_csv(
+        'race,y\n"",yes\n,yes\nNA,no\na,no\n', {**others(), "missing": {"tokens": "NA"}}
+    )
+    assert sizes_of(result) == {"a": 1, "(unknown)": 3}

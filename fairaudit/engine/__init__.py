@@ -1,4 +1,7 @@
-"""The one pass: files and a plan in, raw counts out. Polars lives here and nowhere else."""
+"""The one pass: files and a plan in, raw counts out. To add an engine, add a file beside polars.py.
+
+Polars lives in this package and nowhere else.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _ALLOWED = (
     | {"And", "Or", "Not", "IsNull", "IsNotNull"}
     | {"StartsWith", "EndsWith", "Contains", "Lowercase", "Uppercase"}
 )
-_NAMES = {"Agg": "aggregates", "Over": "windows", "SubPlan": "subqueries", "Ternary": "case"}
+_NAMES = {"Agg": "aggregates", "Over": "windows", "SubPlan": "subqueries"}
 _WORDS = "comparisons, and, or, not, in (…), between, like, is null, lower, upper and + - * / %"
 
 
@@ -137,15 +137,20 @@ def _read(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree
             return _read(body["expr"])
         case _:
             # SQL's sum(x) is a case around an aggregate: the inner name tells more.
-            text = json.dumps(tree)
-            found = [name for part, name in _NAMES.items() if f'"{part}"' in text]
-            return _Node(_Kind.CALL, found[0] if found else kind.lower())
+            inside = [name for part, name in _NAMES.items() if f'"{part}"' in json.dumps(body)]
+            return _Node(_Kind.CALL, _NAMES.get(kind) or (inside or [kind.lower()])[0])
 
 
 def _literal(tree: Any) -> _Kind:  # noqa: ANN401
     """What kind of literal it is; the list of an `in (…)` by its elements."""
     expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
     dtype = pl.select(expression).to_series().dtype
+    if isinstance(dtype, pl.List):
+        return _kind_of(dtype.inner)
+    return _kind_of(dtype)
+
+
+def _kind_of(dtype: Any) -> _Kind:  # noqa: ANN401  # a Polars type, or its class
     if dtype.is_numeric():
         return _Kind.NUMBER
     return _Kind.TEXT if dtype == pl.String else _Kind.VALUE

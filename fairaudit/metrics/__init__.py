@@ -7,14 +7,12 @@ from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
 from fairaudit.metrics.epsilon import WHOLES, epsilon
 from fairaudit.metrics.evaluate import (
-    NOBODY,
     Asked,
     Evaluation,
     Terms,
     describe,
     describe_all,
     evaluate,
-    find_group,
 )
 from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.records import (
@@ -26,14 +24,13 @@ from fairaudit.metrics.records import (
     Measure,
     Named,
     Parameters,
-    Policy,
     Quantity,
     Rate,
     Reading,
-    Reference,
     Shape,
     Whole,
 )
+from fairaudit.metrics.reference import NOBODY, Policy, Reference, find_group
 
 CATALOGUE: tuple[Asked, ...] = (*RATES, *CRITERIA, *WHOLES)
 """Everything a spec can name under `metric`, in display order."""

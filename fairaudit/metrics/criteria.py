@@ -13,10 +13,10 @@ from fairaudit.metrics.records import (
     MIN,
     Comparison,
     Measure,
-    Policy,
     Quantity,
     Source,
 )
+from fairaudit.metrics.reference import Policy
 
 _DWORK = Source("Dwork et al.", 2012, "https://arxiv.org/abs/1104.3913")
 _HARDT = Source("Hardt, Price & Srebro", 2016, "https://arxiv.org/abs/1610.02413")

@@ -11,27 +11,22 @@ import numpy as np
 
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.metrics.counts import Tally
-from fairaudit.metrics.picking import pick, pick_pair
+from fairaudit.metrics.picking import pick_pair
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.records import (
     NO_PARAMETERS,
     Comparison,
     Measure,
     Parameters,
-    Policy,
     Quantity,
-    Rate,
     Reading,
-    Reference,
     Shape,
     Whole,
     WholeReading,
 )
+from fairaudit.metrics.reference import NOBODY, Policy, Reference, find_group, reference_index
 
 Asked: TypeAlias = Quantity | Measure | Whole
-
-NOBODY = -1
-"""The index that stands for no single group: a crowd (rest, overall), or no witness."""
 
 _COMPLEMENT = replace(
     SELECTION_RATE,
@@ -183,14 +178,6 @@ def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
     return parts[0] if len(parts) == 1 else _folded(asked, parts)
 
 
-def find_group(groups: Sequence[Group], wanted: Group) -> int:
-    """The index of a group, `NOBODY` where it does not exist; the order of columns is free."""
-    for at, group in enumerate(groups):
-        if dict(group) == dict(wanted):
-            return at
-    return NOBODY
-
-
 def describe(group: Group) -> str:
     """A group in words: `sex=F, race=Black`; everybody, for the empty one."""
     return ", ".join(f"{name}={level}" for name, level in group) or "everybody"
@@ -291,7 +278,7 @@ def _to_reference(  # the pieces of one evaluation, gathered by its only caller
     if reference is None:
         raise ValueError(f"{measure.id} needs a reference")
     terms = replace(terms, reference=reference)
-    index, usable = _reference_index(reference, table, reading, takes_part)
+    index, usable = reference_index(reference, table, reading.value, reading.n, takes_part)
     if index is None:
         beside = tally.rest() if reference.policy is Policy.REST else tally.overall()
         index = np.full((len(usable), 1), NOBODY)
@@ -317,32 +304,6 @@ def _to_reference(  # the pieces of one evaluation, gathered by its only caller
         against=against,
         tallies=(tally, beside),
     )
-
-
-def _reference_index(
-    reference: Reference, table: GroupTable, reading: Reading, takes_part: Marks
-) -> tuple[Ints | None, Marks]:
-    """The reference group [Z, 1] (None for a crowd) and where it can be used, [Z, 1]."""
-    strata = len(table.strata)
-    match reference.policy:
-        case Policy.REST | Policy.OVERALL:
-            return None, np.ones((strata, 1), dtype=np.bool_)
-        case Policy.LARGEST:
-            index = pick(table.n.astype(np.float64), takes_part, reading.n, highest=True)
-        case Policy.HIGHEST | Policy.LOWEST:
-            index = pick(
-                reading.value, takes_part, reading.n, highest=reference.policy is Policy.HIGHEST
-            )
-        case _:
-            at = find_group(table.groups, reference.group)
-            index = np.full(strata, at)
-            if at == NOBODY:
-                return index[:, None], np.zeros((strata, 1), dtype=np.bool_)
-    usable = takes_part[np.arange(strata), index]
-    if reference.policy in {Policy.HIGHEST, Policy.LOWEST}:
-        # While one rate is undefined nobody can say which is the highest.
-        usable = usable & ~(takes_part & np.isnan(reading.value)).any(axis=1)
-    return index[:, None], usable[:, None]
 
 
 def _folded(measure: Measure, parts: list[Evaluation]) -> Evaluation:
@@ -419,16 +380,3 @@ def _reason_of_difference(whole: WholeReading, z: int) -> str:
         return f"ε is infinite for {' and '.join(values)} alike"
     missing = [name for name, value in values.items() if np.isnan(value)]
     return f"ε is undefined for {' and '.join(missing)}: too few groups with known outcomes"
-
-
-__all__ = [
-    "NOBODY",
-    "Asked",
-    "Evaluation",
-    "Rate",
-    "Terms",
-    "describe",
-    "describe_all",
-    "evaluate",
-    "find_group",
-]

@@ -1,4 +1,4 @@
-"""Which group is the highest, the lowest or the largest; ties go to the larger n, then by label."""
+"""How a witness is picked: the highest and the lowest group, and how ties between them break."""
 
 from __future__ import annotations
 

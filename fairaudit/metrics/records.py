@@ -1,4 +1,4 @@
-"""What a metric is: records with words, cells and formulas. To add a rate, add an entry."""
+"""The types of the catalogue's records: rates, comparisons, criteria, whole-table measures."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.counts import Cell, Counts, Tally
+from fairaudit.metrics.reference import Policy
 
 Bounds: TypeAlias = tuple[int | None, int | None]
 """The least and greatest value a measure can take; None where there is no bound."""
@@ -208,26 +209,6 @@ class Comparison(Named):
         if self.shape is Shape.SPREAD:
             return (0, top)
         return (None if top is None else -top, top)
-
-
-class Policy(StrEnum):
-    """Whom a group is compared with."""
-
-    DECLARED = "declared"
-    LEVEL = "level"
-    LARGEST = "largest"
-    HIGHEST = "highest"
-    LOWEST = "lowest"
-    REST = "rest"
-    OVERALL = "overall"
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """Whom groups are compared with: a policy, and the group it names where it names one."""
-
-    policy: Policy
-    group: Group = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

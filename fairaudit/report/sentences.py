@@ -1,4 +1,4 @@
-"""Findings and reversals in words made of numbers: who, by how much, in how many people."""
+"""The wording of findings (a limit crossed, an undefined value) and of reversals, from numbers."""
 
 from __future__ import annotations
 
