@@ -7,7 +7,7 @@ second scan. `Cube.table` cuts it down to what a metric reads: a `GroupTable`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
@@ -15,6 +15,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fairaudit.ledger import Ledger
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -100,48 +102,6 @@ class Sum:
         values = [int(v) * (scale // self.scale) for v in self.values]
         values += [int(v) * (scale // other.scale) for v in other.values]
         return Sum.reduced(values, scale)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the ledger: so many rows (people), in which column, and what became of them."""
-
-    rows: int
-    people: int
-    column: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """Where every row went: read = counted + filtered + undecided + dropped.
-
-    `set_aside` explains rows that are counted, but not everywhere; they are part of `counted`.
-    """
-
-    read: int
-    counted: int
-    people: int
-    filtered: int = 0
-    undecided: int = 0
-    dropped: tuple[Line, ...] = ()
-    set_aside: tuple[Line, ...] = ()
-
-    def __post_init__(self) -> None:
-        out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
-        if self.read != self.counted + out:
-            raise AssertionError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
-
-    def __add__(self, other: Ledger) -> Ledger:
-        return Ledger(
-            self.read + other.read,
-            self.counted + other.counted,
-            self.people + other.people,
-            self.filtered + other.filtered,
-            self.undecided + other.undecided,
-            _merged(self.dropped + other.dropped),
-            _merged(self.set_aside + other.set_aside),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,13 +347,3 @@ def _recoded(cube: Cube, keys: Sequence[KeyColumn]) -> NDArray[np.int32]:
         lookup = np.array([*(place[level] for level in old.levels), ASIDE], dtype=np.int32)
         columns.append(lookup[cube.codes[:, at]])
     return np.stack(columns, axis=1) if columns else cube.codes
-
-
-def _merged(lines: Iterable[Line]) -> tuple[Line, ...]:
-    found: dict[tuple[str, str], Line] = {}
-    for line in lines:
-        seen = found.get((line.column, line.reason), Line(0, 0, line.column, line.reason))
-        found[line.column, line.reason] = replace(
-            seen, rows=seen.rows + line.rows, people=seen.people + line.people
-        )
-    return tuple(found.values())

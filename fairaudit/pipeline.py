@@ -21,7 +21,8 @@ from fairaudit.recode import Recoded, recode
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance
 from fairaudit.simpson import Reversal, scan
 from fairaudit.spec import Spec, value_of
-from fairaudit.tables import TableOf, tabulate
+from fairaudit.tables import tabulate
+from fairaudit.tables.entries import TableOf
 from fairaudit.verdict import Check, Finding, ReversalCheck, judge, judge_reversals
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from fairaudit.cube import Group, Grouping, Ledger
+from fairaudit.cube import Group, Grouping
 from fairaudit.errors import AuditFailed
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part
+from fairaudit.ledger import Ledger
 from fairaudit.metrics import Asked, Comparison, Measure, Named, Quantity
 from fairaudit.simpson import Reversal
 from fairaudit.verdict import Finding, Status

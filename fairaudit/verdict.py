@@ -27,6 +27,7 @@ from fairaudit.metrics import (
     Quantity,
     Reference,
     describe,
+    reason_of,
 )
 from fairaudit.simpson import Kind, Reversal
 
@@ -222,12 +223,14 @@ def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[N
             value = float(evaluation.value[z, w])
             if math.isnan(value):
                 group = () if evaluation.spread else table.groups[w]
-                missing.append(NotEvaluated(group, stratum, evaluation.reason(z, w), blocks=True))
+                missing.append(
+                    NotEvaluated(group, stratum, reason_of(evaluation, z, w), blocks=True)
+                )
             else:
                 exact = evaluation.exact(z, w) if _near_a_limit(check, value) else None
                 entries.append(_Entry(z, w, value, exact, _people(evaluation, z, w)))
     if not entries and not any(one.blocks for one in missing):
-        reason = evaluation.reason(0, 0) if table.strata and not check.given else ""
+        reason = reason_of(evaluation, 0, 0) if table.strata and not check.given else ""
         reason = reason or "no group could be judged"
         missing.append(NotEvaluated((), (), reason, blocks=True))
     return entries, missing

@@ -6,15 +6,9 @@ from fairaudit.errors import did_you_mean
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
 from fairaudit.metrics.epsilon import WHOLES, epsilon
-from fairaudit.metrics.evaluate import (
-    Asked,
-    Evaluation,
-    Terms,
-    describe,
-    describe_all,
-    evaluate,
-)
+from fairaudit.metrics.evaluate import Asked, Evaluation, Terms, evaluate
 from fairaudit.metrics.rates import RATES
+from fairaudit.metrics.reasons import describe, describe_all, reason_of
 from fairaudit.metrics.records import (
     NO_PARAMETERS,
     Better,
@@ -108,5 +102,6 @@ __all__ = [
     "find",
     "find_group",
     "find_words",
+    "reason_of",
     "suggestion",
 ]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.counts import Tally
 from fairaudit.metrics.picking import pick_pair
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -24,7 +23,7 @@ from fairaudit.metrics.records import (
     Whole,
     WholeReading,
 )
-from fairaudit.metrics.reference import NOBODY, Policy, Reference, find_group, reference_index
+from fairaudit.metrics.reference import NOBODY, Policy, Reference, reference_index
 
 Asked: TypeAlias = Quantity | Measure | Whole
 
@@ -119,53 +118,6 @@ class Evaluation:
             one, two = two, one
         return None if comparison.quotient and not two else Fraction(comparison.apply(one, two))
 
-    def reason(self, z: int, w: int) -> str:
-        """Why there is no value, naming the groups."""
-        for part in self.parts:
-            if np.isnan(part.value[z, w]):
-                return part.reason(z, w)
-        if self.whole is not None and self.whole.parts and np.isnan(self.whole.value[z]):
-            return _reason_of_difference(self.whole, z)
-        named = self.table.groups
-        missing = self._without_value(z, w)
-        if missing and (self.spread or self.against is None):
-            return f"{self._what()}: nobody to count in {describe_all(missing)}"
-        if self.spread:
-            return _too_few(self.takes_part[z], named)
-        return self._reason_to_reference(z, w)
-
-    def _reason_to_reference(self, z: int, w: int) -> str:
-        reference = self.terms.reference
-        name = reference.policy if reference else ""
-        if reference and reference.policy in {Policy.DECLARED, Policy.LEVEL}:
-            at = find_group(self.table.groups, reference.group)
-            if at == NOBODY or not self.table.n[z, at]:
-                return f"the reference {describe(reference.group)} is not in the data"
-            if not self.takes_part[z, at]:
-                return f"the reference {describe(reference.group)} does not take part"
-            name = describe(reference.group)
-        if self.takes_part[z].sum() < 2:
-            return _too_few(self.takes_part[z], self.table.groups)
-        if self.reading is not None and np.isnan(self.reading.value[z, w]):
-            return f"{self._what()}: nobody to count in {describe(self.table.groups[w])}"
-        if self.against is not None and np.isnan(self.against.value[z, w]):
-            return f"{self._what()}: nobody to count in the reference ({name})"
-        return f"{self._what()}: 0 against 0, for {describe(self.table.groups[w])}"
-
-    def _what(self) -> str:
-        return self.reading.quantity.id if self.reading else self.asked.id
-
-    def _without_value(self, z: int, w: int) -> list[Group]:
-        if self.whole is not None:
-            empty = self.takes_part[z] & (self.whole.n[z] == 0)
-        elif self.reading is not None:
-            empty = self.takes_part[z] & np.isnan(self.reading.value[z])
-        else:
-            return []
-        if not self.spread:
-            empty = empty & (np.arange(len(empty)) == w)
-        return [self.table.groups[g] for g in np.flatnonzero(empty)]
-
 
 def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
     """The values of a measure on a table, on the given terms."""
@@ -176,18 +128,6 @@ def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
         return _bare(asked, table, terms, tally)
     parts = [_compared(asked, part, table, terms, tally) for part in asked.parts]
     return parts[0] if len(parts) == 1 else _folded(asked, parts)
-
-
-def describe(group: Group) -> str:
-    """A group in words: `sex=F, race=Black`; everybody, for the empty one."""
-    return ", ".join(f"{name}={level}" for name, level in group) or "everybody"
-
-
-def describe_all(groups: Sequence[Group], most: int = 5) -> str:
-    """Some groups in words, at most five of them by name."""
-    shown = "; ".join(describe(group) for group in groups[:most])
-    more = len(groups) - most
-    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def _bare(quantity: Quantity, table: GroupTable, terms: Terms, tally: Tally) -> Evaluation:
@@ -365,18 +305,3 @@ def _exact_of(
     quantity: Quantity, tallies: tuple[Tally, Tally | None] | None, z: int, g: int
 ) -> Fraction | None:
     return None if tallies is None else quantity.exact(tallies[0].mass.at(z, g))
-
-
-def _too_few(takes_part: Marks, groups: Sequence[Group]) -> str:
-    left = [groups[g] for g in np.flatnonzero(takes_part).tolist()]
-    if left:
-        return f"only one group takes part ({describe(left[0])}); there is nobody to compare with"
-    return "no group takes part"
-
-
-def _reason_of_difference(whole: WholeReading, z: int) -> str:
-    values = {name: reading.value[z] for name, reading in whole.parts}
-    if all(np.isinf(value) for value in values.values()):
-        return f"ε is infinite for {' and '.join(values)} alike"
-    missing = [name for name, value in values.items() if np.isnan(value)]
-    return f"ε is undefined for {' and '.join(missing)}: too few groups with known outcomes"

@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
-from fairaudit.cube import Group, Line
+from fairaudit.cube import Group
 from fairaudit.errors import FairauditError, SpecError
 from fairaudit.estimate import Estimate, state_of
 from fairaudit.evidence import Part, Side
+from fairaudit.ledger import Line
 from fairaudit.report import sentences
 from fairaudit.result import (
     AuditResult,

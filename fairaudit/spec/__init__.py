@@ -9,6 +9,7 @@ from pathlib import Path
 from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import schema, text
 from fairaudit.spec.build import build
+from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     Format,
     Missing,
@@ -43,14 +44,14 @@ def load(path: str | Path) -> Spec:
 def parse(content: str, name: str = "spec") -> Spec:
     """The spec in a YAML text."""
     document = text.read(content, name)
-    return build(document, schema.validate(document), content)
+    return build(document, validate(document), content)
 
 
 def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
     """The spec in a Python mapping of the same shape."""
     document = text.of_mapping({str(key): value for key, value in mapping.items()}, name)
     content = json.dumps(document.tree, sort_keys=True, ensure_ascii=False)
-    return build(document, schema.validate(document), content)
+    return build(document, validate(document), content)
 
 
 __all__ = [

@@ -13,6 +13,7 @@ from fairaudit.metrics import Rate, find
 from fairaudit.metrics.rates import SELECTED_SHARE
 from fairaudit.simpson import Scan
 from fairaudit.spec import schema
+from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.model import (
     Format,
@@ -30,7 +31,7 @@ from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import ReversalCheck
 
 
-def build(document: Document, shape: schema.Shape, text: str) -> Spec:
+def build(document: Document, shape: Shape, text: str) -> Spec:
     """The spec that a validated document means; raises `SpecError` with every fault found."""
     return _Builder(document, shape).spec(text)
 
@@ -38,7 +39,7 @@ def build(document: Document, shape: schema.Shape, text: str) -> Spec:
 class _Builder:
     """Collects faults while the parts of a spec are resolved."""
 
-    def __init__(self, document: Document, shape: schema.Shape) -> None:
+    def __init__(self, document: Document, shape: Shape) -> None:
         self.document = document
         self.whole = shape
         self.shape = shape.spec

@@ -22,6 +22,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.spec import schema
+from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.model import Outcome, Protected, Shown
 from fairaudit.spec.text import Document, Path
@@ -57,7 +58,7 @@ class Questions:
     def __init__(
         self,
         document: Document,
-        shape: schema.Shape,
+        shape: Shape,
         groupings: Groupings,
         outcomes: Mapping[str, Outcome],
         protected: Sequence[Protected],

@@ -1,0 +1,58 @@
+"""Where every row went: read = counted + filtered + undecided + dropped, or it is a fault of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the ledger: so many rows (people), in which column, and what became of them."""
+
+    rows: int
+    people: int
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Where every row went: read = counted + filtered + undecided + dropped.
+
+    `set_aside` explains rows that are counted, but not everywhere; they are part of `counted`.
+    """
+
+    read: int
+    counted: int
+    people: int
+    filtered: int = 0
+    undecided: int = 0
+    dropped: tuple[Line, ...] = ()
+    set_aside: tuple[Line, ...] = ()
+
+    def __post_init__(self) -> None:
+        out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
+        if self.read != self.counted + out:
+            raise AssertionError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
+
+    def __add__(self, other: Ledger) -> Ledger:
+        return Ledger(
+            self.read + other.read,
+            self.counted + other.counted,
+            self.people + other.people,
+            self.filtered + other.filtered,
+            self.undecided + other.undecided,
+            _merged(self.dropped + other.dropped),
+            _merged(self.set_aside + other.set_aside),
+        )
+
+
+def _merged(lines: Iterable[Line]) -> tuple[Line, ...]:
+    found: dict[tuple[str, str], Line] = {}
+    for line in lines:
+        seen = found.get((line.column, line.reason), Line(0, 0, line.column, line.reason))
+        found[line.column, line.reason] = replace(
+            seen, rows=seen.rows + line.rows, people=seen.people + line.people
+        )
+    return tuple(found.values())

@@ -1,0 +1,120 @@
+"""Protected attributes and strata: trim, unknown, merge, keep and other, bins, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from fairaudit.cube import ASIDE, UNKNOWN, Ints, KeyColumn, Role
+from fairaudit.errors import did_you_mean
+from fairaudit.plan import Plan, RawCells, RawKey
+from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
+from fairaudit.recode.values import canonical, listing
+from fairaudit.spec import Missing, Policy, Protected, Spec, Text
+
+
+def group_axis(  # what a column is recoded with
+    one: Protected,
+    role: Role,
+    cells: RawCells,
+    plan: Plan,
+    spec: Spec,
+    findings: Findings,
+) -> Axis:
+    """The axis of a protected attribute or a stratum."""
+    policy = spec.missing.protected if role is Role.PROTECTED else spec.missing.strata
+    if one.bins:
+        names, raw, levels = _binned(one, cells, plan)
+    else:
+        raw_key = cells.keys[plan.text_key(one.column.value)]
+        raw = raw_key.codes
+        names = _level_names(one, raw_key, spec.missing, findings)
+        levels = tuple(sorted({name for name in names if name is not None}))
+    missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
+    if policy in {Policy.SHOW, Policy.GROUP} and missing.any():
+        levels = (*levels, UNKNOWN)
+    place: dict[str | None, int] = {level: code for code, level in enumerate(levels)}
+    # A protected value or stratum that is set aside or dropped leaves the subsets that use it.
+    left_out = DROP if role is Role.STRATUM and policy is Policy.DROP else ASIDE
+    place[None] = place.get(UNKNOWN, left_out)
+    unknown = frozenset({place[UNKNOWN]} if policy is Policy.SHOW and UNKNOWN in place else ())
+    codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
+    if one.reference and not one.bins and one.reference.value not in levels:
+        hint = did_you_mean(one.reference.value, levels)
+        findings.faults.append(
+            one.reference.fault(
+                f"the reference {one.reference.value!r} is no level of {one.name}"
+                f"{hint or '; there are ' + listing(levels)}"
+            )
+        )
+    nothing = np.zeros(len(raw), dtype=np.bool_)
+    key = KeyColumn(one.name, role, levels, unknown)
+    return Axis(key, codes, one.column.value, policy, missing, nothing, one.unknown)
+
+
+def _binned(
+    one: Protected, cells: RawCells, plan: Plan
+) -> tuple[list[str | None], Ints, tuple[str, ...]]:
+    """The bin of each interval of the union of all cuts on that column; missing stands last."""
+    raw_key = cells.keys[plan.cut_key(one.column.value)]
+    edges = raw_key.key.edges or ()
+    own = [edge for edge in edges if not edge.beyond and edge.value in set(one.bins)]
+    labels = one.bin_labels()
+    names: list[str | None] = [
+        labels[sum(edge in own for edge in edges[:passed])] for passed in range(len(edges) + 1)
+    ]
+    return [*names, None], with_missing_last(raw_key), labels
+
+
+def _level_names(
+    one: Protected, raw_key: RawKey, missing: Missing, findings: Findings
+) -> list[str | None]:
+    """The audited level of each raw level; None where it is not known."""
+    found = [level.strip() if level is not None and one.trim else level for level in raw_key.levels]
+    known = [level for level in found if level is not None]
+    unknown = {"", *missing.tokens, *(_stored(word, known) for word in one.unknown)}
+    if UNKNOWN in known and UNKNOWN not in unknown:
+        findings.faults.append(
+            one.column.fault(
+                f"{one.column.value!r} holds the level {UNKNOWN!r}, the name of those who are not "
+                f"known: say `unknown: [{UNKNOWN}]`, or rename it in the data"
+            )
+        )
+    known = [level for level in known if level not in unknown]
+    target = {}
+    for name, levels in (one.merge or {}).items():
+        for text in levels:
+            target[_named(text, known, one, findings)] = name
+    kept = None if one.keep is None else {
+        *(_named(text, known, one, findings) for text in one.keep), *(one.merge or {})
+    }  # fmt: skip
+
+    def audited(level: str | None) -> str | None:
+        if level is None or level in unknown:
+            return None
+        name = target.get(level, level)
+        return one.other if kept is not None and name not in kept else name
+
+    return [audited(level) for level in found]
+
+
+def _named(text: Text, known: Sequence[str], one: Protected, findings: Findings) -> str:
+    """The stored level that a recoding names; a fault where it is likely a typo, else a notice."""
+    stored = _stored(text.value, known)
+    if stored not in known:
+        hint = did_you_mean(text.value, known)
+        if hint:
+            findings.faults.append(text.fault(f"no level {text.value!r} in {one.name}{hint}"))
+        else:
+            findings.notices.append(f"{one.name}: the level {text.value!r} does not occur")
+    return stored
+
+
+def _stored(word: str, known: Iterable[str]) -> str:
+    """A level as the file stores it: the same text, else the only one of equal value."""
+    known = set(known)
+    if word in known:
+        return word
+    equal = [level for level in known if canonical(level) == canonical(word)]
+    return equal[0] if len(equal) == 1 else word

@@ -1,0 +1,209 @@
+"""Labels, predictions and decisions: their classes, and which of them are positive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairaudit.cube import ASIDE, KeyColumn, Role
+from fairaudit.errors import Fault, did_you_mean
+from fairaudit.plan import MISSING, Plan, RawCells, is_positive
+from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
+from fairaudit.recode.values import canonical, is_value, listing
+from fairaudit.spec import Others, Outcome, Policy, Spec, Text
+
+
+def outcome_axis(one: Outcome, cells: RawCells, plan: Plan, spec: Spec, findings: Findings) -> Axis:
+    """The axis of a label, prediction or decision; an undeclared third value is a fault."""
+    role = Role.LABEL if one.name == "label" else Role.PREDICTION
+    policy = spec.missing.label if role is Role.LABEL else spec.missing.prediction
+    if one.threshold is not None:
+        return _cut_axis(one, role, policy, cells, plan, findings)
+    raw_key = cells.keys[plan.text_key(one.column.value)]
+    raw = raw_key.codes
+    found = [
+        None if level is None or level in spec.missing.tokens else level for level in raw_key.levels
+    ]
+    classes = _Classes.of([level for level in found if level is not None])
+    present = set(raw[(cells.kept == 1) & (cells.rows > 0)].tolist())
+    occurring = {
+        classes.of_level[level]
+        for code, level in enumerate(found)
+        if level is not None and code in present
+    }
+    positive = classes.named(one.positive)
+    negative = classes.named(one.negative)
+    dropped: set[str] = set()
+    if one.binary:
+        named = _check_positive(one, classes, occurring, findings)
+        named &= _check_negative(one, classes, occurring, findings)
+        rest = occurring - positive - negative if named else set()
+        if one.negative and rest and one.others is Others.DROP:
+            dropped = rest
+        elif one.negative and rest:
+            findings.faults.append(_others_fault(one, rest))
+        elif not one.negative and len(rest) > 1:
+            findings.faults.append(_too_many_fault(one, rest))
+    levels = tuple(sorted((occurring | positive | negative) - dropped))
+    place = {level: code for code, level in enumerate(levels)}
+    code_missing = DROP if policy is Policy.DROP else ASIDE
+
+    def code(level: str | None) -> int:
+        if level is None:
+            return code_missing
+        name = classes.of_level[level]
+        return DROP if name in dropped else place.get(name, DROP)
+
+    codes = np.array([code(level) for level in found], dtype=np.int64)[raw]
+    missing = np.array([level is None for level in found], dtype=np.bool_)[raw]
+    is_dropped = np.array(
+        [level is not None and classes.of_level[level] in dropped for level in found],
+        dtype=np.bool_,
+    )[raw]
+    key = KeyColumn(
+        one.name,
+        role,
+        levels,
+        positive=frozenset(place[name] for name in positive if name in place)
+        if one.binary
+        else None,
+        favourable=one.favourable,
+    )
+    return Axis(key, codes, one.column.value, policy, missing, is_dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class _Classes:
+    """The classes of an outcome column: levels of equal value are one class where all are values.
+
+    A column of numbers and booleans holds values (`1` and `1.0` are one); any other holds texts.
+    """
+
+    of_level: dict[str, str]
+    by_value: bool
+
+    @classmethod
+    def of(cls, levels: Sequence[str]) -> _Classes:
+        by_value = all(is_value(level) for level in levels)
+        if not by_value:
+            return cls({level: level for level in levels}, by_value=False)
+        first: dict[str, str] = {}
+        for level in levels:
+            first.setdefault(canonical(level), level)
+        return cls({level: first[canonical(level)] for level in levels}, by_value=True)
+
+    def named(self, texts: Iterable[Text]) -> set[str]:
+        """The classes that texts of the spec name, by the type of the column."""
+        found = set()
+        for text in texts:
+            value = text.value
+            if value in self.of_level:
+                found.add(self.of_level[value])
+            elif self.by_value:
+                equal = (c for c in self.of_level.values() if canonical(c) == canonical(value))
+                found.add(next(equal, value))
+            else:
+                found.add(value)
+        return found
+
+
+def _check_positive(
+    one: Outcome, classes: _Classes, occurring: set[str], findings: Findings
+) -> bool:
+    """Whether the positives are well named: one that never occurs is a fault.
+
+    Unless a declared negative does occur: a month without any is a rate of 0.
+    """
+    before = len(findings.faults)
+    negative_occurs = bool(classes.named(one.negative) & occurring)
+    for text in one.positive:
+        (name,) = classes.named([text])
+        if name in occurring:
+            continue
+        hint = did_you_mean(text.value, occurring)
+        if negative_occurs and not hint:
+            continue
+        if any(classes.named([other]) & occurring for other in one.positive) and not hint:
+            findings.notices.append(f"{one.name}: the positive {text.value!r} does not occur")
+            continue
+        known = listing(sorted(occurring)) or "no value at all"
+        message = f"the positive {text.value!r} never occurs in {one.column.value!r}"
+        tail = hint or f"; there is {known}" + (
+            "" if one.negative else " (a month without any: declare `negative`)"
+        )
+        findings.faults.append(text.fault(message + tail))
+    return len(findings.faults) == before
+
+
+def _check_negative(
+    one: Outcome, classes: _Classes, occurring: set[str], findings: Findings
+) -> bool:
+    """Whether the negatives are well named: one that never occurs may be a typo."""
+    before = len(findings.faults)
+    others = sorted(occurring - classes.named(one.positive) - classes.named(one.negative))
+    for text in one.negative:
+        if classes.named([text]) & occurring or not others:
+            continue
+        hint = did_you_mean(text.value, others)
+        if hint or not classes.named(one.negative) & occurring:
+            message = f"the negative {text.value!r} never occurs in {one.column.value!r}"
+            findings.faults.append(text.fault(message + (hint or f"; there is {listing(others)}")))
+    return len(findings.faults) == before
+
+
+def _others_fault(one: Outcome, rest: set[str]) -> Fault:
+    return one.column.fault(
+        f"{one.column.value!r} holds values that are neither positive nor negative: "
+        f"{listing(sorted(rest))}; add them to one, or say `others: drop`"
+    )
+
+
+def _too_many_fault(one: Outcome, rest: set[str]) -> Fault:
+    positive = listing([text.value for text in one.positive])
+    return one.column.fault(
+        f"{one.column.value!r} holds more than two values: beside {positive} there are "
+        f"{listing(sorted(rest))}; say which are `negative`"
+    )
+
+
+def _cut_axis(
+    one: Outcome,
+    role: Role,
+    policy: Policy,
+    cells: RawCells,
+    plan: Plan,
+    findings: Findings,
+) -> Axis:
+    """An outcome that is a cut on a number: classes `negative` and `positive`."""
+    raw_key = cells.keys[plan.cut_key(one.column.value)]
+    edges = raw_key.key.edges or ()
+    raw = with_missing_last(raw_key)
+    codes = [int(is_positive(one, edges[:passed])) for passed in range(len(edges) + 1)]
+    codes.append(DROP if policy is Policy.DROP else ASIDE)
+    key = KeyColumn(
+        one.name,
+        role,
+        ("negative", "positive"),
+        positive=frozenset({1}),
+        favourable=one.favourable,
+    )
+    nothing = np.zeros(len(raw), dtype=np.bool_)
+    missing = raw_key.codes == MISSING
+    reached = np.array(codes)[raw]
+    for code, word in ((1, "positive"), (0, "negative")):
+        if not ((reached == code) & (cells.kept == 1)).any():
+            findings.notices.append(f"{one.name}: by its cut no row is {word}")
+    return Axis(key, reached, one.column.value, policy, missing, nothing)
+
+
+def score_axis(score: Text, cells: RawCells, plan: Plan, spec: Spec) -> Axis:
+    """A score is no axis of the cube yet; here only its missing values are accounted for."""
+    raw_key = cells.keys[plan.cut_key(score.value)]
+    missing = raw_key.codes == MISSING
+    policy = spec.missing.score
+    codes = np.where(missing & (policy is Policy.DROP), DROP, 0)
+    key = KeyColumn(score.value, Role.PREDICTION, ())
+    nothing = np.zeros(len(missing), dtype=np.bool_)
+    return Axis(key, codes, score.value, policy, missing, nothing)

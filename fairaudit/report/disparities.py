@@ -1,0 +1,179 @@
+"""The sections that show disparities: the lattice, the rates of every group, the reversals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from fairaudit.report import numbers, sentences
+from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
+from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, RateRow, Standing
+from fairaudit.simpson import Reversal
+
+_LATTICE_WIDTH = 2
+"""So many measures beside each other fit 80 columns."""
+
+
+def lattice(result: AuditResult) -> Iterator[Block]:
+    """A row for each subset, a column for each measure, the worst pair named."""
+    titles = list(dict.fromkeys(e.title for row in result.lattice for e in row.entries))
+    if not titles:
+        return
+    yield Heading("Every subset of the protected attributes")
+    for start in range(0, len(titles), _LATTICE_WIDTH):
+        chosen = titles[start : start + _LATTICE_WIDTH]
+        rows = []
+        for row in result.lattice:
+            found = {entry.title: entry for entry in row.entries}
+            rows.append(
+                [
+                    Cell(numbers.subset(row.by)),
+                    Cell(numbers.whole(row.groups)),
+                    Cell(numbers.whole(row.smallest)),
+                    *(_lattice_cell(found.get(title)) for title in chosen),
+                ]
+            )
+        yield Table(
+            "the worst pair of groups stands below each value",
+            ("subset", "groups", "smallest", *chosen),
+            rows,
+            (False, True, True, *(False for _ in chosen)),
+        )
+    for one in result.epsilons:
+        yield Paragraph(_reading_aid(one))
+
+
+def _reading_aid(one: EpsilonReading) -> str:
+    """What ε of the full intersection promises, and what it bounds."""
+    head = (
+        f"ε by {numbers.subset(one.by)} is {numbers.number(one.epsilon)} ({one.parameters}), "
+        f"{one.regime}."
+    )
+    if math.isinf(one.epsilon):
+        return head
+    means = (
+        f" Two groups' expected utilities differ by a factor of at most "
+        f"{numbers.number(one.factor, 2)}, and an outcome changes the odds of belonging to one "
+        f"group or another by no more."
+    )
+    if len(one.by) == 1:
+        return head + means
+    sharper = (
+        f", and on these rows none exceeds {numbers.number(one.epsilon)} itself"
+        if one.bounds_subsets
+        else ""
+    )
+    bound = f" Every subset is within {numbers.number(one.twice)}, twice as much (Theorem 3.2)"
+    return f"{head}{means}{bound}{sharper}."
+
+
+def _lattice_cell(entry: LatticeEntry | None) -> Cell:
+    if entry is None:
+        return Cell("no reference", Tone.MUTED)
+    pair = sentences.witness(entry.first, entry.second, entry.decided_by)
+    value = numbers.number(entry.estimate.value)
+    tone = Tone.MUTED if math.isnan(entry.estimate.value) else Tone.PLAIN
+    return Cell(f"{value}\n{pair}" if pair else value, tone)
+
+
+def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """A table for each rate and grouping, the worst group first."""
+    if not result.rates:
+        return
+    yield Heading("Rates, worst first")
+    shares = {(g.of, g.by, g.stratum, g.group): (g.n, g.share) for g in result.groups}
+    for (metric, of, by, stratum), run in groupby(
+        result.rates, key=lambda row: (row.metric, row.of, row.by, row.stratum)
+    ):
+        rows = list(run)
+        shown = rows if most is None else rows[:most]
+        title = next(one.title for one in result.definitions if one.id == metric)
+        where = f", {numbers.named_group(stratum)}" if stratum else ""
+        yield Table(
+            f"{title} of the {of} by {numbers.subset(by)}{where}",
+            (numbers.subset(by), "n", "share", "rate", "95 %", "diff.", "ratio", ""),
+            [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
+            (False, True, True, True, False, True, True, False),
+            more=_more(len(rows) - len(shown)),
+        )
+    yield Paragraph(
+        "diff. and ratio are to the group marked as reference (the declared one, else the "
+        "largest); intervals are Wilson's, for each group by itself.",
+        Tone.MUTED,
+    )
+
+
+def _rate_cells(row: RateRow, people: tuple[int, float | None] | None) -> list[Cell]:
+    n, share = people or (0, None)
+    is_reference = row.group == row.reference
+    notes = {
+        Standing.SMALL: "too small to compare",
+        Standing.UNKNOWN: "not compared",
+        Standing.ELIGIBLE: "reference" if is_reference else "",
+    }
+    as_share = row.metric != "error_type_ratio"
+    value = row.estimate.value
+    compared = not is_reference and row.standing is Standing.ELIGIBLE
+    tone = Tone.PLAIN if row.standing is Standing.ELIGIBLE else Tone.MUTED
+    difference = numbers.points(row.difference) if as_share else numbers.number(row.difference, 2)
+    return [
+        Cell(text, tone)
+        for text in (
+            numbers.group(row.group),
+            numbers.whole(n),
+            "" if share is None else numbers.percent(share),
+            numbers.percent(value) if as_share else numbers.number(value, 2),
+            numbers.interval(row.estimate),
+            difference if compared else "",
+            numbers.number(row.ratio, 3) if compared else "",
+            notes[row.standing],
+        )
+    ]
+
+
+def _more(count: int) -> str:
+    if count <= 0:
+        return ""
+    return f"and {numbers.whole(count)} groups more: --verbose, or -o report.json, lists them all"
+
+
+def reversals(found: Sequence[Reversal]) -> Iterator[Block]:
+    """Each reversal in words and, where it is no mere note, with its strata."""
+    yield Heading("Simpson's reversals")
+    if not found:
+        yield Paragraph("None: no gap turns, hides or vanishes when another column is held fixed.")
+    for one in found:
+        tone = Tone.WARN if one.kind.reverses else Tone.MUTED
+        yield Entries([(Cell(sentences.KIND[one.kind], tone), sentences.reversal(one))])
+        if not one.kind.reverses:
+            continue
+        first, second = one.pair
+        yield Table(
+            f"{one.rate} of {one.attribute}, given {' and '.join(one.given)}",
+            (" × ".join(one.given), first, second, "diff.", "weight"),
+            [
+                [
+                    Cell(numbers.group(stratum.stratum)),
+                    Cell(_counted(stratum.first.value, stratum.first.over, stratum.first.under)),
+                    Cell(_counted(stratum.second.value, stratum.second.over, stratum.second.under)),
+                    Cell(numbers.points(stratum.difference)),
+                    Cell(numbers.percent(stratum.weight)),
+                ]
+                for stratum in one.strata
+            ],
+            (False, True, True, True, True),
+        )
+        notes = [f"Mantel–Haenszel odds ratio {numbers.number(one.mantel_haenszel_odds_ratio)}"]
+        notes.append(f"{numbers.percent(one.opposite_weight)} of the weight in opposite strata")
+        if one.incomplete:
+            notes.append(f"{numbers.whole(one.incomplete)} people whose stratum is not known")
+        if one.off_support:
+            names = ", ".join(numbers.group(stratum) for stratum in one.off_support)
+            notes.append(f"only one of the two occurs in {names}")
+        notes.append(f"the gap on everybody is {numbers.points(one.crude_everybody)} points")
+        yield Paragraph("; ".join(notes) + ".", Tone.MUTED)
+
+
+def _counted(value: float, over: int, under: int) -> str:
+    return f"{numbers.percent(value)} ({numbers.whole(over)}/{numbers.whole(under)})"

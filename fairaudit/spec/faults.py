@@ -1,0 +1,143 @@
+"""Holding a spec against its shape: every fault in our words, with its place.
+
+What pydantic reports is translated here; keys of later versions are refused as not yet supported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.spec.schema import AuditSpec
+from fairaudit.spec.text import Document, Path, Tree
+
+_NOT_YET: dict[str, frozenset[str]] = {
+    "AuditSpec": frozenset(
+        {"inference", "expect", "profile", "suppress_below", "waivers", "baseline"}
+    ),
+    "Columns": frozenset({"models", "numbers"}),
+    "ProtectedColumn": frozenset({"levels"}),
+    "StratumColumn": frozenset({"quantiles"}),
+    "OutcomeColumn": frozenset({"number", "counts"}),
+    "Positive": frozenset({"top"}),
+    "MissingRules": frozenset({"numbers"}),
+    "Groups": frozenset({"exclude_below", "min_events"}),
+    "Metric": frozenset({"against", "average", "id", "min_size", "min_events", "sd", "utilities"}),
+    "Bound": frozenset({"significant", "conclusive"}),
+    "Simpson": frozenset({"search"}),
+}
+"""Keys of the full language that this version refuses as not yet supported, by model."""
+
+_STAND_IN: Tree = {"metric": "differential_fairness"}
+"""What stands for an entry of `metrics` that is faulty, while the others are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A validated spec; with faults, what is left of it without the faulty parts.
+
+    `skipped` are the numbers of the entries of `metrics` that are faulty: they hold a stand-in.
+    """
+
+    spec: AuditSpec
+    faults: tuple[Fault, ...] = ()
+    skipped: frozenset[int] = frozenset()
+
+
+def validate(document: Document) -> Shape:
+    """The spec as a model, with every fault of its shape, located.
+
+    Raises `SpecError` where too little is left to go on: where the columns are not described.
+    """
+    try:
+        return Shape(AuditSpec.model_validate(document.tree))
+    except ValidationError as error:
+        found = error.errors()
+    typos = [one["loc"] for one in found if one["type"] == "extra_forbidden"]
+    faults = tuple(_fault(document, one) for one in found if not _explained(one, typos))
+    tree, skipped = _without(document.tree, [one["loc"] for one in found])
+    try:
+        return Shape(AuditSpec.model_validate(tree), faults, skipped)
+    except ValidationError:
+        raise SpecError(faults) from None
+
+
+def _without(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, frozenset[int]]:
+    """The tree without its faulty parts, but for `columns`, on which all else rests."""
+    if not isinstance(tree, dict):
+        return tree, frozenset()
+    skipped = {path[1] for path in paths if path[0] == "metrics" and len(path) > 1}
+    dropped = {path[0] for path in paths} - {"columns", "metrics"}
+    left = {name: body for name, body in tree.items() if name not in dropped}
+    entries = left.get("metrics")
+    if isinstance(entries, list):
+        left["metrics"] = [
+            _STAND_IN if at in skipped else entry for at, entry in enumerate(entries)
+        ]
+    return left, frozenset(at for at in skipped if isinstance(at, int))
+
+
+def _explained(error: Any, typos: Sequence[Path]) -> bool:  # noqa: ANN401  # pydantic's error dict
+    """Whether a missing key is explained by a mistyped one beside it."""
+    path = error["loc"]
+    return error["type"] == "missing" and any(
+        typo[:-1] == path[:-1] and did_you_mean(str(typo[-1]), [str(path[-1])]) for typo in typos
+    )
+
+
+def _fault(document: Document, error: Any) -> Fault:  # noqa: ANN401  # pydantic's error dict
+    path: Path = tuple(error["loc"])
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return document.fault(path, _unknown_key(path), key=True)
+    if kind == "missing":
+        return document.fault(path[:-1], f"`{path[-1]}` is missing")
+    if kind in {"literal_error", "enum"}:
+        known = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        found = error["input"] if isinstance(error["input"], str) else "something else"
+        message = f"{found!r} is not one of {', '.join(known)}{did_you_mean(str(found), known)}"
+        return document.fault(path, message)
+    if kind == "value_error":
+        return document.fault(path, str(context["error"]))
+    expected = {"dict_type": "a mapping", "list_type": "a list", "model_type": "a mapping"}
+    what = expected.get(kind, "a text")
+    return document.fault(path, f"expected {what}, found {_kind_of(error['input'])}")
+
+
+def _kind_of(tree: Tree) -> str:
+    match tree:
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return "a text"
+        case _:
+            return "nothing"
+
+
+def _unknown_key(path: Path) -> str:
+    model = _model_at(path[:-1])
+    key = str(path[-1])
+    if key in _NOT_YET.get(model.__name__, ()):
+        return "this key is not yet supported by this version"
+    return f"unknown key{did_you_mean(key, model.model_fields)}"
+
+
+def _model_at(path: Path) -> type[BaseModel]:
+    """The model that a path of a spec leads to."""
+    model: type[BaseModel] = AuditSpec
+    for step in path:
+        if isinstance(step, str) and step in model.model_fields:
+            model = _inner_model(model.model_fields[step].annotation) or model
+    return model
+
+
+def _inner_model(annotation: object) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for one in get_args(annotation) if (found := _inner_model(one))), None)

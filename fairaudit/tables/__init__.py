@@ -1,0 +1,69 @@
+"""Everything a report lists, read from the cube: groups, rates, comparisons, the lattice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from fairaudit.cube import Cube
+from fairaudit.metrics import Asked, Measure, Whole
+from fairaudit.result import (
+    ComparisonRow,
+    Definition,
+    EpsilonReading,
+    GroupRow,
+    LatticeRow,
+    RateRow,
+    definition,
+)
+from fairaudit.spec import Shown
+from fairaudit.tables.comparisons import comparisons
+from fairaudit.tables.entries import TableOf, compare_of, quantities
+from fairaudit.tables.lattice import epsilons, lattice
+from fairaudit.tables.rates import groups, rates
+from fairaudit.verdict import Check, ReversalCheck
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The rows of a report."""
+
+    groups: tuple[GroupRow, ...]
+    rates: tuple[RateRow, ...]
+    comparisons: tuple[ComparisonRow, ...]
+    lattice: tuple[LatticeRow, ...]
+    epsilons: tuple[EpsilonReading, ...]
+    definitions: tuple[Definition, ...]
+
+
+def tabulate(
+    cube: Cube,
+    table: TableOf,
+    shown: tuple[Shown, ...],
+    checks: Iterable[Check | ReversalCheck],
+) -> Listing:
+    """All rows that a spec's metrics ask for."""
+    spreads = [check for check in checks if isinstance(check, Check)]
+    return Listing(
+        groups=tuple(groups(table, shown)),
+        rates=tuple(rates(table, shown)),
+        comparisons=tuple(comparisons(table, shown)),
+        lattice=tuple(lattice(cube, table, shown, spreads)),
+        epsilons=tuple(epsilons(cube, table, shown)),
+        definitions=tuple(_definitions(shown)),
+    )
+
+
+def _definitions(shown: tuple[Shown, ...]) -> Iterator[Definition]:
+    seen: dict[str, None] = {}
+    for one in shown:
+        records: list[Asked] = [*quantities(one.asked)]
+        if isinstance(one.asked, Whole) or (
+            isinstance(one.asked, Measure) and compare_of(one.asked) is None
+        ):
+            records.insert(0, one.asked)
+        comparison = [one.asked.comparison] if isinstance(one.asked, Measure) else []
+        for record in (*records, *comparison):
+            if record.id not in seen:
+                seen[record.id] = None
+                yield definition(record)

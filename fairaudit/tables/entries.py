@@ -1,0 +1,59 @@
+"""The entries of a spec's `metrics` as a report lists them: groupings, quantities, evaluations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from fairaudit.cube import Group, Grouping, GroupTable
+from fairaudit.estimate import Estimate
+from fairaudit.metrics import Asked, Evaluation, Measure, Quantity, Terms, evaluate, reason_of
+from fairaudit.spec import Shown
+
+TableOf: TypeAlias = Callable[[Grouping, Grouping, str], GroupTable]
+"""Gives the table of a grouping, its strata and an outcome."""
+
+
+def asked_of(shown: Iterable[Shown]) -> Iterator[tuple[Shown, Grouping, Grouping]]:
+    """Every grouping and conditioning of every entry; a column never conditions on itself."""
+    for one in shown:
+        for given in one.given:
+            for by in one.by:
+                if not set(by) & set(given):
+                    yield one, by, given
+
+
+def quantities(asked: Asked) -> list[Quantity]:
+    """The rates behind what is asked."""
+    if isinstance(asked, Quantity):
+        return [asked]
+    return [quantity for quantity, _ in asked.parts] if isinstance(asked, Measure) else []
+
+
+def evaluated(one: Shown, by: Grouping, table: GroupTable) -> Evaluation | None:
+    """The measure on a table; None where it needs a reference that the grouping lacks."""
+    reference = one.references.get(by)
+    if one.reference is not None and reference is None:
+        return None
+    return evaluate(one.asked, table, Terms(reference, one.min_size, one.parameters))
+
+
+def estimate_of(evaluation: Evaluation, z: int, w: int) -> Estimate:
+    """A value as it is listed: exact where it can be, with a reason where there is none."""
+    value = float(evaluation.value[z, w])
+    if math.isnan(value):
+        return Estimate(value, reason=reason_of(evaluation, z, w))
+    return Estimate(value, exact=evaluation.exact(z, w))
+
+
+def compare_of(asked: Asked) -> str | None:
+    """The comparison's id, where a spec asked for a rate with `compare:`."""
+    if isinstance(asked, Measure) and asked.id == asked.parts[0][0].id:
+        return asked.comparison.id
+    return None
+
+
+def group_at(table: GroupTable, index: int) -> Group:
+    """The group of an index; () for nobody."""
+    return table.groups[int(index)] if index >= 0 else ()

@@ -1,0 +1,177 @@
+"""The lattice: the worst value of every measure in every subset, and how to read ε."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from fairaudit.cube import Cube, Ints
+from fairaudit.estimate import Estimate
+from fairaudit.metrics import Asked, Evaluation, Quantity, Terms, compared, evaluate, reason_of
+from fairaudit.metrics.comparisons import GAP
+from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
+from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
+from fairaudit.spec import Shown
+from fairaudit.tables.entries import TableOf, estimate_of, evaluated, group_at
+from fairaudit.verdict import Check
+
+
+def lattice(
+    cube: Cube, table: TableOf, shown: tuple[Shown, ...], checks: list[Check]
+) -> Iterator[LatticeRow]:
+    """A row for each subset, with the worst value of each measure that a spec asks for."""
+    asked = [one for one in shown if one.given == ((),)]
+    for by in cube.subsets():
+        entries = []
+        groups, smallest = 0, 0
+        for one in asked:
+            cut = table(by, (), one.of)
+            part = cut.known & (cut.n[0] > 0)
+            groups, smallest = int(part.sum()), int(cut.n[0][part].min()) if part.any() else 0
+            mine = [check for check in checks if _asks(check, one)]
+            judged = any(check.by == by for check in mine)
+            spread = replace(one, asked=_as_spread(one.asked))
+            evaluation = evaluated(spread, by, cut)
+            if evaluation is not None:
+                entries.append(_worst(spread, evaluation, judged=judged, limited=bool(mine)))
+        yield LatticeRow(by, groups, smallest, tuple(entries))
+
+
+def _asks(check: Check, one: Shown) -> bool:
+    """Whether a check asks what an entry of the report shows."""
+    return (
+        check.asked == one.asked
+        and check.of == one.of
+        and not check.given
+        and check.parameters == one.parameters
+        and (check.reference and check.reference.policy) == (one.reference and one.reference.policy)
+    )
+
+
+def _title(one: Shown) -> str:
+    """The short name of an entry, with what sets it apart."""
+    words = [one.asked.short or one.asked.id]
+    if one.reference is not None:
+        words.append(f"to {one.reference.policy}")
+    return " ".join(words) + _parameters_in_words(one)
+
+
+def _parameters_in_words(one: Shown) -> str:
+    """The pseudo-counts of an entry: both parameters, whichever the spec names."""
+    parameters = one.parameters
+    if parameters.smoothing:
+        return f", smoothing {parameters.smoothing}"
+    if parameters.concentration:
+        return f", concentration {parameters.concentration}"
+    return ""
+
+
+def _as_spread(asked: Asked) -> Asked:
+    """A bare rate is shown in the lattice by its gap."""
+    return compared(asked, GAP) if isinstance(asked, Quantity) else asked
+
+
+def _worst(one: Shown, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
+    """The value that departs most from the ideal."""
+    ideal = 0 if isinstance(evaluation.asked, Quantity) else evaluation.asked.ideal
+    answered = np.flatnonzero(evaluation.judged[0])
+    departures = [_departure(float(evaluation.value[0, w]), ideal) for w in answered]
+    known = [(d, w) for d, w in zip(departures, answered, strict=True) if not math.isnan(d)]
+    departure, w = max(known, key=lambda pair: pair[0]) if known else (math.nan, 0)
+    table = evaluation.table
+    blocked = len(known) < len(answered) or not known
+    estimate = estimate_of(evaluation, 0, int(w)) if known else _nothing(evaluation, answered)
+    first, second = (group_at(table, side[0, w]) for side in (evaluation.first, evaluation.second))
+    return LatticeEntry(
+        metric=one.asked.id,
+        title=_title(one),
+        of=table.of,
+        estimate=estimate,
+        first=first if known else (),
+        second=second if known else (),
+        decided_by=evaluation.decided_by(0, int(w)) if known else None,
+        judged=judged,
+        limited=limited,
+        departure=math.nan if blocked and not known else departure,
+    )
+
+
+def _nothing(evaluation: Evaluation, answered: Ints) -> Estimate:
+    w = int(answered[0]) if len(answered) else 0
+    if not evaluation.table.groups:
+        return Estimate(math.nan, reason="no group is known")
+    return Estimate(math.nan, reason=reason_of(evaluation, 0, w))
+
+
+def _departure(value: float, ideal: int) -> float:
+    """How far from parity: on the log scale for ratios."""
+    if ideal == 0 or math.isnan(value):
+        return abs(value)
+    return math.inf if value in {0, math.inf} else abs(math.log(value))
+
+
+def epsilons(cube: Cube, table: TableOf, shown: tuple[Shown, ...]) -> Iterator[EpsilonReading]:
+    """ε of the full intersection for every entry that asks for it, with its bounds."""
+    full = cube.subsets()[-1]
+    for one in shown:
+        if one.asked is not DIFFERENTIAL_FAIRNESS or one.given != ((),):
+            continue
+        values = {}
+        for by in cube.subsets():
+            evaluation = evaluate(
+                one.asked, table(by, (), one.of), Terms(None, one.min_size, one.parameters)
+            )
+            values[by] = float(evaluation.value[0, 0]) if len(evaluation.table.strata) else math.nan
+        epsilon = values[full]
+        if math.isnan(epsilon):
+            continue
+        cut = table(full, (), one.of)
+        classes = len(cut.classes)
+        pseudo = one.parameters.per_outcome(classes)
+        bounds = not pseudo and _same_rows(table, cube, one)
+        largest = max(values.values())
+        if bounds and largest > epsilon + 1e-9:
+            raise AssertionError(
+                f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
+            )
+        yield EpsilonReading(
+            of=one.of,
+            by=full,
+            parameters=f"smoothing {pseudo:g} for each outcome (concentration {pseudo * classes:g})"
+            if pseudo
+            else "no smoothing",
+            epsilon=epsilon,
+            factor=math.exp(epsilon),
+            twice=2 * epsilon,
+            bounds_subsets=bounds,
+            regime=_regime(epsilon),
+        )
+
+
+def _same_rows(table: TableOf, cube: Cube, one: Shown) -> bool:
+    """Whether every subset counts the same people and no group is set aside in any."""
+    totals = set()
+    for by in cube.subsets():
+        cut = table(by, (), one.of)
+        known = cut.known & (cut.n[0] > 0)
+        by_group = cut.people[0, :, :-1].sum(axis=(0, 1))
+        small = one.min_size is not None and bool((by_group[known] < one.min_size).any())
+        if small or not cut.known.all() or (by_group == 0).any():
+            return False
+        totals.add(int(by_group.sum()))
+    return len(totals) == 1
+
+
+def _regime(epsilon: float) -> str:
+    """How strong a promise ε is, on the scale of differential privacy (Foulds & Pan §3.3)."""
+    if math.isinf(epsilon):
+        return "no bound at all: an outcome that one group has, another never has"
+    if epsilon < 1:
+        return "below 1, the high-privacy regime"
+    return (
+        "above the high-privacy regime (ε < 1); randomized response with a fair coin has "
+        "ln 3 = 1.0986, and far above 1 ε promises nothing"
+    )

@@ -1,0 +1,132 @@
+"""The groups with their people and outcomes, and the rates of each, worst first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fairaudit.cube import Grouping, GroupTable
+from fairaudit.evidence import estimates
+from fairaudit.metrics import (
+    NOBODY,
+    Better,
+    Evaluation,
+    Policy,
+    Quantity,
+    Reading,
+    Reference,
+    Terms,
+    compared,
+    describe,
+    evaluate,
+    find_group,
+)
+from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
+from fairaudit.result import GroupRow, RateRow, Standing
+from fairaudit.spec import Shown
+from fairaudit.tables.entries import TableOf, asked_of, group_at, quantities
+
+
+def groups(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[GroupRow]:
+    """A row for each group: its people, share and outcomes."""
+    places = dict.fromkeys((one.of, by, given) for one, by, given in asked_of(shown))
+    min_size = next((one.min_size for one in shown), None)
+    for of, by, given in places:
+        cut = table(by, given, of)
+        by_class = cut.people.sum(axis=1)
+        for z, stratum in enumerate(cut.strata):
+            known = int(cut.n[z][cut.known].sum())
+            for g, group in enumerate(cut.groups):
+                n = int(cut.n[z, g])
+                if n:
+                    counts = [int(by_class[z, p, g]) for p in range(len(cut.classes))]
+                    yield GroupRow(
+                        of=of,
+                        by=by,
+                        stratum=stratum,
+                        group=group,
+                        n=n,
+                        share=n / known if cut.known[g] else None,
+                        counts=dict(zip(cut.classes, counts, strict=True)),
+                        standing=_standing(cut, g, n, min_size),
+                    )
+
+
+def _standing(table: GroupTable, g: int, n: int, min_size: int | None) -> Standing:
+    if not table.known[g]:
+        return Standing.UNKNOWN
+    return Standing.SMALL if min_size is not None and n < min_size else Standing.ELIGIBLE
+
+
+def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
+    """A row for each rate of each group, each rate once."""
+    seen: set[tuple[str, str, Grouping, Grouping]] = set()
+    for one, by, given in asked_of(shown):
+        for quantity in quantities(one.asked):
+            key = (quantity.id, one.of, by, given)
+            if key not in seen:
+                seen.add(key)
+                yield from _rate_rows(quantity, one, table(by, given, one.of))
+
+
+def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRow]:
+    """The rows of one rate, worst first in each stratum; small and unknown groups last."""
+    reading = _reading(evaluate(quantity, table, Terms(min_size=one.min_size)))
+    found = estimates(reading, table.scale)
+    beside = Terms(_beside(one, table), one.min_size)
+    difference, ratio = (
+        evaluate(compared(quantity, how), table, beside) for how in (DIFFERENCE, RATIO)
+    )
+    rows = []
+    for z, stratum in enumerate(table.strata):
+        for g, group in enumerate(table.groups):
+            if not table.n[z, g]:
+                continue
+            estimate = found[z][g]
+            if math.isnan(estimate.value):
+                reason = f"{quantity.id}: nobody to count in {describe(group)}"
+                estimate = replace(estimate, reason=reason)
+            rows.append(
+                RateRow(
+                    metric=quantity.id,
+                    of=one.of,
+                    by=table.by,
+                    stratum=stratum,
+                    group=group,
+                    estimate=estimate,
+                    standing=_standing(table, g, int(reading.n[z, g]), one.min_size),
+                    reference=group_at(table, difference.second[z, g]),
+                    difference=float(difference.value[z, g]),
+                    ratio=float(ratio.value[z, g]),
+                )
+            )
+    low_is_worse = _low_is_worse(quantity, favourable=table.favourable)
+    order = list(Standing)
+
+    def worst_first(row: RateRow) -> tuple[int, int, float]:
+        value = row.estimate.value
+        rank = math.inf if math.isnan(value) else value if low_is_worse else -value
+        return table.strata.index(row.stratum), order.index(row.standing), rank
+
+    return sorted(rows, key=worst_first)
+
+
+def _reading(evaluation: Evaluation) -> Reading:
+    if evaluation.reading is None:
+        raise ValueError(f"{evaluation.asked.id} is not one quantity")
+    return evaluation.reading
+
+
+def _low_is_worse(quantity: Quantity, *, favourable: bool) -> bool:
+    if quantity.better is Better.POLARITY:
+        return favourable
+    return quantity.better is not Better.LOWER
+
+
+def _beside(one: Shown, table: GroupTable) -> Reference:
+    """Whom a table of rates compares with: the declared reference, else the largest group."""
+    declared = one.declared.get(table.by)
+    if declared is not None and find_group(table.groups, declared.group) != NOBODY:
+        return declared
+    return Reference(Policy.LARGEST)
