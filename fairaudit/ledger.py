@@ -1,4 +1,4 @@
-"""Where every row went: read = counted + filtered + undecided + dropped, or it is a fault of ours."""
+"""Where every row went: read = counted + filtered + undecided + dropped, always."""
 
 from __future__ import annotations
 

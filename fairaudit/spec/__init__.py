@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairaudit.errors import SpecError, UsageError
-from fairaudit.spec import schema, text
+from fairaudit.spec import text
 from fairaudit.spec.build import build
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
