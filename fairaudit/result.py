@@ -138,6 +138,8 @@ class LatticeEntry:
     estimate: Estimate
     first: Group
     second: Group
+    parts: tuple[Part, ...]
+    spread: bool
     decided_by: str | None
     judged: bool
     limited: bool
@@ -207,6 +209,10 @@ class AuditResult:
     notices: tuple[str, ...]
     fail_on: FailOn = FailOn.FAIL
 
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)
+        return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
+
     @property
     def tally(self) -> dict[Status, int]:
         """How many checks came out how."""
@@ -243,18 +249,18 @@ class AuditResult:
             named = ", ".join(one.check.id for one in bad[:5])
             raise AuditFailed(f"the verdict is {self.verdict}: {named}")
 
-    def table(self, by: Sequence[str]) -> pl.DataFrame:
+    def table(self, by: str | Sequence[str]) -> pl.DataFrame:
         """One row a group of a grouping: its levels, people, standing, and every rate reported.
 
         Undefined and infinite values are null and infinity; strata are not listed.
         """
         import polars as pl  # noqa: PLC0415  # the listed exception: only who asks for a frame pays
 
-        grouping = frozenset(by)
+        grouping = frozenset([by] if isinstance(by, str) else by)
         known = {frozenset(row.by) for row in self.groups}
         if grouping not in known:
             named = "; ".join(" × ".join(row) for row in dict.fromkeys(r.by for r in self.groups))
-            raise KeyError(f"no table by {list(by)}; there is {named}")
+            raise KeyError(f"no table by {', '.join(sorted(grouping))}; there is {named}")
         rows: dict[Group, dict[str, object]] = {}
         for row in self.groups:
             if frozenset(row.by) == grouping and not row.stratum:

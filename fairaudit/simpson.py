@@ -37,17 +37,34 @@ class Kind(StrEnum):
         return -list(Kind).index(self)
 
     @property
+    def means(self) -> str:
+        """What it means, in a sentence."""
+        return _MEANS[self]
+
+    @property
     def reverses(self) -> bool:
         """Whether it is a reversal, not a note."""
         return self not in {Kind.MASKED, Kind.EXPLAINED}
 
 
+_MEANS = {
+    Kind.EVERY_STRATUM: "The gap points one way overall and the other way in every stratum.",
+    Kind.ADJUSTED: "The gap points the other way once both groups are given the same mix of "
+    "strata, though not in every stratum.",
+    Kind.MOST_STRATA: "More than half of the people stand in strata where the gap points the other "
+    "way, though not after adjustment.",
+    Kind.MASKED: "There is hardly a gap overall, but there is one at an equal mix of strata.",
+    Kind.EXPLAINED: "There is a gap overall, but hardly one at an equal mix of strata.",
+}
+
+
 class Share(NamedTuple):
-    """A rate of one group: numerator, denominator (fixed point under weights), and people."""
+    """A rate of one group: numerator and denominator (over `scale` under weights), and people."""
 
     over: int
     under: int
     n: int
+    scale: int = 1
 
     @property
     def value(self) -> float:
@@ -256,8 +273,8 @@ def _compare(
     return kind, {
         "crude": crude,
         "crude_pair": (
-            Share(int(a.sum()), int(n.sum()), int(people[:, g].sum())),
-            Share(int(c.sum()), int(m.sum()), int(people[:, h].sum())),
+            Share(int(a.sum()), int(n.sum()), int(people[:, g].sum()), table.scale),
+            Share(int(c.sum()), int(m.sum()), int(people[:, h].sum()), table.scale),
         ),
         "standardized": standardized,
         "standardized_pair": (float((weight * p).sum()), float((weight * q).sum())),
@@ -270,8 +287,8 @@ def _compare(
         "strata": tuple(
             Stratum(
                 table.strata[z],
-                Share(int(a[i]), int(n[i]), int(people[i, g])),
-                Share(int(c[i]), int(m[i]), int(people[i, h])),
+                Share(int(a[i]), int(n[i]), int(people[i, g]), table.scale),
+                Share(int(c[i]), int(m[i]), int(people[i, h]), table.scale),
                 float(weight[i]),
             )
             for i, z in enumerate(support)

@@ -136,7 +136,7 @@ class Finding:
 
     `limit` is the one that was crossed, or else the one it was held against. `first` and `second`
     are the groups compared; `worse_off` is the one that the direction of the rate disadvantages;
-    `decided_by` the rate or the outcome that attains the value.
+    `spread` says which of the two it is, `decided_by` which rate or outcome attains the value.
     """
 
     check: Check | ReversalCheck
@@ -148,6 +148,7 @@ class Finding:
     first: Group = ()
     second: Group = ()
     worse_off: Group = ()
+    spread: bool = False
     decided_by: str | None = None
     parts: tuple[Part, ...] = ()
     crossed: tuple[Crossing, ...] = ()
@@ -308,6 +309,7 @@ def _witnessed(finding: Finding, evaluation: Evaluation, entry: _Entry) -> Findi
         first=first,
         second=second,
         worse_off=_worse_off(evaluation, entry, first, second),
+        spread=evaluation.spread,
         decided_by=evaluation.decided_by(z, w),
         parts=parts,
         why=finding.why or _why_infinite(entry.value),

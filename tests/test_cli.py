@@ -193,7 +193,7 @@ def test_colours_only_repeat_words() -> None:
     coloured = run("run", SPECS / "loans.yaml", COLUMNS="120", FORCE_COLOR="1")
     stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured.stdout)
     assert "\x1b[" in coloured.stdout
-    assert re.sub(r"sha256 \w+", "", stripped) == re.sub(r"sha256 \w+", "", plain.stdout)
+    assert [line.rstrip() for line in stripped.splitlines()] == plain.stdout.splitlines()
 
 
 def test_explain() -> None:

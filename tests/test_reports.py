@@ -123,7 +123,7 @@ def test_a_ratio_of_small_rates_shows_the_difference_beside() -> None:
 def test_long_tables_are_cut_with_a_word_and_verbose_shows_all() -> None:
     rows = {"group": [f"g{i:02}" for i in range(20)] * 2, "y": [1] * 20 + [0] * 20, "n": [5] * 40}
     result = _frame_audit(rows, {"metric": "selection_rate"})
-    assert "and 8 groups more" in _text(result)
+    assert "and 8 more groups" in _text(result)
     assert "g19" in terminal.render(content.document(result, all_rows=True))
 
 

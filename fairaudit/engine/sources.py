@@ -138,6 +138,10 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
         ) from error
     if not any(row):
         raise DataError(f"{name}:1: the header is empty", "the first line names the columns")
+    others = [sign for sign in ";\t|," if sign in row[0]]
+    if len(row) == 1 and others:
+        hint = f"is it {others[0]!r}? say `format: {{separator: {others[0]!r}}}`"
+        raise DataError(f"{name}:1: no {form.separator!r} separates the columns", hint)
     return tuple(row)
 
 

@@ -26,7 +26,7 @@ _BERK = Source("Berk et al.", 2018, "https://arxiv.org/abs/1703.09207")
 _FAIRLEARN = Source("Weerts et al., Fairlearn", 2023, "https://arxiv.org/abs/2303.16626")
 _AIF360 = Source("Bellamy et al., AIF360", 2018, "https://arxiv.org/abs/1810.01943")
 _MLHEALTH = Source("Allen et al., fairMLHealth: Evaluating Fairness", 2021)
-_UGESP = Source("29 CFR 1607.4(D); New York City Local Law 144", 1978)
+_UGESP = Source("EEOC et al., Uniform Guidelines on Employee Selection, 29 CFR 1607.4(D)", 1978)
 
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _NEEDS_A_TRUSTED_LABEL = "Trusts the label: if the label is biased, so is this."
@@ -99,7 +99,7 @@ CRITERIA = (
     Measure(
         id="equalized_odds_difference",
         title="Equalized odds difference",
-        short="EOdds difference",
+        short="equalized odds",
         family="separation",
         means="The larger of the gaps in true positive and false positive rate.",
         caution=_NEEDS_A_TRUSTED_LABEL,
@@ -111,7 +111,7 @@ CRITERIA = (
     Measure(
         id="equalized_odds_mean",
         title="Equalized odds difference, mean",
-        short="EOdds mean",
+        short="equalized odds mean",
         aliases=("equalized_odds_difference_mean",),
         family="separation",
         means="The mean of the gaps in true positive and false positive rate.",
@@ -124,7 +124,7 @@ CRITERIA = (
     Measure(
         id="equalized_odds_ratio",
         title="Equalized odds ratio",
-        short="EOdds ratio",
+        short="equalized odds ratio",
         family="separation",
         means="The smaller of the min/max ratios of true positive and false positive rate.",
         caution=_NEEDS_A_TRUSTED_LABEL,
@@ -289,7 +289,8 @@ CRITERIA = (
         caution="The four-fifths rule is guidance for US employment selection; it is no evidence "
         "by itself, and unstable in small groups.",
         source=_UGESP,
-        elsewhere="Where the positive is a burden, it compares the rates of not being selected.",
+        elsewhere="The ratio that New York City's Local Law 144 asks for. Where the positive is a "
+        "burden, it compares the rates of not being selected.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=Policy.HIGHEST,
         four_fifths=True,

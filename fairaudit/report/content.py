@@ -59,7 +59,7 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
         disparities.lattice(result),
         disparities.rates(result, most),
         _checks(result),
-        disparities.reversals(result.reversals),
+        disparities.reversals(result),
         _undefined(result, most),
         _definitions(result.definitions),
         _meaning(),
@@ -125,13 +125,13 @@ def _unlooked(result: AuditResult) -> Iterator[Block]:
         by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
     for title, found in by_title.items():
         names = "; ".join(name for name, _ in found)
-        text = f"no limit on {title} looked at {names}"
+        text = f"no limit on {title} covers {names}"
         known = [(name, one) for name, one in found if not math.isnan(one.departure)]
         if known:
             name, worst = max(known, key=lambda pair: pair[1].departure)
             pair = sentences.witness(worst.first, worst.second, worst.decided_by)
             text += f"; the worst there is {numbers.number(worst.estimate.value)} by {name}: {pair}"
-        rows.append((Cell("not looked at", Tone.MUTED), text))
+        rows.append((Cell("not covered", Tone.MUTED), text))
     yield Entries(rows)
 
 
@@ -199,22 +199,22 @@ def _checks(result: AuditResult) -> Iterator[Block]:
     if not result.findings:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
-    yield _findings(_sorted(result.findings))
+    yield _findings(_sorted(result.findings), ids=True)
     left_out = [
-        (Cell("not judged", Tone.MUTED), f"{one.check.id}: {sentences.not_evaluated(who)}")
+        (Cell("not judged", Tone.MUTED), text)
         for one in result.findings
-        for who in one.not_evaluated
-        if not who.blocks
+        for text in sentences.not_judged(one)
     ]
     if left_out:
         yield Entries(left_out)
 
 
-def _findings(findings: Sequence[Finding]) -> Entries:
+def _findings(findings: Sequence[Finding], *, ids: bool = False) -> Entries:
     rows = []
     for one in findings:
-        place = f"  {one.check.place.file}:{one.check.place.line}" if one.check.place else ""
-        text = f"{sentences.title(one)}: {sentences.answer(one)}{place}"
+        place = f" {one.check.place.file}:{one.check.place.line}" if one.check.place else ""
+        name = f" {one.check.id}" if ids else ""
+        text = f"{sentences.title(one)}: {sentences.answer(one)} {name}{place}"
         rows.append((Cell(sentences.STATUS[one.status], _TONES[one.status]), text))
     return Entries(rows)
 
@@ -256,7 +256,7 @@ def _definitions(definitions: Sequence[Definition]) -> Iterator[Block]:
     if not definitions:
         return
     yield Heading("Definitions")
-    yield Facts([(one.id, _meaning_of(one)) for one in definitions])
+    yield Facts([(one.title, _meaning_of(one)) for one in definitions])
 
 
 def _meaning_of(one: Definition) -> str:

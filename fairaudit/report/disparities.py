@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 
 from fairaudit.report import numbers, sentences
-from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
+from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, RateRow, Standing
 from fairaudit.simpson import Reversal
 
@@ -82,7 +82,7 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
     if not result.rates:
         return
     yield Heading("Rates, worst first")
-    shares = {(g.of, g.by, g.stratum, g.group): (g.n, g.share) for g in result.groups}
+    shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
     for (metric, of, by, stratum), run in groupby(
         result.rates, key=lambda row: (row.metric, row.of, row.by, row.stratum)
     ):
@@ -92,24 +92,25 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         yield Table(
             f"{title} of the {of} by {numbers.subset(by)}{where}",
-            (numbers.subset(by), "n", "share", "rate", "95 %", "diff.", "ratio", ""),
+            (numbers.subset(by), "of all", "count", "rate", "95 %", "diff.", "ratio", ""),
             [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
             (False, True, True, True, False, True, True, False),
             more=_more(len(rows) - len(shown)),
         )
     yield Paragraph(
-        "diff. and ratio are to the group marked as reference (the declared one, else the "
-        "largest); intervals are Wilson's, for each group by itself.",
+        "of all: the group's share of the people whose group is known; count: people counted in "
+        "the rate, of those it is taken over; diff. (points) and ratio: to the group marked as "
+        "reference, the declared one or else the largest; 95 %: Wilson's interval, for each group "
+        "by itself; small: fewer than `min_size` in the denominator, not compared.",
         Tone.MUTED,
     )
 
 
-def _rate_cells(row: RateRow, people: tuple[int, float | None] | None) -> list[Cell]:
-    n, share = people or (0, None)
+def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
     is_reference = row.group == row.reference
     notes = {
-        Standing.SMALL: "too small to compare",
-        Standing.UNKNOWN: "not compared",
+        Standing.SMALL: "small",
+        Standing.UNKNOWN: "not known",
         Standing.ELIGIBLE: "reference" if is_reference else "",
     }
     as_share = row.metric != "error_type_ratio"
@@ -121,8 +122,8 @@ def _rate_cells(row: RateRow, people: tuple[int, float | None] | None) -> list[C
         Cell(text, tone)
         for text in (
             numbers.group(row.group),
-            numbers.whole(n),
             "" if share is None else numbers.percent(share),
+            numbers.counts(row.estimate),
             numbers.percent(value) if as_share else numbers.number(value, 2),
             numbers.interval(row.estimate),
             difference if compared else "",
@@ -135,45 +136,58 @@ def _rate_cells(row: RateRow, people: tuple[int, float | None] | None) -> list[C
 def _more(count: int) -> str:
     if count <= 0:
         return ""
-    return f"and {numbers.whole(count)} groups more: --verbose, or -o report.json, lists them all"
+    groups = "group" if count == 1 else "groups"
+    return f"and {numbers.whole(count)} more {groups}: --verbose, or -o report.json, lists them all"
 
 
-def reversals(found: Sequence[Reversal]) -> Iterator[Block]:
+def reversals(result: AuditResult) -> Iterator[Block]:
     """Each reversal in words and, where it is no mere note, with its strata."""
     yield Heading("Simpson's reversals")
+    found = result.reversals
     if not found:
         yield Paragraph("None: no gap turns, hides or vanishes when another column is held fixed.")
+        return
     for one in found:
         tone = Tone.WARN if one.kind.reverses else Tone.MUTED
         yield Entries([(Cell(sentences.KIND[one.kind], tone), sentences.reversal(one))])
-        if not one.kind.reverses:
-            continue
-        first, second = one.pair
-        yield Table(
-            f"{one.rate} of {one.attribute}, given {' and '.join(one.given)}",
-            (" × ".join(one.given), first, second, "diff.", "weight"),
+        if one.kind.reverses:
+            yield from _proof(one)
+    kinds = sorted({one.kind for one in found}, key=lambda kind: -kind.strength)
+    yield Facts([(sentences.KIND[kind], kind.means) for kind in kinds])
+    text = (
+        "The same mix: strata weighed by both groups together. The two parts of a gap are taken "
+        "at the mean of both groups' mixes, so that they add up to it."
+    )
+    if result.provenance.min_size is not None:
+        text += " `min_size` looks at both groups as a whole, not at strata: see their counts."
+    yield Paragraph(text, Tone.MUTED)
+
+
+def _proof(one: Reversal) -> Iterator[Block]:
+    """The strata of a reversal, and what else a reader should know of it."""
+    first, second = one.pair
+    yield Table(
+        f"{sentences.title_of(one.rate)} of {one.attribute}, given {' and '.join(one.given)}",
+        (" × ".join(one.given), first, second, "diff.", "weight"),
+        [
             [
-                [
-                    Cell(numbers.group(stratum.stratum)),
-                    Cell(_counted(stratum.first.value, stratum.first.over, stratum.first.under)),
-                    Cell(_counted(stratum.second.value, stratum.second.over, stratum.second.under)),
-                    Cell(numbers.points(stratum.difference)),
-                    Cell(numbers.percent(stratum.weight)),
-                ]
-                for stratum in one.strata
-            ],
-            (False, True, True, True, True),
-        )
-        notes = [f"Mantel–Haenszel odds ratio {numbers.number(one.mantel_haenszel_odds_ratio)}"]
-        notes.append(f"{numbers.percent(one.opposite_weight)} of the weight in opposite strata")
-        if one.incomplete:
-            notes.append(f"{numbers.whole(one.incomplete)} people whose stratum is not known")
-        if one.off_support:
-            names = ", ".join(numbers.group(stratum) for stratum in one.off_support)
-            notes.append(f"only one of the two occurs in {names}")
-        notes.append(f"the gap on everybody is {numbers.points(one.crude_everybody)} points")
-        yield Paragraph("; ".join(notes) + ".", Tone.MUTED)
-
-
-def _counted(value: float, over: int, under: int) -> str:
-    return f"{numbers.percent(value)} ({numbers.whole(over)}/{numbers.whole(under)})"
+                Cell(numbers.group(stratum.stratum)),
+                Cell(sentences.share(stratum.first)),
+                Cell(sentences.share(stratum.second)),
+                Cell(numbers.points(stratum.difference)),
+                Cell(numbers.percent(stratum.weight)),
+            ]
+            for stratum in one.strata
+        ],
+        (False, True, True, True, True),
+    )
+    notes = [f"Mantel–Haenszel odds ratio {numbers.number(one.mantel_haenszel_odds_ratio)}"]
+    if one.incomplete:
+        notes.append(f"{numbers.whole(one.incomplete)} people whose stratum is not known")
+    if one.off_support:
+        names = ", ".join(numbers.group(stratum) for stratum in one.off_support)
+        notes.append(f"only one of the two occurs in {names}")
+    if one.incomplete or one.off_support:
+        gap = numbers.points(one.crude_everybody)
+        notes.append(f"with them, the gap overall is {gap} points")
+    yield Paragraph("; ".join(notes) + ".", Tone.MUTED)

@@ -24,6 +24,7 @@ from fairaudit.result import (
     Definition,
     EpsilonReading,
     GroupRow,
+    LatticeEntry,
     LatticeRow,
     RateRow,
 )
@@ -210,24 +211,32 @@ def _comparison_row(row: ComparisonRow) -> dict[str, Any]:
         **_value(row.estimate.value),
         "reason": row.estimate.reason,
         "parameters": dict(row.parameters),
-        "witness": _witness(row.parts, row.decided_by, row.first, row.second),
+        "witness": _witness(row.parts, row.decided_by, row, spread=row.group is None),
         "parts": [_part(part) for part in row.parts],
         "groups_compared": row.takes_part,
     }
 
 
 def _witness(
-    parts: tuple[Part, ...], decided_by: str | None, first: Group, second: Group
+    parts: tuple[Part, ...],
+    decided_by: str | None,
+    row: ComparisonRow | Finding | LatticeEntry,
+    *,
+    spread: bool,
 ) -> dict[str, Any] | None:
-    """The pair, and the outcome or the rate, that attain a value; null where none does."""
-    if not first and not second:
+    """The pair, and the outcome or the rate, that attain a value; null where none does.
+
+    A spread names the highest and the lowest group, any other comparison group and reference.
+    """
+    if not row.first and not row.second:
         return None
+    names = ("high", "low") if spread else ("group", "reference")
     outcomes = {part.outcome for part in parts if part.outcome}
     key = "outcome" if decided_by in outcomes else "metric"
     return {
         **({key: decided_by} if decided_by else {}),
-        "high": _group(first),
-        "low": _group(second),
+        names[0]: _group(row.first),
+        names[1]: _group(row.second),
     }
 
 
@@ -269,7 +278,7 @@ def _finding(one: Finding) -> dict[str, Any]:
         "reason": one.why or None,
         "exact": None if estimate is None or estimate.exact is None else str(estimate.exact),
         "group": _group(one.first),
-        "witness": _witness(one.parts, one.decided_by, one.first, one.second),
+        "witness": _witness(one.parts, one.decided_by, one, spread=one.spread),
         "stratum": _group(one.stratum),
         "worse_off": _group(one.worse_off),
         "parts": [_part(part) for part in one.parts],
@@ -342,7 +351,13 @@ def _reversal(one: Reversal) -> dict[str, Any]:
 
 
 def _share(one: Share) -> dict[str, Any]:
-    return {"value": one.value, "numerator": one.over, "denominator": one.under, "n": one.n}
+    return {
+        "value": one.value,
+        "numerator": one.over,
+        "denominator": one.under,
+        "scale": one.scale,
+        "n": one.n,
+    }
 
 
 def _lattice_row(row: LatticeRow) -> dict[str, Any]:
@@ -357,13 +372,7 @@ def _lattice_row(row: LatticeRow) -> dict[str, Any]:
                 "of": entry.of,
                 **_value(entry.estimate.value),
                 "reason": entry.estimate.reason,
-                "witness": {
-                    "decided_by": entry.decided_by,
-                    "high": _group(entry.first),
-                    "low": _group(entry.second),
-                }
-                if entry.first
-                else None,
+                "witness": _witness(entry.parts, entry.decided_by, entry, spread=entry.spread),
                 "judged": entry.judged,
             }
             for entry in row.entries

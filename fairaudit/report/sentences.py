@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from fairaudit.cube import Group
 from fairaudit.evidence import Part, Side
-from fairaudit.metrics import Quantity
+from fairaudit.metrics import Measure, Quantity, find
 from fairaudit.report import numbers
 from fairaudit.result import Verdict
 from fairaudit.simpson import Kind, Reversal, Share
-from fairaudit.verdict import Check, Finding, Limit, NotEvaluated, Status
+from fairaudit.verdict import Check, Crossing, Finding, Limit, Status
 
 STATUS = {
     Status.PASS: "PASS",
@@ -28,10 +29,11 @@ VERDICT = {
 KIND = {
     Kind.EVERY_STRATUM: "reversed in every stratum",
     Kind.ADJUSTED: "reversed after adjustment",
-    Kind.MOST_STRATA: "reversed in most strata",
+    Kind.MOST_STRATA: "reversed for most people",
     Kind.MASKED: "a gap hidden in the aggregate",
     Kind.EXPLAINED: "a gap that the strata explain",
 }
+_FEW = 5
 MISLEADING_RATE = 0.1
 """Below this reference rate a ratio is shown with the difference beside it."""
 
@@ -40,11 +42,13 @@ def title(finding: Finding) -> str:
     """What was asked: the measure, its reference, the groups and the strata."""
     check = finding.check
     if not isinstance(check, Check):
-        return f"Simpson's reversals of {check.rate}"
+        return f"Simpson's reversals of {title_of(check.rate)}"
     words = [check.asked.title]
     if check.reference is not None:
         named = numbers.named_group(check.reference.group) if check.reference.group else ""
         words.append(f"to {named or check.reference.policy}")
+    elif isinstance(check.asked, Measure) and check.asked.reference is not None:
+        words.append(f"to the {check.asked.reference} group")
     for name in ("smoothing", "concentration"):
         value = getattr(check.parameters, name)
         if value is not None:
@@ -65,11 +69,23 @@ def answer(finding: Finding) -> str:
     where = f" in {numbers.named_group(finding.stratum)}" if finding.stratum else ""
     sentence = f"{_sides(finding)}{where}: {value}{_interval(finding)} {_relation(finding)}"
     sentence += _difference_beside(finding)
-    if len(finding.crossed) > 1:
-        sentence += f"; {len(finding.crossed)} values cross the limit"
+    others = [_crossing(one) for one in finding.crossed if not _is_told(one, finding)]
+    if others:
+        more = f" and {len(others) - _FEW} more" if len(others) > _FEW else ""
+        sentence += f"; so do {', '.join(others[:_FEW])}{more}"
     if finding.why:
         sentence += f"; {finding.why}"
     return sentence
+
+
+def _is_told(one: Crossing, finding: Finding) -> bool:
+    """Whether a crossing is the one that the sentence is about."""
+    return one.stratum == finding.stratum and one.group in {(), finding.first}
+
+
+def _crossing(one: Crossing) -> str:
+    where = [numbers.named_group(part) for part in (one.group, one.stratum) if part]
+    return f"{' in '.join(where)} {numbers.number(one.value)}"
 
 
 def _sides(finding: Finding) -> str:
@@ -95,10 +111,10 @@ def _deciding(finding: Finding) -> tuple[Part, ...]:
 
 
 def _part(part: Part) -> str:
-    head = f"P({part.outcome}): " if part.outcome else ""
+    head = f"share of {part.outcome!r}: " if part.outcome else ""
     if part.first is None or part.second is None:
-        return f"{part.metric} {numbers.number(part.value)}"
-    name = "" if part.outcome else f"{part.metric} "
+        return f"{title_of(part.metric)} {numbers.number(part.value)}"
+    name = "" if part.outcome else f"{title_of(part.metric)} "
     return f"{head}{name}{_side(part.first, part.metric)} against {_side(part.second, part.metric)}"
 
 
@@ -161,7 +177,9 @@ def _reasons(finding: Finding) -> str:
 def _reversals(finding: Finding) -> str:
     if not finding.reversals:
         return f"no reversal of kind {finding.limit} or stronger"
-    told = [f"{pair(one)} given {', '.join(one.given)}: {one.kind}" for one in finding.reversals]
+    told = [
+        f"{pair(one)}, given {', '.join(one.given)}, {KIND[one.kind]}" for one in finding.reversals
+    ]
     return "; ".join(told)
 
 
@@ -173,28 +191,50 @@ def pair(one: Reversal) -> str:
 def reversal(one: Reversal) -> str:
     """A reversal in one sentence of numbers."""
     first, second = one.pair
-    crude = f"{_share(one.crude_pair[0])} against {_share(one.crude_pair[1])}"
-    within = f"{numbers.percent(one.standardized_pair[0])} against " + numbers.percent(
-        one.standardized_pair[1]
-    )
+    rate = title_of(one.rate)
+    crude = f"{share(one.crude_pair[0])} against {share(one.crude_pair[1])}"
+    adjusted = " against ".join(numbers.percent(value) for value in one.standardized_pair)
     given = " and ".join(one.given)
     return (
-        f"{first} against {second}: {one.rate} {crude} ({numbers.points(one.crude)} points); "
-        f"at equal {given} {within} ({numbers.points(one.standardized)}). In "
-        f"{one.reversed_strata} of {one.estimable_strata} strata the gap points the other way. "
-        f"Where they stand by {given} accounts for {numbers.points(one.composition)} points, "
-        f"what happens within it for {numbers.points(one.within)}."
+        f"{first} against {second}, {rate}: {crude}, {numbers.points(one.crude)} points; at the "
+        f"same mix of {given} {adjusted}, {numbers.points(one.standardized)}. The gap points the "
+        f"other way in {one.reversed_strata} of {one.estimable_strata} strata, with "
+        f"{numbers.percent(one.opposite_weight)} of the people. Where the two stand by {given} "
+        f"accounts for {numbers.points(one.composition)} points of the gap, what happens within "
+        f"it for {numbers.points(one.within)}."
     )
 
 
-def _share(one: Share) -> str:
-    return f"{numbers.percent(one.value)} ({numbers.whole(one.over)}/{numbers.whole(one.under)})"
+def share(one: Share) -> str:
+    """A rate with its counts, or under survey weights with its people."""
+    behind = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
+    if one.scale != 1:
+        behind = f"n = {numbers.whole(one.n)}"
+    return f"{numbers.percent(one.value)} ({behind})"
 
 
-def not_evaluated(one: NotEvaluated) -> str:
-    """Who was not judged, and why."""
-    who = [numbers.named_group(part) for part in (one.group, one.stratum) if part]
-    return f"{' in '.join(who)}: {one.reason}" if who else one.reason
+def title_of(metric: str) -> str:
+    """A metric's title in running text: `selection rate`, `true positive rate`."""
+    record = find(metric)
+    return metric.replace("_", " ") if record is None else record.title.lower()
+
+
+def short_of(name: str) -> str:
+    """A rate by its short name (`TPR`); an outcome by its own."""
+    record = find(name)
+    return record.short if record is not None and record.short else name
+
+
+def not_judged(finding: Finding) -> Iterator[str]:
+    """Whom a check left out, a line for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for one in finding.not_evaluated:
+        if not one.blocks:
+            who = [numbers.named_group(part) for part in (one.group, one.stratum) if part]
+            by_reason.setdefault(one.reason, []).append(" in ".join(who))
+    for reason, names in by_reason.items():
+        more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+        yield f"{finding.check.id}: {reason}: {'; '.join(names[:_FEW])}{more}"
 
 
 def witness(first: Group, second: Group, decided_by: str | None) -> str:
@@ -202,4 +242,4 @@ def witness(first: Group, second: Group, decided_by: str | None) -> str:
     if not first and not second:
         return ""
     text = f"{numbers.group(first)} / {numbers.group(second)}" if second else numbers.group(first)
-    return f"{text} ({decided_by})" if decided_by else text
+    return f"{text} ({short_of(decided_by)})" if decided_by else text

@@ -43,22 +43,32 @@ _ASCII = str.maketrans(
 
 def print_document(document: Document, stream: IO[str]) -> None:
     """Prints a document to a stream, as wide and as colourful as the stream allows."""
-    console = Console(file=stream, highlight=False, soft_wrap=False)
+    console = Console(file=stream, highlight=False)
     columns = os.environ.get("COLUMNS", "")
     if console.width < _NARROWEST or not (console.is_terminal or columns.isdigit()):
         console = Console(file=stream, highlight=False, width=_UNBOUND)
-    plain = not (console.encoding or "").lower().startswith("utf")
-    for block in document:
-        console.print(_rendered(block, min(console.width, _TEXT_WIDTH), plain=plain))
+    if console.is_terminal:
+        _print(document, console)
+    else:
+        stream.write(_as_text(document, console.width, console.encoding))
 
 
 def render(document: Document) -> str:
     """The document as plain text, as it is written to a file."""
-    stream = io.StringIO()
-    console = Console(file=stream, highlight=False, width=_UNBOUND, color_system=None)
+    return _as_text(document, _UNBOUND, "utf-8")
+
+
+def _as_text(document: Document, width: int, encoding: str) -> str:
+    """The document without colours, and without blanks at the ends of lines."""
+    page = io.StringIO()
+    _print(document, Console(file=page, highlight=False, width=width, color_system=None), encoding)
+    return "\n".join(line.rstrip() for line in page.getvalue().splitlines()) + "\n"
+
+
+def _print(document: Document, console: Console, encoding: str | None = None) -> None:
+    plain = not (encoding or console.encoding or "").lower().startswith("utf")
     for block in document:
-        console.print(_rendered(block, _TEXT_WIDTH, plain=False))
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+        console.print(_rendered(block, min(console.width, _TEXT_WIDTH), plain=plain))
 
 
 def _rendered(block: Block, width: int, *, plain: bool) -> RenderableType:

@@ -32,6 +32,9 @@ _NOT_YET: dict[str, frozenset[str]] = {
 }
 """Keys of the full language that this version refuses as not yet supported, by model."""
 
+_UNWRITTEN = {("Positive", "values")}
+"""Fields that shorthand becomes, and nobody writes."""
+
 _STAND_IN: Tree = {"metric": "differential_fairness"}
 """What stands for an entry of `metrics` that is faulty, while the others are looked at."""
 
@@ -125,7 +128,8 @@ def _unknown_key(path: Path) -> str:
     key = str(path[-1])
     if key in _NOT_YET.get(model.__name__, ()):
         return "this key is not yet supported by this version"
-    return f"unknown key{did_you_mean(key, model.model_fields)}"
+    known = [name for name in model.model_fields if (model.__name__, name) not in _UNWRITTEN]
+    return f"unknown key{did_you_mean(key, known) or '; known here: ' + ', '.join(known)}"
 
 
 def _model_at(path: Path) -> type[BaseModel]:

@@ -227,7 +227,9 @@ class Questions:
         limit = Limit(below, above)
         ideal = None if isinstance(asked, Quantity) else asked.ideal
         if ideal is not None and limit.excess(ideal) > 0:
-            self._fault(path, f"parity itself ({ideal}) would cross this limit: turn it round")
+            percent = below is not None and 1 < below <= 100
+            what = f"{below} % is written {below / 100}" if percent and below else "turn it round"
+            self._fault(path, f"parity itself ({ideal}) would cross this limit: {what}")
         return limit
 
     def _notice(self, path: Path, entry: schema.Metric, asked: Asked, of: str | None) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairaudit.cube import Cube, Ints
 from fairaudit.estimate import Estimate
+from fairaudit.evidence import parts_of
 from fairaudit.metrics import Asked, Evaluation, Quantity, Terms, compared, evaluate, reason_of
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
@@ -92,6 +93,8 @@ def _worst(one: Shown, evaluation: Evaluation, *, judged: bool, limited: bool) -
         estimate=estimate,
         first=first if known else (),
         second=second if known else (),
+        parts=parts_of(evaluation, 0, int(w)) if known else (),
+        spread=evaluation.spread,
         decided_by=evaluation.decided_by(0, int(w)) if known else None,
         judged=judged,
         limited=limited,
