@@ -14,11 +14,11 @@ __all__ = ["audit", "epsilon"]
 def __getattr__(name: str) -> Any:  # noqa: ANN401  # loads what is asked for, and only then
     """Imports the engine only when it is used, so that `fairaudit --help` is quick."""
     if name == "audit":
-        from fairaudit.pipeline import audit  # noqa: PLC0415
+        from fairaudit.pipeline import audit
 
         return audit
     if name == "epsilon":
-        from fairaudit.metrics import epsilon  # noqa: PLC0415
+        from fairaudit.metrics import epsilon
 
         return epsilon
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

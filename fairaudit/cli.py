@@ -98,7 +98,7 @@ def _told(error: Exception, arguments: list[str]) -> int:
             "run again with --debug and report what it prints",
         )
     if _wants_json(arguments):
-        from fairaudit.report import json as report_json  # noqa: PLC0415
+        from fairaudit.report import json as report_json
 
         try:
             _write_json(report_json.error_document(known, _version()))
@@ -120,7 +120,7 @@ def _unwritten() -> int:
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,  # noqa: FBT002  # a flag of the command line
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
         typer.echo(f"fairaudit {_version()}")
@@ -144,24 +144,24 @@ def run(  # the options of the command
         _FailOn, typer.Option(help="From which status on the exit code is 1.")
     ] = _FailOn.FAIL,
     only: Annotated[list[str] | None, typer.Option(help="Judge only the check of this id.")] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")] = False,  # noqa: FBT002  # a flag
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")] = False,  # noqa: FBT002  # a flag
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001, FBT002  # read before parsing
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
     started = time.monotonic()
     if len(spec) > 1:
         raise UsageError("several specs at a time are not yet supported", "run them one by one")
     _check_formats(form, output or [])
-    from fairaudit import report  # noqa: PLC0415  # heavy imports wait until they are needed
-    from fairaudit.pipeline import audit  # noqa: PLC0415
+    from fairaudit import report
+    from fairaudit.pipeline import audit
 
     with _working(quiet=quiet):
         result = audit(spec[0], data, fail_on=fail_on.value, only=only or ())
     for path in output or []:
         wanted = report.format_of_suffix(path.suffix)
         if wanted is not None:
-            _write(path, wanted.render(result, True))  # noqa: FBT003  # a file holds every row
+            _write(path, wanted.render(result, True))
     _print(result, form, all_rows=verbose, quiet=quiet)
     typer.echo(_last_line(result, spec[0], time.monotonic() - started), err=True)
     raise typer.Exit(result.exit_code)
@@ -172,9 +172,9 @@ def explain(
     name: Annotated[str | None, typer.Argument(help="A metric; without it, all of them.")] = None,
 ) -> None:
     """Explain a metric: formula, direction, when it misleads, source."""
-    from fairaudit import metrics  # noqa: PLC0415
-    from fairaudit.report import explain as pages  # noqa: PLC0415
-    from fairaudit.result import definition  # noqa: PLC0415
+    from fairaudit import metrics
+    from fairaudit.report import explain as pages
+    from fairaudit.result import definition
 
     if name is None:
         every = (*metrics.CATALOGUE, *metrics.COMPARISONS)
@@ -194,15 +194,15 @@ def schema(
     of: Annotated[_Schema, typer.Argument(help="spec or result")] = _Schema.SPEC,
 ) -> None:
     """Print the JSON Schema of the spec, or of the JSON report."""
-    from fairaudit.report import json as report_json  # noqa: PLC0415
-    from fairaudit.spec import json_schema  # noqa: PLC0415
+    from fairaudit.report import json as report_json
+    from fairaudit.spec import json_schema
 
     _write_json(json_schema() if of is _Schema.SPEC else report_json.schema())
 
 
 def _check_formats(form: str, outputs: list[Path]) -> None:
     """Refuses an unknown format before anything is read."""
-    from fairaudit import report  # noqa: PLC0415
+    from fairaudit import report
 
     known = [one.name for one in report.FORMATS]
     if report.format_of(form) is None:
@@ -224,17 +224,17 @@ def _check_formats(form: str, outputs: list[Path]) -> None:
 
 def _print(result: AuditResult, form: str, *, all_rows: bool, quiet: bool) -> None:
     if form == "json":
-        from fairaudit.report import json as report_json  # noqa: PLC0415
+        from fairaudit.report import json as report_json
 
         _write_json(report_json.document(result))
     elif not quiet:
-        from fairaudit.report import content  # noqa: PLC0415
+        from fairaudit.report import content
 
         _print_document(content.document(result, all_rows=all_rows))
 
 
 def _print_document(document: Document) -> None:
-    from fairaudit.report import terminal  # noqa: PLC0415
+    from fairaudit.report import terminal
 
     terminal.print_document(document, _stdout())
     _stdout().flush()
@@ -275,7 +275,7 @@ def _working(*, quiet: bool) -> Iterator[None]:
     if quiet or not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console  # noqa: PLC0415
+    from rich.console import Console
 
     with Console(stderr=True).status("counting …"):
         yield
@@ -283,7 +283,7 @@ def _working(*, quiet: bool) -> Iterator[None]:
 
 def _last_line(result: AuditResult, spec: Path, seconds: float) -> str:
     """The last line on stderr, always of the same shape."""
-    from fairaudit.report.content import tally  # noqa: PLC0415
+    from fairaudit.report.content import tally
 
     rows = f"rows={result.provenance.rows:,}"
     verdict = result.verdict.upper()
@@ -304,6 +304,6 @@ def _wants_json(arguments: list[str]) -> bool:
 
 
 def _version() -> str:
-    from importlib.metadata import version  # noqa: PLC0415
+    from importlib.metadata import version
 
     return version("fairaudit-cli")

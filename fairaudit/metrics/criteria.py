@@ -186,6 +186,18 @@ CRITERIA = (
         parts=((r.ACCURACY, GAP),),
     ),
     Measure(
+        id="conditional_statistical_parity",
+        title="Conditional statistical parity",
+        short="conditional SP",
+        family="independence",
+        means="The largest gap in selection rates within a stratum of a legitimate factor.",
+        caution="A factor that is itself shaped by the disparity hides it; small strata gape by "
+        "chance.",
+        source=_CORBETT,
+        parts=((r.SELECTION_RATE, GAP),),
+        conditional=True,
+    ),
+    Measure(
         id="statistical_parity_difference",
         title="Statistical parity difference",
         short="SP difference",

@@ -248,13 +248,14 @@ class Measure(Named):
     """A criterion: one or more quantities, each compared, folded to one number.
 
     `reference` is set where the definition fixes it. `four_fifths`: where the positive is a burden
-    the rule applies to the complement rate.
+    the rule applies to the complement rate. `conditional`: it only has a meaning given strata.
     """
 
     parts: tuple[tuple[Quantity, Comparison], ...]
     fold: Fold = MAX
     reference: Policy | None = None
     four_fifths: bool = False
+    conditional: bool = False
 
     @property
     def comparison(self) -> Comparison:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, KeyColumn, Role
+from fairaudit.cube import ASIDE, KeyColumn, Marks, Role
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.plan import MISSING, Plan, RawCells, is_positive
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
@@ -22,46 +22,27 @@ def outcome_axis(one: Outcome, cells: RawCells, plan: Plan, spec: Spec, findings
     if one.threshold is not None:
         return _cut_axis(one, role, policy, cells, plan, findings)
     raw_key = cells.keys[plan.text_key(one.column.value)]
-    raw = raw_key.codes
-    found = [
-        None if level is None or level in spec.missing.tokens else level for level in raw_key.levels
-    ]
+    missing_words = {"", *spec.missing.tokens}
+    found = [None if level in missing_words else level for level in raw_key.levels]
     classes = _Classes.of([level for level in found if level is not None])
-    present = set(raw[(cells.kept == 1) & (cells.rows > 0)].tolist())
+    present = set(raw_key.codes[(cells.kept == 1) & (cells.rows > 0)].tolist())
     occurring = {
         classes.of_level[level]
         for code, level in enumerate(found)
         if level is not None and code in present
     }
-    positive = classes.named(one.positive)
-    negative = classes.named(one.negative)
-    dropped: set[str] = set()
-    if one.binary:
-        named = _check_positive(one, classes, occurring, findings)
-        named &= _check_negative(one, classes, occurring, findings)
-        rest = occurring - positive - negative if named else set()
-        if one.negative and rest and one.others is Others.DROP:
-            dropped = rest
-        elif one.negative and rest:
-            findings.faults.append(_others_fault(one, rest))
-        elif not one.negative and len(rest) > 1:
-            findings.faults.append(_too_many_fault(one, rest))
+    positive, negative = classes.named(one.positive), classes.named(one.negative)
+    dropped = _dropped(one, classes, occurring, findings)
     levels = tuple(sorted((occurring | positive | negative) - dropped))
     place = {level: code for code, level in enumerate(levels)}
-    code_missing = DROP if policy is Policy.DROP else ASIDE
+    left_out = DROP if policy is Policy.DROP else ASIDE
 
     def code(level: str | None) -> int:
-        if level is None:
-            return code_missing
-        name = classes.of_level[level]
-        return DROP if name in dropped else place.get(name, DROP)
+        return left_out if level is None else place.get(classes.of_level[level], DROP)
 
-    codes = np.array([code(level) for level in found], dtype=np.int64)[raw]
-    missing = np.array([level is None for level in found], dtype=np.bool_)[raw]
-    is_dropped = np.array(
-        [level is not None and classes.of_level[level] in dropped for level in found],
-        dtype=np.bool_,
-    )[raw]
+    def marks(chosen: Iterable[bool]) -> Marks:
+        return np.array(list(chosen), dtype=np.bool_)[raw_key.codes]
+
     key = KeyColumn(
         one.name,
         role,
@@ -71,7 +52,33 @@ def outcome_axis(one: Outcome, cells: RawCells, plan: Plan, spec: Spec, findings
         else None,
         favourable=one.favourable,
     )
-    return Axis(key, codes, one.column.value, policy, missing, is_dropped)
+    return Axis(
+        key,
+        np.array([code(level) for level in found], dtype=np.int64)[raw_key.codes],
+        one.column.value,
+        policy,
+        missing=marks(level is None for level in found),
+        dropped_values=marks(
+            level is not None and classes.of_level[level] in dropped for level in found
+        ),
+    )
+
+
+def _dropped(one: Outcome, classes: _Classes, occurring: set[str], findings: Findings) -> set[str]:
+    """The classes that `others: drop` leaves out; classes the spec says nothing of are a fault."""
+    if not one.binary:
+        return set()
+    positive, negative = classes.named(one.positive), classes.named(one.negative)
+    named = _check_positive(one, classes, occurring, findings)
+    named &= _check_negative(one, classes, occurring, findings)
+    rest = occurring - positive - negative if named else set()
+    if one.negative and rest and one.others is Others.DROP:
+        return rest
+    if one.negative and rest:
+        findings.faults.append(_others_fault(one, rest))
+    elif not one.negative and len(rest) > 1:
+        findings.faults.append(_too_many_fault(one, rest))
+    return set()
 
 
 @dataclass(frozen=True, slots=True)

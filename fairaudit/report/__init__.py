@@ -18,13 +18,13 @@ class Format:
 
 
 def _terminal(result: AuditResult, all_rows: bool) -> str:  # noqa: FBT001  # the renderers' signature
-    from fairaudit.report import content, terminal  # noqa: PLC0415  # rich loads when it is printed
+    from fairaudit.report import content, terminal
 
     return terminal.render(content.document(result, all_rows=all_rows))
 
 
 def _json(result: AuditResult, all_rows: bool) -> str:  # noqa: ARG001, FBT001  # JSON has all rows
-    from fairaudit.report import json  # noqa: PLC0415
+    from fairaudit.report import json
 
     return json.render(result)
 

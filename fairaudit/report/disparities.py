@@ -113,7 +113,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Standing.UNKNOWN: "not known",
         Standing.ELIGIBLE: "reference" if is_reference else "",
     }
-    as_share = row.metric != "error_type_ratio"
+    as_share = sentences.is_share(row.metric)
     value = row.estimate.value
     compared = not is_reference and row.standing is Standing.ELIGIBLE
     tone = Tone.PLAIN if row.standing is Standing.ELIGIBLE else Tone.MUTED

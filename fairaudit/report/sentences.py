@@ -120,8 +120,7 @@ def _part(part: Part) -> str:
 
 def _side(side: Side, metric: str) -> str:
     who = side.crowd or numbers.named_group(side.group)
-    share = metric != "error_type_ratio"
-    return f"{who} {numbers.rate(side.estimate, share=share)}"
+    return f"{who} {numbers.rate(side.estimate, share=is_share(metric))}"
 
 
 def _interval(finding: Finding) -> str:
@@ -148,7 +147,7 @@ def _relation(finding: Finding) -> str:
 
 
 def _difference_beside(finding: Finding) -> str:
-    """The difference beside a ratio of small rates, which ratios exaggerate."""
+    """The difference beside a ratio of no shares, or of small ones, which ratios exaggerate."""
     check, parts = finding.check, _deciding(finding)
     if not isinstance(check, Check) or isinstance(check.asked, Quantity) or not parts:
         return ""
@@ -159,9 +158,11 @@ def _difference_beside(finding: Finding) -> str:
     base = max(first.estimate.value, second.estimate.value) if _is_spread(finding) else (
         second.estimate.value
     )  # fmt: skip
+    gap = first.estimate.value - second.estimate.value
+    if not is_share(parts[0].metric):
+        return f" (difference {numbers.number(gap, 2)})"
     if math.isnan(base) or base >= MISLEADING_RATE:
         return ""
-    gap = first.estimate.value - second.estimate.value
     return f" (at rates this small look at the difference: {numbers.points(gap)} points)"
 
 
@@ -217,6 +218,12 @@ def title_of(metric: str) -> str:
     """A metric's title in running text: `selection rate`, `true positive rate`."""
     record = find(metric)
     return metric.replace("_", " ") if record is None else record.title.lower()
+
+
+def is_share(metric: str) -> bool:
+    """Whether a rate is a share, to be written in per cent; false negatives per positive is not."""
+    record = find(metric)
+    return not isinstance(record, Quantity) or record.bounds == (0, 1)
 
 
 def short_of(name: str) -> str:

@@ -85,6 +85,9 @@ class Questions:
             of = self._of(path, entry, asked)
             if of is not None and (reason := unanswerable(asked, of, self.outcomes)):
                 self._fault((*path, "metric"), reason)
+            if isinstance(asked, Measure) and asked.conditional and entry.given is None:
+                message = f"{asked.id} looks within strata: say `given:`"
+                self._fault((*path, "metric"), message)
             parameters = self._parameters(path, entry, asked)
             warn = self._limit((*path, "warn"), entry.warn, asked)
             fail = self._limit((*path, "fail"), entry.fail, asked)
