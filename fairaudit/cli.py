@@ -80,6 +80,11 @@ def _run(arguments: list[str]) -> int:
         if "--debug" in arguments:
             traceback.print_exc()
         return _told(error, arguments)
+    except BaseException as error:
+        # Polars' panics are no `Exception`; a `SystemExit` is somebody else's business.
+        if isinstance(error, SystemExit):
+            raise
+        return _told(RuntimeError(type(error).__name__), arguments)
     if code == INTERRUPTED:
         typer.echo("INTERRUPTED  no verdict", err=True)
     return code if isinstance(code, int) else 0

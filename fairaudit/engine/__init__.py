@@ -118,7 +118,7 @@ def _open(one: Source, form: Format, folder: Path) -> _Opened:
     if one.kind == "parquet":
         try:
             return _Opened(one, pl.read_parquet_schema(one.path))
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             why = "not a Parquet file, or truncated"
             raise DataError.unreadable(one.file.path, why) from error
     if not is_utf8(form):
@@ -168,7 +168,10 @@ def _guarded(one: _Opened, form: Format, folder: Path) -> _Opened:
     """The source with its control total, its text proven to be what the reader will see."""
     if one.source.kind == "parquet":
         lengths = pl.scan_parquet(one.source.path, glob=False).select(pl.len().cast(pl.Int64))
-        return _Opened(one.source, one.schema, int(lengths.collect(engine="streaming").item()))
+        try:
+            return _Opened(one.source, one.schema, int(lengths.collect(engine="streaming").item()))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise DataError.unreadable(one.source.file.path, "damaged or truncated") from error
     lines = check_lines(one.source, form)
     ready = one.source
     if lines.blank:

@@ -16,7 +16,7 @@ from fairaudit.engine.sources import Source, records
 from fairaudit.errors import DataError
 from fairaudit.spec import Format
 
-_QUOTED = '"(?:[^"]|"")*"'
+_QUOTED = r'"(?:[^"\r]|"")*"'
 _COUNTABLE = 200
 """Up to so many fields one expression counts them too, twice as fast; more would be too large."""
 
@@ -64,7 +64,7 @@ def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:
 def _grammar(separator: str, more: str) -> str:
     """A regular expression for a whole line of fields, quoted or plain; `more` repeats them."""
     mark = re.escape(separator)
-    field = rf'(?:{_QUOTED}|[^"{mark}]*)'
+    field = rf'(?:{_QUOTED}|[^"\r{mark}]*)'
     return rf"^{field}(?:{mark}{field}){more}$"
 
 
@@ -74,7 +74,10 @@ def _raise_at(one: Source, form: Format, lines: pl.LazyFrame, bad: pl.Expr) -> N
     number, text = numbered.collect(engine="streaming").row(0)
     quotes = text.count('"')
     hint = None
-    if quotes % 2:
+    if "\r" in text:
+        what = "a carriage return inside the line"
+        hint = "end lines in LF or CRLF, all of them"
+    elif quotes % 2:
         what = "a quote is not closed in its line"
         hint = "records over several lines: say `format: {multiline: true}`"
     elif quotes and not re.search(_grammar(form.separator, "*"), text):

@@ -280,7 +280,7 @@ def _filtered(rule: Filter | None, numbers: _Numbers) -> list[pl.Expr]:
 def _collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
     try:
         return query.collect(engine="streaming")
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         name = batch.names[0] if len(batch.names) == 1 else f"{batch.names[0]} …"
         # Polars' own words may quote a row; only their kind is told.
         raise DataError.unreadable(
