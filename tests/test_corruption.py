@@ -1,4 +1,4 @@
-"""Random damage to valid CSV files: refused, or counted as a strict reader counts; never a crash."""
+"""Random damage to valid CSV files: refused, or counted as a strict reader counts; no crash."""
 
 from __future__ import annotations
 

@@ -400,3 +400,16 @@ def test_an_empty_text_is_missing_whatever_the_tokens(audit_csv: Audit) -> None:
         'race,y\n"",yes\n,yes\nNA,no\na,no\n', {**others(), "missing": {"tokens": "NA"}}
     )
     assert sizes_of(result) == {"a": 1, "(unknown)": 3}
+
+
+def test_levels_that_are_likely_one_are_told_and_not_joined(audit_csv: Audit) -> None:
+    text = "race,y\nBlack,yes\nblack ,no\nWhite,no\nN/A,yes\n"
+    result = audit_csv(text, others())
+    assert sizes_of(result) == {"Black": 1, "N/A": 1, "White": 1, "black ": 1}
+    alike, blank = result.notices
+    assert "'Black', 'black '" in alike
+    assert "'N/A'" in blank
+    spec_ = others()
+    merge = {"Black": ["Black", "black "]}
+    spec_["columns"]["protected"] = {"race": {"merge": merge, "unknown": "N/A"}}
+    assert not audit_csv(text, spec_).notices

@@ -13,8 +13,10 @@ from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.values import canonical, listing
 from fairaudit.spec import Missing, Policy, Protected, Spec, Text
 
+_LIKE_MISSING = {"na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 
-def group_axis(  # what a column is recoded with
+
+def group_axis(
     one: Protected,
     role: Role,
     cells: RawCells,
@@ -31,6 +33,7 @@ def group_axis(  # what a column is recoded with
         raw = raw_key.codes
         names = _level_names(one, raw_key, spec.missing, findings)
         levels = tuple(sorted({name for name in names if name is not None}))
+        findings.notices += _oddities(one, levels)
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
     if policy in {Policy.SHOW, Policy.GROUP} and missing.any():
         levels = (*levels, UNKNOWN)
@@ -51,6 +54,25 @@ def group_axis(  # what a column is recoded with
     nothing = np.zeros(len(raw), dtype=np.bool_)
     key = KeyColumn(one.name, role, levels, unknown)
     return Axis(key, codes, one.column.value, policy, missing, nothing, one.unknown)
+
+
+def _oddities(one: Protected, levels: Sequence[str]) -> list[str]:
+    """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
+    alike: dict[str, list[str]] = {}
+    for level in levels:
+        alike.setdefault(" ".join(canonical(level).casefold().split()), []).append(level)
+    found = [
+        f"{one.name}: the levels {listing(same)} are counted apart; `merge` or `trim` joins them"
+        for same in alike.values()
+        if len(same) > 1
+    ]
+    blank = [level for level in levels if level.strip().casefold() in _LIKE_MISSING]
+    if blank:
+        found.append(
+            f"{one.name}: {listing(blank)} counts as a level like any other; if it means missing, "
+            "name it in `unknown`"
+        )
+    return found
 
 
 def _binned(
