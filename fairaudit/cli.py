@@ -161,6 +161,8 @@ def run(  # the options of the command
     from fairaudit import report
     from fairaudit.pipeline import audit
 
+    if data is not None:
+        _check_single(data)
     with _working(quiet=quiet):
         result = audit(spec[0], data, fail_on=fail_on.value, only=only or ())
     for path in output or []:
@@ -225,6 +227,18 @@ def _check_formats(form: str, outputs: list[Path]) -> None:
             raise UsageError(f"-o {path}: this is a folder", "name a file in it")
         if not path.parent.is_dir():
             raise UsageError(f"-o {path}: there is no folder {path.parent}", "make it first")
+
+
+def _check_single(data: str) -> None:
+    """Refuses several files in `--data`: each will be an audit of its own, and is not yet."""
+    from fairaudit.engine.sources import find_files
+
+    files, _ = find_files([data], Path())
+    if len(files) > 1:
+        raise UsageError(
+            f"--data {data}: {len(files)} files; a result for each is not yet supported",
+            "run them one by one, or let `data:` in the spec read them as one",
+        )
 
 
 def _print(result: AuditResult, form: str, *, all_rows: bool, quiet: bool) -> None:

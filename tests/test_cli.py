@@ -159,6 +159,11 @@ def test_data_replaces_the_specs_own(tmp_path: Path) -> None:
     spec = spec_file(tmp_path, *GOOD)
     (tmp_path / "other.csv").write_text("\n".join(["group,y,n", *BAD]) + "\n")
     assert run("run", spec, "--data", tmp_path / "other.csv").returncode == 1
+    assert run("run", spec, "--data", str(tmp_path / "oth*.csv")).returncode == 1
+    several = run("run", spec, "--data", str(tmp_path / "*.csv"))
+    assert several.returncode == 2
+    assert "2 files; a result for each is not yet supported" in several.stderr
+    assert run("run", spec, "--data", str(tmp_path / "*.parquet")).returncode == 3
 
 
 def test_a_later_format_is_refused_as_such(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def sizes(result: AuditResult) -> dict[str, tuple[int, int]]:
     return {
         row.group[0][1]: (row.estimate.numerator or 0, row.estimate.denominator or 0)
         for row in result.rates
+        if row.by
     }
 
 

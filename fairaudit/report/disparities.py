@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fairaudit.report import numbers, sentences
@@ -82,13 +82,15 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
     if not result.rates:
         return
     yield Heading("Rates, worst first")
+    yield _everybody([row for row in result.rates if not row.by and not row.stratum], result)
     shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
     for (metric, of, by, stratum), run in groupby(
-        result.rates, key=lambda row: (row.metric, row.of, row.by, row.stratum)
+        (row for row in result.rates if row.by),
+        key=lambda row: (row.metric, row.of, row.by, row.stratum),
     ):
         rows = list(run)
         shown = rows if most is None else rows[:most]
-        title = next(one.title for one in result.definitions if one.id == metric)
+        title = _title(metric, result)
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         yield Table(
             f"{title} of the {of} by {numbers.subset(by)}{where}",
@@ -106,6 +108,34 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
     )
 
 
+def _title(metric: str, result: AuditResult) -> str:
+    return next(one.title for one in result.definitions if one.id == metric)
+
+
+def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
+    """Every rate of all people together, those of unknown groups included."""
+    return Table(
+        "Everybody, those whose group is not known included",
+        ("", "of the", "count", "rate", "95 %"),
+        [
+            [
+                Cell(_title(row.metric, result)),
+                Cell(row.of),
+                Cell(numbers.counts(row.estimate)),
+                Cell(_value(row)),
+                Cell(numbers.interval(row.estimate)),
+            ]
+            for row in rows
+        ],
+        (False, False, True, True, False),
+    )
+
+
+def _value(row: RateRow) -> str:
+    value = row.estimate.value
+    return numbers.percent(value) if sentences.is_share(row.metric) else numbers.number(value, 2)
+
+
 def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
     is_reference = row.group == row.reference
     notes = {
@@ -114,7 +144,6 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Standing.ELIGIBLE: "reference" if is_reference else "",
     }
     as_share = sentences.is_share(row.metric)
-    value = row.estimate.value
     compared = not is_reference and row.standing is Standing.ELIGIBLE
     tone = Tone.PLAIN if row.standing is Standing.ELIGIBLE else Tone.MUTED
     difference = numbers.points(row.difference) if as_share else numbers.number(row.difference, 2)
@@ -124,7 +153,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
             numbers.group(row.group),
             "" if share is None else numbers.percent(share),
             numbers.counts(row.estimate),
-            numbers.percent(value) if as_share else numbers.number(value, 2),
+            _value(row),
             numbers.interval(row.estimate),
             difference if compared else "",
             numbers.number(row.ratio, 3) if compared else "",

@@ -15,11 +15,16 @@ TableOf: TypeAlias = Callable[[Grouping, Grouping, str], GroupTable]
 """Gives the table of a grouping, its strata and an outcome."""
 
 
-def asked_of(shown: Iterable[Shown]) -> Iterator[tuple[Shown, Grouping, Grouping]]:
-    """Every grouping and conditioning of every entry; a column never conditions on itself."""
+def asked_of(
+    shown: Iterable[Shown], *, everybody: bool = False
+) -> Iterator[tuple[Shown, Grouping, Grouping]]:
+    """Every grouping and conditioning of every entry; a column never conditions on itself.
+
+    With `everybody` the grouping without a column comes first: everybody is one group.
+    """
     for one in shown:
         for given in one.given:
-            for by in one.by:
+            for by in ((), *one.by) if everybody else one.by:
                 if not set(by) & set(given):
                     yield one, by, given
 

@@ -29,8 +29,10 @@ from fairaudit.tables.entries import TableOf, asked_of, group_at, quantities
 
 
 def groups(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[GroupRow]:
-    """A row for each group: its people, share and outcomes."""
-    places = dict.fromkeys((one.of, by, given) for one, by, given in asked_of(shown))
+    """A row for everybody and for each group: its people, share and outcomes."""
+    places = dict.fromkeys(
+        (one.of, by, given) for one, by, given in asked_of(shown, everybody=True)
+    )
     min_size = next((one.min_size for one in shown), None)
     for of, by, given in places:
         cut = table(by, given, of)
@@ -60,9 +62,9 @@ def _standing(table: GroupTable, g: int, n: int, min_size: int | None) -> Standi
 
 
 def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
-    """A row for each rate of each group, each rate once."""
+    """A row for each rate of everybody and of each group, each rate once."""
     seen: set[tuple[str, str, Grouping, Grouping]] = set()
-    for one, by, given in asked_of(shown):
+    for one, by, given in asked_of(shown, everybody=True):
         for quantity in quantities(one.asked):
             key = (quantity.id, one.of, by, given)
             if key not in seen:
