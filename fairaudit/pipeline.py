@@ -19,7 +19,7 @@ from fairaudit.metrics import Terms, evaluate
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.recode import Recoded, recode
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance
-from fairaudit.simpson import Reversal, scan
+from fairaudit.simpson import Scanned, scan
 from fairaudit.spec import Spec, value_of
 from fairaudit.tables import tabulate
 from fairaudit.tables.entries import TableOf
@@ -51,7 +51,7 @@ def audit(
     def table(by: Grouping, given: Grouping, of: str) -> GroupTable:
         return cube.table(by, given, of)
 
-    found = scan(table, read.simpson) if read.simpson else []
+    scanned = scan(table, read.simpson) if read.simpson else Scanned()
     listing = tabulate(cube, table, read.shown, checks)
     return AuditResult(
         provenance=_provenance(read, raw, cube),
@@ -61,8 +61,8 @@ def audit(
         comparisons=listing.comparisons,
         lattice=listing.lattice,
         epsilons=listing.epsilons,
-        findings=tuple(_finding(check, table, found) for check in checks),
-        reversals=tuple(found),
+        findings=tuple(_finding(check, table, scanned) for check in checks),
+        reversals=scanned.found,
         definitions=listing.definitions,
         notices=(*read.notices, *raw.notices, *recoded.notices),
         fail_on=FailOn(fail_on),
@@ -116,11 +116,9 @@ def _counted(read: Spec, asked: Plan, data: Any) -> tuple[RawCells, Recoded]:  #
         raise (error.found(spot) if spot else error) from error
 
 
-def _finding(
-    check: Check | ReversalCheck, table: TableOf, reversals: Iterable[Reversal]
-) -> Finding:
+def _finding(check: Check | ReversalCheck, table: TableOf, scanned: Scanned) -> Finding:
     if isinstance(check, ReversalCheck):
-        return judge_reversals(check, reversals)
+        return judge_reversals(check, scanned)
     terms = Terms(check.reference, check.min_size, check.parameters)
     return judge(check, evaluate(check.asked, table(check.by, check.given, check.of), terms))
 

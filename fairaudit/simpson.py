@@ -6,8 +6,8 @@ values") made exact: decided on complete cases and on the strata where both grou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -92,7 +92,8 @@ class Reversal:
     """Two groups of one attribute whose gap conditioning changes, with the numbers that prove it.
 
     All differences are first minus second of the pair, on complete cases and common support, so
-    that `crude = composition + within`. `standardized` weighs strata by both groups together.
+    that `crude = composition + within`. `standardized` weighs strata by both groups together;
+    `adjusted` says whether it has the opposite sign.
     """
 
     rate: str
@@ -112,14 +113,10 @@ class Reversal:
     opposite_weight: float
     reversed_strata: int
     estimable_strata: int
+    adjusted: bool
     strata: tuple[Stratum, ...]
     off_support: tuple[Group, ...]
     incomplete: int
-
-    @property
-    def adjusted(self) -> bool:
-        """Whether the standardised gap has the opposite sign."""
-        return self.crude * self.standardized < 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +132,20 @@ class Scan:
     min_size: int | None = None
 
 
-def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) -> list[Reversal]:
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a scan found, and what it could look at: pairs compared, by rate, and who was not."""
+
+    found: tuple[Reversal, ...] = ()
+    compared: Mapping[str, int] = field(default_factory=dict)
+    left_out: tuple[tuple[Group, str], ...] = ()
+
+
+def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) -> Scanned:
     """Every reversal and note of the scan, the strongest and widest first."""
-    found = []
+    found: list[Reversal] = []
+    compared = dict.fromkeys((rate.id for rate in asked.rates), 0)
+    left_out: dict[tuple[Group, str], None] = {}
     for attribute in asked.attributes:
         alone = table((attribute,), (), asked.of)
         for given in asked.given:
@@ -145,8 +153,12 @@ def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) ->
                 continue
             within = table((attribute,), (given,), asked.of)
             for rate in asked.rates:
-                found += list(_pairs(rate, asked, alone, within))
-    return sorted(found, key=lambda one: (-one.kind.strength, -abs(one.crude), one.attribute))
+                pairs = _Pairs(rate, asked, alone, within)
+                found += pairs.reversals()
+                compared[rate.id] += pairs.compared()
+                left_out.update(dict.fromkeys(pairs.left_out()))
+    found.sort(key=lambda one: (-one.kind.strength, -abs(one.crude), one.attribute))
+    return Scanned(tuple(found), compared, tuple(left_out))
 
 
 class _Columns(NamedTuple):
@@ -154,6 +166,16 @@ class _Columns(NamedTuple):
 
     over: tuple[Ints, Ints]
     under: tuple[Ints, Ints]
+
+    def signs(self) -> Ints:
+        """The sign of the difference in each stratum, by cross products where it is near 0."""
+        (a, c), (n, m) = self.over, self.under
+        gap = a / n - c / m
+        signs = np.sign(gap).astype(np.int64)
+        for at in np.flatnonzero(np.abs(gap) < _NEAR).tolist():
+            cross = int(a[at]) * int(m[at]) - int(c[at]) * int(n[at])
+            signs[at] = (cross > 0) - (cross < 0)
+        return signs
 
     def exact_crude(self) -> Fraction:
         sides = [
@@ -173,37 +195,66 @@ class _Columns(NamedTuple):
         return sum(terms, Fraction(0)) / sum(weights)
 
 
-def _pairs(rate: Rate, asked: Scan, alone: GroupTable, within: GroupTable) -> Iterator[Reversal]:
-    """The reversals of one rate between the groups of one attribute, given one column."""
-    everybody = rate.read(Tally.of(alone))
-    reading = rate.read(Tally.of(within))
-    _, under = _integers(reading)
-    known = np.flatnonzero(within.known_strata)
-    attribute, given = within.by[0], within.given[0]
-    levels = [group[0][1] for group in within.groups]
-    place = {group[0][1]: at for at, group in enumerate(alone.groups)}
-    for g, h in _suspects(reading, known, np.flatnonzero(within.known), asked.floor):
-        if levels[g] == asked.references.get(attribute):
-            g, h = h, g  # noqa: PLW2901  # the declared reference stands second
-        sides = (place[levels[g]], place[levels[h]])
-        if min(everybody.n[0, side] for side in sides) < (asked.min_size or 0):
-            continue
-        support = known[(under[known][:, [g, h]] > 0).all(axis=1)]
-        found = _compare(reading, within, support, (g, h), asked.floor)
-        if found is None:
-            continue
-        kind, numbers = found
-        yield Reversal(
-            rate=rate.id,
-            of=asked.of,
-            attribute=attribute,
-            pair=(levels[g], levels[h]),
-            given=(given,),
+class _Pairs:
+    """The pairs of groups of one attribute, given one column, by one rate."""
+
+    def __init__(self, rate: Rate, asked: Scan, alone: GroupTable, within: GroupTable) -> None:
+        self.asked = asked
+        self.within = within
+        self.everybody = rate.read(Tally.of(alone))
+        self.reading = rate.read(Tally.of(within))
+        self.levels = [group[0][1] for group in within.groups]
+        self.strata = np.flatnonzero(within.known_strata)
+        self.place = {group[0][1]: at for at, group in enumerate(alone.groups)}
+        self.known = np.flatnonzero(within.known)
+        sizes = np.array([self.everybody.n[0, self.place[level]] for level in self.levels])
+        self.large = self.known[sizes[self.known] >= (asked.min_size or 0)]
+
+    def compared(self) -> int:
+        """How many pairs share a stratum in which both have the rate."""
+        _, under = _integers(self.reading)
+        present = under[self.strata][:, self.large] > 0
+        together = present.astype(np.int64).T @ present.astype(np.int64)
+        return int(np.triu(together > 0, k=1).sum())
+
+    def left_out(self) -> Iterator[tuple[Group, str]]:
+        """Who could not be compared, and why."""
+        for g in np.setdiff1d(self.known, self.large).tolist():
+            reason = f"fewer than {self.asked.min_size} people in the denominator"
+            yield self.within.groups[g], reason
+        apart = len(self.large) * (len(self.large) - 1) // 2 - self.compared()
+        if apart:
+            attribute, given = self.within.by[0], self.within.given[0]
+            pairs = "pair of groups shares" if apart == 1 else "pairs of groups share"
+            yield (), f"{apart} {pairs} no stratum: {attribute} given {given}"
+
+    def reversals(self) -> Iterator[Reversal]:
+        """The reversals and notes among them."""
+        _, under = _integers(self.reading)
+        reference = self.asked.references.get(self.within.by[0])
+        for g, h in _suspects(self.reading, self.strata, self.large, self.asked.floor):
+            # The declared reference stands second.
+            pair = (h, g) if self.levels[g] == reference else (g, h)
+            support = self.strata[(under[self.strata][:, list(pair)] > 0).all(axis=1)]
+            found = _compare(self.reading, self.within, support, pair, self.asked.floor)
+            if found is not None:
+                yield self.reversal(pair, *found)
+
+    def reversal(self, pair: tuple[int, int], kind: Kind, numbers: dict[str, Any]) -> Reversal:
+        """One of them, with what lies outside the strata that both share."""
+        first, second = (self.place[self.levels[side]] for side in pair)
+        people = int(self.everybody.n[0, [first, second]].sum())
+        crude = self.everybody.value[0, first] - self.everybody.value[0, second]
+        return Reversal(
+            rate=self.reading.quantity.id,
+            of=self.asked.of,
+            attribute=self.within.by[0],
+            pair=(self.levels[pair[0]], self.levels[pair[1]]),
+            given=self.within.given,
             kind=kind,
-            crude_everybody=float(everybody.value[0, sides[0]] - everybody.value[0, sides[1]]),
-            off_support=_one_sided(reading, within, known, (g, h)),
-            incomplete=int(sum(everybody.n[0, side] for side in sides))
-            - int(reading.n[known][:, [g, h]].sum()),
+            crude_everybody=float(crude),
+            off_support=_one_sided(self.reading, self.within, self.strata, pair),
+            incomplete=people - int(self.reading.n[self.strata][:, list(pair)].sum()),
             **numbers,
         )
 
@@ -256,12 +307,14 @@ def _compare(
     weight = (n + m) / (n + m).sum()
     crude = float(a.sum() / n.sum() - c.sum() / m.sum())
     standardized = float((weight * (p - q)).sum())
-    opposite = np.sign(p - q) == -np.sign(crude)
+    side = _sign(crude, columns.exact_crude)
+    adjusted_side = _sign(standardized, columns.exact_standardized)
+    opposite = (columns.signs() == -side) & (side != 0)
     kind = _kind(
         wide=_reaches(crude, floor, columns.exact_crude),
         adjusted_wide=_reaches(standardized, floor, columns.exact_standardized),
-        turned=crude * standardized < 0,
-        all_opposite=bool(crude) and bool(opposite.all()),
+        turned=side * adjusted_side < 0,
+        all_opposite=bool(opposite.all()),
         opposite_weight=_share(n + m, opposite),
     )
     if kind is None:
@@ -281,8 +334,9 @@ def _compare(
         "composition": composition,
         "within": crude - composition,
         "mantel_haenszel_odds_ratio": float(odds),
-        "opposite_weight": float(_share(n + m, opposite)) if crude else 0.0,
-        "reversed_strata": int(opposite.sum()) if crude else 0,
+        "opposite_weight": float(_share(n + m, opposite)),
+        "reversed_strata": int(opposite.sum()),
+        "adjusted": side * adjusted_side < 0,
         "estimable_strata": len(support),
         "strata": tuple(
             Stratum(
@@ -315,6 +369,14 @@ def _kind(
 
 def _share(weights: Ints, marked: Marks) -> Fraction:
     return Fraction(int(weights[marked].sum()), int(weights.sum()))
+
+
+def _sign(value: float, exact: Callable[[], Fraction]) -> int:
+    """The sign of a value, decided exactly where it is near 0."""
+    if abs(value) > _NEAR:
+        return 1 if value > 0 else -1
+    found = exact()
+    return (found > 0) - (found < 0)
 
 
 def _reaches(value: float, floor: Fraction, exact: Callable[[], Fraction]) -> bool:

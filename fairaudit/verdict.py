@@ -7,18 +7,21 @@ A limit is the decimal as written. Floats decide far from it and fractions withi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 
-from fairaudit.cube import Group, Grouping
+import numpy as np
+
+from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.errors import Place
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part, estimate_at, parts_of
 from fairaudit.metrics import (
     NO_PARAMETERS,
+    NOBODY,
     Asked,
     Better,
     Evaluation,
@@ -27,9 +30,10 @@ from fairaudit.metrics import (
     Quantity,
     Reference,
     describe,
+    find_group,
     reason_of,
 )
-from fairaudit.simpson import Kind, Reversal
+from fairaudit.simpson import Kind, Reversal, Scanned
 
 _NEAR = 1e-9
 
@@ -187,21 +191,36 @@ def judge(check: Check, evaluation: Evaluation) -> Finding:
         status=status,
         estimate=None,
         limit=limit,
-        why="; ".join(dict.fromkeys(one.reason for one in missing if one.blocks)),
+        why="; ".join(dict.fromkeys(_reason(one) for one in missing if one.blocks)),
         crossed=tuple(_crossing(evaluation, entry) for entry in crossed),
         not_evaluated=tuple(missing),
     )
     return finding if chosen is None else _witnessed(finding, evaluation, chosen)
 
 
-def judge_reversals(check: ReversalCheck, found: Iterable[Reversal]) -> Finding:
+def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
     """The finding of a gate on reversals: crossed by one of that kind, or a stronger one."""
-    mine = [one for one in found if one.rate == check.rate and one.of == check.of]
+    mine = [one for one in scanned.found if one.rate == check.rate and one.of == check.of]
+    left_out = tuple(
+        NotEvaluated(group, (), reason, blocks=False) for group, reason in scanned.left_out
+    )
     for status, bound in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
         beyond = [one for one in mine if bound and one.kind.strength >= bound.strength]
         if beyond:
-            return Finding(check, status, None, bound, "", reversals=tuple(beyond))
-    return Finding(check, Status.PASS, None, check.fail or check.warn, "")
+            return Finding(
+                check, status, None, bound, "", not_evaluated=left_out, reversals=tuple(beyond)
+            )
+    limit = check.fail or check.warn
+    if scanned.compared.get(check.rate):
+        return Finding(check, Status.PASS, None, limit, "", not_evaluated=left_out)
+    why = "no two groups could be compared within a stratum"
+    nobody = NotEvaluated((), (), why, blocks=True)
+    return Finding(check, Status.INCONCLUSIVE, None, limit, why, not_evaluated=(*left_out, nobody))
+
+
+def _reason(one: NotEvaluated) -> str:
+    """The reason, with the stratum it holds in."""
+    return f"{one.reason} in {describe(one.stratum)}" if one.stratum else one.reason
 
 
 def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[NotEvaluated]]:
@@ -209,13 +228,17 @@ def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[N
     table = evaluation.table
     entries: list[_Entry] = []
     missing: list[NotEvaluated] = []
+    if check.given and _strata_decide(evaluation):
+        reason = f"the strata determine the {check.of}: within them there is nothing to compare"
+        return [], [NotEvaluated((), (), reason, blocks=True)]
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
-            missing.append(NotEvaluated((), stratum, "the stratum is not known", blocks=False))
+            reason = f"the stratum is not known ({_crowd(table, z)})"
+            missing.append(NotEvaluated((), stratum, reason, blocks=False))
             continue
-        alone = _stands_alone(evaluation, z)
-        if check.given and alone:
-            missing.append(NotEvaluated((), stratum, alone, blocks=False))
+        alone = _stands_alone(evaluation, z) if check.given else None
+        if alone is not None:
+            missing.append(alone)
             continue
         missing += _too_small(check, evaluation, z)
         for w in range(evaluation.value.shape[1]):
@@ -237,34 +260,50 @@ def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[N
     return entries, missing
 
 
-def _stands_alone(evaluation: Evaluation, z: int) -> str:
-    """Why a stratum is not estimable at all (nobody to compare with); empty if it is."""
+def _stands_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
+    """Why a stratum is not estimable; None if it is.
+
+    With one group there is nobody to compare. Without the reference there would be, so that leaves
+    the check open.
+    """
     table, terms = evaluation.table, evaluation.terms
     if isinstance(evaluation.asked, Quantity):
-        return ""
+        return None
     present = table.known & (table.n[z] > 0)
+    people = f"({_crowd(table, z)})"
     if present.sum() < 2:
-        return "fewer than two groups occur in the stratum: not estimable"
+        reason = f"fewer than two groups occur in the stratum {people}: not estimable"
+        return NotEvaluated((), table.strata[z], reason, blocks=False)
     if terms.reference and terms.reference.group:
-        occurs = any(
-            present[g] and dict(group) == dict(terms.reference.group)
-            for g, group in enumerate(table.groups)
-        )
-        if not occurs:
-            return f"the reference {describe(terms.reference.group)} does not occur in the stratum"
-    return ""
+        at = find_group(table.groups, terms.reference.group)
+        if at == NOBODY or not present[at]:
+            name = describe(terms.reference.group)
+            reason = f"the reference {name} does not occur in the stratum {people}"
+            return NotEvaluated((), table.strata[z], reason, blocks=True)
+    return None
 
 
-def _too_small(check: Check, evaluation: Evaluation, z: int) -> list[NotEvaluated]:
-    """The groups that are there, but too small to take part."""
+def _crowd(table: GroupTable, z: int) -> str:
+    n = int(table.n[z].sum())
+    return f"{n:,} {'person' if n == 1 else 'people'}"
+
+
+def _too_small(check: Check, evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
+    """The groups that are there, but too small to take part, and in which rate."""
     table = evaluation.table
-    small = table.known & (table.n[z] > 0) & ~evaluation.takes_part[z]
-    reason = f"fewer than {check.min_size} people in the denominator"
-    return [
-        NotEvaluated(group, table.strata[z], reason, blocks=False)
-        for group, is_small in zip(table.groups, small, strict=True)
-        if is_small
-    ]
+    for part in evaluation.parts or (evaluation,):
+        rate = f"{part.reading.quantity.id}: " if part.reading else ""
+        reason = f"{rate}fewer than {check.min_size} people in the denominator"
+        small = table.known & (table.n[z] > 0) & ~part.takes_part[z]
+        for g in np.flatnonzero(small).tolist():
+            yield NotEvaluated(table.groups[g], table.strata[z], reason, blocks=False)
+
+
+def _strata_decide(evaluation: Evaluation) -> bool:
+    """Whether the strata determine the audited outcome, so that no gap is left within them."""
+    table = evaluation.table
+    occurs = table.people[table.known_strata].sum(axis=(1, 3))[:, :-1] > 0
+    return bool((occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1)
 
 
 def _near_a_limit(check: Check, value: float) -> bool:
@@ -343,6 +382,8 @@ def _worse_off(evaluation: Evaluation, entry: _Entry, first: Group, second: Grou
         return ()
     favourable = evaluation.table.favourable
     more_is_better = favourable if better is Better.POLARITY else better is Better.HIGHER
+    if entry.value == asked.ideal:
+        return ()
     if evaluation.spread:
         return second if more_is_better else first
     less_than_parity = entry.value < asked.ideal

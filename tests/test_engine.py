@@ -238,7 +238,13 @@ def test_what_is_no_frame_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("count", "message"),
-    [("-1", "no count"), ("1.5", "no count"), ("", "no count"), ("many", "no count")],
+    [
+        ("-1", "no count"),
+        ("1.5", "no count"),
+        ("", "no count"),
+        ("many", "no count"),
+        (str(2**53 + 1), "no count"),
+    ],
 )
 def test_counts_are_whole_and_not_negative(tmp_path: Path, count: str, message: str) -> None:
     path = write(tmp_path / "a.csv", f"race,y,n\na,1,3\na,0,{count}\n")
@@ -273,7 +279,7 @@ def test_large_counts_do_not_wrap(tmp_path: Path) -> None:
 
 
 def test_an_unsplit_count_beyond_64_bits_is_refused(tmp_path: Path) -> None:
-    rows = "".join(f"a,1,{2**53}\n" for _ in range(600))
+    rows = "".join(f"a,1,{2**53 - 1}\n" for _ in range(600))
     path = write(tmp_path / "a.csv", f"race,y,n\n{rows}b,0,1\n")
     with pytest.raises(DataError, match="more than 64 bits"):
         audit(path, columns={**SPEC["columns"], "count": "n"})

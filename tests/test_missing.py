@@ -150,7 +150,7 @@ def test_strata_unknown_are_shown_and_not_judged(audit_csv: Audit) -> None:
     metric = {"metric": "demographic_parity_difference", "given": "site", "fail": {"above": 0.9}}
     result = audit_csv(TEXT, {**spec(), "metrics": [metric]})
     reasons = [who.reason for one in result.findings for who in one.not_evaluated]
-    assert "the stratum is not known" in reasons
+    assert "the stratum is not known (1 person)" in reasons
     gone = audit_csv(TEXT, {**spec(strata="drop"), "metrics": [metric]})
     assert [(line.column, line.rows) for line in gone.ledger.dropped] == [("site", 1)]
 
@@ -413,3 +413,12 @@ def test_levels_that_are_likely_one_are_told_and_not_joined(audit_csv: Audit) ->
     merge = {"Black": ["Black", "black "]}
     spec_["columns"]["protected"] = {"race": {"merge": merge, "unknown": "N/A"}}
     assert not audit_csv(text, spec_).notices
+
+
+def test_an_empty_outcome_is_missing_whatever_the_tokens(audit_csv: Audit) -> None:
+    text = 'race,y\na,yes\na,""\nb,yes\nb,yes\n'
+    with pytest.raises(DataError, match="no value in the prediction"):
+        audit_csv(text, {**others(), "missing": {"tokens": ["NA"]}})
+    aside = {"tokens": ["NA"], "prediction": "aside"}
+    result = audit_csv(text, {**others(), "missing": aside})
+    assert rate_of(result, "selection_rate", race="a").estimate.denominator == 1

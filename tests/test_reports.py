@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -149,4 +150,44 @@ def _frame_audit(rows: dict[str, Any], metric: dict[str, Any]) -> AuditResult:
 
 
 def _text(result: AuditResult) -> str:
-    return terminal.render(content.document(result))
+    """The report with its lines joined, so that no expectation hangs on where they break."""
+    return " ".join(terminal.render(content.document(result)).split())
+
+
+@pytest.mark.parametrize(
+    ("exact", "limit", "text"),
+    [
+        (Fraction(7999999999999, 10**13), Limit(below=Decimal("0.8")), "0.7999999999999"),
+        (Fraction(40001, 10**9), Limit(above=Decimal("0.00004")), "0.000040001"),
+        (Fraction(4, 5), Limit(below=Decimal("0.8")), "0.8000"),
+    ],
+)
+def test_digits_agree_with_the_verdict_however_close(
+    exact: Fraction, limit: Limit, text: str
+) -> None:
+    assert numbers.against(float(exact), limit, exact) == text
+
+
+def test_two_outcomes_have_two_columns_in_the_lattice_and_two_titles() -> None:
+    metrics = [
+        {"metric": "selection_rate", "of": of, "fail": {"below": 0.1}}
+        for of in ("label", "prediction")
+    ]
+    spec = {
+        "columns": {
+            "protected": ["group"],
+            "label": {"column": "label", "positive": 1},
+            "prediction": {"column": "prediction", "positive": 1},
+        },
+        "metrics": [
+            *metrics,
+            *({"metric": "differential_fairness", "of": m["of"]} for m in metrics),
+        ],
+    }
+    result = fairaudit.audit(spec, SPECS.parent / "sample_data" / "fairlearn_page.csv")
+    titles = [entry.title for entry in result.lattice[0].entries]
+    assert len(set(titles)) == 4
+    text = _text(result)
+    for of in ("label", "prediction"):
+        assert f"ε of {of}" in text
+        assert f"Selection rate of the {of}, by group" in text

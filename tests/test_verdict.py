@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fairaudit.errors import SpecError
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.verdict import Finding, Limit, Status
 
@@ -268,3 +270,178 @@ def test_raise_for_failure(audit_csv: Audit) -> None:
     bad = audit_csv(table(a=(1, 10), b=(5, 10)), {**SPEC, "metrics": [metric]})
     with pytest.raises(Exception, match="demographic_parity_ratio/group/decision"):
         bad.raise_for_failure()
+
+
+def weighted(**groups: tuple[tuple[int, float], tuple[int, float]]) -> str:
+    """CSV text of weighted rows: for each group (how many selected, weight), (not, weight)."""
+    lines = ["group,y,w"]
+    for group, ((yes, one), (no, other)) in groups.items():
+        lines += [f"{group},1,{one}"] * yes + [f"{group},0,{other}"] * no
+    return "\n".join(lines) + "\n"
+
+
+WEIGHTED: dict[str, Any] = {
+    "columns": {
+        "protected": ["group"],
+        "decision": {"column": "y", "positive": 1, "negative": 0},
+        "weight": "w",
+    }
+}
+
+
+@pytest.mark.parametrize("smoothing", [None, 1])
+def test_no_group_is_lost_to_small_weights(audit_csv: Audit, smoothing: int | None) -> None:
+    more = {} if smoothing is None else {"smoothing": smoothing}
+    metric = {"metric": "differential_fairness", "fail": {"above": 0.5}, **more}
+    text = weighted(a=((50, 1), (50, 1)), b=((50, 1), (50, 1)), c=((1, 0.0005), (99, 0.0005)))
+    finding = only(audit_csv(text, {**WEIGHTED, "metrics": [metric]}))
+    assert finding.status is Status.FAIL
+    assert finding.estimate is not None
+    if smoothing is None:
+        assert finding.estimate.value == pytest.approx(3.912023)
+
+
+@pytest.mark.parametrize("weight", [1, 0.0005, 1e-7, 1e-11, 12345.678, 123456789.123])
+def test_the_size_of_weights_changes_nothing(audit_csv: Audit, weight: float) -> None:
+    metrics = ["selection_rate", {"metric": "differential_fairness", "smoothing": 1}]
+    text = weighted(a=((30, weight), (70, weight)), b=((60, weight), (40, weight)))
+    result = audit_csv(text, {**WEIGHTED, "metrics": metrics})
+    for row in result.rates:
+        if row.group == (("group", "a"),):
+            assert row.estimate.value == pytest.approx(0.3)
+            assert row.estimate.low == pytest.approx(0.218949, abs=1e-6)
+    (epsilon,) = result.comparisons
+    assert epsilon.estimate.value == pytest.approx(math.log(61 / 31), abs=1e-5)
+
+
+def test_a_group_without_weight_leaves_epsilon_undefined(audit_csv: Audit) -> None:
+    metric = {"metric": "differential_fairness", "fail": {"above": 0.5}}
+    text = weighted(a=((5, 1), (5, 1)), b=((5, 1), (5, 1)), c=((5, 0), (5, 0)))
+    finding = only(audit_csv(text, {**WEIGHTED, "metrics": [metric]}))
+    assert finding.status is Status.INCONCLUSIVE
+    assert "nobody to count in group=c" in finding.why
+
+
+def test_large_weights_with_decimals_tie_exactly(audit_csv: Audit) -> None:
+    lines = ["group,y,w", "a,1,99423631.18", "a,1,41614687.969", "a,0,86235196.191"]
+    lines += ["b,1,141038319.149", "b,0,86235196.191"]
+    metric = {"metric": "demographic_parity_difference", "fail": {"above": 0}}
+    finding = only(audit_csv("\n".join(lines) + "\n", {**WEIGHTED, "metrics": [metric]}))
+    assert finding.status is Status.PASS
+    assert finding.worse_off == ()
+
+
+STRATA: dict[str, Any] = {"columns": {**SPEC["columns"], "strata": ["z"]}}
+
+
+def strata(*rows: str) -> str:
+    """CSV text of group, stratum, outcome and people."""
+    return "\n".join(["group,z,y,n", *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups"),
+    [
+        (("a,x,1,50", "a,x,0,50"), {}),
+        (("a,,1,50", "a,,0,50", "b,,1,50", "b,,0,50"), {}),
+        (("a,x,1,50", "a,x,0,50", "b,x,1,50", "b,x,0,50"), {"min_size": 1000}),
+        (("a,x,1,50", "a,x,0,50", "b,y,1,50", "b,y,0,50"), {}),
+    ],
+)
+def test_a_reversal_gate_that_compared_nobody_is_no_pass(
+    audit_csv: Audit, rows: tuple[str, ...], groups: dict[str, int]
+) -> None:
+    spec = {**STRATA, "metrics": ["selection_rate"], "simpson": {"fail": "every_stratum"}}
+    result = audit_csv(strata(*rows), {**spec, "groups": groups})
+    assert only(result).status is Status.INCONCLUSIVE
+    assert result.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        {"metric": "disparate_impact_ratio", "reference": "lowest", "fail": {"below": 0.8}},
+        {"metric": "statistical_parity_difference", "reference": "lowest", "fail": {"below": -0.1}},
+        {"metric": "disparate_impact_ratio", "reference": "highest", "fail": {"above": 1.25}},
+        {"metric": "impact_ratio", "fail": {"above": 1.25}},
+    ],
+)
+def test_a_limit_on_the_side_where_nobody_can_be_is_refused(
+    audit_csv: Audit, metric: dict[str, Any]
+) -> None:
+    with pytest.raises(SpecError, match="can never be crossed"):
+        audit_csv(table(a=(10, 100), b=(80, 100)), {**SPEC, "metrics": [metric]})
+
+
+def test_strata_that_determine_the_decision_leave_nothing_to_judge(audit_csv: Audit) -> None:
+    spec = {
+        "columns": {
+            "protected": ["group"],
+            "prediction": {"column": "s", "positive": {"at_least": 0.5}},
+            "strata": {"band": {"column": "s", "bins": [0.5]}},
+            "count": "n",
+        },
+        "metrics": [
+            {"metric": "demographic_parity_difference", "given": "band", "fail": {"above": 0.1}}
+        ],
+    }
+    text = "group,s,n\na,0.9,90\na,0.1,10\nb,0.9,10\nb,0.1,90\n"
+    finding = only(audit_csv(text, spec))
+    assert finding.status is Status.INCONCLUSIVE
+    assert "the strata determine the prediction" in finding.why
+
+
+def test_a_stratum_without_the_reference_leaves_the_check_open(audit_csv: Audit) -> None:
+    columns = {**STRATA["columns"], "protected": {"group": {"reference": "a"}}}
+    metric = {
+        "metric": "statistical_parity_difference",
+        "given": "z",
+        "fail": {"outside": [-0.1, 0.1]},
+    }
+    rows = ("a,u,1,50", "a,u,0,50", "b,u,1,50", "b,u,0,50", "b,v,1,100", "c,v,0,1000")
+    finding = only(audit_csv(strata(*rows), {"columns": columns, "metrics": [metric]}))
+    assert finding.status is Status.INCONCLUSIVE
+    assert "group=a does not occur in the stratum (1,100 people) in z=v" in finding.why
+
+
+@pytest.mark.parametrize("key", ["fail", "warn", "by"])
+def test_an_empty_key_is_no_missing_one(audit_csv: Audit, key: str) -> None:
+    metric = {"metric": "impact_ratio", "fail": {"below": 0.8}, key: None}
+    with pytest.raises(SpecError, match=rf"metrics\[0\]\.{key}: this key has no value"):
+        audit_csv(table(a=(1, 2), b=(1, 2)), {**SPEC, "metrics": [metric]})
+
+
+def test_simpson_signs_are_exact(audit_csv: Audit) -> None:
+    """A gap of exactly 0 is turned by nothing, whatever floats make of it."""
+    equal = ("a,x,1,10", "a,x,0,10", "b,x,1,20", "b,x,0,20", "a,y,1,10", "a,y,0,10", "b,y,1,20")
+    spec = {**STRATA, "metrics": ["selection_rate"]}
+    result = audit_csv(
+        strata(*equal, "b,y,0,20"), {**spec, "simpson": {"min_gap": 0, "fail": "most_strata"}}
+    )
+    assert only(result).status is Status.PASS
+    rows = ("a,x,1,72", "a,x,0,168", "b,x,1,22", "b,x,0,8", "a,y,1,25", "a,y,0,5", "b,y,1,96")
+    result = audit_csv(
+        strata(*rows, "b,y,0,144"), {**spec, "simpson": {"min_gap": 0, "fail": "adjusted"}}
+    )
+    assert only(result).status is Status.PASS
+
+
+def test_selected_share_counts_the_selected_once(audit_csv: Audit) -> None:
+    result = audit_csv(table(a=(500, 550), b=(1, 2)), {**SPEC, "metrics": ["selected_share"]})
+    sizes = {row.group: row.estimate.n for row in result.rates}
+    assert sizes[("group", "b"),] == 501
+
+
+def test_what_is_too_small_says_in_which_rate(audit_csv: Audit) -> None:
+    text = "group,label,y,n\n" + "".join(
+        f"{group},{label},{y},{n}\n"
+        for group, cells in (("a", (50, 50, 50, 50)), ("c", (5, 0, 1000, 0)), ("b", (5, 5, 50, 50)))
+        for (label, y), n in zip(((1, 1), (1, 0), (0, 1), (0, 0)), cells, strict=True)
+    )
+    spec = {
+        "columns": {**SPEC["columns"], "label": {"column": "label", "positive": 1}},
+        "groups": {"min_size": 10},
+        "metrics": [{"metric": "equalized_odds_difference", "fail": {"above": 0.1}}],
+    }
+    (left_out,) = only(audit_csv(text, spec)).not_evaluated
+    assert left_out.reason == "true_positive_rate: fewer than 10 people in the denominator"

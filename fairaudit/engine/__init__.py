@@ -18,7 +18,7 @@ import polars as pl
 
 from fairaudit.cube import Sum
 from fairaudit.engine import filter as filters
-from fairaudit.engine import polars as route
+from fairaudit.engine import polars
 from fairaudit.engine.guards import check_lines
 from fairaudit.engine.sources import (
     Source,
@@ -75,7 +75,7 @@ def count_frame(plan: Plan, data: Any) -> RawCells:  # noqa: ANN401  # any frame
     file = File("<data frame>", 0, None)
     notices = _check_columns(plan, [(Source(file, Path(), "frame"), schema)])
     read = int(frame.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
-    batch = route.Batch(frame, schema, (file.path,))
+    batch = polars.Batch(frame, schema, (file.path,))
     counted = _counted(plan, batch)
     return _joined(plan, [counted], read, (file,), "Polars streaming over a frame", notices)
 
@@ -86,7 +86,7 @@ def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | 
         with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
             one = _open(source(path, _name(path)), plan.format, Path(folder))
             (batch,) = _batches([one], plan.format.separator)
-            row = route.first_row(batch, plan, seek)
+            row = polars.first_row(batch, plan, seek)
         if row is not None:
             by_line = one.source.kind == "csv" and not plan.format.multiline
             return f"{one.source.file.path}:{row + 1}" if by_line else f"{path.name}, row {row}"
@@ -180,7 +180,7 @@ def _guarded(one: _Opened, form: Format, folder: Path) -> _Opened:
     return _Opened(ready, one.schema, lines.records, lines.blank)
 
 
-def _batches(opened: Sequence[_Opened], separator: str) -> list[route.Batch]:
+def _batches(opened: Sequence[_Opened], separator: str) -> list[polars.Batch]:
     """One batch for each schema: files that differ in columns or types are scanned apart."""
     grouped: dict[tuple[object, ...], list[_Opened]] = {}
     for one in opened:
@@ -189,7 +189,7 @@ def _batches(opened: Sequence[_Opened], separator: str) -> list[route.Batch]:
     return [_batch(group, separator) for group in grouped.values()]
 
 
-def _batch(group: Sequence[_Opened], separator: str) -> route.Batch:
+def _batch(group: Sequence[_Opened], separator: str) -> polars.Batch:
     paths = [one.source.path for one in group]
     if group[0].source.kind == "parquet":
         frame = pl.scan_parquet(paths, glob=False)
@@ -201,27 +201,29 @@ def _batch(group: Sequence[_Opened], separator: str) -> route.Batch:
             glob=False,
             raise_if_empty=False,
         )
-    return route.Batch(frame, group[0].schema, tuple(one.source.file.path for one in group))
+    return polars.Batch(frame, group[0].schema, tuple(one.source.file.path for one in group))
 
 
-def _counted(plan: Plan, batch: route.Batch) -> route.Counted:
+def _counted(plan: Plan, batch: polars.Batch) -> polars.Counted:
     rule = filters.parse(plan.filter) if plan.filter else None
     if rule and plan.filter:
-        route.check_filter(batch, plan, rule, plan.filter)
-    return route.count(batch, plan, rule)
+        polars.check_filter(batch, plan, rule, plan.filter)
+    return polars.count(batch, plan, rule)
 
 
 def _joined(  # the parts of one result
     plan: Plan,
-    counted: Sequence[route.Counted],
+    counted: Sequence[polars.Counted],
     read: int,
     files: tuple[File, ...],
     route: str,
     notices: Sequence[str],
 ) -> RawCells:
     """The counts of all batches as one; levels are united by their text."""
-    weight = [number for one in counted for number in one.weights]
-    squares = [number for one in counted for number in one.squares]
+    # Tiny weights, such as those that add up to 1, need the finer fixed point.
+    fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in counted) < polars.TINY)
+    weight = [number for one in counted for number in one.weights[fine]]
+    squares = [number for one in counted for number in one.squares[fine]]
     return RawCells(
         keys=tuple(_united([one.keys[at] for one in counted]) for at in range(len(plan.keys))),
         kept=np.concatenate([one.kept for one in counted]),
@@ -230,9 +232,9 @@ def _joined(  # the parts of one result
         read=read,
         files=files,
         route=route,
-        weight=Sum.reduced(weight, 10**9) if plan.weight else None,
-        squares=Sum.reduced(squares, 10**6) if plan.weight else None,
-        weight_error=max(one.weight_error for one in counted),
+        weight=Sum.reduced(weight, polars.WEIGHT_SCALES[fine]) if plan.weight else None,
+        squares=Sum.reduced(squares, polars.SQUARE_SCALES[fine]) if plan.weight else None,
+        weight_error=max(one.weight_errors[fine] for one in counted),
         notices=tuple(notices),
     )
 

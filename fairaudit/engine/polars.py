@@ -18,10 +18,14 @@ from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.plan import MISSING, Key, Plan, RawKey
 from fairaudit.spec import Text
 
-_WEIGHT_SCALE = 10**9
-_SQUARE_SCALE = 10**6
+WEIGHT_SCALES = (10**9, 10**18)
+SQUARE_SCALES = (10**12, 10**30)
+"""The fixed point of weights and their squares: as a rule, and where all weights are tiny."""
+
+TINY = 1e-3
+_LARGE = 1e6
 _LARGEST_WEIGHT = 1e9
-_LARGEST_COUNT = 2.0**53
+_LARGEST_COUNT = 2.0**53 - 1
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types beside texts and numbers whose values can be levels."""
 
@@ -37,15 +41,16 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The counts of one batch; weights as exact integers at the scales of this module."""
+    """The counts of one batch; weights as exact integers at both scales of this module."""
 
     keys: tuple[RawKey, ...]
     kept: Ints
     rows: Ints
     people: Ints
-    weights: list[int]
-    squares: list[int]
-    weight_error: float
+    weights: tuple[list[int], list[int]]
+    squares: tuple[list[int], list[int]]
+    largest_weight: float
+    weight_errors: tuple[float, float]
 
 
 def count(batch: Batch, plan: Plan, rule: Filter | None) -> Counted:
@@ -256,14 +261,32 @@ def _own(name: str) -> str:
 
 
 def _weights() -> list[pl.Expr]:
-    """Σ count·weight and Σ count·weight² in fixed point, and the largest rounding error."""
+    """Σ count·weight and Σ count·weight² in fixed point at both scales, and what they round away.
+
+    The finer scale holds tiny weights only, and serves where all are tiny. From a million on a
+    double has no nine decimals left, so weights are taken at six there.
+    """
     weight, people = pl.col(_own("weight")), pl.col(_own("people")).cast(pl.Int128)
-    fixed = (weight * _WEIGHT_SCALE).round()
-    squares = (weight * weight * _SQUARE_SCALE).round()
+    tiny = pl.when(weight < TINY).then(weight).otherwise(0.0)
+    coarse, fine = WEIGHT_SCALES
+    large = (weight * 10**6).round().cast(pl.Int128) * (coarse // 10**6)
+    fixed = (
+        pl.when(weight < _LARGE).then((weight * coarse).round().cast(pl.Int128)).otherwise(large)
+    )
+    exact = [fixed, (tiny * fine).round().cast(pl.Int128)]
+    squares = [
+        (one * one * scale).round().cast(pl.Int128)
+        for one, scale in zip((weight, tiny), SQUARE_SCALES, strict=True)
+    ]
+    errors = [
+        (one - whole.cast(pl.Float64) / scale).abs().max()
+        for one, whole, scale in zip((weight, tiny), exact, WEIGHT_SCALES, strict=True)
+    ]
     return [
-        (people * fixed.cast(pl.Int128)).sum().alias(_own("weight")),
-        (people * squares.cast(pl.Int128)).sum().alias(_own("squares")),
-        (weight * _WEIGHT_SCALE - fixed).abs().max().alias(_own("error")),
+        *((people * one).sum().alias(_own(f"weight{at}")) for at, one in enumerate(exact)),
+        *((people * one).sum().alias(_own(f"squares{at}")) for at, one in enumerate(squares)),
+        *(one.alias(_own(f"error{at}")) for at, one in enumerate(errors)),
+        weight.max().alias(_own("largest")),
     ]
 
 
@@ -291,9 +314,14 @@ def _collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
 
 
 def _counted(found: pl.DataFrame, plan: Plan) -> Counted:
-    weights: list[int] = found[_own("weight")].to_list() if plan.weight else []
-    squares: list[int] = found[_own("squares")].to_list() if plan.weight else []
-    error = float(found[_own("error")].max() or 0.0) / _WEIGHT_SCALE if weights else 0.0  # type: ignore[arg-type]
+    def both(name: str) -> tuple[list[int], list[int]]:
+        if not plan.weight:
+            return [], []
+        return found[_own(f"{name}0")].to_list(), found[_own(f"{name}1")].to_list()
+
+    def largest(name: str) -> float:
+        return max((float(one or 0.0) for one in found[_own(name)]), default=0.0)
+
     people = found[_own("people")].to_list()
     if sum(people) >= 2**62:
         raise DataError("the counts add up to more than 64 bits hold", "check the count column")
@@ -302,9 +330,10 @@ def _counted(found: pl.DataFrame, plan: Plan) -> Counted:
         kept=found[_own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
         rows=found[_own("rows")].to_numpy(),
         people=np.array(people, dtype=np.int64),
-        weights=weights,
-        squares=squares,
-        weight_error=error,
+        weights=both("weight"),
+        squares=both("squares"),
+        largest_weight=largest("largest") if plan.weight else 0.0,
+        weight_errors=(largest("error0"), largest("error1")) if plan.weight else (0.0, 0.0),
     )
 
 

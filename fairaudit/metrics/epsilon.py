@@ -89,8 +89,10 @@ def _of_classes(  # one private function serves both outcomes of a table
         squares = by_class(table.squares).sum(axis=1)
         total = counts.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample.
-            counts = counts / total[:, None] * (total**2 / squares)[:, None]
+            # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample; n_eff never
+            # exceeds n (Cauchy-Schwarz), whatever fixed point rounds away.
+            size = np.fmin(total**2 / squares, people)
+            counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
     takes_part = table.known & ((people if both else table.n) > 0)
     if min_size is not None:
         takes_part = takes_part & (people >= min_size)
@@ -106,8 +108,8 @@ def _spread(
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(weights / weights.sum(axis=1, keepdims=True))
     strata, _, _ = counts.shape
-    some = (takes_part & (n > 0)).sum(axis=1) == takes_part.sum(axis=1)
-    enough = (takes_part.sum(axis=1) >= 2) & some
+    empty = counts.sum(axis=1) == 0
+    enough = (takes_part.sum(axis=1) >= 2) & ~(takes_part & empty).any(axis=1)
     best = np.full(strata, np.nan)
     outcome, high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(3))
     at = np.arange(strata)

@@ -57,7 +57,7 @@ def _what(evaluation: Evaluation) -> str:
 
 def _without_value(evaluation: Evaluation, z: int, w: int) -> list[Group]:
     if evaluation.whole is not None:
-        empty = evaluation.takes_part[z] & (evaluation.whole.n[z] == 0)
+        empty = evaluation.takes_part[z] & (evaluation.whole.counts[z].sum(axis=0) == 0)
     elif evaluation.reading is not None:
         empty = evaluation.takes_part[z] & np.isnan(evaluation.reading.value[z])
     else:

@@ -136,12 +136,13 @@ class Rate(Quantity):
         """Its value in every stratum and group."""
         over, under = _total(tally.mass, self.over), _total(tally.mass, self.under)
         # A cell may stand twice in a formula (f1), but its people are counted once.
-        n = _total(tally.people, sorted(self.cells))
+        n = _total(tally.people, sorted(self.under if self.proportion else self.cells))
         size = n.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             if tally.squares is not None:
                 squares = _total(tally.squares, sorted(set(self.under)))
-                size = (under / tally.scale) ** 2 / squares
+                # Never more than n (Cauchy-Schwarz), whatever fixed point rounds away.
+                size = np.fmin((under / tally.scale) ** 2 / squares, size)
             return Reading(self, over / under, n, size, over, under)
 
     def exact(self, counts: Counts) -> Fraction | None:
@@ -280,9 +281,21 @@ class Measure(Named):
 
     @property
     def bounds(self) -> Bounds:
-        """The values it can take."""
+        """The values it can take, whatever the reference."""
+        return self.bounds_to(self.reference)
+
+    def bounds_to(self, policy: Policy | None) -> Bounds:
+        """The values it can take against a reference: nobody is above the highest group."""
         low, high = self.comparison.bounds(self.parts[0][0])
-        return (0, high) if self.fold is MEAN_MAGNITUDE else (low, high)
+        if self.fold is MEAN_MAGNITUDE:
+            return 0, high
+        match policy:
+            case Policy.HIGHEST:
+                return low, self.ideal
+            case Policy.LOWEST:
+                return self.ideal, high
+            case _:
+                return low, high
 
     @property
     def formula(self) -> str:

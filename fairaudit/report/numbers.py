@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from fractions import Fraction
 
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
@@ -65,15 +65,18 @@ def interval(estimate: Estimate) -> str:
     return f"[{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
-def against(value: float, limit: Limit) -> str:
+def against(value: float, limit: Limit, exact: Fraction | None = None) -> str:
     """A value beside its limit, at as many digits as it takes to agree with the verdict."""
+    if not math.isfinite(value):
+        return number(value)
+    bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
+    true = [
+        _side(value, float(bound)) if exact is None else _side(exact, Fraction(bound))
+        for bound in bounds
+    ]
     for digits in range(4, _MOST_DIGITS):
-        text = number(value, digits)
-        if not math.isfinite(value) or "e" in text:
-            return text
-        shown = Decimal(text)
-        bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
-        if all(_side(shown, bound) == _side_of(value, bound) for bound in bounds):
+        text = f"{value:.{digits}f}"
+        if [_side(Fraction(text), Fraction(bound)) for bound in bounds] == true:
             return text
     return repr(value)
 
@@ -93,12 +96,5 @@ def subset(names: tuple[str, ...]) -> str:
     return " × ".join(names)
 
 
-def _side(shown: Decimal, bound: Decimal) -> int:
-    return (shown > bound) - (shown < bound)
-
-
-def _side_of(value: float, bound: Decimal) -> int:
-    limit = float(bound)
-    if abs(value - limit) <= 1e-12:  # noqa: PLR2004  # equal, up to the last bits of a float
-        return 0
-    return (value > limit) - (value < limit)
+def _side(value: Fraction | float, bound: Fraction | float) -> int:
+    return (value > bound) - (value < bound)

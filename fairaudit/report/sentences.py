@@ -43,7 +43,7 @@ def title(finding: Finding) -> str:
     check = finding.check
     if not isinstance(check, Check):
         return f"Simpson's reversals of {title_of(check.rate)}"
-    words = [check.asked.title]
+    words = [f"{check.asked.title} of the {check.of}"]
     if check.reference is not None:
         named = numbers.named_group(check.reference.group) if check.reference.group else ""
         words.append(f"to {named or check.reference.policy}")
@@ -65,14 +65,18 @@ def answer(finding: Finding) -> str:
         return _reversals(finding)
     if finding.estimate is None or not isinstance(finding.limit, Limit):
         return f"not evaluated: {_reasons(finding)}"
-    value = numbers.against(finding.estimate.value, finding.limit)
+    value = numbers.against(finding.estimate.value, finding.limit, finding.estimate.exact)
     where = f" in {numbers.named_group(finding.stratum)}" if finding.stratum else ""
     sentence = f"{_sides(finding)}{where}: {value}{_interval(finding)} {_relation(finding)}"
     sentence += _difference_beside(finding)
     others = [_crossing(one) for one in finding.crossed if not _is_told(one, finding)]
     if others:
         more = f" and {len(others) - _FEW} more" if len(others) > _FEW else ""
-        sentence += f"; so do {', '.join(others[:_FEW])}{more}"
+        sentence += f"; also beyond a bound: {', '.join(others[:_FEW])}{more}"
+    open_strata = [one for one in finding.not_evaluated if one.stratum and not one.group]
+    if open_strata:
+        strata = "stratum is" if len(open_strata) == 1 else "strata are"
+        sentence += f"; {len(open_strata)} {strata} not judged"
     if finding.why:
         sentence += f"; {finding.why}"
     return sentence

@@ -5,7 +5,7 @@ What pydantic reports is translated here; keys of later versions are refused as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -32,6 +32,7 @@ _NOT_YET: dict[str, frozenset[str]] = {
 }
 """Keys of the full language that this version refuses as not yet supported, by model."""
 
+_NO_VALUE = "this key has no value: write one, or leave the key out"
 _UNWRITTEN = {("Positive", "values")}
 """Fields that shorthand becomes, and nobody writes."""
 
@@ -56,24 +57,60 @@ def validate(document: Document) -> Shape:
 
     Raises `SpecError` where too little is left to go on: where the columns are not described.
     """
+    empty = list(_empty_keys(document.tree))
+    faults = [document.fault(path, _NO_VALUE, key=True) for path in empty]
+    given = _pruned(document.tree, set(empty))
     try:
-        return Shape(AuditSpec.model_validate(document.tree))
+        return Shape(AuditSpec.model_validate(given), tuple(faults), _entries(empty))
     except ValidationError as error:
         found = error.errors()
     typos = [one["loc"] for one in found if one["type"] == "extra_forbidden"]
-    faults = tuple(_fault(document, one) for one in found if not _explained(one, typos))
-    tree, skipped = _without(document.tree, [one["loc"] for one in found])
+    faults += [_fault(document, one) for one in found if not _explained(one, typos)]
+    tree, skipped = _without(given, [one["loc"] for one in found])
     try:
-        return Shape(AuditSpec.model_validate(tree), faults, skipped)
+        return Shape(AuditSpec.model_validate(tree), tuple(faults), skipped | _entries(empty))
     except ValidationError:
         raise SpecError(faults) from None
+
+
+def _empty_keys(tree: Tree, path: Path = ()) -> Iterator[Path]:
+    """The keys without a value; a column that is only named needs none."""
+    if isinstance(tree, dict):
+        for name, body in tree.items():
+            inner = (*path, name)
+            if body is None and path not in {("columns", "protected"), ("columns", "strata")}:
+                yield inner
+            else:
+                yield from _empty_keys(body, inner)
+    elif isinstance(tree, list):
+        for at, body in enumerate(tree):
+            yield from _empty_keys(body, (*path, at))
+
+
+def _pruned(tree: Tree, empty: set[Path], path: Path = ()) -> Tree:
+    """The tree without its empty keys."""
+    if isinstance(tree, dict):
+        return {
+            name: _pruned(body, empty, (*path, name))
+            for name, body in tree.items()
+            if (*path, name) not in empty
+        }
+    if isinstance(tree, list):
+        return [_pruned(body, empty, (*path, at)) for at, body in enumerate(tree)]
+    return tree
+
+
+def _entries(paths: Sequence[Path]) -> frozenset[int]:
+    """The numbers of the entries of `metrics` that these paths lie in."""
+    inside = (path[1] for path in paths if len(path) > 1 and path[0] == "metrics")
+    return frozenset(at for at in inside if isinstance(at, int))
 
 
 def _without(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, frozenset[int]]:
     """The tree without its faulty parts, but for `columns`, on which all else rests."""
     if not isinstance(tree, dict):
         return tree, frozenset()
-    skipped = {path[1] for path in paths if path[0] == "metrics" and len(path) > 1}
+    skipped = _entries(paths)
     dropped = {path[0] for path in paths} - {"columns", "metrics"}
     left = {name: body for name, body in tree.items() if name not in dropped}
     entries = left.get("metrics")
@@ -81,7 +118,7 @@ def _without(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, frozenset[int]]:
         left["metrics"] = [
             _STAND_IN if at in skipped else entry for at, entry in enumerate(entries)
         ]
-    return left, frozenset(at for at in skipped if isinstance(at, int))
+    return left, skipped
 
 
 def _explained(error: Any, typos: Sequence[Path]) -> bool:  # noqa: ANN401  # pydantic's error dict

@@ -10,6 +10,7 @@ from fairaudit.cube import Grouping, every_subset
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.metrics import (
     Asked,
+    Bounds,
     Measure,
     Parameters,
     Policy,
@@ -89,8 +90,9 @@ class Questions:
                 message = f"{asked.id} looks within strata: say `given:`"
                 self._fault((*path, "metric"), message)
             parameters = self._parameters(path, entry, asked)
-            warn = self._limit((*path, "warn"), entry.warn, asked)
-            fail = self._limit((*path, "fail"), entry.fail, asked)
+            bounds = _bounds(asked, entry)
+            warn = self._limit((*path, "warn"), entry.warn, asked, bounds)
+            fail = self._limit((*path, "fail"), entry.fail, asked, bounds)
             one = self._shown(path, entry, asked, of or "label", parameters)
             if len(self.faults) == before:
                 self._notice(path, entry, asked, of)
@@ -210,7 +212,9 @@ class Questions:
             return None
         return replace(reference, group=tuple((name, levels[name]) for name in by))
 
-    def _limit(self, path: Path, bound: schema.Bound | None, asked: Asked) -> Limit | None:
+    def _limit(
+        self, path: Path, bound: schema.Bound | None, asked: Asked, bounds: Bounds
+    ) -> Limit | None:
         """The limit, refused where it can never be crossed, or parity itself crosses it."""
         if bound is None:
             return None
@@ -221,7 +225,7 @@ class Questions:
         if below is not None and above is not None and below > above:
             self._fault(path, "the lowest bound is above the highest")
             return None
-        low, high = asked.bounds
+        low, high = bounds
         never_below = below is None or (low is not None and below <= low)
         never_above = above is None or (high is not None and above >= high)
         if never_below and never_above:
@@ -258,8 +262,8 @@ class Questions:
             and asked.parts[0][0] is SELECTION_RATE
         ):
             self.notices.append(
-                f"{where}: the positive is a burden here, so a low {asked.id} is to the group's "
-                "advantage; the four-fifths rule on the complement is `impact_ratio`"
+                f"{where}: the positive is a burden here, and {asked.id} compares the rates of "
+                "having it; `impact_ratio` applies the four-fifths rule to those of being spared"
             )
 
     def _checks(
@@ -342,6 +346,14 @@ class Questions:
             elif check.id in seen:
                 self.faults.append(Fault(f"the check {check.id} stands twice", "metrics"))
             seen.setdefault(check.id, check)
+
+
+def _bounds(asked: Asked, entry: schema.Metric) -> Bounds:
+    """The values that what is asked can take against the reference that the entry names."""
+    word = (entry.reference or {}).get("", "")
+    if isinstance(asked, Measure) and asked.reference is None and word in schema.REFERENCES:
+        return asked.bounds_to(Policy(word))
+    return asked.bounds
 
 
 def _id(entry: schema.Metric, shown: Shown, by: Grouping, given: Grouping) -> str:

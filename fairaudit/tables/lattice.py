@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,10 +25,11 @@ def lattice(
 ) -> Iterator[LatticeRow]:
     """A row for each subset, with the worst value of each measure that a spec asks for."""
     asked = [one for one in shown if one.given == ((),)]
+    titles = _titles(asked)
     for by in cube.subsets():
         entries = []
         groups, smallest = 0, 0
-        for one in asked:
+        for title, one in zip(titles, asked, strict=True):
             cut = table(by, (), one.of)
             part = cut.known & (cut.n[0] > 0)
             groups, smallest = int(part.sum()), int(cut.n[0][part].min()) if part.any() else 0
@@ -37,7 +38,7 @@ def lattice(
             spread = replace(one, asked=_as_spread(one.asked))
             evaluation = evaluated(spread, by, cut)
             if evaluation is not None:
-                entries.append(_worst(spread, evaluation, judged=judged, limited=bool(mine)))
+                entries.append(_worst(title, evaluation, judged=judged, limited=bool(mine)))
         yield LatticeRow(by, groups, smallest, tuple(entries))
 
 
@@ -50,6 +51,18 @@ def _asks(check: Check, one: Shown) -> bool:
         and check.parameters == one.parameters
         and (check.reference and check.reference.policy) == (one.reference and one.reference.policy)
     )
+
+
+def _titles(asked: Sequence[Shown]) -> list[str]:
+    """A title for each entry, none like another: with its outcome, and else its number."""
+    titles = [_title(one) for one in asked]
+    if len({one.of for one in asked}) > 1:
+        outcomes = (one.of for one in asked)
+        titles = [f"{title} of {of}" for title, of in zip(titles, outcomes, strict=True)]
+    return [
+        f"{title} ({at + 1})" if titles.count(title) > 1 else title
+        for at, title in enumerate(titles)
+    ]
 
 
 def _title(one: Shown) -> str:
@@ -75,7 +88,7 @@ def _as_spread(asked: Asked) -> Asked:
     return compared(asked, GAP) if isinstance(asked, Quantity) else asked
 
 
-def _worst(one: Shown, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
+def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
     """The value that departs most from the ideal."""
     ideal = 0 if isinstance(evaluation.asked, Quantity) else evaluation.asked.ideal
     answered = np.flatnonzero(evaluation.judged[0])
@@ -87,8 +100,8 @@ def _worst(one: Shown, evaluation: Evaluation, *, judged: bool, limited: bool) -
     estimate = estimate_of(evaluation, 0, int(w)) if known else _nothing(evaluation, answered)
     first, second = (group_at(table, side[0, w]) for side in (evaluation.first, evaluation.second))
     return LatticeEntry(
-        metric=one.asked.id,
-        title=_title(one),
+        metric=evaluation.asked.id,
+        title=title,
         of=table.of,
         estimate=estimate,
         first=first if known else (),
