@@ -64,7 +64,7 @@ def audit(
         findings=tuple(_finding(check, table, scanned) for check in checks),
         reversals=scanned.found,
         definitions=listing.definitions,
-        notices=(*read.notices, *raw.notices, *recoded.notices),
+        notices=(*read.notices, *raw.notices, *recoded.notices, *_unscanned(scanned)),
         fail_on=FailOn(fail_on),
     )
 
@@ -121,6 +121,12 @@ def _finding(check: Check | ReversalCheck, table: TableOf, scanned: Scanned) -> 
         return judge_reversals(check, scanned)
     terms = Terms(check.reference, check.min_size, check.parameters)
     return judge(check, evaluate(check.asked, table(check.by, check.given, check.of), terms))
+
+
+def _unscanned(scanned: Scanned) -> tuple[str, ...]:
+    """Notices on pairs that the scan for reversals could not compare at all."""
+    reasons = (reason for group, reason in scanned.left_out if not group)
+    return tuple(f"Simpson's reversals: {reason}" for reason in reasons)
 
 
 def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:

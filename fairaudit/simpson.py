@@ -18,6 +18,9 @@ from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
 from fairaudit.metrics import Rate, Reading
 from fairaudit.metrics.counts import Tally
 
+MOST_GROUPS = 500
+"""Of so many groups all pairs are compared; more are told, not scanned."""
+
 _NEAR = 1e-9
 """Closer than this to the floor, fractions decide instead of floats."""
 
@@ -154,6 +157,10 @@ def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) ->
             within = table((attribute,), (given,), asked.of)
             for rate in asked.rates:
                 pairs = _Pairs(rate, asked, alone, within)
+                if len(pairs.large) > MOST_GROUPS:
+                    many = f"{attribute} has {len(pairs.large):,} groups: they are not compared "
+                    left_out[(), f"{many}pair by pair, which is done up to {MOST_GROUPS}"] = None
+                    continue
                 found += pairs.reversals()
                 compared[rate.id] += pairs.compared()
                 left_out.update(dict.fromkeys(pairs.left_out()))

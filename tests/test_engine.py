@@ -344,3 +344,19 @@ def test_a_truncated_file_is_told_on_every_route(tmp_path: Path, form: dict[str,
     )
     with pytest.raises(DataError, match=r"damaged|truncated"):
         audit(path, format=form)
+
+
+def test_an_id_is_no_protected_attribute() -> None:
+    many = pl.DataFrame({"race": [f"p{n}" for n in range(10_001)], "y": [0, 1] * 5000 + [1]})
+    with pytest.raises(SpecError, match=r"'race' has 10,001 levels.*is it an id"):
+        audit(many)
+
+
+def test_very_many_groups_are_told_not_to_be_compared_pair_by_pair() -> None:
+    names = [f"p{n % 600}" for n in range(2400)]
+    sites = ["x" if n % 5 else "z" for n in range(2400)]
+    many = pl.DataFrame({"race": names, "site": sites, "y": [n % 2 for n in range(2400)]})
+    columns = {**SPEC["columns"], "strata": ["site"]}
+    result = audit(many, columns=columns, simpson={"fail": "every_stratum"})
+    assert any("race has 600 groups" in text for text in result.notices)
+    assert result.exit_code == 3

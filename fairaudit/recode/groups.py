@@ -13,6 +13,9 @@ from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.values import canonical, listing
 from fairaudit.spec import Missing, Policy, Protected, Spec, Text
 
+MOST_LEVELS = 10_000
+"""More levels than that are no groups of people."""
+
 _LIKE_MISSING = {"na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 
 
@@ -34,6 +37,13 @@ def group_axis(
         names = _level_names(one, raw_key, spec.missing, findings)
         levels = tuple(sorted({name for name in names if name is not None}))
         findings.notices += _oddities(one, levels)
+        if len(levels) > MOST_LEVELS:
+            findings.faults.append(
+                one.column.fault(
+                    f"{one.column.value!r} has {len(levels):,} levels, and at most {MOST_LEVELS:,} "
+                    "can be audited: is it an id? `keep`, `merge` or `bins` make fewer"
+                )
+            )
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
     if policy in {Policy.SHOW, Policy.GROUP} and missing.any():
         levels = (*levels, UNKNOWN)
