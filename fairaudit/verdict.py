@@ -293,7 +293,8 @@ def _too_small(check: Check, evaluation: Evaluation, z: int) -> Iterator[NotEval
     table = evaluation.table
     for part in evaluation.parts or (evaluation,):
         rate = f"{part.reading.quantity.id}: " if part.reading else ""
-        reason = f"{rate}fewer than {check.min_size} people in the denominator"
+        few = "nobody" if check.min_size is None else f"fewer than {check.min_size} people"
+        reason = f"{rate}{few} in the denominator"
         small = table.known & (table.n[z] > 0) & ~part.takes_part[z]
         for g in np.flatnonzero(small).tolist():
             yield NotEvaluated(table.groups[g], table.strata[z], reason, blocks=False)

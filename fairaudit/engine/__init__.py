@@ -5,6 +5,7 @@ Polars lives in this package and nowhere else.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -107,10 +108,11 @@ def _lazy(data: Any) -> pl.LazyFrame:  # noqa: ANN401
 
 def _name(path: Path) -> str:
     """A path as the report names it: from here, where it lies below."""
+    plain = Path(os.path.normpath(path))
     try:
-        return str(path.resolve().relative_to(Path.cwd()))
+        return str(plain.absolute().relative_to(Path.cwd()))
     except ValueError:
-        return str(path)
+        return str(plain)
 
 
 def _open(one: Source, form: Format, folder: Path) -> _Opened:
