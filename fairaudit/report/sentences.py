@@ -43,12 +43,19 @@ def title(finding: Finding) -> str:
     check = finding.check
     if not isinstance(check, Check):
         return f"Simpson's reversals of {title_of(check.rate)}"
-    words = [f"{check.asked.title} of the {check.of}"]
+    asked = check.asked
+    words = [f"{asked.title} of the {check.of}"]
+    to = ""
     if check.reference is not None:
         named = numbers.named_group(check.reference.group) if check.reference.group else ""
-        words.append(f"to {named or check.reference.policy}")
-    elif isinstance(check.asked, Measure) and check.asked.reference is not None:
-        words.append(f"to the {check.asked.reference} group")
+        to = f"to {named or check.reference.policy}"
+    elif isinstance(asked, Measure) and asked.reference is not None:
+        to = f"to the {asked.reference} group"
+    if isinstance(asked, Measure) and asked.id == asked.parts[0][0].id:
+        # A rate that the spec compares: the rate is the name, the comparison what is done to it.
+        words = [f"{asked.parts[0][0].title} of the {check.of}"]
+        to = f"{asked.comparison.id.replace('_', ' ')} {to}".rstrip()
+    words += [to] if to else []
     for name in ("smoothing", "concentration"):
         value = getattr(check.parameters, name)
         if value is not None:
@@ -115,7 +122,8 @@ def _deciding(finding: Finding) -> tuple[Part, ...]:
 
 
 def _part(part: Part) -> str:
-    head = f"share of {part.outcome!r}: " if part.outcome else ""
+    whose = f"{part.metric}: " if find(part.metric) is None else ""
+    head = f"{whose}share of {part.outcome!r}: " if part.outcome else ""
     if part.first is None or part.second is None:
         return f"{title_of(part.metric)} {numbers.number(part.value)}"
     name = "" if part.outcome else f"{title_of(part.metric)} "
