@@ -1,0 +1,132 @@
+"""The Parquet route by dictionary codes: equal counts to the Polars route, on every file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fairaudit
+from fairaudit import engine
+from fairaudit import spec as specs
+from fairaudit.engine import dictionary
+from fairaudit.plan import RawCells, plan
+
+SPEC: dict[str, Any] = {
+    "columns": {
+        "protected": ["a", "b", "c"],
+        "decision": {"column": "y", "positive": 1, "negative": 0},
+    },
+    "missing": {"prediction": "aside"},
+    "metrics": ["selection_rate"],
+}
+TEXTS = st.sampled_from(["x", "y", "zz", "", "ä", None])
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "a": TEXTS,
+            "b": st.sampled_from([-3, 0, 5, 120, None]),
+            "c": st.sampled_from([True, False, None]),
+            "y": st.sampled_from([0, 1, None]),
+        }
+    ),
+    min_size=1,
+    max_size=60,
+)
+TYPES = {"a": [pa.string(), pa.large_string()], "b": [pa.int8(), pa.int64()], "y": [pa.int32()]}
+
+
+def tally(cells: RawCells) -> Counter[tuple[str | None, ...]]:
+    """Rows by raw levels."""
+    found: Counter[tuple[str | None, ...]] = Counter()
+    for at, rows in enumerate(cells.rows.tolist()):
+        found[tuple(key.levels[key.codes[at]] for key in cells.keys)] += rows
+    return found
+
+
+def as_text(value: object) -> str | None:
+    """A value as a level is written."""
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@given(
+    rows=ROWS,
+    group=st.integers(1, 25),
+    coded=st.booleans(),
+    page=st.sampled_from([1, 1024]),
+    text=st.sampled_from(TYPES["a"]),
+    number=st.sampled_from(TYPES["b"]),
+)
+@settings(max_examples=80)
+def test_counts_equal_those_of_the_rows_and_of_the_other_route(
+    rows: list[dict[str, Any]],
+    group: int,
+    coded: bool,
+    page: int,
+    text: pa.DataType,
+    number: pa.DataType,
+    tmp_path: Path,
+) -> None:
+    schema = pa.schema([("a", text), ("b", number), ("c", pa.bool_()), ("y", pa.int32())])
+    path = tmp_path / "rows.parquet"
+    pq.write_table(
+        pa.Table.from_pylist(rows, schema=schema),
+        path,
+        row_group_size=group,
+        use_dictionary=coded,
+        dictionary_pagesize_limit=page,
+        data_page_size=page,
+    )
+    asked = plan(specs.of_mapping(SPEC))
+    by_codes = engine.count_files(asked, [str(path)], Path())
+    assert by_codes.route == "dictionary codes of Parquet"
+    expected = Counter(tuple(as_text(row[key.column]) for key in asked.keys) for row in rows)
+    assert tally(by_codes) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dictionary, "count", lambda *_: None)
+        by_polars = engine.count_files(asked, [str(path)], Path())
+    assert by_polars.route == "Polars streaming over parquet"
+    assert tally(by_polars) == expected
+    for one, other in zip(by_codes.keys, by_polars.keys, strict=True):
+        assert set(one.levels) == set(other.levels)
+
+
+def write(path: Path, **columns: list[Any]) -> Path:
+    """A Parquet file of these columns."""
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_routes_may_differ_from_file_to_file(tmp_path: Path) -> None:
+    write(tmp_path / "1.parquet", a=["x", "y"], b=[1, 2], c=[True, False], y=[1, 0])
+    write(tmp_path / "2.parquet", a=["x", "z"], b=[1.5, 2.5], c=[True, False], y=[1, 0])
+    (tmp_path / "3.csv").write_text("a,b,c,y\nx,1,true,1\n")
+    cells = engine.count_files(plan(specs.of_mapping(SPEC)), [str(tmp_path)], Path())
+    assert cells.route == "dictionary codes of Parquet; Polars streaming over csv and parquet"
+    assert (cells.read, int(cells.rows.sum())) == (5, 5)
+
+
+def test_what_the_route_does_not_serve_goes_to_polars(tmp_path: Path) -> None:
+    path = write(tmp_path / "1.parquet", a=["x", "y"], b=[1, 2**40], c=[True, False], y=[1, 0])
+    asked = plan(specs.of_mapping(SPEC))
+    assert engine.count_files(asked, [str(path)], Path()).route == "Polars streaming over parquet"
+    counted = {**SPEC, "columns": {**SPEC["columns"], "count": "b"}}
+    counted["columns"]["protected"] = ["a", "c"]
+    result = fairaudit.audit(counted, path)
+    assert result.provenance.route == "Polars streaming over parquet"
+    assert result.ledger.people == 2**40 + 1
+
+
+def test_a_level_that_no_row_has_is_no_level(tmp_path: Path) -> None:
+    """Dictionaries and ranges of integers may hold more than the data does."""
+    path = write(tmp_path / "1.parquet", a=["x", "y"], b=[1, 3], c=[True, True], y=[1, 0])
+    cells = engine.count_files(plan(specs.of_mapping(SPEC)), [str(path)], Path())
+    assert [key.levels for key in cells.keys] == [("x", "y"), ("1", "3"), ("true",), ("0", "1")]
