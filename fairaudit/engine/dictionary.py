@@ -62,12 +62,14 @@ def count(path: Path, name: str, plan: Plan) -> list[Counted] | None:
         return [_counted(table, plan, columns) for table in _joined(tables)]
     except _NotServed:
         return None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError.unreadable(name, "damaged, truncated or gone") from error
 
 
 def _serves(file: pq.ParquetFile, columns: Sequence[str]) -> bool:
     schema, meta = file.schema_arrow, file.metadata
+    if any(schema.names.count(name) != 1 for name in columns):
+        return False
     types = [schema.field(name).type for name in columns]
     groups = range(meta.num_row_groups)
     largest = max((meta.row_group(at).num_rows for at in groups), default=0)

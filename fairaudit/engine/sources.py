@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from fairaudit.errors import DataError, NothingToAudit
 from fairaudit.plan import File
@@ -143,6 +144,15 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
         hint = f"is it {others[0]!r}? say `format: {{separator: {others[0]!r}}}`"
         raise DataError(f"{name}:1: no {form.separator!r} separates the columns", hint)
     return tuple(row)
+
+
+def parquet_rows(one: Source) -> int:
+    """The rows of a Parquet file by its footer, the control total; refuses a damaged footer."""
+    try:
+        return int(pq.read_metadata(one.path).num_rows)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        why = "not a Parquet file, or damaged or truncated"
+        raise DataError.unreadable(one.file.path, why) from error
 
 
 def is_utf8(form: Format) -> bool:
