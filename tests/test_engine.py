@@ -13,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 import fairaudit
+from fairaudit import engine
+from fairaudit.engine.guards import Lines
 from fairaudit.errors import DataError, NothingToAudit, SpecError
 from fairaudit.result import AuditResult
 
@@ -360,3 +362,19 @@ def test_very_many_groups_are_told_not_to_be_compared_pair_by_pair() -> None:
     result = audit(many, columns=columns, simpson={"fail": "every_stratum"})
     assert any("race has 600 groups" in text for text in result.notices)
     assert result.exit_code == 3
+
+
+def test_a_file_that_changes_while_it_is_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.csv", TEXT)
+    guard = engine.check_lines
+
+    def and_then_grows(*arguments: Any) -> Lines:
+        found = guard(*arguments)
+        write(path, TEXT + "a,x,1\n")
+        return found
+
+    monkeypatch.setattr(engine, "check_lines", and_then_grows)
+    with pytest.raises(DataError, match="counted 5 rows, the control total is 4"):
+        audit(path)

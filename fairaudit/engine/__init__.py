@@ -239,6 +239,12 @@ def _joined(  # the parts of one result
     notices: Sequence[str],
 ) -> RawCells:
     """The counts of all batches as one; levels are united by their text."""
+    rows = np.concatenate([one.rows for one in counted])
+    if int(rows.sum()) != read:
+        raise DataError(
+            f"the pass counted {int(rows.sum()):,} rows, the control total is {read:,}",
+            "the data changed while it was read, or is damaged: run again",
+        )
     # Tiny weights, such as those that add up to 1, need the finer fixed point.
     fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in counted) < polars.TINY)
     weight = [number for one in counted for number in one.weights[fine]]
@@ -246,7 +252,7 @@ def _joined(  # the parts of one result
     return RawCells(
         keys=tuple(_united([one.keys[at] for one in counted]) for at in range(len(plan.keys))),
         kept=np.concatenate([one.kept for one in counted]),
-        rows=np.concatenate([one.rows for one in counted]),
+        rows=rows,
         people=np.concatenate([one.people for one in counted]),
         read=read,
         files=files,
