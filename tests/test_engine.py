@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 import fairaudit
-from fairaudit import engine
-from fairaudit.engine.guards import Lines
+from fairaudit.engine import guards
 from fairaudit.errors import DataError, NothingToAudit, SpecError
 from fairaudit.result import AuditResult
 
@@ -368,13 +367,13 @@ def test_a_file_that_changes_while_it_is_read_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "a.csv", TEXT)
-    guard = engine.check_lines
+    guard = guards.check_lines
 
-    def and_then_grows(*arguments: Any) -> Lines:
+    def and_then_grows(*arguments: Any) -> guards.Lines:
         found = guard(*arguments)
         write(path, TEXT + "a,x,1\n")
         return found
 
-    monkeypatch.setattr(engine, "check_lines", and_then_grows)
+    monkeypatch.setattr("fairaudit.engine.check_lines", and_then_grows)
     with pytest.raises(DataError, match="counted 5 rows, the control total is 4"):
         audit(path)
