@@ -32,6 +32,9 @@ class Ledger:
     set_aside: tuple[Line, ...] = ()
 
     def __post_init__(self) -> None:
+        # By column and reason, so that ledgers add up to the same in any order.
+        for name in ("dropped", "set_aside"):
+            object.__setattr__(self, name, tuple(sorted(getattr(self, name), key=_place)))
         out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
         if self.read != self.counted + out:
             raise AssertionError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
@@ -46,6 +49,10 @@ class Ledger:
             _merged(self.dropped + other.dropped),
             _merged(self.set_aside + other.set_aside),
         )
+
+
+def _place(line: Line) -> tuple[str, str]:
+    return line.column, line.reason
 
 
 def _merged(lines: Iterable[Line]) -> tuple[Line, ...]:

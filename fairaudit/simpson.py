@@ -185,6 +185,7 @@ class _Columns(NamedTuple):
         return signs
 
     def exact_crude(self) -> Fraction:
+        """The difference with the strata thrown together."""
         sides = [
             Fraction(int(over.sum()), int(under.sum()))
             for over, under in zip(self.over, self.under, strict=True)
@@ -192,6 +193,7 @@ class _Columns(NamedTuple):
         return sides[0] - sides[1]
 
     def exact_standardized(self) -> Fraction:
+        """The difference at the mix of strata of both together."""
         weights = [int(a) + int(b) for a, b in zip(*self.under, strict=True)]
         terms = (
             w * (Fraction(int(a), int(b)) - Fraction(int(c), int(d)))
@@ -328,14 +330,15 @@ def _compare(
         return None
     composition = float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
     people = reading.n[support]
+
+    def share(over: Ints, under: Ints, count: Ints) -> Share:
+        return Share(int(over.sum()), int(under.sum()), int(count.sum()), table.scale)
+
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = np.divide((a * ((m - c) / (n + m))).sum(), (c * ((n - a) / (n + m))).sum())
     return kind, {
         "crude": crude,
-        "crude_pair": (
-            Share(int(a.sum()), int(n.sum()), int(people[:, g].sum()), table.scale),
-            Share(int(c.sum()), int(m.sum()), int(people[:, h].sum()), table.scale),
-        ),
+        "crude_pair": (share(a, n, people[:, g]), share(c, m, people[:, h])),
         "standardized": standardized,
         "standardized_pair": (float((weight * p).sum()), float((weight * q).sum())),
         "composition": composition,
@@ -348,8 +351,8 @@ def _compare(
         "strata": tuple(
             Stratum(
                 table.strata[z],
-                Share(int(a[i]), int(n[i]), int(people[i, g]), table.scale),
-                Share(int(c[i]), int(m[i]), int(people[i, h]), table.scale),
+                share(a[i], n[i], people[i, g]),
+                share(c[i], m[i], people[i, h]),
                 float(weight[i]),
             )
             for i, z in enumerate(support)

@@ -422,3 +422,9 @@ def test_an_empty_outcome_is_missing_whatever_the_tokens(audit_csv: Audit) -> No
     aside = {"tokens": ["NA"], "prediction": "aside"}
     result = audit_csv(text, {**others(), "missing": aside})
     assert rate_of(result, "selection_rate", race="a").estimate.denominator == 1
+
+
+def test_a_fault_is_located_among_the_rows_that_the_filter_keeps(audit_csv: Audit) -> None:
+    text = "race,y\nz,\na,yes\nb,no\na,\n"
+    with pytest.raises(DataError, match=r"1 row has no value in the prediction 'y'.*csv:5"):
+        audit_csv(text, {**others(), "filter": "race <> 'z'"})

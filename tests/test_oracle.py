@@ -150,11 +150,21 @@ def test_cubes_add_whatever_the_split_and_the_order(
     (parts / "two.csv").write_text(as_csv(shuffled[cut:]))
     cube = cube_of(whole, weights=True)
     assert cube_of(parts, weights=True) == cube
-    if 0 < cut < len(rows) and all(
-        {row.people > 0 for row in part} == {True} for part in (shuffled[:cut], shuffled[cut:])
-    ):
-        halves = [cube_of(parts / name, weights=True) for name in ("one.csv", "two.csv")]
-        assert halves[0] + halves[1] == halves[1] + halves[0] == cube
+
+
+@given(one=rows_of(weights=True), two=rows_of(weights=True))
+@settings(max_examples=40)
+def test_the_cube_of_both_is_the_sum_of_the_cubes(
+    one: list[Row], two: list[Row], tmp_path: Path
+) -> None:
+    cubes = []
+    for name, rows in (("one", one), ("two", two), ("both", [*one, *two])):
+        (tmp_path / f"{name}.csv").write_text(as_csv(rows))
+        cubes.append(cube_of(tmp_path / f"{name}.csv", weights=True))
+    first, second, both = cubes
+    assert first + second == second + first == both
+    assert first != both
+    assert (first + second).ledger == both.ledger
 
 
 REFERENCES = ("rest", "overall", "largest", "highest", "lowest")

@@ -88,7 +88,8 @@ def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | 
         with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
             one = _open(source(path, _name(path)), plan.format, Path(folder))
             (batch,) = _batches([one], plan.format.separator)
-            row = polars.first_row(batch, plan, seek)
+            rule = filters.parse(plan.filter) if plan.filter else None
+            row = polars.first_row(batch, plan, rule, seek)
         if row is not None:
             by_line = one.source.kind == "csv" and not plan.format.multiline
             return f"{one.source.file.path}:{row + 1}" if by_line else f"{path.name}, row {row}"

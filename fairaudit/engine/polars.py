@@ -104,13 +104,16 @@ def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:
         raise SpecError([text.fault(f"a filter is true or false; this one gives {dtype}")])
 
 
-def first_row(batch: Batch, plan: Plan, seek: Seek) -> int | None:
-    """The number (from 1) of the first row that holds a sought value."""
+def first_row(batch: Batch, plan: Plan, rule: Filter | None, seek: Seek) -> int | None:
+    """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
     # Blank lines are rows of nulls to the reader; they hold no value to be found.
     blank = pl.all_horizontal(pl.all().is_null())
+    held = (_holds(batch, plan, seek) & ~blank).alias(_own("held"))
+    kept = pl.lit(value=True) if rule is None else rule.expression
     found = (
-        batch.frame.with_row_index(_own("row"), offset=1)
-        .filter(_holds(batch, plan, seek) & ~blank)
+        batch.frame.select(held, *_filtered(rule, _Numbers(batch, plan)))
+        .with_row_index(_own("row"), offset=1)
+        .filter(pl.col(_own("held")) & kept)
         .select(_own("row"))
         .head(1)
         .collect(engine="streaming")
