@@ -45,27 +45,28 @@ class _Builder:
         self.shape = shape.spec
         self.faults: list[Fault] = list(shape.faults)
 
-    def fault(self, path: Path, message: str) -> None:
+    def _fault(self, path: Path, message: str) -> None:
         self.faults.append(self.document.fault(path, message))
 
     def spec(self, text: str) -> Spec:
+        """The spec, or every fault that stands in its way."""
         shape, columns = self.shape, self.shape.columns
         protected = [
-            self.protected(("columns", "protected", name), name, one)
+            self._protected(("columns", "protected", name), name, one)
             for name, one in columns.protected.items()
         ]
         strata = [
-            self.stratum(("columns", "strata", name), name, one)
+            self._stratum(("columns", "strata", name), name, one)
             for name, one in columns.strata.items()
         ]
         if not protected:
-            self.fault(("columns", "protected"), "name at least one protected attribute")
-        label = self.outcome("label", columns.label)
-        prediction = self.prediction()
-        self.names(protected, strata)
+            self._fault(("columns", "protected"), "name at least one protected attribute")
+        label = self._outcome("label", columns.label)
+        prediction = self._prediction()
+        self._names(protected, strata)
         outcomes = {one.name: one for one in (label, prediction) if one is not None}
         if not outcomes:
-            self.fault(("columns",), "name an outcome: a label, a prediction or a decision")
+            self._fault(("columns",), "name an outcome: a label, a prediction or a decision")
         if not protected or not outcomes:
             raise SpecError(self.faults)
         groupings = Groupings(
@@ -74,7 +75,7 @@ class _Builder:
         questions = Questions(self.document, self.whole, groupings, outcomes, protected)
         shown, checks, notices = questions.all()
         self.faults += questions.faults
-        scan, gate = self.simpson(groupings, outcomes, protected)
+        scan, gate = self._simpson(groupings, outcomes, protected)
         spec = Spec(
             path=self.document.name,
             sha256=hashlib.sha256(text.encode()).hexdigest(),
@@ -85,12 +86,12 @@ class _Builder:
             strata=tuple(strata),
             label=label,
             prediction=prediction,
-            score=self.optional(("columns", "score"), columns.score),
-            count=self.optional(("columns", "count"), columns.count),
-            weight=self.optional(("columns", "weight"), columns.weight),
-            format=self.format(),
-            missing=self.missing(),
-            filter=self.optional(("filter",), shape.filter),
+            score=self._optional(("columns", "score"), columns.score),
+            count=self._optional(("columns", "count"), columns.count),
+            weight=self._optional(("columns", "weight"), columns.weight),
+            format=self._format(),
+            missing=self._missing(),
+            filter=self._optional(("filter",), shape.filter),
             min_size=shape.groups.min_size,
             shown=shown,
             checks=(*checks, *gate),
@@ -101,52 +102,52 @@ class _Builder:
             raise SpecError(self.faults)
         return spec
 
-    def text(self, path: Path, value: str) -> Text:
+    def _text(self, path: Path, value: str) -> Text:
         found = self.document.fault(path, "")
         return Text(value, found.path, found.place, found.source)
 
-    def optional(self, path: Path, value: str | None) -> Text | None:
-        return None if value is None else self.text(path, value)
+    def _optional(self, path: Path, value: str | None) -> Text | None:
+        return None if value is None else self._text(path, value)
 
-    def texts(self, path: Path, values: Iterable[str] | None) -> tuple[Text, ...]:
-        return tuple(self.text((*path, at), one) for at, one in enumerate(values or ()))
+    def _texts(self, path: Path, values: Iterable[str] | None) -> tuple[Text, ...]:
+        return tuple(self._text((*path, at), one) for at, one in enumerate(values or ()))
 
-    def column(self, path: Path, name: str, column: str | None) -> Text:
+    def _column(self, path: Path, name: str, column: str | None) -> Text:
         if column is not None:
-            return self.text((*path, "column"), column)
+            return self._text((*path, "column"), column)
         found = self.document.fault(path, "", key=True)
         return Text(name, found.path, found.place, found.source)
 
-    def protected(self, path: Path, name: str, shape: schema.ProtectedColumn) -> Protected:
+    def _protected(self, path: Path, name: str, shape: schema.ProtectedColumn) -> Protected:
         recoded = shape.merge or shape.keep is not None
         if shape.bins is not None and (recoded or shape.other):
-            self.fault((*path, "bins"), "a column is either binned or merged and kept, not both")
+            self._fault((*path, "bins"), "a column is either binned or merged and kept, not both")
         if shape.other is not None and shape.keep is None:
-            self.fault(
+            self._fault(
                 (*path, "other"), "`other` names what `keep` leaves: name the levels to keep"
             )
         for target, levels in shape.merge.items():
             if shape.keep is not None and set(levels) & set(shape.keep):
-                self.fault((*path, "merge", target), "a level is both merged and kept")
+                self._fault((*path, "merge", target), "a level is both merged and kept")
         merged = [level for levels in shape.merge.values() for level in levels]
         for level in {level for level in merged if merged.count(level) > 1}:
-            self.fault((*path, "merge"), f"the level {level!r} is merged twice")
+            self._fault((*path, "merge"), f"the level {level!r} is merged twice")
         for word in (*shape.merge, shape.other):
             if word == UNKNOWN:
-                self.fault(path, f"{UNKNOWN!r} is the name of those who are not known")
+                self._fault(path, f"{UNKNOWN!r} is the name of those who are not known")
         built = Protected(
             name=name,
-            column=self.column(path, name, shape.column),
+            column=self._column(path, name, shape.column),
             trim=shape.trim,
             unknown=tuple(shape.unknown),
             merge={
-                target: self.texts((*path, "merge", target), levels)
+                target: self._texts((*path, "merge", target), levels)
                 for target, levels in shape.merge.items()
             },
-            keep=None if shape.keep is None else self.texts((*path, "keep"), shape.keep),
+            keep=None if shape.keep is None else self._texts((*path, "keep"), shape.keep),
             other=shape.other or "other",
-            bins=self.bins((*path, "bins"), shape.bins),
-            reference=self.optional((*path, "reference"), shape.reference),
+            bins=self._bins((*path, "bins"), shape.bins),
+            reference=self._optional((*path, "reference"), shape.reference),
         )
         labels = built.bin_labels()
         if built.bins and built.reference and built.reference.value not in labels:
@@ -157,49 +158,49 @@ class _Builder:
             )
         return built
 
-    def stratum(self, path: Path, name: str, shape: schema.StratumColumn) -> Protected:
-        column = self.column(path, name, shape.column)
-        return Protected(name, column, bins=self.bins((*path, "bins"), shape.bins))
+    def _stratum(self, path: Path, name: str, shape: schema.StratumColumn) -> Protected:
+        column = self._column(path, name, shape.column)
+        return Protected(name, column, bins=self._bins((*path, "bins"), shape.bins))
 
-    def bins(self, path: Path, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
+    def _bins(self, path: Path, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
         if edges is not None and (not edges or list(edges) != sorted(set(edges))):
-            self.fault(path, "bin edges must ascend, each one once")
+            self._fault(path, "bin edges must ascend, each one once")
         return tuple(edges or ())
 
-    def prediction(self) -> Outcome | None:
+    def _prediction(self) -> Outcome | None:
         columns = self.shape.columns
         if columns.prediction is not None and columns.decision is not None:
-            self.fault(
+            self._fault(
                 ("columns", "decision"),
                 "name a prediction (what a model says) or a decision (what people decided), "
                 "not both",
             )
         if columns.decision is not None:
-            return self.outcome("decision", columns.decision)
-        return self.outcome("prediction", columns.prediction)
+            return self._outcome("decision", columns.decision)
+        return self._outcome("prediction", columns.prediction)
 
-    def outcome(self, name: str, shape: schema.OutcomeColumn | None) -> Outcome | None:
+    def _outcome(self, name: str, shape: schema.OutcomeColumn | None) -> Outcome | None:
         if shape is None:
             return None
         path: Path = ("columns", name)
         positive = shape.positive
         if positive is None:
             if shape.negative is not None:
-                self.fault((*path, "negative"), "`negative` needs `positive` beside it")
+                self._fault((*path, "negative"), "`negative` needs `positive` beside it")
             values: tuple[Text, ...] = ()
             threshold = None
         else:
-            values = self.texts((*path, "positive"), positive.values)
-            threshold = self.threshold((*path, "positive"), positive)
+            values = self._texts((*path, "positive"), positive.values)
+            threshold = self._threshold((*path, "positive"), positive)
             if threshold is not None and shape.negative is not None:
-                self.fault((*path, "negative"), "a cut on a number needs no `negative`")
-        negative = self.texts((*path, "negative"), shape.negative)
+                self._fault((*path, "negative"), "a cut on a number needs no `negative`")
+        negative = self._texts((*path, "negative"), shape.negative)
         both = {one.value for one in values} & {one.value for one in negative}
         for value in sorted(both):
-            self.fault((*path, "negative"), f"{value!r} is both positive and negative")
+            self._fault((*path, "negative"), f"{value!r} is both positive and negative")
         return Outcome(
             name=name,
-            column=self.column(path, name, shape.column),
+            column=self._column(path, name, shape.column),
             positive=values,
             threshold=threshold,
             negative=negative,
@@ -207,23 +208,23 @@ class _Builder:
             favourable=shape.favourable,
         )
 
-    def threshold(self, path: Path, positive: schema.Positive) -> Threshold | None:
+    def _threshold(self, path: Path, positive: schema.Positive) -> Threshold | None:
         cut = Threshold(positive.at_least, positive.above, positive.at_most, positive.below)
         if cut == Threshold():
             if not positive.values:
-                self.fault(path, "say which values are positive, or cut: `at_least: 0.5`")
+                self._fault(path, "say which values are positive, or cut: `at_least: 0.5`")
             return None
         if positive.values is not None:
-            self.fault(path, "either values or a cut, not both")
+            self._fault(path, "either values or a cut, not both")
         lower = [one for one in (cut.at_least, cut.above) if one is not None]
         upper = [one for one in (cut.at_most, cut.below) if one is not None]
         if len(lower) > 1 or len(upper) > 1 or (lower and upper and lower[0] > upper[0]):
-            self.fault(path, "at most one lower and one higher upper bound")
+            self._fault(path, "at most one lower and one higher upper bound")
         elif lower and lower == upper and (cut.at_least is None or cut.at_most is None):
-            self.fault(path, "no number lies between these bounds")
+            self._fault(path, "no number lies between these bounds")
         return cut
 
-    def names(self, protected: Sequence[Protected], strata: Sequence[Protected]) -> None:
+    def _names(self, protected: Sequence[Protected], strata: Sequence[Protected]) -> None:
         taken = {one.name for one in protected}
         for one in strata:
             if one.name in taken:
@@ -241,21 +242,21 @@ class _Builder:
                                      f"say `column: {one.column.value}`")
                 )  # fmt: skip
 
-    def format(self) -> Format:
+    def _format(self) -> Format:
         shape = self.shape.format
         if len(shape.separator.encode()) != 1 or shape.separator in '"\n\r':
-            self.fault(("format", "separator"), "the separator must be one plain character")
+            self._fault(("format", "separator"), "the separator must be one plain character")
         if shape.decimal not in {".", ","}:
-            self.fault(("format", "decimal"), "the decimal sign is '.' or ','")
+            self._fault(("format", "decimal"), "the decimal sign is '.' or ','")
         elif shape.decimal == shape.separator:
-            self.fault(("format", "decimal"), "the decimal sign cannot be the separator")
+            self._fault(("format", "decimal"), "the decimal sign cannot be the separator")
         try:
             "".encode(shape.encoding)
         except (LookupError, ValueError):
-            self.fault(("format", "encoding"), f"no such encoding: {shape.encoding!r}")
+            self._fault(("format", "encoding"), f"no such encoding: {shape.encoding!r}")
         return Format(shape.separator, shape.decimal, shape.encoding, shape.multiline)
 
-    def missing(self) -> Missing:
+    def _missing(self) -> Missing:
         shape = self.shape.missing
         return Missing(
             tokens=tuple(shape.tokens),
@@ -266,22 +267,22 @@ class _Builder:
             score=Policy(shape.score),
         )
 
-    def simpson(
+    def _simpson(
         self, groupings: Groupings, outcomes: dict[str, Outcome], protected: Sequence[Protected]
     ) -> tuple[Scan | None, list[ReversalCheck]]:
         shape = self.shape.simpson
         of = next((name for name in outcomes if name != "label"), "label")
         binary = outcomes[of].binary
-        rates = self.rates(outcomes, of) if binary or shape.rates else []
+        rates = self._rates(outcomes, of) if binary or shape.rates else []
         known = (*groupings.protected, *groupings.strata)
-        by = self.columns(("simpson", "by"), shape.by, groupings.protected)
-        given = self.columns(("simpson", "given"), shape.given, known)
+        by = self._columns(("simpson", "by"), shape.by, groupings.protected)
+        given = self._columns(("simpson", "given"), shape.given, known)
         if not (0 <= shape.min_gap < 1):
-            self.fault(("simpson", "min_gap"), "the floor of a gap is between 0 and 1")
+            self._fault(("simpson", "min_gap"), "the floor of a gap is between 0 and 1")
         if (shape.fail or shape.warn) and not rates:
-            self.fault(("simpson",), "a gate on reversals needs a rate: `rates: [selection_rate]`")
+            self._fault(("simpson",), "a gate on reversals needs a rate: `rates: [selection_rate]`")
         elif (shape.fail or shape.warn) and not any(set(given) - {name} for name in by):
-            self.fault(("simpson",), "no second column to condition on: name strata")
+            self._fault(("simpson",), "no second column to condition on: name strata")
         references = {one.name: one.reference.value for one in protected if one.reference}
         scan = Scan(
             rates=tuple(rates),
@@ -306,21 +307,21 @@ class _Builder:
         ]
         return (scan if rates and any(set(given) - {name} for name in by) else None), gates
 
-    def rates(self, outcomes: dict[str, Outcome], of: str) -> list[Rate]:
+    def _rates(self, outcomes: dict[str, Outcome], of: str) -> list[Rate]:
         found = []
         names = self.shape.simpson.rates
         for at, name in enumerate(["selection_rate"] if names is None else names):
             path: Path = ("simpson", "rates", at)
             record = find(name)
             if not isinstance(record, Rate) or not record.proportion or record is SELECTED_SHARE:
-                self.fault(path, f"{name!r} is no share of a group's people, so none to reverse")
+                self._fault(path, f"{name!r} is no share of a group's people, so none to reverse")
             elif reason := unanswerable(record, of, outcomes):
-                self.fault(path, reason)
+                self._fault(path, reason)
             else:
                 found.append(record)
         return found
 
-    def columns(self, path: Path, names: Sequence[str], known: Sequence[str]) -> Grouping:
+    def _columns(self, path: Path, names: Sequence[str], known: Sequence[str]) -> Grouping:
         chosen: list[str] = []
         for at, name in enumerate(names):
             if name in {"each", "all"}:
@@ -328,5 +329,5 @@ class _Builder:
             elif name in known:
                 chosen.append(name)
             else:
-                self.fault((*path, at), f"no such column: {name!r}{did_you_mean(name, known)}")
+                self._fault((*path, at), f"no such column: {name!r}{did_you_mean(name, known)}")
         return tuple(dict.fromkeys(chosen))
