@@ -1,203 +1,277 @@
 """The Parquet route: columns are counted by their dictionary codes and never turned into texts.
 
-A row group at a time, in two threads: the codes of the columns become one number by mixed radix,
-and a dense count of that number is the table. It serves where every key is a text, a boolean or a
-small integer and nothing else is asked; any other file is left to the Polars route, with equal
-counts.
+A batch at a time, row groups in several threads: the codes of the columns become one number by
+mixed radix, and a dense count of that number is the table. It serves where keys are texts,
+booleans, small integers or numbers cut at edges, and no filter is asked; any other file is left to
+the Polars route, with equal counts.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from fairaudit.cube import Ints
-from fairaudit.engine.polars import Counted
+from fairaudit.engine.codes import Axis, Level, NotServed, floats
+from fairaudit.engine.counted import LARGEST_COUNT, Counted, Watch, fixed
 from fairaudit.errors import DataError
 from fairaudit.plan import Plan, RawKey
 
-_THREADS = 2
-_MOST_CELLS = 2**22
-_MOST_LEVELS = 2**16
-_LARGEST_ROW_GROUP = 2**24
+_BATCH = 2**16
+"""Rows at a time: their codes stay in the cache of a core."""
 
+_MOST_CELLS = 2**20
+_MOST = 2**62
+_HALF = 31
+"""A square is added up in two halves: so many bits, and the rest."""
 
-class _Column(NamedTuple):
-    """A column of one row group: a code for each row, and the level of each code (None: null)."""
-
-    codes: NDArray[np.integer]
-    levels: tuple[str | None, ...]
+Levels = tuple[tuple[Level, ...], ...]
+"""The levels of each key."""
 
 
 class _Table(NamedTuple):
-    """The counts of one row group, an axis for each column, levels in ascending order."""
+    """Counts by the levels of each key: an array for each measure, with an axis for each key."""
 
-    levels: tuple[tuple[str | None, ...], ...]
-    counts: Ints
-
-
-class _NotServed(Exception):
-    """This file is for the other route."""
+    levels: Levels
+    measures: tuple[Ints, ...]
+    largest_weight: float
+    weight_error: float
 
 
-def count(path: Path, name: str, plan: Plan) -> list[Counted] | None:
-    """The counts of a Parquet file; None where this route does not serve."""
-    if plan.count or plan.weight or plan.filter or any(key.edges is not None for key in plan.keys):
-        return None
-    columns = list(dict.fromkeys(key.column for key in plan.keys))
+class _Counter:
+    """Counts the batches of one row group; a table is closed where the levels change."""
+
+    def __init__(self, schema: pa.Schema, plan: Plan) -> None:
+        self._plan = plan
+        self._keys = [
+            (key.column, Axis(key, schema.field(key.column).type, plan)) for key in plan.keys
+        ]
+        self._levels: Levels = ()
+        self._measures: list[Ints] = []
+        self._room = 0
+        self._largest = 0.0
+        self._error = 0.0
+        self._closed: list[_Table] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Counts the rows of a batch."""
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        codes = [axis.codes(columns[name]) for name, axis in self._keys]
+        levels = tuple(axis.levels for _, axis in self._keys)
+        measured, most = self._measured(columns)
+        if levels != self._levels or most > self._room:
+            self._close()
+            self._open(levels, 1 + len(measured))
+        self._room -= most
+        cell = np.zeros(batch.num_rows, dtype=np.int64)
+        for one, named in zip(codes, levels, strict=True):
+            cell *= len(named)
+            cell += one
+        np.add.at(self._measures[0], cell, 1)
+        for total, values in zip(self._measures[1:], measured, strict=True):
+            np.add.at(total, cell, values)
+
+    def tables(self) -> list[_Table]:
+        """What was counted, levels in ascending order."""
+        self._close()
+        return self._closed
+
+    def _measured(self, columns: Mapping[str, pa.Array]) -> tuple[list[Ints], int]:
+        """What is added up beside the rows, and the most that it adds to any sum."""
+        if self._plan.weight:
+            weights = fixed(floats(columns[self._plan.weight]))
+            if weights is None or int(weights.roots.max()) >= 2**_HALF:
+                raise NotServed
+            self._largest = max(self._largest, weights.largest)
+            self._error = max(self._error, weights.error)
+            squares = weights.roots * weights.roots
+            halves = [squares >> _HALF, squares & (2**_HALF - 1)]
+            return [weights.weights, *halves], len(squares) * int(weights.weights.max())
+        if self._plan.count:
+            people = floats(columns[self._plan.count])
+            # `not` also holds for NaN.
+            if not (people.min() >= 0 and people.max() <= LARGEST_COUNT):
+                raise NotServed
+            whole = people.astype(np.int64)
+            if not np.array_equal(whole, people):
+                raise NotServed
+            return [whole], len(whole) * int(whole.max())
+        return [], len(next(iter(columns.values())))
+
+    def _open(self, levels: Levels, measures: int) -> None:
+        size = math.prod(map(len, levels))
+        if size * measures > _MOST_CELLS:
+            raise NotServed
+        self._levels, self._room = levels, _MOST
+        self._measures = [np.zeros(size, dtype=np.int64) for _ in range(measures)]
+
+    def _close(self) -> None:
+        if not self._measures:
+            return
+        orders = [sorted(range(len(named)), key=_rank(named)) for named in self._levels]
+        levels = tuple(
+            tuple(named[at] for at in order)
+            for named, order in zip(self._levels, orders, strict=True)
+        )
+        shape = tuple(map(len, levels))
+        measures = tuple(one.reshape(shape)[np.ix_(*orders)] for one in self._measures)
+        self._closed.append(_Table(levels, measures, self._largest, self._error))
+        self._measures = []
+
+
+def count(files: Sequence[tuple[Path, str]], plan: Plan, watch: Watch) -> dict[str, list[Counted]]:
+    """The counts of those Parquet files (path, name) that this route serves, by name."""
+    if plan.filter or (plan.count and plan.weight):
+        return {}
+    tasks: list[_Task] = []
+    for path, name in files:
+        tasks += _tasks(path, name, plan)
+    tables: dict[str, list[_Table]] = {task.name: [] for task in tasks}
+    for task, found in zip(tasks, _run(tasks, plan, watch), strict=True):
+        if found is None:
+            tables.pop(task.name, None)
+        elif task.name in tables:
+            for table in found:
+                _join(tables[task.name], table)
+    return {name: [_counted(one, plan) for one in found] for name, found in tables.items()}
+
+
+def _join(tables: list[_Table], new: _Table) -> None:
+    """Adds a table to the one of the same levels, if there is one and no sum would overflow."""
+    for at, old in enumerate(tables):
+        if old.levels == new.levels:
+            pairs = list(zip(old.measures, new.measures, strict=True))
+            if all(int(one.max()) + int(two.max()) < _MOST for one, two in pairs):
+                largest = max(old.largest_weight, new.largest_weight)
+                error = max(old.weight_error, new.weight_error)
+                total = tuple(one + two for one, two in pairs)
+                tables[at] = _Table(new.levels, total, largest, error)
+                return
+    tables.append(new)
+
+
+class _Task(NamedTuple):
+    """A row group to count."""
+
+    path: Path
+    name: str
+    group: int
+    columns: tuple[str, ...]
+    meta: pq.FileMetaData
+
+
+def _tasks(path: Path, name: str, plan: Plan) -> list[_Task]:
+    """The row groups of a file; none where the file is not served."""
     try:
         file = pq.ParquetFile(path)
-        if not _serves(file, columns):
-            return None
-        tables = _tables(path, file.metadata.num_row_groups, columns)
-        return [_counted(table, plan, columns) for table in _joined(tables)]
-    except _NotServed:
-        return None
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise DataError.unreadable(name, "damaged, truncated or gone") from error
+    with file:
+        schema, columns = file.schema_arrow, _columns(plan)
+        if any(schema.names.count(column) != 1 for column in columns):
+            return []
+        try:
+            for key in plan.keys:
+                Axis(key, schema.field(key.column).type, plan)
+        except NotServed:
+            return []
+        groups = range(file.metadata.num_row_groups if file.metadata.num_rows else 0)
+        return [_Task(path, name, group, tuple(columns), file.metadata) for group in groups]
 
 
-def _serves(file: pq.ParquetFile, columns: Sequence[str]) -> bool:
-    schema, meta = file.schema_arrow, file.metadata
-    if any(schema.names.count(name) != 1 for name in columns):
-        return False
-    types = [schema.field(name).type for name in columns]
-    groups = range(meta.num_row_groups)
-    largest = max((meta.row_group(at).num_rows for at in groups), default=0)
-    return all(map(_is_served, types)) and 0 < largest <= _LARGEST_ROW_GROUP
-
-
-def _is_served(kind: pa.DataType) -> bool:
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return bool(is_text or pa.types.is_boolean(kind) or pa.types.is_integer(kind))
-
-
-def _tables(path: Path, groups: int, columns: Sequence[str]) -> Iterator[_Table]:
-    """The table of each row group, in order; every thread reads by a handle of its own."""
+def _run(tasks: Sequence[_Task], plan: Plan, watch: Watch) -> Iterator[list[_Table] | None]:
+    """The tables of each row group, in order; every thread reads by a handle of its own."""
     own = threading.local()
+    refused: set[str] = set()
 
-    def table(group: int) -> _Table:
-        if not hasattr(own, "file"):
-            own.file = pq.ParquetFile(path, read_dictionary=list(columns))
-        rows = own.file.read_row_group(group, columns=list(columns), use_threads=False)
-        return _table([_column(rows.column(name)) for name in columns])
+    def tables(task: _Task) -> list[_Table] | None:
+        if task.name in refused:
+            return None
+        try:
+            if getattr(own, "path", None) != task.path:
+                own.path = task.path
+                own.file = pq.ParquetFile(
+                    task.path, metadata=task.meta, read_dictionary=list(task.columns)
+                )
+            counter = _Counter(own.file.schema_arrow, plan)
+            for batch in own.file.iter_batches(
+                _BATCH, [task.group], list(task.columns), use_threads=False
+            ):
+                if batch.num_rows:
+                    counter.add(batch)
+            watch(task.meta.row_group(task.group).num_rows)
+            return counter.tables()
+        except NotServed:
+            refused.add(task.name)
+            return None
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise DataError.unreadable(task.name, "damaged, truncated or gone") from error
 
-    pool = ThreadPoolExecutor(_THREADS)
+    pool = ThreadPoolExecutor(_thread_count())
     try:
-        yield from pool.map(table, range(groups))
+        yield from pool.map(tables, tasks)
     finally:
         # After an interruption nobody waits for the row groups that are left.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _column(column: pa.ChunkedArray) -> _Column:
-    if pa.types.is_dictionary(column.type):
-        whole = column.unify_dictionaries().combine_chunks()
-        array = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-        levels = array.dictionary.to_pylist()
-        codes = _numbers(array.indices)
-    else:
-        whole = column.combine_chunks()
-        array = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-        levels, codes = _small_numbers(array)
-    if array.null_count:
-        codes = np.where(_valid(array), codes, len(levels))
-        levels = [*levels, None]
-    if codes.size and not 0 <= codes.min() <= codes.max() < len(levels):
-        raise pa.ArrowInvalid("a code without a level")
-    if None in levels[:-1] or len(set(levels)) < len(levels) or len(levels) > _MOST_LEVELS:
-        raise _NotServed
-    return _Column(codes, tuple(levels))
+def _thread_count() -> int:
+    """As many threads as Polars takes: the machine's, or as its variable says."""
+    asked = os.environ.get("POLARS_MAX_THREADS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else os.cpu_count() or 1
 
 
-def _small_numbers(array: pa.Array) -> tuple[list[str | None], NDArray[np.integer]]:
-    """Booleans and integers as codes from 0; their levels as Polars writes them."""
-    if pa.types.is_boolean(array.type):
-        bits = np.frombuffer(array.buffers()[1], dtype=np.uint8)
-        values = np.unpackbits(bits, bitorder="little")[array.offset : array.offset + len(array)]
-        return ["false", "true"], values
-    numbers = _numbers(array)
-    valid = numbers[_valid(array)] if array.null_count else numbers
-    if not len(valid):
-        return [], np.zeros(len(array), dtype=np.int64)
-    low, high = int(valid.min()), int(valid.max())
-    if high - low >= _MOST_LEVELS:
-        raise _NotServed
-    codes = np.where(_valid(array), numbers, low) if array.null_count else numbers
-    return [str(number) for number in range(low, high + 1)], codes.astype(np.int64) - low
+def _rank(levels: tuple[Level, ...]) -> Callable[[int], tuple[bool, str | int]]:
+    """Orders the places of levels: ascending, null last."""
+
+    def rank(at: int) -> tuple[bool, str | int]:
+        level = levels[at]
+        return (True, 0) if level is None else (False, level)
+
+    return rank
 
 
-def _numbers(array: pa.Array) -> NDArray[np.integer]:
-    """The numbers of an array without copying; what lies under nulls is arbitrary."""
-    dtype = np.dtype(array.type.to_pandas_dtype())
-    found = np.frombuffer(array.buffers()[1], dtype=dtype)
-    return found[array.offset : array.offset + len(array)]
-
-
-def _valid(array: pa.Array) -> NDArray[np.bool_]:
-    """Which entries are no nulls."""
-    bitmap = (array.indices if pa.types.is_dictionary(array.type) else array).buffers()[0]
-    bits = np.unpackbits(np.frombuffer(bitmap, dtype=np.uint8), bitorder="little")
-    return bits[array.offset : array.offset + len(array)].astype(np.bool_)
-
-
-def _table(columns: Sequence[_Column]) -> _Table:
-    shape = [len(column.levels) for column in columns]
-    if math.prod(shape) > _MOST_CELLS:
-        raise _NotServed
-    cell = np.zeros(len(columns[0].codes), dtype=np.int64)
-    for column, size in zip(columns, shape, strict=True):
-        cell *= size
-        cell += column.codes
-    counts = np.bincount(cell, minlength=math.prod(shape)).reshape(shape)
-    for axis, column in enumerate(columns):
-        order = sorted(range(shape[axis]), key=lambda at: _order(column.levels[at]))
-        counts = np.take(counts, order, axis=axis)
-    levels = tuple(tuple(sorted(column.levels, key=_order)) for column in columns)
-    return _Table(levels, counts.astype(np.int64))
-
-
-def _order(level: str | None) -> tuple[bool, str]:
-    return level is None, level or ""
-
-
-def _joined(tables: Iterator[_Table]) -> list[_Table]:
-    """Tables of the same levels added up: as a rule one is left."""
-    found: dict[tuple[tuple[str | None, ...], ...], Ints] = {}
-    for table in tables:
-        if table.levels in found:
-            found[table.levels] += table.counts
-        else:
-            found[table.levels] = table.counts
-    return [_Table(levels, counts) for levels, counts in found.items()]
-
-
-def _counted(table: _Table, plan: Plan, columns: Sequence[str]) -> Counted:
+def _counted(table: _Table, plan: Plan) -> Counted:
     """The cells that occur, in the form that every route gives."""
-    cells = np.nonzero(table.counts)
-    rows = table.counts[cells]
+    cells = np.nonzero(table.measures[0])
+    rows, *measured = (one[cells] for one in table.measures)
     keys = []
-    for key in plan.keys:
-        axis = columns.index(key.column)
+    for at, key in enumerate(plan.keys):
         # A dictionary may hold levels that no row has; they are none of the data's.
-        used, codes = np.unique(cells[axis], return_inverse=True)
-        keys.append(RawKey(key, codes, tuple(table.levels[axis][at] for at in used.tolist())))
-    return Counted(
-        keys=tuple(keys),
-        kept=np.ones(len(rows), dtype=np.int64),
-        rows=rows,
-        people=rows,
-        weights=([], []),
-        squares=([], []),
-        largest_weight=0.0,
-        weight_errors=(0.0, 0.0),
+        used, codes = np.unique(cells[at], return_inverse=True)
+        levels = [table.levels[at][one] for one in used.tolist()]
+        if key.edges is None:
+            keys.append(RawKey(key, codes, tuple(levels)))
+        else:
+            keys.append(RawKey(key, np.array(levels, dtype=np.int64)[codes]))
+    counted = Counted(tuple(keys), np.ones(len(rows), dtype=np.int64), rows, rows)
+    if plan.count:
+        return replace(counted, people=measured[0])
+    if not plan.weight:
+        return counted
+    weights, high, low = (one.tolist() for one in measured)
+    squares = [(one << _HALF) + other for one, other in zip(high, low, strict=True)]
+    nothing = [0] * len(weights)
+    return replace(
+        counted,
+        weights=(weights, nothing),
+        squares=(squares, nothing),
+        largest_weight=table.largest_weight,
+        weight_errors=(table.weight_error, 0.0),
     )
+
+
+def _columns(plan: Plan) -> list[str]:
+    """Every column to read, each once."""
+    measured = [name for name in (plan.count, plan.weight) if name is not None]
+    return list(dict.fromkeys([*(key.column for key in plan.keys), *measured]))

@@ -146,10 +146,19 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
     return tuple(row)
 
 
-def parquet_rows(one: Source) -> int:
-    """The rows of a Parquet file by its footer, the control total; refuses a damaged footer."""
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What the footer of a Parquet file says: its columns, and its rows, the control total."""
+
+    names: tuple[str, ...]
+    rows: int
+
+
+def parquet_footer(one: Source) -> Footer:
+    """The footer of a Parquet file; refuses a damaged one."""
     try:
-        return int(pq.read_metadata(one.path).num_rows)
+        with pq.ParquetFile(one.path) as file:
+            return Footer(tuple(file.schema_arrow.names), int(file.metadata.num_rows))
     except (pa.ArrowException, OSError, ValueError) as error:
         why = "not a Parquet file, or damaged or truncated"
         raise DataError.unreadable(one.file.path, why) from error

@@ -1,0 +1,130 @@
+"""Numeric columns for the Polars route: parsed once, each value sound or counted as bad.
+
+CSV columns are read as text, so `01` and `1` stay two levels; numbers are parsed here alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from fairaudit.engine.codes import is_finite_number
+from fairaudit.engine.counted import LARGEST_COUNT, LARGEST_WEIGHT
+from fairaudit.errors import DataError, Seek
+from fairaudit.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Files of one schema as one lazy frame; where they are told apart, it has their paths."""
+
+    frame: pl.LazyFrame
+    schema: Mapping[str, pl.DataType]
+    names: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+    apart: bool = False
+
+
+class Numbers:
+    """The numeric columns of a plan: parsed once, their bad rows counted in the same pass."""
+
+    def __init__(self, batch: Batch, plan: Plan) -> None:
+        self.batch = batch
+        self.plan = plan
+        self.columns = [key.column for key in plan.keys if key.edges is not None]
+        self.columns += [name for name in (plan.count, plan.weight) if name is not None]
+
+    def present(self, column: str) -> pl.Expr:
+        """The column as it is stored, null where it is not a number or holds a missing token."""
+        raw = pl.col(column)
+        dtype = self.batch.schema[column]
+        if is_text(dtype):
+            text = raw.cast(pl.String)
+            return pl.when(~text.is_in(["", *self.plan.tokens])).then(text)
+        return raw.fill_nan(None) if dtype.is_float() else raw
+
+    def value(self, column: str) -> pl.Expr:
+        """The column as a number; null where it is missing or none; Float32 stays Float32."""
+        dtype = self.batch.schema[column]
+        missing = ["", *self.plan.tokens, *self.plan.unknown.get(column, ())]
+        if is_text(dtype):
+            text = pl.col(column).cast(pl.String).str.strip_chars()
+            text = pl.when(~text.is_in(missing)).then(text)
+            if self.plan.format.decimal == ",":
+                text = text.str.replace(",", ".", literal=True)
+            return text.cast(pl.Float64, strict=False).fill_nan(None)
+        if not dtype.is_numeric() and dtype != pl.Boolean:
+            raise DataError(
+                f"{self.batch.names[0]}: the column {column!r} holds {dtype}, not numbers",
+                "name another column, or cast it before the audit",
+            )
+        number = pl.col(column) if dtype == pl.Float32 else pl.col(column).cast(pl.Float64)
+        number = number.fill_nan(None)
+        words = [float(word) for word in missing if is_finite_number(word)]
+        return pl.when(~number.is_in(words)).then(number) if words else number
+
+    def sound_value(self, column: str) -> pl.Expr:
+        """The number, 0 where it is none: bad rows are refused after the pass, not in it."""
+        return pl.when(self.sound(column)).then(self.value(column)).otherwise(0.0)
+
+    def sound(self, column: str) -> pl.Expr:
+        """Whether a row's number is one, of the kind its role asks; a missing one is."""
+        value = self.value(column)
+        if column == self.plan.weight:
+            return (value.is_finite() & (value >= 0) & (value <= LARGEST_WEIGHT)).fill_null(
+                value=False
+            )
+        if column == self.plan.count:
+            whole = (value == value.floor()) & (value >= 0) & (value <= LARGEST_COUNT)
+            return whole.fill_null(value=False)
+        if not is_text(self.batch.schema[column]):
+            return pl.lit(value=True)
+        text = pl.col(column).cast(pl.String).str.strip_chars()
+        missing = ["", *self.plan.tokens, *self.plan.unknown.get(column, ())]
+        is_nan = text.str.to_lowercase().is_in(["nan", "-nan", "+nan"])
+        return text.is_null() | text.is_in(missing) | is_nan | value.is_not_null()
+
+    def counters(self) -> list[str]:
+        """The names of the counters of bad rows."""
+        return [own(f"bad{at}") for at in range(len(self.columns))]
+
+    def bad_rows(self) -> list[pl.Expr]:
+        """One 0/1 column for each numeric column."""
+        return [
+            (~self.sound(column)).cast(pl.Int64).alias(name)
+            for column, name in zip(self.columns, self.counters(), strict=True)
+        ]
+
+    def refuse(self, found: pl.DataFrame) -> None:
+        """Raises `DataError` for the first numeric column where a kept row holds none."""
+        found = found.filter(pl.col(own("kept")) == 1)
+        for column, name in zip(self.columns, self.counters(), strict=True):
+            bad = int(found[name].sum())
+            if not bad:
+                continue
+            what = "no number"
+            hint = "correct the data, or name the values that mean missing in `missing.tokens`"
+            if column in {self.plan.weight, self.plan.count}:
+                hint = "correct the data, or leave such rows out by a `filter`"
+            if column == self.plan.weight:
+                what = "no weight (a number from 0 to 1e9)"
+            elif column == self.plan.count:
+                what = "no count (a whole number from 0)"
+            raise DataError(
+                f"{bad:,} {'row holds' if bad == 1 else 'rows hold'} {what} in the column "
+                f"{column!r}",
+                hint,
+                seek=Seek(column, numeric=True),
+            )
+
+
+def is_text(dtype: pl.DataType) -> bool:
+    """Whether a column holds texts."""
+    return dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
+
+
+def own(name: str) -> str:
+    """A column of ours, under a name that no file can hold."""
+    return f"\0{name}"
