@@ -61,7 +61,10 @@ def main() -> NoReturn:
             sys.stdout.flush()
     except OSError:
         code = _unwritten()
-    sys.exit(code)
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    # All is written and closed: taking Polars and Arrow apart again would only cost time.
+    os._exit(code)
 
 
 def _run(arguments: list[str]) -> int:
@@ -204,7 +207,8 @@ def schema(
     from fairaudit.report import json as report_json
     from fairaudit.spec import json_schema
 
-    _write_json(json_schema() if of is _Schema.SPEC else report_json.schema())
+    tree = json_schema() if of is _Schema.SPEC else report_json.schema()
+    _stdout().write(stdlib_json.dumps(tree, indent=1) + "\n")
 
 
 def _check_formats(form: str, outputs: list[Path]) -> None:
@@ -261,12 +265,14 @@ def _print_document(document: Document) -> None:
 
 def _write_json(tree: Mapping[str, Any]) -> None:
     """Writes one JSON document to stdout, in ASCII where the stream has no other signs."""
+    from fairaudit.report.json import written
+
     stream = _stdout()
     is_utf8 = (stream.encoding or "").lower().startswith("utf")
-    text = stdlib_json.dumps(tree, ensure_ascii=not is_utf8, indent=1, allow_nan=False)
+    text = written(tree, ascii_only=not is_utf8)
     if is_utf8 and any(0xD800 <= ord(sign) <= 0xDFFF for sign in text):
-        text = stdlib_json.dumps(tree, indent=1, allow_nan=False)
-    stream.write(text + "\n")
+        text = written(tree, ascii_only=True)
+    stream.write(text)
     stream.flush()
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.ledger import Ledger
+from fairaudit.once import once
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -104,7 +105,7 @@ class Sum:
         return Sum.reduced(values, scale)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class GroupTable:
     """The counts of one grouping, stratified: what every metric reads.
 
@@ -134,7 +135,12 @@ class GroupTable:
     @property
     def n(self) -> Ints:
         """People per stratum and group, [Z, G]."""
-        return np.asarray(self.people.sum(axis=(1, 2)))
+        return _people_of(self)
+
+
+@once
+def _people_of(table: GroupTable) -> Ints:
+    return np.asarray(table.people.sum(axis=(1, 2)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

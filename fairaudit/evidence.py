@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from fairaudit import stats
 from fairaudit.cube import Floats, Group
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import NOBODY, Evaluation, Measure, Rate, Reading
+from fairaudit.once import once
 
 CONFIDENCE = 0.95
 """The level of every interval."""
@@ -35,7 +37,7 @@ class Part:
     outcome: str | None = None
 
 
-def interval(reading: Reading, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
+def interval(reading: Reading) -> tuple[Floats, Floats]:
     """The bounds of each value, [Z, G]; NaN where the quantity has no interval.
 
     A proportion gets Wilson's; under survey weights with the effective size in place of n.
@@ -44,18 +46,16 @@ def interval(reading: Reading, confidence: float = CONFIDENCE) -> tuple[Floats, 
     if not isinstance(quantity, Rate) or not quantity.proportion:
         nothing = np.full_like(reading.value, np.nan)
         return nothing, nothing
-    return stats.wilson(reading.value, reading.size, confidence)
+    return stats.wilson(reading.value, reading.size, CONFIDENCE)
 
 
-def estimates(reading: Reading, scale: int = 1) -> list[list[Estimate]]:
+@once
+def estimates(reading: Reading) -> list[list[Estimate]]:
     """Every value of a reading with its counts and interval, [Z][G]."""
     low, high = interval(reading)
     strata, groups = reading.value.shape
     return [
-        [
-            _estimate(reading, scale, (float(low[z, g]), float(high[z, g])), (z, g))
-            for g in range(groups)
-        ]
+        [_estimate(reading, (float(low[z, g]), float(high[z, g])), (z, g)) for g in range(groups)]
         for z in range(strata)
     ]
 
@@ -80,40 +80,29 @@ def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
     )
 
 
-def estimate_at(reading: Reading, scale: int, z: int, g: int) -> Estimate:
-    """One value of a reading with its counts and interval."""
-    alone = replace(reading, value=reading.value[z : z + 1, g : g + 1])
-    low, high = interval(replace(alone, size=reading.size[z : z + 1, g : g + 1]))
-    return _estimate(reading, scale, (float(low[0, 0]), float(high[0, 0])), (z, g))
-
-
 def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
     if second != NOBODY and evaluation.reading is not None:
         return _side(evaluation, evaluation.reading, z, second)
     if evaluation.against is None or evaluation.terms.reference is None:
         return None
-    scale = evaluation.table.scale
-    one = estimate_at(evaluation.against, scale, z, w)
+    one = estimates(evaluation.against)[z][w]
     return Side((), one, crowd=str(evaluation.terms.reference.policy))
 
 
 def _side(evaluation: Evaluation, reading: Reading, z: int, g: int) -> Side:
-    table = evaluation.table
-    return Side(table.groups[g], estimate_at(reading, table.scale, z, g))
+    return Side(evaluation.table.groups[g], estimates(reading)[z][g])
 
 
-def _estimate(
-    reading: Reading, scale: int, bounds: tuple[float, float], at: tuple[int, int]
-) -> Estimate:
+def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]) -> Estimate:
     low, high = bounds
     return Estimate(
         value=float(reading.value[at]),
         n=int(reading.n[at]),
         numerator=None if reading.over is None else int(reading.over[at]),
         denominator=None if reading.under is None else int(reading.under[at]),
-        scale=scale,
-        low=None if np.isnan(low) else low,
-        high=None if np.isnan(high) else high,
+        scale=reading.scale,
+        low=None if math.isnan(low) else low,
+        high=None if math.isnan(high) else high,
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
 from fairaudit.metrics import Rate, Reading
-from fairaudit.metrics.counts import Tally
+from fairaudit.metrics.counts import tally_of
 
 MOST_GROUPS = 500
 """Of so many groups all pairs are compared; more are told, not scanned."""
@@ -210,8 +210,8 @@ class _Pairs:
     def __init__(self, rate: Rate, asked: Scan, alone: GroupTable, within: GroupTable) -> None:
         self.asked = asked
         self.within = within
-        self.everybody = rate.read(Tally.of(alone))
-        self.reading = rate.read(Tally.of(within))
+        self.everybody = rate.read(tally_of(alone))
+        self.reading = rate.read(tally_of(within))
         self.levels = [group[0][1] for group in within.groups]
         self.strata = np.flatnonzero(within.known_strata)
         self.place = {group[0][1]: at for at, group in enumerate(alone.groups)}
@@ -228,7 +228,7 @@ class _Pairs:
 
     def left_out(self) -> Iterator[tuple[Group, str]]:
         """Who could not be compared, and why."""
-        for g in np.setdiff1d(self.known, self.large).tolist():
+        for g in sorted({*self.known.tolist()} - {*self.large.tolist()}):
             reason = f"fewer than {self.asked.min_size} people in the denominator"
             yield self.within.groups[g], reason
         apart = len(self.large) * (len(self.large) - 1) // 2 - self.compared()

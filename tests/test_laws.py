@@ -32,7 +32,7 @@ from fairaudit.metrics import (
     find,
     reason_of,
 )
-from fairaudit.metrics.counts import Counts, Tally
+from fairaudit.metrics.counts import Counts, tally_of
 
 Four = tuple[int, int, int, int]
 CELLS = st.tuples(*[st.integers(0, 40)] * 4)
@@ -182,7 +182,7 @@ def test_a_union_lies_between_its_parts(rate: Rate, one: Four, two: Four) -> Non
 def test_a_rate_is_undefined_exactly_when_its_denominator_is_empty(
     rate: Rate, groups: list[Four]
 ) -> None:
-    reading = rate.read(Tally.of(table_of(groups)))
+    reading = rate.read(tally_of(table_of(groups)))
     assert reading.over is not None
     assert reading.under is not None
     for value, over, under in zip(reading.value[0], reading.over[0], reading.under[0], strict=True):

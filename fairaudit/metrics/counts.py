@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fairaudit.cube import GroupTable, Ints, Marks
+from fairaudit.once import once
 
 Cell: TypeAlias = Any
 """One integer, or an array of integers (of squared weights: floats) with the axes [..., Z, G]."""
@@ -66,15 +68,18 @@ class Counts:
 
     def map(self, change: Callable[[Cell], Cell]) -> Counts:
         """Every cell changed in the same way, but for `all_selected`: it is everybody's already."""
-        changed = Counts(*(change(getattr(self, one.name)) for one in fields(self)))
-        return replace(changed, all_selected=self.all_selected)
+        *cells, everybody = _cells(self)
+        return Counts(*[*map(change, cells), everybody])
 
     def at(self, z: int, g: int) -> Counts:
         """The cells of one stratum and group, as Python integers."""
-        return Counts(*(int(getattr(self, one.name)[z, g]) for one in fields(self)))
+        return Counts(*(int(cell[z, g]) for cell in _cells(self)))
 
 
-@dataclass(frozen=True, slots=True)
+_cells = attrgetter(*(one.name for one in fields(Counts)))
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Tally:
     """What one table counts: people, and the mass that rates are made of (people, or weights)."""
 
@@ -82,17 +87,6 @@ class Tally:
     mass: Counts
     squares: Counts | None
     scale: int
-
-    @classmethod
-    def of(cls, table: GroupTable) -> Tally:
-        """The cells of a table."""
-        people = Counts.of_joint(table, table.people)
-        return cls(
-            people,
-            people if table.mass is table.people else Counts.of_joint(table, table.mass),
-            None if table.squares is None else Counts.of_joint(table, table.squares),
-            table.scale,
-        )
 
     def overall(self) -> Tally:
         """Everybody in the stratum, the group included, beside each group."""
@@ -118,6 +112,18 @@ class Tally:
             None if self.squares is None else self.squares.map(change),
             self.scale,
         )
+
+
+@once
+def tally_of(table: GroupTable) -> Tally:
+    """The cells of a table."""
+    people = Counts.of_joint(table, table.people)
+    return Tally(
+        people,
+        people if table.mass is table.people else Counts.of_joint(table, table.mass),
+        None if table.squares is None else Counts.of_joint(table, table.squares),
+        table.scale,
+    )
 
 
 def _or_none(marks: Marks | None, like: Marks) -> Marks:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.counts import Tally
+from fairaudit.metrics.counts import Tally, tally_of
 from fairaudit.metrics.picking import pick_pair
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.records import (
@@ -24,6 +24,7 @@ from fairaudit.metrics.records import (
     WholeReading,
 )
 from fairaudit.metrics.reference import NOBODY, Policy, Reference, reference_index
+from fairaudit.once import once
 
 Asked: TypeAlias = Quantity | Measure | Whole
 
@@ -123,15 +124,49 @@ def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
     """The values of a measure on a table, on the given terms."""
     if isinstance(asked, Whole):
         return _whole(asked, table, terms)
-    tally = Tally.of(table)
+    tally = tally_of(table)
     if isinstance(asked, Quantity):
         return _bare(asked, table, terms, tally)
     parts = [_compared(asked, part, table, terms, tally) for part in asked.parts]
     return parts[0] if len(parts) == 1 else _folded(asked, parts)
 
 
+@once
+def _readings(tally: Tally) -> dict[str, Reading]:  # noqa: ARG001  # what it remembers for
+    return {}
+
+
+@once
+def _others(tally: Tally) -> dict[tuple[Policy, bytes], Tally]:  # noqa: ARG001  # the same
+    return {}
+
+
+@once
+def _fractions(tally: Tally) -> dict[tuple[str, int, int], Fraction | None]:  # noqa: ARG001
+    return {}
+
+
+def read(quantity: Quantity, tally: Tally) -> Reading:
+    """A quantity in every stratum and group, read once for each table."""
+    known = _readings(tally)
+    if quantity.id not in known:
+        known[quantity.id] = quantity.read(tally)
+    return known[quantity.id]
+
+
+def _beside(tally: Tally, policy: Policy, index: Ints | None) -> Tally:
+    """The cells of the reference, beside each group."""
+    known, key = _others(tally), (policy, b"" if index is None else index.tobytes())
+    if key not in known:
+        if index is not None:
+            known[key] = tally.taken(np.maximum(index, 0))
+        else:
+            known[key] = tally.rest() if policy is Policy.REST else tally.overall()
+    return known[key]
+
+
 def _bare(quantity: Quantity, table: GroupTable, terms: Terms, tally: Tally) -> Evaluation:
-    reading = quantity.read(tally)
+    reading = read(quantity, tally)
     takes_part = _participants(table, reading.n, terms.min_size)
     own = np.broadcast_to(np.arange(len(table.groups)), reading.value.shape)
     return Evaluation(
@@ -164,7 +199,7 @@ def _compared(
     quantity, comparison = part
     if measure.four_fifths and not table.favourable:
         quantity = _COMPLEMENT
-    reading = quantity.read(tally)
+    reading = read(quantity, tally)
     takes_part = _participants(table, reading.n, terms.min_size)
     single = replace(measure, parts=((quantity, comparison),))
     if comparison.shape is Shape.SPREAD:
@@ -219,12 +254,9 @@ def _to_reference(  # the pieces of one evaluation, gathered by its only caller
         raise ValueError(f"{measure.id} needs a reference")
     terms = replace(terms, reference=reference)
     index, usable = reference_index(reference, table, reading.value, reading.n, takes_part)
-    if index is None:
-        beside = tally.rest() if reference.policy is Policy.REST else tally.overall()
-        index = np.full((len(usable), 1), NOBODY)
-    else:
-        beside = tally.taken(np.maximum(index, 0))
-    against = reading.quantity.read(beside)
+    beside = _beside(tally, reference.policy, index)
+    index = np.full((len(usable), 1), NOBODY) if index is None else index
+    against = read(reading.quantity, beside)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = measure.comparison.apply(reading.value, against.value)
     own = np.broadcast_to(np.arange(len(table.groups)), value.shape)
@@ -304,4 +336,9 @@ def _whole(asked: Whole, table: GroupTable, terms: Terms) -> Evaluation:
 def _exact_of(
     quantity: Quantity, tallies: tuple[Tally, Tally | None] | None, z: int, g: int
 ) -> Fraction | None:
-    return None if tallies is None else quantity.exact(tallies[0].mass.at(z, g))
+    if tallies is None:
+        return None
+    known, key = _fractions(tallies[0]), (quantity.id, z, g)
+    if key not in known:
+        known[key] = quantity.exact(tallies[0].mass.at(z, g))
+    return known[key]

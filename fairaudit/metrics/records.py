@@ -95,13 +95,13 @@ class Quantity(Named, ABC):
         """Its value in one group as a fraction; None where it is undefined or infinite."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Reading:
     """A quantity in every stratum and group: arrays [Z, G].
 
     `value` is NaN where the denominator is empty and infinite at positive/0. `n` counts people in
     the denominator; `size` is n, or the effective n under survey weights. `over / under` are the
-    integers behind a rate, None for a formula of several rates.
+    integers behind a rate (times `scale` under weights), None for a formula of several rates.
     """
 
     quantity: Quantity
@@ -110,6 +110,7 @@ class Reading:
     size: Floats
     over: Ints | None = None
     under: Ints | None = None
+    scale: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +144,7 @@ class Rate(Quantity):
                 squares = _total(tally.squares, sorted(set(self.under)))
                 # Never more than n (Cauchy-Schwarz), whatever fixed point rounds away.
                 size = np.fmin((under / tally.scale) ** 2 / squares, size)
-            return Reading(self, over / under, n, size, over, under)
+            return Reading(self, over / under, n, size, over, under, tally.scale)
 
     def exact(self, counts: Counts) -> Fraction | None:
         """Its value in one group as a fraction; None where the denominator is empty."""

@@ -64,7 +64,6 @@ def reference_index(
 
 def find_group(groups: Sequence[Group], wanted: Group) -> int:
     """The index of a group, `NOBODY` where it does not exist; the order of columns is free."""
-    for at, group in enumerate(groups):
-        if dict(group) == dict(wanted):
-            return at
-    return NOBODY
+    if wanted in groups:
+        return groups.index(wanted)
+    return next((at for at, group in enumerate(groups) if dict(group) == dict(wanted)), NOBODY)

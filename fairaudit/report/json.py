@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
 from fairaudit.cube import Group
 from fairaudit.errors import FairauditError, SpecError
-from fairaudit.estimate import Estimate, state_of
+from fairaudit.estimate import Estimate, State, state_of
 from fairaudit.evidence import Part, Side
 from fairaudit.ledger import Line
 from fairaudit.report import sentences
@@ -36,7 +37,20 @@ SCHEMA_VERSION = "1.0"
 
 def render(result: AuditResult) -> str:
     """The result as one JSON document."""
-    return json.dumps(document(result), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return written(document(result))
+
+
+def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:
+    """A document as text, one row of a list on each line: for people, for grep and for diffs."""
+
+    def plain(value: object) -> str:
+        return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
+
+    members = []
+    for name, value in tree.items():
+        rows = ",\n  ".join(map(plain, value)) if isinstance(value, list) else ""
+        members.append(f"{plain(name)}: " + (f"[\n  {rows}\n ]" if rows else plain(value)))
+    return "{\n " + ",\n ".join(members) + "\n}\n"
 
 
 def error_document(error: FairauditError, version: str) -> dict[str, Any]:
@@ -151,7 +165,9 @@ def _group(group: Group) -> dict[str, str]:
 
 def _value(value: float) -> dict[str, Any]:
     """State and value; null where there is no finite number."""
-    return {"state": str(state_of(value)), "value": value if math.isfinite(value) else None}
+    if math.isfinite(value):
+        return {"state": State.DEFINED.value, "value": value}
+    return {"state": state_of(value).value, "value": None}
 
 
 def _finite(value: float) -> float | None:

@@ -45,11 +45,9 @@ def evaluated(one: Shown, by: Grouping, table: GroupTable) -> Evaluation | None:
 
 
 def estimate_of(evaluation: Evaluation, z: int, w: int) -> Estimate:
-    """A value as it is listed: exact where it can be, with a reason where there is none."""
+    """A value as it is listed, with a reason where there is none; only checks need it exact."""
     value = float(evaluation.value[z, w])
-    if math.isnan(value):
-        return Estimate(value, reason=reason_of(evaluation, z, w))
-    return Estimate(value, exact=evaluation.exact(z, w))
+    return Estimate(value, reason=reason_of(evaluation, z, w) if math.isnan(value) else None)
 
 
 def compare_of(asked: Asked) -> str | None:

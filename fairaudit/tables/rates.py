@@ -75,7 +75,7 @@ def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
 def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRow]:
     """The rows of one rate, worst first in each stratum; small and unknown groups last."""
     reading = _reading(evaluate(quantity, table, Terms(min_size=one.min_size)))
-    found = estimates(reading, table.scale)
+    found = estimates(reading)
     beside = Terms(_beside(one, table), one.min_size)
     difference, ratio = (
         evaluate(compared(quantity, how), table, beside) for how in (DIFFERENCE, RATIO)

@@ -1,0 +1,27 @@
+"""Remembering what was computed from a value, for as long as the value lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+Value = TypeVar("Value")
+Result = TypeVar("Result")
+
+
+def once(function: Callable[[Value], Result]) -> Callable[[Value], Result]:
+    """The function, computed once for each value; values compare by identity and are never amended.
+
+    For dataclasses of arrays: `@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)`.
+    """
+    known: WeakKeyDictionary[Value, Result] = WeakKeyDictionary()
+
+    @wraps(function)
+    def remembered(value: Value) -> Result:
+        if value not in known:
+            known[value] = function(value)
+        return known[value]
+
+    return remembered
