@@ -235,7 +235,7 @@ def _check_formats(form: str, outputs: list[Path]) -> None:
 
 def _check_single(data: str) -> None:
     """Refuses several files in `--data`: each will be an audit of its own, and is not yet."""
-    from fairaudit.engine.sources import find_files
+    from fairaudit.engine.files import find_files
 
     files, _ = find_files([data], Path())
     if len(files) > 1:
@@ -285,6 +285,10 @@ def _stdout() -> TextIO:
 def _write(path: Path, text: str) -> None:
     """Writes a file whole or not at all; a link is followed, not replaced."""
     target = path.resolve()
+    if target.exists() and not target.is_file():
+        # A pipe or a device is written to, never replaced.
+        _write_to(target, path, text)
+        return
     half = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         half.write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -292,6 +296,13 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         half.unlink(missing_ok=True)
         raise UsageError(f"-o {path}: {error.strerror or error}", "check the folder") from error
+
+
+def _write_to(target: Path, path: Path, text: str) -> None:
+    try:
+        target.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"-o {path}: {error.strerror or error}", "check where it leads") from error
 
 
 @contextlib.contextmanager

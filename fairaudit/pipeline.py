@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
@@ -14,7 +15,7 @@ from typing import Any
 from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.cube import Cube, Grouping, GroupTable
-from fairaudit.errors import DataError, UsageError, did_you_mean
+from fairaudit.errors import DataError, FairauditError, UsageError, did_you_mean
 from fairaudit.metrics import Terms, evaluate
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.recode import Recoded, recode
@@ -112,7 +113,9 @@ def _counted(read: Spec, asked: Plan, data: Any) -> tuple[RawCells, Recoded]:  #
     except DataError as error:
         if error.seek is None or is_frame:
             raise
-        spot = engine.locate(asked, entries, base, error.seek)
+        spot = None
+        with contextlib.suppress(FairauditError):  # the first error is the one to tell
+            spot = engine.locate(asked, entries, base, error.seek)
         raise (error.found(spot) if spot else error) from error
 
 
@@ -136,7 +139,7 @@ def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
         spec_sha256=read.sha256,
         title=read.title,
         context=read.context,
-        files=tuple(DataFile(one.path, one.bytes, one.modified) for one in raw.files),
+        files=tuple(DataFile(one.path, one.bytes, one.modified, one.lines) for one in raw.files),
         rows=raw.read,
         route=raw.route,
         cube_sha256=_hash(cube),

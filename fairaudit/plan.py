@@ -71,11 +71,12 @@ class RawKey:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that was read, as the report names it."""
+    """A file that was read, as the report names it; `lines` are the physical ones of a CSV file."""
 
     path: str
     bytes: int
     modified: float | None
+    lines: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,11 +49,12 @@ class FailOn(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file that was read."""
+    """A file that was read; `lines` are the physical ones of a CSV file, the header included."""
 
     path: str
     bytes: int
     modified: float | None
+    lines: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ Polars lives in this package and nowhere else; it is imported where its route ru
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ import numpy as np
 from fairaudit.cube import Sum
 from fairaudit.engine import dictionary
 from fairaudit.engine.counted import SQUARE_SCALES, TINY, WEIGHT_SCALES, Counted, Watch
+from fairaudit.engine.files import find_files
 from fairaudit.engine.sources import (
     Source,
-    find_files,
     is_utf8,
+    line_of,
     parquet_footer,
     read_header,
     source,
@@ -122,27 +124,29 @@ def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | 
     for path in find_files(entries, base)[0]:
         with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
             one = _opened(path, plan.format, Path(folder))
-            row = scan.first_row(one, plan, seek)
+            ready = _guarded(one, plan.format, Path(folder)).source
+            row = scan.first_row(ready, plan, seek)
+            if row is not None and one.kind == "csv":
+                return f"{one.file.path}:{line_of(one, plan.format, row)}"
         if row is not None:
-            by_line = one.kind == "csv" and not plan.format.multiline
-            return f"{one.file.path}:{row + 1}" if by_line else f"{path.name}, row {row}"
+            return f"{one.file.path}, row {row}"
     return None
 
 
 def _name(path: Path) -> str:
-    """A path as the report names it: from here, where it lies below."""
+    """A path as the report names it: from here, where it lies below; as text that can be told."""
     plain = Path(os.path.normpath(path))
-    try:
-        return str(plain.absolute().relative_to(Path.cwd()))
-    except ValueError:
-        return str(plain)
+    with contextlib.suppress(ValueError):
+        plain = plain.absolute().relative_to(Path.cwd())
+    return os.fsencode(plain).decode(errors="backslashreplace")
 
 
 def _opened(path: Path, form: Format, folder: Path) -> Source:
     """A source with its columns; a CSV file in another encoding is copied to UTF-8 first."""
     one = source(path, _name(path))
     if one.kind == "parquet":
-        return replace(one, header=parquet_footer(one).names)
+        footer = parquet_footer(one)
+        return replace(one, header=footer.names, types=footer.types)
     if not is_utf8(form):
         one = spooled(one, form, folder, drop_blank=False)
     return replace(one, header=read_header(one, form))
@@ -170,7 +174,20 @@ def _check_columns(plan: Plan, sources: Sequence[Source]) -> list[str]:
             notices.append(f"{one.file.path} repeats column names that are not audited: {names}")
     if faults:
         raise SpecError(dict.fromkeys(faults))
-    return notices
+    levels = {key.column for key in plan.keys if key.edges is None}
+    return [*notices, *_types_that_differ(sources, levels)]
+
+
+def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Iterator[str]:
+    """Notices on columns that Parquet files hold in different types: levels join by their text."""
+    for name in sorted(columns):
+        first: dict[str, str] = {}
+        for one in sources:
+            if name in one.types:
+                first.setdefault(one.types[name].removeprefix("large_"), one.file.path)
+        if len(first) > 1:
+            where = ", ".join(f"{kind} in {path}" for kind, path in first.items())
+            yield f"{name!r} differs in type from file to file: {where}"
 
 
 def _filter_columns(text: Text | None) -> list[Text]:
@@ -196,7 +213,8 @@ def _guarded(one: Source, form: Format, folder: Path) -> _Guarded:
     if lines.blank:
         # The reader would make rows of nulls of them.
         one = spooled(one, Format(), folder, drop_blank=True)
-    return _Guarded(one, lines.records, lines.blank)
+    told = replace(one, file=replace(one.file, lines=lines.lines))
+    return _Guarded(told, lines.records, lines.blank)
 
 
 def _by_route(
@@ -249,7 +267,8 @@ def _joined(
     if len(rows) > MOST_CELLS:
         raise _too_many(keys, len(rows))
     blank = sum(one.blank for one in ready)
-    skipped = [f"{blank:,} blank lines are no records and are not counted"] if blank else []
+    lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
+    skipped = [f"{lines} and not counted"] if blank else []
     # Tiny weights, such as those that add up to 1, need the finer fixed point.
     fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in counted) < TINY)
     weight = [number for one in counted for number in one.weights[fine]]

@@ -31,6 +31,7 @@ _BATCH = 2**16
 """Rows at a time: their codes stay in the cache of a core."""
 
 _MOST_CELLS = 2**20
+_NOT_CODED = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
 _MOST = 2**62
 _HALF = 31
 """A square is added up in two halves: so many bits, and the rest."""
@@ -186,7 +187,17 @@ def _tasks(path: Path, name: str, plan: Plan) -> list[_Task]:
         except NotServed:
             return []
         groups = range(file.metadata.num_row_groups if file.metadata.num_rows else 0)
+        if any(not _is_coded(file.metadata.row_group(group)) for group in groups):
+            return []
         return [_Task(path, name, group, tuple(columns), file.metadata) for group in groups]
+
+
+def _is_coded(group: pq.RowGroupMetaData) -> bool:
+    """Whether pyarrow reads its texts as dictionary codes; of the delta encodings it does not."""
+    chunks = (group.column(at) for at in range(group.num_columns))
+    return not any(
+        set(chunk.encodings) & _NOT_CODED for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"
+    )
 
 
 def _run(tasks: Sequence[_Task], plan: Plan, watch: Watch) -> Iterator[list[_Table] | None]:

@@ -12,19 +12,20 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from fairaudit.engine.sources import Source, records
+from fairaudit.engine import grammar
+from fairaudit.engine.sources import Source, lines_of, not_in_encoding
 from fairaudit.errors import DataError
 from fairaudit.spec import Format
 
-_QUOTED = r'"(?:[^"\r]|"")*"'
 _COUNTABLE = 200
 """Up to so many fields one expression counts them too, twice as fast; more would be too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The control total of a CSV file."""
+    """The control total of a CSV file: physical lines, records below the header, blank lines."""
 
+    lines: int
     records: int
     blank: int
 
@@ -42,85 +43,46 @@ def check_lines(one: Source, form: Format) -> Lines:
     try:
         total, blank, any_bad = one_pass.collect(engine="streaming").row(0)
         if any_bad:
-            _raise_at(one, form, lines, bad)
+            numbered = lines.with_row_index("number").filter(bad).head(1)
+            number, text = numbered.collect(engine="streaming").row(0)
+            raise _bad_record(one, form, number + 2, text)
     except pl.exceptions.ComputeError as error:
-        raise DataError(
-            f"{one.file.path}{_first_bad_byte(one)}: not UTF-8",
-            "say `format: {encoding: latin-1}` or the like",
-        ) from error
+        raise not_in_encoding(one, "utf-8") from error
     except OSError as error:
         raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
-    return Lines(total - blank, blank)
+    return Lines(total + 1, total - blank, blank)
 
 
 def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:
     """Whether a line is one record of so many fields."""
     if fields <= _COUNTABLE:
-        return line.str.contains(_grammar(separator, f"{{{fields - 1}}}"))
-    plain = line.str.replace_all(_QUOTED, "").str.count_matches(separator, literal=True)
-    return line.str.contains(_grammar(separator, "*")) & (plain == fields - 1)
-
-
-def _grammar(separator: str, more: str) -> str:
-    """A regular expression for a whole line of fields, quoted or plain; `more` repeats them."""
-    mark = re.escape(separator)
-    field = rf'(?:{_QUOTED}|[^"\r{mark}]*)'
-    return rf"^{field}(?:{mark}{field}){more}$"
-
-
-def _raise_at(one: Source, form: Format, lines: pl.LazyFrame, bad: pl.Expr) -> None:
-    """Tells the first bad line, and what is wrong with it, without what it holds."""
-    numbered = lines.with_row_index("number").filter(bad).head(1)
-    number, text = numbered.collect(engine="streaming").row(0)
-    quotes = text.count('"')
-    hint = None
-    if "\r" in text:
-        what = "a carriage return inside the line"
-        hint = "end lines in LF or CRLF, all of them"
-    elif quotes % 2:
-        what = "a quote is not closed in its line"
-        hint = "records over several lines: say `format: {multiline: true}`"
-    elif quotes and not re.search(_grammar(form.separator, "*"), text):
-        what = "quotes inside a field"
-        hint = 'a field with quotes is written "…" with inner quotes doubled'
-    else:
-        found = re.sub(_QUOTED, "", text).count(form.separator) + 1
-        what = f"{found} fields where the header has {len(one.header)}"
-        hint = "check the line, or `format: {separator: …}`"
-    raise DataError(f"{one.file.path}:{number + 2}: {what}", hint)
+        return line.str.contains(grammar.record(separator, f"{{{fields - 1}}}"))
+    plain = line.str.replace_all(grammar.QUOTED, "").str.count_matches(separator, literal=True)
+    return line.str.contains(grammar.record(separator, "*")) & (plain == fields - 1)
 
 
 def _check_records(one: Source, form: Format) -> Lines:
-    """The same for records that may run over several lines, by the standard library's reader."""
-    total = 0
+    """The same for records that may run over several lines, one by one."""
+    fields = len(one.header)
+    whole = re.compile(grammar.record(form.separator, f"{{{fields - 1}}}", multiline=True))
+    total = lines = 0
     try:
-        for line, row in records(one, form):
-            if line > 1 and not row:
+        for number, text in grammar.records(lines_of(one)):
+            if number > 1 and not text:
                 raise DataError(
-                    f"{one.file.path}:{line}: a blank line among multi-line records", "remove it"
+                    f"{one.file.path}:{number}: a blank line among multi-line records", "remove it"
                 )
-            if len(row) != len(one.header):
-                raise DataError(
-                    f"{one.file.path}:{line}: {len(row)} fields where the header has "
-                    f"{len(one.header)}"
-                )
+            if not whole.search(text):
+                raise _bad_record(one, form, number, text)
             total += 1
+            lines = number + text.count("\n")
     except UnicodeDecodeError as error:
-        raise DataError(f"{one.file.path}: not UTF-8") from error
+        raise not_in_encoding(one, "utf-8") from error
     except OSError as error:
         raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
-    return Lines(total - 1, 0)
+    return Lines(lines, total - 1, 0)
 
 
-def _first_bad_byte(one: Source) -> str:
-    """`:line` of the first byte that is not UTF-8, or nothing where it cannot be said."""
-    try:
-        with one.path.open("rb") as stream:
-            for number, line in enumerate(stream, start=1):
-                try:
-                    line.decode()
-                except UnicodeDecodeError:
-                    return f":{number}"
-    except OSError:
-        pass
-    return ""
+def _bad_record(one: Source, form: Format, number: int, text: str) -> DataError:
+    what, hint = grammar.fault_of(text, form.separator, len(one.header), multiline=form.multiline)
+    return DataError(f"{one.file.path}:{number}: {what}", hint)

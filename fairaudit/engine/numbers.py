@@ -53,6 +53,8 @@ class Numbers:
             text = pl.col(column).cast(pl.String).str.strip_chars()
             text = pl.when(~text.is_in(missing)).then(text)
             if self.plan.format.decimal == ",":
+                # A point may be one of thousands or of decimals: such a text is no number.
+                text = pl.when(~text.str.contains(".", literal=True)).then(text)
                 text = text.str.replace(",", ".", literal=True)
             return text.cast(pl.Float64, strict=False).fill_nan(None)
         if not dtype.is_numeric() and dtype != pl.Boolean:
@@ -123,6 +125,11 @@ class Numbers:
 def is_text(dtype: pl.DataType) -> bool:
     """Whether a column holds texts."""
     return dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
+
+
+def as_text(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """A value as a level is written; a time of the day with its fraction, which a cast drops."""
+    return value.dt.to_string("%H:%M:%S%.f") if dtype == pl.Time else value.cast(pl.String)
 
 
 def own(name: str) -> str:

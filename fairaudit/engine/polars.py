@@ -16,7 +16,7 @@ from fairaudit.engine.counted import (
     Watch,
 )
 from fairaudit.engine.filter import Filter
-from fairaudit.engine.numbers import Batch, Numbers, is_text, own
+from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.plan import MISSING, Key, Plan, RawKey
 from fairaudit.spec import Text
@@ -110,9 +110,7 @@ def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:
 
 def first_row(batch: Batch, plan: Plan, rule: Filter | None, seek: Seek) -> int | None:
     """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
-    # Blank lines are rows of nulls to the reader; they hold no value to be found.
-    blank = pl.all_horizontal(pl.all().is_null())
-    held = (_holds(batch, plan, seek) & ~blank).alias(own("held"))
+    held = _holds(batch, plan, seek).alias(own("held"))
     kept = pl.lit(value=True) if rule is None else rule.expression
     found = (
         batch.frame.select(held, *_filtered(rule, Numbers(batch, plan)))
@@ -132,9 +130,13 @@ def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
     value = pl.col(seek.column)
     if batch.schema[seek.column].is_float():
         value = value.fill_nan(None)
-    text = value.cast(pl.String)
+    text = as_text(value, batch.schema[seek.column])
     held = text.is_in([one for one in seek.values if one is not None])
-    return held | text.is_null() if None in seek.values else held
+    if None not in seek.values:
+        return held
+    is_cut = any(key.column == seek.column and key.edges is not None for key in plan.keys)
+    number = Numbers(batch, plan).value(seek.column) if is_cut else text
+    return held | text.is_null() | number.is_null()
 
 
 def _key(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
@@ -240,7 +242,7 @@ def _raw_key(key: Key, column: pl.Series) -> RawKey:
     if key.edges is not None:
         codes = column.cast(pl.Int64).fill_null(MISSING).to_numpy()
         return RawKey(key, codes)
-    text = column.cast(pl.String)
+    text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
     levels: Sequence[str | None] = text.unique().sort(nulls_last=True).to_list()
     place = {level: at for at, level in enumerate(levels)}
     codes = np.array([place[level] for level in text.to_list()], dtype=np.int64)

@@ -39,7 +39,10 @@ def first_row(one: Source, plan: Plan, seek: Seek) -> int | None:
     """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
     (batch,) = _batches([one], plan.format.separator, apart=False)
     rule = filters.parse(plan.filter) if plan.filter else None
-    return polars.first_row(batch, plan, rule, seek)
+    try:
+        return polars.first_row(batch, plan, rule, seek)
+    except pl.exceptions.PolarsError:
+        return None
 
 
 def _batches(sources: Sequence[Source], separator: str, *, apart: bool) -> list[Batch]:

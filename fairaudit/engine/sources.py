@@ -1,99 +1,53 @@
-"""Which files there are, what they are, and how they are opened for reading."""
+"""How a file is opened, and what is seen of it before it is counted."""
 
 from __future__ import annotations
 
 import csv
-import glob
+import errno
 import io
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fairaudit.errors import DataError, NothingToAudit
+from fairaudit.engine import grammar
+from fairaudit.engine.files import PACKED, READABLE, kind_of
+from fairaudit.errors import DataError
 from fairaudit.plan import File
 from fairaudit.spec import Format
 
-_CSV = (".csv", ".tsv", ".txt")
-_PACKED = {".gz": "gzip", ".zst": "zstd"}
-_PARQUET = (".parquet", ".pq")
-_READABLE = "CSV (.csv .tsv .txt, also .gz .zst) and Parquet (.parquet .pq) can be read"
-_CLOUD = ("s3://", "gs://", "gcs://", "az://", "abfs://", "http://", "https://", "hf://")
 _HEADER_BYTES = 4_000_000
+_FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read: its name in the report, and where its bytes are read from."""
+    """A file to read: its name in the report, where its bytes are read from, and its columns.
+
+    `types` are those of Parquet columns; in CSV all is text.
+    """
 
     file: File
     path: Path
     kind: str
     header: tuple[str, ...] = ()
-
-
-def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[str]]:
-    """The files that paths, folders and globs name, each once, and notices on what is left out.
-
-    Relative paths start at `base`. Raises `NothingToAudit` where a glob or folder holds no file,
-    `DataError` where a named file is missing.
-    """
-    found: list[Path] = []
-    notices: list[str] = []
-    for entry in entries:
-        try:
-            found += _named_by(entry, base, notices)
-        except OSError as error:
-            raise DataError(f"{entry[:80]}: {error.strerror or error}", "check the path") from error
-    once = {path.resolve(): path for path in reversed(found)}
-    if len(once) < len(found):
-        notices.append(f"{len(found) - len(once)} files are named twice and read once")
-    return list(reversed(once.values())), notices
-
-
-def _named_by(entry: str, base: Path, notices: list[str]) -> list[Path]:
-    """The files that one entry of `data` names."""
-    if not entry.strip():
-        raise DataError("an empty path names no data", "name a file, a folder or a glob")
-    if entry.startswith(_CLOUD):
-        raise DataError(f"{entry}: object stores are not yet supported", "copy the file here")
-    path = base / entry
-    if path.is_file():
-        return [path]
-    if path.is_dir():
-        inside = [one for one in path.rglob("*") if one.is_file()]
-        known = sorted(
-            one for one in inside if kind_of(one) and not one.name.startswith((".", "~"))
-        )
-        if len(known) < len(inside):
-            notices.append(f"{len(inside) - len(known)} other files in {entry} are not read")
-        return _some(known, f"the folder {entry} holds no file to audit", _READABLE)
-    if glob.has_magic(entry):
-        pattern = entry if Path(entry).is_absolute() else str(Path(glob.escape(str(base))) / entry)
-        files = sorted(Path(one) for one in glob.glob(pattern, recursive=True))  # noqa: PTH207  # absolute patterns
-        files = [one for one in files if one.is_file()]
-        return _some(files, f"the glob {entry} matches no file", "check the pattern")
-    raise DataError(f"there is no file {entry}", f"looked in {path.parent}")
-
-
-def kind_of(path: Path) -> str | None:
-    """`csv` or `parquet` by the file's name, None where it is neither."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _PARQUET:
-        return "parquet"
-    if suffixes and suffixes[-1] in _PACKED:
-        suffixes.pop()
-    return "csv" if suffixes and suffixes[-1] in _CSV else None
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 def source(path: Path, name: str) -> Source:
     """The source that a file is; raises `DataError` where its kind is not known."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{name}: the file's name is no text", "rename the file") from error
     kind = kind_of(path)
     if kind is None:
-        raise DataError(f"{name}: not known what kind of file this is", _READABLE)
+        raise DataError(f"{name}: not known what kind of file this is", READABLE)
     try:
         stat = path.stat()
         with path.open("rb"):
@@ -101,13 +55,14 @@ def source(path: Path, name: str) -> Source:
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
     if not stat.st_size:
-        raise DataError(f"{name}: the file is empty", "a CSV file has at least a header")
+        hint = "a CSV file has at least a header" if kind == "csv" else "write it again"
+        raise DataError(f"{name}: the file is empty", hint)
     return Source(File(name, stat.st_size, stat.st_mtime), path, kind)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
     """The bytes of a file, unpacked."""
-    packing = _PACKED.get(path.suffix.lower())
+    packing = PACKED.get(path.suffix.lower())
     return io.BufferedReader(pa.input_stream(str(path), compression=packing))
 
 
@@ -131,12 +86,9 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
     text = text.rstrip("\n").removesuffix("\r")
     if "\r" in text:
         raise DataError.unreadable(name, "line 1: lines end in CR alone; end them in LF")
-    try:
-        row = next(csv.reader([text], delimiter=form.separator, strict=True), [])
-    except csv.Error as error:
-        raise DataError(
-            f"{name}:1: the header is not well-formed CSV", "check its quotes"
-        ) from error
+    if not re.search(grammar.record(form.separator, "*"), text):
+        raise DataError(f"{name}:1: the header is not well-formed CSV", "check its quotes")
+    row = next(csv.reader([text], delimiter=form.separator), [])
     if not any(row):
         raise DataError(f"{name}:1: the header is empty", "the first line names the columns")
     others = [sign for sign in ";\t|," if sign in row[0]]
@@ -148,9 +100,10 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the footer of a Parquet file says: its columns, and its rows, the control total."""
+    """What the footer of a Parquet file says: columns, types, and rows, the control total."""
 
     names: tuple[str, ...]
+    types: Mapping[str, str]
     rows: int
 
 
@@ -158,7 +111,9 @@ def parquet_footer(one: Source) -> Footer:
     """The footer of a Parquet file; refuses a damaged one."""
     try:
         with pq.ParquetFile(one.path) as file:
-            return Footer(tuple(file.schema_arrow.names), int(file.metadata.num_rows))
+            schema = file.schema_arrow
+            types = {column.name: str(column.type) for column in schema}
+            return Footer(tuple(schema.names), types, int(file.metadata.num_rows))
     except (pa.ArrowException, OSError, ValueError) as error:
         why = "not a Parquet file, or damaged or truncated"
         raise DataError.unreadable(one.file.path, why) from error
@@ -178,33 +133,53 @@ def spooled(one: Source, form: Format, folder: Path, *, drop_blank: bool) -> Sou
             text = io.TextIOWrapper(stream, encoding=encoding, newline="")
             out.writelines(line for line in text if not drop_blank or line.strip("\r\n"))
     except UnicodeError as error:
-        raise DataError.unreadable(one.file.path, f"not {form.encoding}") from error
+        raise not_in_encoding(one, form.encoding) from error
     except OSError as error:
-        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
-    return Source(one.file, copy, one.kind, one.header)
-
-
-def records(one: Source, form: Format) -> Iterator[tuple[int, list[str]]]:
-    """The records of a CSV file by the standard library's reader, each with its first line."""
-    with open_bytes(one.path) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-        reader = csv.reader(text, delimiter=form.separator, strict=True)
-        line = 1
-        try:
-            for row in reader:
-                yield line, row
-                line = reader.line_num + 1
-        except csv.Error as error:
+        if error.errno in _FULL:
             raise DataError(
-                f"{one.file.path}:{line}: not well-formed CSV", "check the quotes"
+                f"{one.file.path}: no space for a copy in UTF-8 without blank lines",
+                f"{error.strerror}: free some, or point TMPDIR to another disk",
             ) from error
+        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
+    return replace(one, path=copy)
 
 
-def _some(files: list[Path], message: str, hint: str) -> list[Path]:
-    if not files:
-        raise NothingToAudit(message, hint)
-    return files
+def lines_of(one: Source) -> Iterator[str]:
+    """The physical lines of a CSV file in UTF-8, with their ends."""
+    with open_bytes(one.path) as stream:
+        # A carriage return alone ends no line: it is told as a fault.
+        yield from io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n")
+
+
+def line_of(one: Source, form: Format, row: int) -> int | None:
+    """The physical line where a row (from 1) begins, blank lines not counted as rows."""
+    if form.multiline:
+        starts = (number for number, _ in grammar.records(lines_of(one)))
+    else:
+        starts = (
+            number for number, line in enumerate(lines_of(one), start=1) if line.strip("\r\n")
+        )
+    return next(islice(starts, row, None), None)
+
+
+def not_in_encoding(one: Source, encoding: str) -> DataError:
+    """The error of a file that is not what it is declared to be, with its first bad line."""
+    where = ""
+    try:
+        with open_bytes(one.path) as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    line.decode(encoding)
+                except UnicodeError:
+                    # An encoding of more bytes a sign has no lines that bytes could tell.
+                    where = "" if b"\0" in line else f":{number}"
+                    break
+    except (OSError, pa.ArrowException):
+        pass
+    name = "UTF-8" if encoding.startswith("utf-8") else encoding
+    hint = "say `format: {encoding: latin-1}` or the like"
+    return DataError(f"{one.file.path}{where}: not {name}", hint)
 
 
 def _packing(one: Source) -> str:
-    return _PACKED.get(one.path.suffix.lower(), "plain file")
+    return PACKED.get(one.path.suffix.lower(), "plain file")

@@ -10,13 +10,11 @@ from fairaudit.cube import ASIDE, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.errors import did_you_mean
 from fairaudit.plan import Plan, RawCells, RawKey
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.values import canonical, listing
+from fairaudit.recode.values import canonical, is_like_missing, listing, lookalike
 from fairaudit.spec import Missing, Policy, Protected, Spec, Text
 
 MOST_LEVELS = 10_000
 """More levels than that are no groups of people."""
-
-_LIKE_MISSING = {"na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 
 
 def group_axis(
@@ -70,13 +68,13 @@ def _oddities(one: Protected, levels: Sequence[str]) -> list[str]:
     """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
     alike: dict[str, list[str]] = {}
     for level in levels:
-        alike.setdefault(" ".join(canonical(level).casefold().split()), []).append(level)
+        alike.setdefault(lookalike(level), []).append(level)
     found = [
         f"{one.name}: the levels {listing(same)} are counted apart; `merge` or `trim` joins them"
         for same in alike.values()
         if len(same) > 1
     ]
-    blank = [level for level in levels if level.strip().casefold() in _LIKE_MISSING]
+    blank = [level for level in levels if is_like_missing(level)]
     if blank:
         found.append(
             f"{one.name}: {listing(blank)} counts as a level like any other; if it means missing, "

@@ -11,7 +11,7 @@ from fairaudit.cube import ASIDE, KeyColumn, Marks, Role
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.plan import MISSING, Plan, RawCells, is_positive
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.values import canonical, is_value, listing
+from fairaudit.recode.values import canonical, is_like_missing, is_value, listing, lookalike
 from fairaudit.spec import Others, Outcome, Policy, Spec, Text
 
 
@@ -78,6 +78,8 @@ def _dropped(one: Outcome, classes: _Classes, occurring: set[str], findings: Fin
         findings.faults.append(_others_fault(one, rest))
     elif not one.negative and len(rest) > 1:
         findings.faults.append(_too_many_fault(one, rest))
+    elif not one.negative:
+        findings.notices += _doubts(one, positive, rest)
     return set()
 
 
@@ -158,6 +160,17 @@ def _check_negative(
             message = f"the negative {text.value!r} never occurs in {one.column.value!r}"
             findings.faults.append(text.fault(message + (hint or f"; there is {listing(others)}")))
     return len(findings.faults) == before
+
+
+def _doubts(one: Outcome, positive: set[str], rest: set[str]) -> list[str]:
+    """A notice where the one other value is likely no negative."""
+    alike = {lookalike(name) for name in positive}
+    return [
+        f"{one.name}: {name!r} counts as the negative, for it is the only other value; "
+        "say what is `negative`, or name it in `missing.tokens`"
+        for name in rest
+        if is_like_missing(name) or lookalike(name) in alike
+    ]
 
 
 def _others_fault(one: Outcome, rest: set[str]) -> Fault:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import MAX_PREC, Context, Decimal, InvalidOperation
+
+_EXACT = Context(prec=MAX_PREC)
+_LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 
 
 def canonical(text: str) -> str:
@@ -14,7 +18,26 @@ def canonical(text: str) -> str:
         number = Decimal(folded)
     except InvalidOperation:
         return text
-    return str(number.normalize()) if number.is_finite() else text
+    return str(number.normalize(_EXACT)) if number.is_finite() else text
+
+
+def lookalike(text: str) -> str:
+    """What a text has in common with those that are likely meant to be it.
+
+    Values that are equal, and texts that differ in case, blanks, invisible signs or in how Unicode
+    composes a letter.
+    """
+    seen = (sign for sign in unicodedata.normalize("NFKC", text) if not _is_invisible(sign))
+    return " ".join(canonical("".join(seen)).casefold().split())
+
+
+def _is_invisible(sign: str) -> bool:
+    return unicodedata.category(sign) == "Cf"
+
+
+def is_like_missing(text: str) -> bool:
+    """Whether a text, declared or not, likely means that nothing is known."""
+    return text.strip().casefold() in _LIKE_MISSING
 
 
 def is_value(text: str) -> bool:

@@ -20,6 +20,7 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.result import (
     AuditResult,
+    DataFile,
     Definition,
     LatticeEntry,
     Verdict,
@@ -142,7 +143,7 @@ def _provenance(result: AuditResult) -> Iterator[Block]:
         ("tool", f"fairaudit {made.version}"),
         ("spec", f"{made.spec_path} (sha256 {made.spec_sha256[:12]})"),
     ]
-    pairs += [("data", _file(one.path, one.bytes)) for one in made.files[:5]]
+    pairs += [("data", _file(one)) for one in made.files[:5]]
     if len(made.files) > 5:  # the first five are named
         pairs.append(("", f"and {len(made.files) - 5} files more"))
     pairs.append(("read by", made.route))
@@ -160,8 +161,11 @@ def _provenance(result: AuditResult) -> Iterator[Block]:
     yield Facts(pairs)
 
 
-def _file(path: str, size: int) -> str:
-    return f"{path} ({numbers.whole(size)} bytes)" if size else path
+def _file(one: DataFile) -> str:
+    if not one.bytes:
+        return one.path
+    lines = "" if one.lines is None else f", {numbers.whole(one.lines)} lines"
+    return f"{one.path} ({numbers.whole(one.bytes)} bytes{lines})"
 
 
 def _ledger(result: AuditResult) -> Iterator[Block]:

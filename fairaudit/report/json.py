@@ -107,6 +107,7 @@ def document(result: AuditResult) -> dict[str, Any]:
                 {
                     "path": one.path,
                     "bytes": one.bytes,
+                    "lines": one.lines,
                     "modified": None if one.modified is None else _moment(one.modified),
                 }
                 for one in made.files

@@ -1,0 +1,118 @@
+"""Which files paths, folders and globs name, and of what kind they are."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fairaudit.errors import DataError, NothingToAudit
+
+_CSV = (".csv", ".tsv", ".txt")
+PACKED = {".gz": "gzip", ".zst": "zstd"}
+_PARQUET = (".parquet", ".pq")
+READABLE = "CSV (.csv .tsv .txt, also .gz .zst) and Parquet (.parquet .pq) can be read"
+_CLOUD = ("s3://", "gs://", "gcs://", "az://", "abfs://", "http://", "https://", "hf://")
+
+
+def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[str]]:
+    """The files that paths, folders and globs name, each once, and notices on what is left out.
+
+    Relative paths start at `base`. Raises `NothingToAudit` where a glob or folder holds no file,
+    `DataError` where a named file is missing.
+    """
+    found: list[Path] = []
+    notices: list[str] = []
+    for entry in entries:
+        try:
+            found += _named_by(entry, base, notices)
+        except OSError as error:
+            raise DataError(f"{entry[:80]}: {error.strerror or error}", "check the path") from error
+    once = {path.resolve(): path for path in reversed(found)}
+    if len(once) < len(found):
+        notices.append(f"{len(found) - len(once)} files are named twice and read once")
+    return list(reversed(once.values())), notices
+
+
+def _named_by(entry: str, base: Path, notices: list[str]) -> list[Path]:
+    """The files that one entry of `data` names."""
+    if not entry.strip():
+        raise DataError("an empty path names no data", "name a file, a folder or a glob")
+    if entry.startswith(_CLOUD):
+        raise DataError(f"{entry}: object stores are not yet supported", "copy the file here")
+    path = base / entry
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        everything = [one for name in ("*", ".*") for one in _matches(path, ("**", name))]
+        inside = [one for one in everything if not one.is_dir()]
+        known = [one for one in inside if kind_of(one) and not one.name.startswith((".", "~"))]
+        if len(known) < len(inside):
+            notices.append(f"{len(inside) - len(known)} other files in {entry} are not read")
+        return _some(known, f"the folder {entry} holds no file to audit", READABLE)
+    if glob.has_magic(entry):
+        pattern = Path(entry)
+        start = Path(pattern.anchor) if pattern.is_absolute() else base
+        parts = pattern.parts[1:] if pattern.is_absolute() else pattern.parts
+        found = list(_matches(start, parts))
+        folders = [one for one in found if one.is_dir()]
+        if folders and "**" not in parts:
+            names = ", ".join(repr(one.name) for one in folders[:3])
+            notices.append(f"the glob {entry} also finds folders, which are not read: {names}")
+        files = [one for one in found if one not in folders]
+        return _some(files, f"the glob {entry} matches no file", "check the pattern")
+    raise DataError(f"there is no file {entry}", f"looked in {path.parent}")
+
+
+def kind_of(path: Path) -> str | None:
+    """`csv` or `parquet` by the file's name, None where it is neither."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _PARQUET:
+        return "parquet"
+    if suffixes and suffixes[-1] in PACKED:
+        suffixes.pop()
+    return "csv" if suffixes and suffixes[-1] in _CSV else None
+
+
+def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """What a pattern finds below a folder, in order; what begins with a dot is hidden.
+
+    Unlike the standard library's, it raises `OSError` where a folder may not be read: what cannot
+    be looked at is not left out in silence.
+    """
+    if not parts:
+        yield folder
+    elif parts[0] == "**":
+        for inner in _folders(folder):
+            yield from _matches(inner, parts[1:])
+    elif glob.has_magic(parts[0]):
+        for entry in _entries(folder, hidden=parts[0].startswith(".")):
+            if fnmatch.fnmatch(entry.name, parts[0]) and (len(parts) == 1 or entry.is_dir()):
+                yield from _matches(folder / entry.name, parts[1:])
+    elif os.path.lexists(folder / parts[0]):
+        yield from _matches(folder / parts[0], parts[1:])
+
+
+def _folders(folder: Path, seen: frozenset[Path] = frozenset()) -> Iterator[Path]:
+    """A folder and all that lie in it; a link to one that holds it is not followed."""
+    real = folder.resolve()
+    if real not in seen:
+        yield folder
+        for entry in _entries(folder, hidden=False):
+            if entry.is_dir():
+                yield from _folders(folder / entry.name, seen | {real})
+
+
+def _entries(folder: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name: either what begins with a dot, or all else."""
+    with os.scandir(folder) as entries:
+        found = [entry for entry in entries if entry.name.startswith(".") is hidden]
+    return sorted(found, key=lambda entry: entry.name)
+
+
+def _some(files: list[Path], message: str, hint: str) -> list[Path]:
+    if not files:
+        raise NothingToAudit(message, hint)
+    return files
