@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from fairaudit import engine
 from fairaudit import spec as specs
@@ -18,7 +19,8 @@ from fairaudit.cube import Cube, Grouping, GroupTable
 from fairaudit.errors import DataError, FairauditError, UsageError, did_you_mean
 from fairaudit.metrics import Terms, evaluate
 from fairaudit.plan import Plan, RawCells, plan
-from fairaudit.recode import Recoded, recode
+from fairaudit.progress import SILENT, Progress
+from fairaudit.recode import recode
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance
 from fairaudit.simpson import Scanned, scan
 from fairaudit.spec import Spec, value_of
@@ -26,13 +28,19 @@ from fairaudit.tables import tabulate
 from fairaudit.tables.entries import TableOf
 from fairaudit.verdict import Check, Finding, ReversalCheck, judge, judge_reversals
 
+SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
+"""A path, a mapping of the same shape, or a loaded spec."""
+
+Found = TypeVar("Found")
+
 
 def audit(
-    spec: str | Path | Mapping[str, object] | Spec,
+    spec: SpecLike,
     data: Any = None,  # noqa: ANN401  # a path, or any frame that narwhals reads
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
+    progress: Progress = SILENT,
 ) -> AuditResult:
     """The result of an audit of the spec's data, or of `data` in its place.
 
@@ -40,37 +48,164 @@ def audit(
     folder) or a data frame. `only` names checks to judge. Raises the errors of
     `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
     """
-    read = _loaded(spec)
-    if fail_on not in set(FailOn):
-        raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
-    checks = _chosen(read.checks, (only,) if isinstance(only, str) else tuple(only or ()))
-    asked = plan(read)
-    raw, recoded = _counted(read, asked, data)
-    cube = recoded.cube
-
-    @cache
-    def table(by: Grouping, given: Grouping, of: str) -> GroupTable:
-        return cube.table(by, given, of)
-
-    scanned = scan(table, read.simpson) if read.simpson else Scanned()
-    listing = tabulate(cube, table, read.shown, checks)
-    return AuditResult(
-        provenance=_provenance(read, raw, cube),
-        ledger=cube.ledger,
-        groups=listing.groups,
-        rates=listing.rates,
-        comparisons=listing.comparisons,
-        lattice=listing.lattice,
-        epsilons=listing.epsilons,
-        findings=tuple(_finding(check, table, scanned) for check in checks),
-        reversals=scanned.found,
-        definitions=listing.definitions,
-        notices=(*read.notices, *raw.notices, *recoded.notices, *_unscanned(scanned)),
-        fail_on=FailOn(fail_on),
-    )
+    asked = _Question.of(spec, fail_on, only)
+    if data is None or isinstance(data, str | Path):
+        found = _sound(_answers([asked], data, progress)[0])
+    else:
+        raw = engine.count_frame(asked.plan, data)
+        found = asked.answer(raw, asked.plan)
+    return found
 
 
-def _loaded(spec: str | Path | Mapping[str, object] | Spec) -> Spec:
+def audit_together(
+    specs: Iterable[SpecLike],
+    data: str | Path | None = None,
+    *,
+    fail_on: FailOn | str = FailOn.FAIL,
+    progress: Progress = SILENT,
+) -> list[AuditResult | FairauditError]:
+    """The results of several specs, in their order; those of the same files share their passes.
+
+    A spec that cannot be audited has its error, and stops no other.
+    """
+    questions: list[_Question | FairauditError] = []
+    for spec in specs:
+        try:
+            questions.append(_Question.of(spec, fail_on))
+        except FairauditError as error:
+            questions.append(error)
+    asked = [one for one in questions if isinstance(one, _Question)]
+    answers = iter(_answers(asked, data, progress))
+    return [next(answers) if isinstance(one, _Question) else one for one in questions]
+
+
+def audit_each(
+    spec: SpecLike,
+    data: str | Path,
+    *,
+    fail_on: FailOn | str = FailOn.FAIL,
+    only: str | Iterable[str] | None = None,
+    progress: Progress = SILENT,
+) -> dict[str, AuditResult | FairauditError]:
+    """A result for each file that `data` (a folder or a glob) names, from one scan of all.
+
+    A file that cannot be audited has its error, and stops no other.
+    """
+    asked = _Question.of(spec, fail_on, only)
+    counted = engine.count_each(asked.plan, [str(data)], Path(), progress)
+    return {
+        name: _answer(asked, found, asked.plan, [name], Path()) for name, found in counted.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A spec that was read: the checks to judge, and what a pass must count for it."""
+
+    spec: Spec
+    plan: Plan
+    checks: tuple[Check | ReversalCheck, ...]
+    fail_on: FailOn
+
+    @classmethod
+    def of(
+        cls, spec: SpecLike, fail_on: FailOn | str, only: str | Iterable[str] | None = None
+    ) -> _Question:
+        read = _loaded(spec)
+        if fail_on not in set(FailOn):
+            raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
+        checks = _chosen(read.checks, (only,) if isinstance(only, str) else tuple(only or ()))
+        return cls(read, plan(read), checks, FailOn(fail_on))
+
+    def files(self, data: str | Path | None) -> tuple[tuple[str, ...], Path]:
+        """The entries that name the data, and the folder they start from."""
+        if data is not None:
+            return (str(data),), Path()
+        if not self.spec.data:
+            raise UsageError("the spec names no data", "add `data:` to it, or give --data")
+        return self.spec.data, Path(self.spec.path).parent
+
+    def answer(self, raw: RawCells, counted_by: Plan) -> AuditResult:
+        """The result, from the counts of a plan that is this one's, or finer."""
+        recoded = recode(raw, counted_by, self.spec)
+        cube, read = recoded.cube, self.spec
+
+        @cache
+        def table(by: Grouping, given: Grouping, of: str) -> GroupTable:
+            return cube.table(by, given, of)
+
+        scanned = scan(table, read.simpson) if read.simpson else Scanned()
+        listing = tabulate(cube, table, read.shown, self.checks)
+        return AuditResult(
+            provenance=_provenance(read, raw, cube),
+            ledger=cube.ledger,
+            groups=listing.groups,
+            rates=listing.rates,
+            comparisons=listing.comparisons,
+            lattice=listing.lattice,
+            epsilons=listing.epsilons,
+            findings=tuple(_finding(check, table, scanned) for check in self.checks),
+            reversals=scanned.found,
+            definitions=listing.definitions,
+            notices=(*read.notices, *raw.notices, *recoded.notices, *_unscanned(scanned)),
+            fail_on=self.fail_on,
+        )
+
+
+def _answers(
+    questions: Sequence[_Question], data: str | Path | None, progress: Progress
+) -> list[AuditResult | FairauditError]:
+    """The answer to each question; those of the same files and format are counted together."""
+    found: dict[int, AuditResult | FairauditError] = {}
+    groups: dict[object, list[int]] = {}
+    for at, one in enumerate(questions):
+        try:
+            entries, base = one.files(data)
+        except FairauditError as error:
+            found[at] = error
+        else:
+            key = (tuple((base / entry).resolve() for entry in entries), one.plan.format)
+            groups.setdefault(key, []).append(at)
+    for members in groups.values():
+        entries, base = questions[members[0]].files(data)
+        plans = [questions[at].plan for at in members]
+        try:
+            counted = engine.count_together(plans, entries, base, progress)
+        except FairauditError as error:
+            counted = [(one, error) for one in plans]
+        for at, (counted_by, cells) in zip(members, counted, strict=True):
+            found[at] = _answer(questions[at], cells, counted_by, entries, base)
+    return [found[at] for at in range(len(questions))]
+
+
+def _answer(
+    question: _Question,
+    counted: RawCells | FairauditError,
+    counted_by: Plan,
+    entries: Sequence[str],
+    base: Path,
+) -> AuditResult | FairauditError:
+    """The answer from the counts; an error about rows is told with the first such row."""
+    try:
+        return question.answer(_sound(counted), counted_by)
+    except DataError as error:
+        if error.seek is None:
+            return error
+        spot = None
+        with contextlib.suppress(FairauditError):  # the first error is the one to tell
+            spot = engine.locate(question.plan, entries, base, error.seek)
+        return error.found(spot) if spot else error
+    except FairauditError as error:
+        return error
+
+
+def _sound(found: Found | FairauditError) -> Found:
+    if isinstance(found, FairauditError):
+        raise found
+    return found
+
+
+def _loaded(spec: SpecLike) -> Spec:
     if isinstance(spec, Spec):
         return spec
     if isinstance(spec, Mapping):
@@ -94,29 +229,6 @@ def _chosen(
             )
             raise UsageError(f"no check {name!r}{hint}")
     return tuple(check for check in checks if not only or check.id in only)
-
-
-def _counted(read: Spec, asked: Plan, data: Any) -> tuple[RawCells, Recoded]:  # noqa: ANN401
-    """The raw counts and the cube; an error about rows is told with the first such row."""
-    is_frame = data is not None and not isinstance(data, str | Path)
-    entries = read.data if data is None else (str(data),)
-    base = Path(read.path).parent if data is None else Path()
-    if not is_frame and not entries:
-        raise UsageError("the spec names no data", "add `data:` to it, or give --data")
-    try:
-        raw = (
-            engine.count_frame(asked, data)
-            if is_frame
-            else engine.count_files(asked, entries, base)
-        )
-        return raw, recode(raw, asked, read)
-    except DataError as error:
-        if error.seek is None or is_frame:
-            raise
-        spot = None
-        with contextlib.suppress(FairauditError):  # the first error is the one to tell
-            spot = engine.locate(asked, entries, base, error.seek)
-        raise (error.found(spot) if spot else error) from error
 
 
 def _finding(check: Check | ReversalCheck, table: TableOf, scanned: Scanned) -> Finding:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from fairaudit.cube import Ints, Sum
@@ -11,6 +11,10 @@ from fairaudit.spec import Format, Outcome, Protected, Spec, Text, Threshold, va
 
 MISSING = -1
 """The code of a number that is not there (in `RawKey.codes` of a cut column)."""
+
+
+MOST_CELLS = 10_000_000
+"""The cell budget: so many combinations of levels a pass may count."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -122,10 +126,7 @@ def plan(spec: Spec) -> Plan:
         cuts.setdefault(spec.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
     return Plan(
-        keys=(
-            *(Key(column) for column in keys),
-            *(Key(column, tuple(sorted(edges))) for column, edges in cuts.items()),
-        ),
+        keys=_keys(keys, cuts),
         texts=tuple(texts),
         tokens=spec.missing.tokens,
         format=spec.format,
@@ -133,6 +134,42 @@ def plan(spec: Spec) -> Plan:
         weight=value_of(spec.weight),
         filter=spec.filter,
         unknown={one.column.value: one.unknown for one in spec.protected if one.bins},
+    )
+
+
+def united(plans: Sequence[Plan]) -> Plan | None:
+    """One plan that counts for all of them; None where they cannot share a pass.
+
+    Its cells are finer than each of them asks: recoding rolls them up.
+    """
+    first = plans[0]
+    keys: dict[str, None] = {}
+    cuts: dict[str, set[Edge]] = {}
+    unknown: dict[str, tuple[str, ...]] = {}
+    for one in plans:
+        if _terms(one) != _terms(first):
+            return None
+        for key in one.keys:
+            if key.edges is None:
+                keys.setdefault(key.column)
+            elif unknown.setdefault(key.column, one.unknown.get(key.column, ())) != (
+                one.unknown.get(key.column, ())
+            ):
+                return None
+            else:
+                cuts.setdefault(key.column, set()).update(key.edges)
+    return replace(first, keys=_keys(keys, cuts), unknown=unknown)
+
+
+def _terms(one: Plan) -> tuple[object, ...]:
+    """What all specs that share a pass have in common."""
+    return one.tokens, one.format, one.count, one.weight, value_of(one.filter)
+
+
+def _keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:
+    return (
+        *(Key(column) for column in texts),
+        *(Key(column, tuple(sorted(edges))) for column, edges in cuts.items()),
     )
 
 

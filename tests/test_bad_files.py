@@ -783,13 +783,13 @@ def test_a_file_that_goes_between_two_looks(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     write(tmp_path, {"data.csv": TEXT})
-    count = engine.count_files
+    count = engine.count_together
 
     def too_late(*arguments: Any) -> Any:
         (tmp_path / "data.csv").unlink()
         return count(*arguments)
 
-    monkeypatch.setattr("fairaudit.engine.count_files", too_late)
+    monkeypatch.setattr("fairaudit.engine.count_together", too_late)
     told = command("data.csv", "--data", str(tmp_path / what))
     assert_refused(told, what, code=3 if "*" in what else 2)
 

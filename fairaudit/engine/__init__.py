@@ -8,19 +8,18 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
-
-from fairaudit.cube import Sum
 from fairaudit.engine import dictionary
-from fairaudit.engine.counted import SQUARE_SCALES, TINY, WEIGHT_SCALES, Counted, Watch
+from fairaudit.engine.columns import check_columns
+from fairaudit.engine.counted import Counted
 from fairaudit.engine.files import find_files
+from fairaudit.engine.joining import joined
 from fairaudit.engine.sources import (
+    Guarded,
     Source,
     is_utf8,
     line_of,
@@ -29,77 +28,130 @@ from fairaudit.engine.sources import (
     source,
     spooled,
 )
-from fairaudit.errors import DataError, FairauditError, Fault, Seek, SpecError, did_you_mean
-from fairaudit.plan import File, Plan, RawCells, RawKey
-from fairaudit.spec import Format, Text
+from fairaudit.errors import DataError, FairauditError, Seek, SpecError
+from fairaudit.plan import MOST_CELLS, File, Plan, RawCells, united
+from fairaudit.progress import SILENT, Progress
+from fairaudit.spec import Format
 
-MOST_CELLS = 10_000_000
-"""The cell budget: a pass that finds more combinations is told which column makes them."""
+Found = TypeVar("Found")
 
-
-@dataclass(frozen=True, slots=True)
-class _Guarded:
-    """A source whose text is proven to be what the reader will see, with its control total."""
-
-    source: Source
-    records: int
-    blank: int = 0
+Outcome = RawCells | FairauditError
+"""What comes of a pass: counts, or why there are none."""
 
 
 def count_files(
-    plan: Plan, entries: Sequence[str], base: Path, watch: Watch | None = None
+    plan: Plan, entries: Sequence[str], base: Path, progress: Progress = SILENT
 ) -> RawCells:
     """The counts of the files that paths, folders and globs name, in one pass."""
+    ((_, found),) = count_together([plan], entries, base, progress)
+    return _sound(found)
+
+
+def count_together(
+    plans: Sequence[Plan], entries: Sequence[str], base: Path, progress: Progress = SILENT
+) -> list[tuple[Plan, Outcome]]:
+    """The counts for several plans of the same files and format, in as few passes as it takes.
+
+    Each comes with the plan that it was counted by: what is finer is rolled up by recoding.
+    """
     paths, left_out = find_files(entries, base)
+    form = plans[0].format
+    found: dict[int, tuple[Plan, Outcome]] = {}
+    notices: dict[int, list[str]] = {}
     with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
-        opened = [_opened(path, plan.format, Path(folder)) for path in paths]
-        notices = [*left_out, *_check_columns(plan, opened)]
-        ready = [_guarded(one, plan.format, Path(folder)) for one in opened]
-        counted, route = _by_route(plan, ready, watch, apart=False)
-    whole = [_sound(one) for each in counted.values() for one in each]
-    return _joined(plan, whole, ready, route, notices)
+        opened = [_opened(path, form, Path(folder)) for path in paths]
+        for at, plan in enumerate(plans):
+            try:
+                notices[at] = [*left_out, *check_columns(plan, opened)]
+            except SpecError as error:
+                found[at] = plan, error
+        if notices:
+            ready = [_guarded(one, form, Path(folder), progress) for one in opened]
+            asked = {at: plans[at] for at in notices}
+            for plan, members in _shared(asked, ready):
+                found |= _in_one_pass(plan, {at: asked[at] for at in members}, ready, progress)
+    for at, told in notices.items():
+        plan, cells = found[at]
+        if isinstance(cells, RawCells):
+            found[at] = plan, replace(cells, notices=(*told, *cells.notices))
+    return [found[at] for at in range(len(plans))]
+
+
+def _shared(plans: Mapping[int, Plan], ready: Sequence[Guarded]) -> list[tuple[Plan, list[int]]]:
+    """Which plans share a pass: greedily, while their cells stay within the budget."""
+    groups: list[tuple[Plan, list[int]]] = []
+    for at, plan in plans.items():
+        for place, (old, members) in enumerate(groups):
+            both = united([old, plan])
+            if both is not None and (both == old or _estimated(both, ready) <= MOST_CELLS):
+                groups[place] = both, [*members, at]
+                break
+        else:
+            groups.append((plan, [at]))
+    return groups
+
+
+def _estimated(plan: Plan, ready: Sequence[Guarded]) -> float:
+    """About how many cells a plan has, by a sample of the first file."""
+    from fairaudit.engine import scan
+
+    return scan.estimated_cells(ready[0].source, plan)
+
+
+def _in_one_pass(
+    plan: Plan, members: Mapping[int, Plan], ready: Sequence[Guarded], progress: Progress
+) -> dict[int, tuple[Plan, Outcome]]:
+    """The counts for all plans that share a pass; where it fails, each by itself tells why."""
+    try:
+        counted, route = _by_route(plan, ready, progress, apart=False)
+        whole = [_sound(one) for each in counted.values() for one in each]
+        cells = joined(plan, whole, ready, route)
+    except FairauditError as error:
+        if len(members) == 1:
+            return dict.fromkeys(members, (plan, error))
+        alone = [_in_one_pass(one, {at: one}, ready, progress) for at, one in members.items()]
+        return {at: found for each in alone for at, found in each.items()}
+    return dict.fromkeys(members, (plan, cells))
 
 
 def count_each(
-    plan: Plan, entries: Sequence[str], base: Path, watch: Watch | None = None
-) -> dict[str, RawCells | FairauditError]:
+    plan: Plan, entries: Sequence[str], base: Path, progress: Progress = SILENT
+) -> dict[str, Outcome]:
     """The counts of each file by its name, from one scan; a file that fails has its error."""
     paths, left_out = find_files(entries, base)
-    found: dict[str, RawCells | FairauditError] = {}
+    found: dict[str, Outcome] = {}
     notices: dict[str, list[str]] = {}
-    ready: list[_Guarded] = []
+    ready: list[Guarded] = []
     with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
         for path in paths:
             try:
                 one = _opened(path, plan.format, Path(folder))
-                notices[_name(path)] = [*left_out, *_check_columns(plan, [one])]
-                ready.append(_guarded(one, plan.format, Path(folder)))
+                notices[_name(path)] = [*left_out, *check_columns(plan, [one])]
+                ready.append(_guarded(one, plan.format, Path(folder), progress))
             except FairauditError as error:
                 found[_name(path)] = error
-        found |= _each(plan, ready, notices, watch)
+        found |= _apart(plan, ready, progress)
+    for name, told in notices.items():
+        cells = found[name]
+        if isinstance(cells, RawCells):
+            found[name] = replace(cells, notices=(*told, *cells.notices))
     return {_name(path): found[_name(path)] for path in paths}
 
 
-def _each(
-    plan: Plan,
-    ready: Sequence[_Guarded],
-    notices: Mapping[str, Sequence[str]],
-    watch: Watch | None,
-) -> dict[str, RawCells | FairauditError]:
+def _apart(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str, Outcome]:
+    """The counts of each file; where the scan fails, each file by itself tells which is bad."""
     try:
-        counted, route = _by_route(plan, ready, watch, apart=True)
+        counted, route = _by_route(plan, ready, progress, apart=True)
     except FairauditError as error:
         if len(ready) == 1:
             return {ready[0].source.file.path: error}
-        # One of them is bad: each by itself tells which.
-        alone = [_each(plan, [one], notices, watch) for one in ready]
-        return {name: cells for one in alone for name, cells in one.items()}
-    found: dict[str, RawCells | FairauditError] = {}
+        alone = [_apart(plan, [one], progress) for one in ready]
+        return {name: cells for each in alone for name, cells in each.items()}
+    found: dict[str, Outcome] = {}
     for one in ready:
         name = one.source.file.path
         try:
-            whole = [_sound(part) for part in counted[name]]
-            found[name] = _joined(plan, whole, [one], route, notices[name])
+            found[name] = joined(plan, [_sound(part) for part in counted[name]], [one], route)
         except FairauditError as error:
             found[name] = error
     return found
@@ -111,10 +163,11 @@ def count_frame(plan: Plan, data: Any) -> RawCells:  # noqa: ANN401  # any frame
 
     batch, rows = frame.batch_of(data)
     one = Source(File(frame.NAME, 0, None), Path(), "frame", tuple(batch.schema))
-    notices = _check_columns(plan, [one])
+    notices = check_columns(plan, [one])
     counted = [_sound(part) for part in scan.count_batch(batch, plan).values()]
     route = "Polars streaming over a frame"
-    return _joined(plan, counted, [_Guarded(one, rows)], route, notices)
+    cells = joined(plan, counted, [Guarded(one, rows)], route)
+    return replace(cells, notices=(*notices, *cells.notices))
 
 
 def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | None:
@@ -152,80 +205,28 @@ def _opened(path: Path, form: Format, folder: Path) -> Source:
     return replace(one, header=read_header(one, form))
 
 
-def _check_columns(plan: Plan, sources: Sequence[Source]) -> list[str]:
-    """Every column that is needed but not there, or there twice; the notices of the rest."""
-    faults: list[Fault] = []
-    notices: list[str] = []
-    texts = dict.fromkeys([*plan.texts, *_filter_columns(plan.filter)])
-    needed = {text.value for text in texts}
-    for one in sources:
-        repeated = {name: times for name, times in Counter(one.header).items() if times > 1}
-        where = f" in {one.file.path}" if len(sources) > 1 else ""
-        for text in texts:
-            if text.value not in one.header:
-                hint = did_you_mean(text.value, one.header) or f"; there are {_some(one.header)}"
-                faults.append(text.fault(f"no column {text.value!r}{where}{hint}"))
-            elif text.value in repeated:
-                times = repeated[text.value]
-                faults.append(text.fault(f"{times} columns are named {text.value!r}{where}"))
-        unneeded = sorted(set(repeated) - needed)
-        if unneeded:
-            names = ", ".join(repr(name) for name in unneeded)
-            notices.append(f"{one.file.path} repeats column names that are not audited: {names}")
-    if faults:
-        raise SpecError(dict.fromkeys(faults))
-    levels = {key.column for key in plan.keys if key.edges is None}
-    return [*notices, *_types_that_differ(sources, levels)]
-
-
-def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Iterator[str]:
-    """Notices on columns that Parquet files hold in different types: levels join by their text."""
-    for name in sorted(columns):
-        first: dict[str, str] = {}
-        for one in sources:
-            if name in one.types:
-                first.setdefault(one.types[name].removeprefix("large_"), one.file.path)
-        if len(first) > 1:
-            where = ", ".join(f"{kind} in {path}" for kind, path in first.items())
-            yield f"{name!r} differs in type from file to file: {where}"
-
-
-def _filter_columns(text: Text | None) -> list[Text]:
-    """The columns that a filter looks at, each at the filter's place."""
-    if text is None:
-        return []
-    from fairaudit.engine import filter as filters
-
-    return [Text(name, text.path, text.place, text.source) for name in filters.parse(text).columns]
-
-
-def _some(names: Sequence[str], most: int = 12) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
-
-
-def _guarded(one: Source, form: Format, folder: Path) -> _Guarded:
+def _guarded(one: Source, form: Format, folder: Path, progress: Progress = SILENT) -> Guarded:
     if one.kind == "parquet":
-        return _Guarded(one, parquet_footer(one).rows)
+        return Guarded(one, parquet_footer(one).rows)
     from fairaudit.engine.guards import check_lines
 
-    lines = check_lines(one, form)
+    lines = check_lines(one, form, progress)
     if lines.blank:
         # The reader would make rows of nulls of them.
         one = spooled(one, Format(), folder, drop_blank=True)
     told = replace(one, file=replace(one.file, lines=lines.lines))
-    return _Guarded(told, lines.records, lines.blank)
+    return Guarded(told, lines.records, lines.blank)
 
 
 def _by_route(
-    plan: Plan, ready: Sequence[_Guarded], watch: Watch | None, *, apart: bool
+    plan: Plan, ready: Sequence[Guarded], progress: Progress, *, apart: bool
 ) -> tuple[dict[str, list[Counted | DataError]], str]:
     """The counts of the files by name, each by the fastest route that serves it; which routes."""
     sources = {one.source.file.path: one.source for one in ready}
+    progress.start("counting", sum(one.records for one in ready), "rows")
     tables = [(one.path, name) for name, one in sources.items() if one.kind == "parquet"]
     found: dict[str, list[Counted | DataError]] = {
-        name: [*parts]
-        for name, parts in dictionary.count(tables, plan, watch or _unwatched).items()
+        name: [*parts] for name, parts in dictionary.count(tables, plan, progress).items()
     }
     routes = ["dictionary codes of Parquet"] if found else []
     rest = [one for name, one in sources.items() if name not in found]
@@ -233,78 +234,12 @@ def _by_route(
         from fairaudit.engine import scan
 
         routes.append(f"Polars streaming over {' and '.join(sorted({one.kind for one in rest}))}")
-        for name, counted in scan.count(rest, plan, watch, apart=apart).items():
+        for name, counted in scan.count(rest, plan, progress, apart=apart).items():
             found[name] = [counted]
     return found, "; ".join(routes)
 
 
-def _unwatched(_: int) -> None:
-    """Tells nobody."""
-
-
-def _sound(counted: Counted | DataError) -> Counted:
-    if isinstance(counted, DataError):
-        raise counted
-    return counted
-
-
-def _joined(
-    plan: Plan,
-    counted: Sequence[Counted],
-    ready: Sequence[_Guarded],
-    route: str,
-    notices: Iterable[str],
-) -> RawCells:
-    """The counts of files as one; levels are united by their text."""
-    rows = np.concatenate([one.rows for one in counted])
-    read = sum(one.records for one in ready)
-    if int(rows.sum()) != read:
-        raise DataError(
-            f"the pass counted {int(rows.sum()):,} rows, the control total is {read:,}",
-            "the data changed while it was read, or is damaged: run again",
-        )
-    keys = tuple(_united([one.keys[at] for one in counted]) for at in range(len(plan.keys)))
-    if len(rows) > MOST_CELLS:
-        raise _too_many(keys, len(rows))
-    blank = sum(one.blank for one in ready)
-    lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
-    skipped = [f"{lines} and not counted"] if blank else []
-    # Tiny weights, such as those that add up to 1, need the finer fixed point.
-    fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in counted) < TINY)
-    weight = [number for one in counted for number in one.weights[fine]]
-    squares = [number for one in counted for number in one.squares[fine]]
-    return RawCells(
-        keys=keys,
-        kept=np.concatenate([one.kept for one in counted]),
-        rows=rows,
-        people=np.concatenate([one.people for one in counted]),
-        read=read,
-        files=tuple(one.source.file for one in ready),
-        route=route,
-        weight=Sum.reduced(weight, WEIGHT_SCALES[fine]) if plan.weight else None,
-        squares=Sum.reduced(squares, SQUARE_SCALES[fine]) if plan.weight else None,
-        weight_error=max(one.weight_errors[fine] for one in counted),
-        notices=(*notices, *skipped),
-    )
-
-
-def _too_many(keys: Sequence[RawKey], cells: int) -> DataError:
-    widest = max(keys, key=lambda key: len(key.levels))
-    return DataError(
-        f"{cells:,} combinations of levels, the budget is {MOST_CELLS:,}: the column "
-        f"{widest.key.column!r} alone has {len(widest.levels):,} levels",
-        "is it an id? take it out, or bin or merge its levels beforehand",
-    )
-
-
-def _united(keys: Sequence[RawKey]) -> RawKey:
-    if keys[0].key.edges is not None:
-        return RawKey(keys[0].key, np.concatenate([one.codes for one in keys]))
-    levels = sorted({level for one in keys for level in one.levels}, key=lambda x: (x is None, x))
-    place = {level: at for at, level in enumerate(levels)}
-    codes = [np.array([place[level] for level in one.levels], dtype=np.int64) for one in keys]
-    return RawKey(
-        keys[0].key,
-        np.concatenate([c[one.codes] for c, one in zip(codes, keys, strict=True)]),
-        tuple(levels),
-    )
+def _sound(found: Found | FairauditError) -> Found:
+    if isinstance(found, FairauditError):
+        raise found
+    return found

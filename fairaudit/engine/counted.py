@@ -5,7 +5,7 @@ A weight becomes an integer before it is added, so sums are equal for any order,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,10 +27,6 @@ LARGE = 1e6
 
 LARGEST_WEIGHT = 1e9
 LARGEST_COUNT = 2.0**53 - 1
-
-
-Watch = Callable[[int], None]
-"""Told of so many more rows, from any thread."""
 
 
 @dataclass(frozen=True, slots=True)

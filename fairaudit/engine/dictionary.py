@@ -23,9 +23,10 @@ import pyarrow.parquet as pq
 
 from fairaudit.cube import Ints
 from fairaudit.engine.codes import Axis, Level, NotServed, floats
-from fairaudit.engine.counted import LARGEST_COUNT, Counted, Watch, fixed
+from fairaudit.engine.counted import LARGEST_COUNT, Counted, fixed
 from fairaudit.errors import DataError
 from fairaudit.plan import Plan, RawKey
+from fairaudit.progress import Progress
 
 _BATCH = 2**16
 """Rows at a time: their codes stay in the cache of a core."""
@@ -130,7 +131,9 @@ class _Counter:
         self._measures = []
 
 
-def count(files: Sequence[tuple[Path, str]], plan: Plan, watch: Watch) -> dict[str, list[Counted]]:
+def count(
+    files: Sequence[tuple[Path, str]], plan: Plan, progress: Progress
+) -> dict[str, list[Counted]]:
     """The counts of those Parquet files (path, name) that this route serves, by name."""
     if plan.filter or (plan.count and plan.weight):
         return {}
@@ -138,7 +141,7 @@ def count(files: Sequence[tuple[Path, str]], plan: Plan, watch: Watch) -> dict[s
     for path, name in files:
         tasks += _tasks(path, name, plan)
     tables: dict[str, list[_Table]] = {task.name: [] for task in tasks}
-    for task, found in zip(tasks, _run(tasks, plan, watch), strict=True):
+    for task, found in zip(tasks, _run(tasks, plan, progress), strict=True):
         if found is None:
             tables.pop(task.name, None)
         elif task.name in tables:
@@ -200,7 +203,7 @@ def _is_coded(group: pq.RowGroupMetaData) -> bool:
     )
 
 
-def _run(tasks: Sequence[_Task], plan: Plan, watch: Watch) -> Iterator[list[_Table] | None]:
+def _run(tasks: Sequence[_Task], plan: Plan, progress: Progress) -> Iterator[list[_Table] | None]:
     """The tables of each row group, in order; every thread reads by a handle of its own."""
     own = threading.local()
     refused: set[str] = set()
@@ -220,7 +223,7 @@ def _run(tasks: Sequence[_Task], plan: Plan, watch: Watch) -> Iterator[list[_Tab
             ):
                 if batch.num_rows:
                     counter.add(batch)
-            watch(task.meta.row_group(task.group).num_rows)
+            progress.advance(task.meta.row_group(task.group).num_rows)
             return counter.tables()
         except NotServed:
             refused.add(task.name)

@@ -8,6 +8,7 @@ run over several lines are all seen, and told with their line.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
@@ -15,6 +16,7 @@ import polars as pl
 from fairaudit.engine import grammar
 from fairaudit.engine.sources import Source, lines_of, not_in_encoding
 from fairaudit.errors import DataError
+from fairaudit.progress import Progress
 from fairaudit.spec import Format
 
 _COUNTABLE = 200
@@ -30,13 +32,16 @@ class Lines:
     blank: int
 
 
-def check_lines(one: Source, form: Format) -> Lines:
+def check_lines(one: Source, form: Format, progress: Progress) -> Lines:
     """The records and blank lines of a CSV file; raises `DataError` at the first bad line."""
     if form.multiline:
         return _check_records(one, form)
     line = pl.col("line")
     bad = (line != "") & ~_is_record(line, form.separator, len(one.header))
     lines = pl.scan_lines(one.path, glob=False).slice(1)
+    if not progress.silent:
+        progress.start(f"checking {one.file.path}", one.unpacked_size, "bytes")
+        lines = lines.map_batches(_told_to(progress), streamable=True)
     one_pass = lines.select(
         total=pl.len().cast(pl.Int64), blank=(line == "").cast(pl.Int64).sum(), bad=bad.any()
     )
@@ -51,6 +56,16 @@ def check_lines(one: Source, form: Format) -> Lines:
     except OSError as error:
         raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
     return Lines(total + 1, total - blank, blank)
+
+
+def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Passes lines on, and tells how many bytes they are."""
+
+    def passed(lines: pl.DataFrame) -> pl.DataFrame:
+        progress.advance(int(lines["line"].str.len_bytes().sum()) + lines.height)
+        return lines
+
+    return passed
 
 
 def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:

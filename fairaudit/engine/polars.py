@@ -13,12 +13,12 @@ from fairaudit.engine.counted import (
     TINY,
     WEIGHT_SCALES,
     Counted,
-    Watch,
 )
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.plan import MISSING, Key, Plan, RawKey
+from fairaudit.progress import SILENT, Progress
 from fairaudit.spec import Text
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
@@ -26,7 +26,7 @@ _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 
 
 def count(
-    batch: Batch, plan: Plan, rule: Filter | None, watch: Watch | None = None
+    batch: Batch, plan: Plan, rule: Filter | None, progress: Progress = SILENT
 ) -> dict[str, Counted | DataError]:
     """Every combination of the plan's keys in each file of a batch, with its counts.
 
@@ -54,8 +54,8 @@ def count(
     if batch.apart:
         columns.append(pl.col(own("file")))
     frame = batch.frame.select(*columns, *_filtered(rule, numbers))
-    if watch is not None:
-        frame = frame.map_batches(_watched(watch), streamable=True)
+    if not progress.silent:
+        frame = frame.map_batches(_told_to(progress), streamable=True)
     kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
     by = [*keys, own("kept"), *([own("file")] if batch.apart else [])]
     found = _collect(
@@ -78,11 +78,11 @@ def count(
     return counted
 
 
-def _watched(watch: Watch) -> Callable[[pl.DataFrame], pl.DataFrame]:
+def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Passes rows on, and tells how many."""
 
     def passed(rows: pl.DataFrame) -> pl.DataFrame:
-        watch(rows.height)
+        progress.advance(rows.height)
         return rows
 
     return passed

@@ -8,31 +8,34 @@ import polars as pl
 
 from fairaudit.engine import filter as filters
 from fairaudit.engine import polars
-from fairaudit.engine.counted import Counted, Watch
+from fairaudit.engine.counted import Counted
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.engine.sources import Source
 from fairaudit.errors import DataError, Seek
 from fairaudit.plan import Plan
+from fairaudit.progress import SILENT, Progress
+
+_SAMPLE = 200_000
 
 
 def count(
-    sources: Sequence[Source], plan: Plan, watch: Watch | None, *, apart: bool
+    sources: Sequence[Source], plan: Plan, progress: Progress, *, apart: bool
 ) -> dict[str, Counted | DataError]:
     """The counts of sources by name; where they are not told apart, under the first of a batch."""
     counted: dict[str, Counted | DataError] = {}
     for batch in _batches(sources, plan.format.separator, apart=apart):
-        counted |= count_batch(batch, plan, watch)
+        counted |= count_batch(batch, plan, progress)
     return counted
 
 
 def count_batch(
-    batch: Batch, plan: Plan, watch: Watch | None = None
+    batch: Batch, plan: Plan, progress: Progress = SILENT
 ) -> dict[str, Counted | DataError]:
     """The counts of the files of a batch by name."""
     rule = filters.parse(plan.filter) if plan.filter else None
     if rule and plan.filter:
         polars.check_filter(batch, plan, rule, plan.filter)
-    return polars.count(batch, plan, rule, watch)
+    return polars.count(batch, plan, rule, progress)
 
 
 def first_row(one: Source, plan: Plan, seek: Seek) -> int | None:
@@ -43,6 +46,22 @@ def first_row(one: Source, plan: Plan, seek: Seek) -> int | None:
         return polars.first_row(batch, plan, rule, seek)
     except pl.exceptions.PolarsError:
         return None
+
+
+def estimated_cells(one: Source, plan: Plan) -> float:
+    """About how many cells a plan has, from the first rows of a file.
+
+    By Chao (1984), Nonparametric estimation of the number of classes in a population,
+    Scandinavian Journal of Statistics 11:265, bias-corrected: those seen, and an estimate of those
+    unseen from how many were seen once and twice.
+    """
+    (batch,) = _batches([one], plan.format.separator, apart=False)
+    sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)
+    (counted,) = count_batch(sample, plan).values()
+    if isinstance(counted, DataError):
+        raise counted
+    once, twice = (int((counted.rows == times).sum()) for times in (1, 2))
+    return len(counted.rows) + once * (once - 1) / (2 * (twice + 1))
 
 
 def _batches(sources: Sequence[Source], separator: str, *, apart: bool) -> list[Batch]:

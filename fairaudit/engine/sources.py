@@ -38,6 +38,20 @@ class Source:
     header: tuple[str, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def unpacked_size(self) -> int | None:
+        """How many bytes its text is; None where that is not known before it is unpacked."""
+        return None if self.path.suffix.lower() in PACKED else self.path.stat().st_size
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A source whose text is proven to be what the reader will see, with its control total."""
+
+    source: Source
+    records: int
+    blank: int = 0
+
 
 def source(path: Path, name: str) -> Source:
     """The source that a file is; raises `DataError` where its kind is not known."""

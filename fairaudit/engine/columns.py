@@ -1,0 +1,63 @@
+"""Whether the columns that a plan needs are in the files, once each, and of one type."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from fairaudit.engine.sources import Source
+from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.plan import Plan
+from fairaudit.spec import Text
+
+
+def check_columns(plan: Plan, sources: Sequence[Source]) -> list[str]:
+    """Every column that is needed but not there, or there twice; the notices of the rest."""
+    faults: list[Fault] = []
+    notices: list[str] = []
+    texts = dict.fromkeys([*plan.texts, *_filter_columns(plan.filter)])
+    needed = {text.value for text in texts}
+    for one in sources:
+        repeated = {name: times for name, times in Counter(one.header).items() if times > 1}
+        where = f" in {one.file.path}" if len(sources) > 1 else ""
+        for text in texts:
+            if text.value not in one.header:
+                hint = did_you_mean(text.value, one.header) or f"; there are {_some(one.header)}"
+                faults.append(text.fault(f"no column {text.value!r}{where}{hint}"))
+            elif text.value in repeated:
+                times = repeated[text.value]
+                faults.append(text.fault(f"{times} columns are named {text.value!r}{where}"))
+        unneeded = sorted(set(repeated) - needed)
+        if unneeded:
+            names = ", ".join(repr(name) for name in unneeded)
+            notices.append(f"{one.file.path} repeats column names that are not audited: {names}")
+    if faults:
+        raise SpecError(dict.fromkeys(faults))
+    levels = {key.column for key in plan.keys if key.edges is None}
+    return [*notices, *_types_that_differ(sources, levels)]
+
+
+def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Iterator[str]:
+    """Notices on columns that Parquet files hold in different types: levels join by their text."""
+    for name in sorted(columns):
+        first: dict[str, str] = {}
+        for one in sources:
+            if name in one.types:
+                first.setdefault(one.types[name].removeprefix("large_"), one.file.path)
+        if len(first) > 1:
+            where = ", ".join(f"{kind} in {path}" for kind, path in first.items())
+            yield f"{name!r} differs in type from file to file: {where}"
+
+
+def _filter_columns(text: Text | None) -> list[Text]:
+    """The columns that a filter looks at, each at the filter's place."""
+    if text is None:
+        return []
+    from fairaudit.engine import filter as filters
+
+    return [Text(name, text.path, text.place, text.source) for name in filters.parse(text).columns]
+
+
+def _some(names: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -1,0 +1,21 @@
+"""How far a long pass is: told to whoever wants to know."""
+
+from __future__ import annotations
+
+
+class Progress:
+    """Is told of the stages of a pass; this one tells nobody.
+
+    `advance` is called from any thread, some ten times a second at most for each of them.
+    """
+
+    silent = True
+
+    def start(self, stage: str, total: int | None, unit: str) -> None:
+        """A stage begins: what it does, and how many `unit` there are, if that is known."""
+
+    def advance(self, done: int) -> None:
+        """So many more are done."""
+
+
+SILENT = Progress()
