@@ -23,6 +23,8 @@ import typer
 from fairaudit.errors import FairauditError, NothingToAudit, UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from fairaudit.batch import Answer
+    from fairaudit.progress import Progress
     from fairaudit.report.blocks import Document
     from fairaudit.result import AuditResult
 
@@ -158,22 +160,22 @@ def run(  # the options of the command
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
     started = time.monotonic()
-    if len(spec) > 1:
-        raise UsageError("several specs at a time are not yet supported", "run them one by one")
     _check_formats(form, output or [])
-    from fairaudit import report
-    from fairaudit.pipeline import audit
+    from fairaudit import batch
 
-    if data is not None:
-        _check_single(data)
-    with _working(quiet=quiet):
-        result = audit(spec[0], data, fail_on=fail_on.value, only=only or ())
-    for path in output or []:
-        wanted = report.format_of_suffix(path.suffix)
-        if wanted is not None:
-            _write(path, wanted.render(result, True))
-    _print(result, form, all_rows=verbose, quiet=quiet)
-    typer.echo(_last_line(result, spec[0], time.monotonic() - started), err=True)
+    with _shown(quiet=quiet) as progress:
+        found = batch.answers(spec, data, fail_on=fail_on.value, only=only or (), progress=progress)
+    seconds = time.monotonic() - started
+    if len(found) > 1:
+        _tell_all(found, output or [], form, all_rows=verbose, quiet=quiet)
+        for one in found:
+            typer.echo(_line_of(one, seconds), err=True)
+        raise typer.Exit(batch.exit_code(found))
+    result = found[0].found
+    if isinstance(result, FairauditError):
+        raise result
+    _tell(result, output or [], form, all_rows=verbose, quiet=quiet)
+    typer.echo(_last_line(result, f"spec={spec[0].name}", seconds), err=True)
     raise typer.Exit(result.exit_code)
 
 
@@ -233,19 +235,16 @@ def _check_formats(form: str, outputs: list[Path]) -> None:
             raise UsageError(f"-o {path}: there is no folder {path.parent}", "make it first")
 
 
-def _check_single(data: str) -> None:
-    """Refuses several files in `--data`: each will be an audit of its own, and is not yet."""
-    from fairaudit.engine.files import find_files
+def _tell(
+    result: AuditResult, outputs: list[Path], form: str, *, all_rows: bool, quiet: bool
+) -> None:
+    """Writes and prints one result."""
+    from fairaudit import report
 
-    files, _ = find_files([data], Path())
-    if len(files) > 1:
-        raise UsageError(
-            f"--data {data}: {len(files)} files; a result for each is not yet supported",
-            "run them one by one, or let `data:` in the spec read them as one",
-        )
-
-
-def _print(result: AuditResult, form: str, *, all_rows: bool, quiet: bool) -> None:
+    for path in outputs:
+        wanted = report.format_of_suffix(path.suffix)
+        if wanted is not None:
+            _write(path, wanted.render(result, True))
     if form == "json":
         from fairaudit.report import json as report_json
 
@@ -254,6 +253,36 @@ def _print(result: AuditResult, form: str, *, all_rows: bool, quiet: bool) -> No
         from fairaudit.report import content
 
         _print_document(content.document(result, all_rows=all_rows))
+
+
+def _tell_all(
+    answers: list[Answer], outputs: list[Path], form: str, *, all_rows: bool, quiet: bool
+) -> None:
+    """Writes and prints several answers: a summary, with `-v` after all the reports."""
+    from fairaudit import report
+    from fairaudit.report import content, summary, terminal
+    from fairaudit.report import json as report_json
+
+    tree = report_json.answers_document([(a.spec, a.data, a.found) for a in answers], _version())
+    overview = summary.document([(_title(one), one.found) for one in answers])
+    results = [a.found for a in answers if not isinstance(a.found, FairauditError)]
+    for path in outputs:
+        wanted = report.format_of_suffix(path.suffix)
+        if wanted is not None and wanted.name == "json":
+            _write(path, report_json.written(tree))
+        elif wanted is not None:
+            reports = [wanted.render(result, True) for result in results]
+            _write(path, "\n".join([*reports, terminal.render(overview)]))
+    if form == "json":
+        _write_json(tree)
+    elif not quiet:
+        for result in results if all_rows else []:
+            _print_document(content.document(result, all_rows=True))
+        _print_document(overview)
+
+
+def _title(answer: Answer) -> str:
+    return answer.spec if answer.data is None else f"{answer.spec} {answer.data}"
 
 
 def _print_document(document: Document) -> None:
@@ -306,24 +335,36 @@ def _write_to(target: Path, path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def _working(*, quiet: bool) -> Iterator[None]:
-    """A sign of life on stderr, on a terminal only."""
+def _shown(*, quiet: bool) -> Iterator[Progress]:
+    """Shows how far a pass is on stderr, on a terminal only."""
+    from fairaudit.progress import SILENT
+
     if quiet or not sys.stderr.isatty():
-        yield
+        yield SILENT
         return
-    from rich.console import Console
+    from fairaudit.report.bar import Bar
 
-    with Console(stderr=True).status("counting …"):
-        yield
+    with Bar(sys.stderr) as bar:
+        yield bar
 
 
-def _last_line(result: AuditResult, spec: Path, seconds: float) -> str:
+def _last_line(result: AuditResult, asked: str, seconds: float) -> str:
     """The last line on stderr, always of the same shape."""
     from fairaudit.report.content import tally
 
     rows = f"rows={result.provenance.rows:,}"
-    verdict = result.verdict.upper()
-    return f"{verdict}  {tally(result)}  spec={spec.name} {rows} {seconds:.1f}s"
+    return f"{result.verdict.upper()}  {tally(result)}  {asked} {rows} {seconds:.1f}s"
+
+
+def _line_of(answer: Answer, seconds: float) -> str:
+    """The same line for one of several answers; an error is told in its place."""
+    asked = f"spec={Path(answer.spec).name}"
+    if answer.data is not None:
+        asked += f" data={answer.data}"
+    if isinstance(answer.found, FairauditError):
+        word = "NOTHING" if isinstance(answer.found, NothingToAudit) else "ERROR"
+        return f"{answer.found}\n{word}  no verdict  {asked}"
+    return _last_line(answer.found, asked, seconds)
 
 
 def _last_words(error: FairauditError, arguments: list[str]) -> str:

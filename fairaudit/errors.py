@@ -47,6 +47,10 @@ class Fault:
         return f"{head}\n  {number} | {self.source}\n  {gutter} | {caret}"
 
 
+WORST_FIRST = (2, 1, 3, 0)
+"""The order of exit codes: an error beats a failure, a failure beats nothing at all."""
+
+
 class FairauditError(Exception):
     """The root of all errors that fairaudit raises on purpose."""
 

@@ -161,8 +161,8 @@ def test_data_replaces_the_specs_own(tmp_path: Path) -> None:
     assert run("run", spec, "--data", tmp_path / "other.csv").returncode == 1
     assert run("run", spec, "--data", str(tmp_path / "oth*.csv")).returncode == 1
     several = run("run", spec, "--data", str(tmp_path / "*.csv"))
-    assert several.returncode == 2
-    assert "2 files; a result for each is not yet supported" in several.stderr
+    assert several.returncode == 1
+    assert several.stderr.count(" data=") == 2
     assert run("run", spec, "--data", str(tmp_path / "*.parquet")).returncode == 3
 
 

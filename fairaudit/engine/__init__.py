@@ -6,6 +6,7 @@ Polars lives in this package and nowhere else; it is imported where its route ru
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -92,10 +93,14 @@ def _shared(plans: Mapping[int, Plan], ready: Sequence[Guarded]) -> list[tuple[P
 
 
 def _estimated(plan: Plan, ready: Sequence[Guarded]) -> float:
-    """About how many cells a plan has, by a sample of the first file."""
+    """About how many cells a plan has, by a sample of the first file; infinite if it has none."""
     from fairaudit.engine import scan
 
-    return scan.estimated_cells(ready[0].source, plan)
+    try:
+        return scan.estimated_cells(ready[0].source, plan)
+    except FairauditError:
+        # Each plan by itself will tell what is wrong.
+        return math.inf
 
 
 def _in_one_pass(

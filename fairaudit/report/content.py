@@ -34,7 +34,7 @@ _TONES = {
     Status.INCONCLUSIVE: Tone.BAD,
     Status.SKIPPED: Tone.MUTED,
 }
-_VERDICT_TONES = {
+VERDICT_TONES = {
     Verdict.PASS: Tone.GOOD,
     Verdict.FAIL: Tone.BAD,
     Verdict.INCONCLUSIVE: Tone.BAD,
@@ -72,7 +72,7 @@ def _verdict(result: AuditResult) -> Iterator[Block]:
     title = result.provenance.title or result.provenance.spec_path
     yield Heading(f"Audit: {title}")
     verdict = result.verdict
-    yield Entries([(Cell(sentences.VERDICT[verdict], _VERDICT_TONES[verdict]), _summary(result))])
+    yield Entries([(Cell(sentences.VERDICT[verdict], VERDICT_TONES[verdict]), _summary(result))])
     open_ones = [
         one for one in _sorted(result.findings) if one.status not in {Status.PASS, Status.SKIPPED}
     ]

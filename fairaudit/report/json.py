@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
 from fairaudit.cube import Group
-from fairaudit.errors import FairauditError, SpecError
+from fairaudit.errors import WORST_FIRST, FairauditError, SpecError
 from fairaudit.estimate import Estimate, State, state_of
 from fairaudit.evidence import Part, Side
 from fairaudit.ledger import Line
@@ -78,6 +78,32 @@ def error_document(error: FairauditError, version: str) -> dict[str, Any]:
                 for fault in faults
             ],
         },
+    }
+
+
+def answers_document(
+    answers: Sequence[tuple[str, str | None, AuditResult | FairauditError]], version: str
+) -> dict[str, Any]:
+    """Several answers (spec, file, what came of it) as plain data, each a document of its own."""
+    codes = [found.exit_code for _, _, found in answers]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "fairaudit", "version": version},
+        "summary": {
+            "exit_code": min(codes, key=WORST_FIRST.index),
+            "exit_codes": {str(code): codes.count(code) for code in sorted(set(codes))},
+        },
+        "answers": [
+            {
+                "spec": spec,
+                "data": data,
+                "exit_code": found.exit_code,
+                "result": error_document(found, version)
+                if isinstance(found, FairauditError)
+                else document(found),
+            }
+            for spec, data, found in answers
+        ],
     }
 
 

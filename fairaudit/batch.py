@@ -1,0 +1,64 @@
+"""Several specs, or several files: an answer for each, and the exit code of them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairaudit.engine.files import find_files
+from fairaudit.errors import WORST_FIRST, FairauditError, UsageError
+from fairaudit.pipeline import audit, audit_each, audit_together
+from fairaudit.progress import SILENT, Progress
+from fairaudit.result import AuditResult, FailOn
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of one spec on one set of data; `data` names the file where each has its own."""
+
+    spec: str
+    data: str | None
+    found: AuditResult | FairauditError
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of this answer alone."""
+        return self.found.exit_code
+
+
+def answers(
+    specs: Sequence[Path],
+    data: str | None,
+    *,
+    fail_on: FailOn | str = FailOn.FAIL,
+    only: Iterable[str] = (),
+    progress: Progress = SILENT,
+) -> list[Answer]:
+    """The answers to the specs, in their order; a result for each file where `data` names several.
+
+    An answer that is an error stops no other. Raises `UsageError` for what can mean nothing.
+    """
+    chosen = tuple(only)
+    if len(specs) > 1 and chosen:
+        raise UsageError("--only names checks of one spec", "give one spec with it")
+    if data is not None and len(find_files([data], Path())[0]) > 1:
+        found = []
+        for spec in specs:
+            each = audit_each(spec, data, fail_on=fail_on, only=chosen, progress=progress)
+            found += [Answer(str(spec), name, one) for name, one in each.items()]
+        return found
+    if len(specs) == 1:
+        one: AuditResult | FairauditError
+        try:
+            one = audit(specs[0], data, fail_on=fail_on, only=chosen, progress=progress)
+        except FairauditError as error:
+            one = error
+        return [Answer(str(specs[0]), data, one)]
+    together = audit_together(specs, data, fail_on=fail_on, progress=progress)
+    return [Answer(str(spec), data, one) for spec, one in zip(specs, together, strict=True)]
+
+
+def exit_code(found: Iterable[Answer]) -> int:
+    """The worst exit code of several answers."""
+    return min((one.exit_code for one in found), key=WORST_FIRST.index)
