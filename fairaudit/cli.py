@@ -7,6 +7,7 @@ verdict; 3 nothing could be evaluated; 130 interrupted.
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json as stdlib_json
 import os
@@ -54,6 +55,7 @@ class _Schema(StrEnum):
 
 def main() -> NoReturn:
     """Runs the command and exits with its code; nothing but `--debug` shows a traceback."""
+    _prepare()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -67,6 +69,15 @@ def main() -> NoReturn:
         sys.stderr.flush()
     # All is written and closed: taking Polars and Arrow apart again would only cost time.
     os._exit(code)
+
+
+def _prepare() -> None:
+    """Makes a short life quicker: each of these is a twentieth of a small audit."""
+    # Little of what is made here is ever garbage.
+    gc.set_threshold(100_000, 50, 50)
+    # No plugin of pydantic has a part in an audit, and no matrix is multiplied.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _run(arguments: list[str]) -> int:

@@ -291,11 +291,13 @@ class Cube:
         return None, np.zeros(len(codes), dtype=np.int64)
 
     def _named(self, names: Grouping, codes: NDArray[np.int32]) -> tuple[Group, ...]:
-        keys = [self.key(name) for name in names]
-        return tuple(
-            tuple((key.name, key.levels[code]) for key, code in zip(keys, row, strict=True))
-            for row in codes.tolist()
-        )
+        if not names:
+            return ((),) * len(codes)
+        columns = []
+        for at, name in enumerate(names):
+            pairs = [(name, level) for level in self.key(name).levels]
+            columns.append([pairs[code] for code in codes[:, at].tolist()])
+        return tuple(zip(*columns, strict=True))
 
     def _known(self, names: Grouping, codes: NDArray[np.int32]) -> Marks:
         known = np.ones(len(codes), dtype=np.bool_)

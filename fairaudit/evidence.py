@@ -37,6 +37,7 @@ class Part:
     outcome: str | None = None
 
 
+@once
 def interval(reading: Reading) -> tuple[Floats, Floats]:
     """The bounds of each value, [Z, G]; NaN where the quantity has no interval.
 
@@ -50,14 +51,17 @@ def interval(reading: Reading) -> tuple[Floats, Floats]:
 
 
 @once
-def estimates(reading: Reading) -> list[list[Estimate]]:
-    """Every value of a reading with its counts and interval, [Z][G]."""
-    low, high = interval(reading)
-    strata, groups = reading.value.shape
-    return [
-        [_estimate(reading, (float(low[z, g]), float(high[z, g])), (z, g)) for g in range(groups)]
-        for z in range(strata)
-    ]
+def _estimates(reading: Reading) -> dict[tuple[int, int], Estimate]:  # noqa: ARG001  # it is its key
+    return {}
+
+
+def estimate_at(reading: Reading, z: int, g: int) -> Estimate:
+    """One value of a reading with its counts and interval."""
+    known = _estimates(reading)
+    if (z, g) not in known:
+        low, high = interval(reading)
+        known[z, g] = _estimate(reading, (float(low[z, g]), float(high[z, g])), (z, g))
+    return known[z, g]
 
 
 def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
@@ -85,12 +89,12 @@ def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | N
         return _side(evaluation, evaluation.reading, z, second)
     if evaluation.against is None or evaluation.terms.reference is None:
         return None
-    one = estimates(evaluation.against)[z][w]
+    one = estimate_at(evaluation.against, z, w)
     return Side((), one, crowd=str(evaluation.terms.reference.policy))
 
 
 def _side(evaluation: Evaluation, reading: Reading, z: int, g: int) -> Side:
-    return Side(evaluation.table.groups[g], estimates(reading)[z][g])
+    return Side(evaluation.table.groups[g], estimate_at(reading, z, g))
 
 
 def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]) -> Estimate:

@@ -20,8 +20,10 @@ def once(function: Callable[[Value], Result]) -> Callable[[Value], Result]:
 
     @wraps(function)
     def remembered(value: Value) -> Result:
-        if value not in known:
-            known[value] = function(value)
-        return known[value]
+        try:
+            return known[value]
+        except KeyError:
+            result = known[value] = function(value)
+            return result
 
     return remembered

@@ -18,7 +18,7 @@ import numpy as np
 from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.errors import Place
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import Part, estimates, parts_of
+from fairaudit.evidence import Part, estimate_at, parts_of
 from fairaudit.metrics import (
     NO_PARAMETERS,
     NOBODY,
@@ -366,7 +366,7 @@ def _estimate(evaluation: Evaluation, entry: _Entry) -> Estimate:
     reading = evaluation.reading
     if reading is None or not isinstance(evaluation.asked, Quantity):
         return estimate
-    found = estimates(reading)[z][w]
+    found = estimate_at(reading, z, w)
     return replace(found, n=entry.n, exact=estimate.exact)
 
 

@@ -6,7 +6,7 @@ Texts are read as the dictionary codes they are stored as, and never turned into
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,10 @@ class Axis:
 
     def __init__(self, key: Key, kind: pa.DataType, plan: Plan) -> None:
         self.levels: tuple[Level, ...] = ()
-        self._has_null = False
+        self._has_null = key.edges is not None
+        self._null = None if key.edges is None else MISSING
+        self._known: list[Level] = []
+        self._named = 0, False
         self._dictionary: pa.Array | None = None
         self._range = range(0)
         self._edges = key.edges or ()
@@ -39,8 +42,10 @@ class Axis:
             if not _is_number(kind) or _means_missing_by_number(key, plan):
                 raise NotServed
             self._read = self._intervals
+            self._known = [*range(len(key.edges) + 1)]
         elif pa.types.is_boolean(kind):
-            self._read = self._truths
+            self._read = _truths
+            self._known = ["false", "true"]
         elif _is_whole(kind):
             self._read = self._integers
         elif _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
@@ -52,29 +57,26 @@ class Axis:
         """The codes of a batch, by `levels` as they are then; a null has the last one."""
         self._has_null |= array.null_count > 0
         codes = self._read(array)
+        if (id(self._known), self._has_null) != self._named:
+            self._named = id(self._known), self._has_null
+            self.levels = (*self._known, *([self._null] if self._has_null else []))
         if len(self.levels) > _MOST_LEVELS:
             raise NotServed
         return np.where(_valid(array), codes, len(self.levels) - 1) if array.null_count else codes
 
-    def _name(self, levels: Iterable[str]) -> None:
-        self.levels = (*levels, None) if self._has_null else tuple(levels)
-
     def _texts(self, array: pa.Array) -> NDArray[np.integer]:
         if self._dictionary is None or not array.dictionary.equals(self._dictionary):
             self._dictionary = array.dictionary
-        levels = self._dictionary.to_pylist()
-        if None in levels or len(set(levels)) < len(levels):
-            raise NotServed
-        self._name(levels)
+            self._known = self._dictionary.to_pylist()
+            if None in self._known or len(set(self._known)) < len(self._known):
+                raise NotServed
         codes = _numbers(array.indices)
         valid = codes[_valid(array)] if array.null_count else codes
-        if valid.size and not 0 <= valid.min() <= valid.max() < len(levels):
+        # As numbers without a sign, those below 0 are the largest.
+        unsigned = valid.view(f"u{valid.dtype.itemsize}")
+        if unsigned.size and int(unsigned.max()) >= len(self._known):
             raise pa.ArrowInvalid("a code without a level")
         return codes
-
-    def _truths(self, array: pa.Array) -> NDArray[np.integer]:
-        self._name(("false", "true"))
-        return _bits(array.buffers()[1], array)
 
     def _integers(self, array: pa.Array) -> NDArray[np.integer]:
         numbers = _numbers(array).astype(np.int64)
@@ -86,8 +88,9 @@ class Axis:
                 low, high = min(low, self._range.start), max(high, self._range.stop)
             if high - low > _MOST_LEVELS:
                 raise NotServed
-            self._range = range(low, high)
-        self._name(map(str, self._range))
+            if range(low, high) != self._range:
+                self._range = range(low, high)
+                self._known = list(map(str, self._range))
         return numbers - self._range.start
 
     def _intervals(self, array: pa.Array) -> NDArray[np.integer]:
@@ -101,7 +104,6 @@ class Axis:
             cut = numbers.dtype.type(edge.value)
             codes += numbers > cut if edge.beyond else numbers >= cut
         codes[np.isnan(numbers)] = len(self._edges) + 1
-        self.levels = (*range(len(self._edges) + 1), MISSING)
         return codes
 
 
@@ -144,6 +146,10 @@ def _numbers(array: pa.Array) -> NDArray[Any]:
     dtype = np.dtype(array.type.to_pandas_dtype())
     found = np.frombuffer(array.buffers()[1], dtype=dtype)
     return found[array.offset : array.offset + len(array)]
+
+
+def _truths(array: pa.Array) -> NDArray[np.uint8]:
+    return _bits(array.buffers()[1], array)
 
 
 def _valid(array: pa.Array) -> NDArray[np.bool_]:

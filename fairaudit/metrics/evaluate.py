@@ -201,7 +201,9 @@ def _compared(
         quantity = _COMPLEMENT
     reading = read(quantity, tally)
     takes_part = _participants(table, reading.n, terms.min_size)
-    single = replace(measure, parts=((quantity, comparison),))
+    single = measure
+    if measure.parts != (part,) or quantity is not part[0]:
+        single = replace(measure, parts=((quantity, comparison),))
     if comparison.shape is Shape.SPREAD:
         return _spread(single, table, terms, tally, reading, takes_part)
     return _to_reference(single, table, terms, tally, reading, takes_part)
@@ -252,7 +254,8 @@ def _to_reference(  # the pieces of one evaluation, gathered by its only caller
         reference = Reference(measure.reference)
     if reference is None:
         raise ValueError(f"{measure.id} needs a reference")
-    terms = replace(terms, reference=reference)
+    if reference is not terms.reference:
+        terms = replace(terms, reference=reference)
     index, usable = reference_index(reference, table, reading.value, reading.n, takes_part)
     beside = _beside(tally, reference.policy, index)
     index = np.full((len(usable), 1), NOBODY) if index is None else index

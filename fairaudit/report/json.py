@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
+from pydantic_core import to_json
+
 from fairaudit.cube import Group
 from fairaudit.errors import WORST_FIRST, FairauditError, SpecError
 from fairaudit.estimate import Estimate, State, state_of
@@ -44,7 +46,9 @@ def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     """A document as text, one row of a list on each line: for people, for grep and for diffs."""
 
     def plain(value: object) -> str:
-        return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
+        if ascii_only:
+            return json.dumps(value, allow_nan=False)
+        return to_json(value, inf_nan_mode="null").decode()
 
     members = []
     for name, value in tree.items():

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairaudit.cube import Cube, Ints
+from fairaudit.cube import Cube, Floats, Ints
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import parts_of
 from fairaudit.metrics import Asked, Evaluation, Quantity, Terms, compared, evaluate, reason_of
@@ -92,12 +92,12 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
     """The value that departs most from the ideal."""
     ideal = 0 if isinstance(evaluation.asked, Quantity) else evaluation.asked.ideal
     answered = np.flatnonzero(evaluation.judged[0])
-    departures = [_departure(float(evaluation.value[0, w]), ideal) for w in answered]
-    known = [(d, w) for d, w in zip(departures, answered, strict=True) if not math.isnan(d)]
-    departure, w = max(known, key=lambda pair: pair[0]) if known else (math.nan, 0)
+    departures = _departures(evaluation.value[0, answered], ideal)
+    known = bool(len(answered)) and not np.isnan(departures).all()
+    worst = int(np.nanargmax(departures)) if known else 0
+    departure, w = (float(departures[worst]), int(answered[worst])) if known else (math.nan, 0)
     table = evaluation.table
-    blocked = len(known) < len(answered) or not known
-    estimate = estimate_of(evaluation, 0, int(w)) if known else _nothing(evaluation, answered)
+    estimate = estimate_of(evaluation, 0, w) if known else _nothing(evaluation, answered)
     first, second = (group_at(table, side[0, w]) for side in (evaluation.first, evaluation.second))
     return LatticeEntry(
         metric=evaluation.asked.id,
@@ -106,12 +106,12 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
         estimate=estimate,
         first=first if known else (),
         second=second if known else (),
-        parts=parts_of(evaluation, 0, int(w)) if known else (),
+        parts=parts_of(evaluation, 0, w) if known else (),
         spread=evaluation.spread,
-        decided_by=evaluation.decided_by(0, int(w)) if known else None,
+        decided_by=evaluation.decided_by(0, w) if known else None,
         judged=judged,
         limited=limited,
-        departure=math.nan if blocked and not known else departure,
+        departure=departure,
     )
 
 
@@ -122,11 +122,10 @@ def _nothing(evaluation: Evaluation, answered: Ints) -> Estimate:
     return Estimate(math.nan, reason=reason_of(evaluation, 0, w))
 
 
-def _departure(value: float, ideal: int) -> float:
-    """How far from parity: on the log scale for ratios."""
-    if ideal == 0 or math.isnan(value):
-        return abs(value)
-    return math.inf if value in {0, math.inf} else abs(math.log(value))
+def _departures(values: Floats, ideal: int) -> Floats:
+    """How far from parity each value is: on the log scale for ratios."""
+    with np.errstate(divide="ignore"):
+        return np.abs(values if ideal == 0 else np.log(values))
 
 
 def epsilons(cube: Cube, table: TableOf, shown: tuple[Shown, ...]) -> Iterator[EpsilonReading]:

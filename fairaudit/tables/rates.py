@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fairaudit.cube import Grouping, GroupTable
-from fairaudit.evidence import estimates
+from fairaudit.evidence import estimate_at
 from fairaudit.metrics import (
     NOBODY,
     Better,
@@ -75,7 +75,6 @@ def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
 def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRow]:
     """The rows of one rate, worst first in each stratum; small and unknown groups last."""
     reading = _reading(evaluate(quantity, table, Terms(min_size=one.min_size)))
-    found = estimates(reading)
     beside = Terms(_beside(one, table), one.min_size)
     difference, ratio = (
         evaluate(compared(quantity, how), table, beside) for how in (DIFFERENCE, RATIO)
@@ -85,7 +84,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
         for g, group in enumerate(table.groups):
             if not table.n[z, g]:
                 continue
-            estimate = found[z][g]
+            estimate = estimate_at(reading, z, g)
             if math.isnan(estimate.value):
                 reason = f"{quantity.id}: nobody to count in {describe(group)}"
                 estimate = replace(estimate, reason=reason)
