@@ -85,7 +85,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class RawCells:
-    """The counts of one pass by raw levels: one entry for each combination that occurs.
+    """The counts of one pass by raw levels: an entry, or several, for each combination.
 
     `kept` is 1 where the filter holds, 0 where it does not, -1 where it cannot decide. `read` is
     the control total: the records of the files, counted apart from the pass.

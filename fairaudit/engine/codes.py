@@ -6,17 +6,19 @@ Texts are read as the dictionary codes they are stored as, and never turned into
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fairaudit.plan import MISSING, Key, Plan
+from fairaudit.plan import MISSING, Edge, Key, Plan
 
 Level = str | int | None
 """A text level (None: null), or the code of an interval of a cut number."""
+
+Codes = NDArray[np.integer]
 
 _MOST_LEVELS = 2**16
 
@@ -25,76 +27,126 @@ class NotServed(Exception):
     """This file is for the other route."""
 
 
-class Axis:
-    """A key of the plan while one row group is read: a code for each row, a level for each code."""
+class Axis(ABC):
+    """A key of the plan while a file is read: `levels` may grow, and a code is a place in them."""
 
-    def __init__(self, key: Key, kind: pa.DataType, plan: Plan) -> None:
+    def __init__(self) -> None:
         self.levels: tuple[Level, ...] = ()
-        self._has_null = key.edges is not None
-        self._null = None if key.edges is None else MISSING
-        self._known: list[Level] = []
-        self._named = 0, False
+
+    @abstractmethod
+    def codes(self, array: pa.Array) -> Codes:
+        """The codes of a batch, by `levels` as they are then."""
+
+    def _name(self, levels: tuple[Level, ...]) -> None:
+        if len(levels) > _MOST_LEVELS:
+            raise NotServed
+        self.levels = levels
+
+
+def axis(key: Key, kind: pa.DataType, plan: Plan) -> Axis:
+    """The axis of a key whose column is of that type; raises `NotServed` where there is none."""
+    if key.edges is not None:
+        if _is_number(kind) and not _means_missing_by_number(key, plan):
+            return _Intervals(key.edges)
+    elif pa.types.is_boolean(kind):
+        return _Truths()
+    elif _is_whole(kind):
+        return _Integers()
+    elif _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
+        return _Texts()
+    raise NotServed
+
+
+class _Texts(Axis):
+    """Texts by the dictionary of each row group, which are brought to one vocabulary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: dict[Level, int] = {}
         self._dictionary: pa.Array | None = None
-        self._range = range(0)
-        self._edges = key.edges or ()
-        self._read: Callable[[pa.Array], NDArray[np.integer]]
-        if key.edges is not None:
-            if not _is_number(kind) or _means_missing_by_number(key, plan):
-                raise NotServed
-            self._read = self._intervals
-            self._known = [*range(len(key.edges) + 1)]
-        elif pa.types.is_boolean(kind):
-            self._read = _truths
-            self._known = ["false", "true"]
-        elif _is_whole(kind):
-            self._read = self._integers
-        elif _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
-            self._read = self._texts
-        else:
-            raise NotServed
+        self._lookup = np.empty(0, dtype=np.int32)
+        self._is_same = True
 
-    def codes(self, array: pa.Array) -> NDArray[np.integer]:
-        """The codes of a batch, by `levels` as they are then; a null has the last one."""
-        self._has_null |= array.null_count > 0
-        codes = self._read(array)
-        if (id(self._known), self._has_null) != self._named:
-            self._named = id(self._known), self._has_null
-            self.levels = (*self._known, *([self._null] if self._has_null else []))
-        if len(self.levels) > _MOST_LEVELS:
-            raise NotServed
-        return np.where(_valid(array), codes, len(self.levels) - 1) if array.null_count else codes
-
-    def _texts(self, array: pa.Array) -> NDArray[np.integer]:
+    def codes(self, array: pa.Array) -> Codes:
+        """The codes of a batch, by `levels` as they are then."""
         if self._dictionary is None or not array.dictionary.equals(self._dictionary):
-            self._dictionary = array.dictionary
-            self._known = self._dictionary.to_pylist()
-            if None in self._known or len(set(self._known)) < len(self._known):
-                raise NotServed
+            self._read(array.dictionary)
         codes = _numbers(array.indices)
-        valid = codes[_valid(array)] if array.null_count else codes
+        valid = _valid(array) if array.null_count else None
+        if valid is not None:
+            # What lies under nulls is arbitrary.
+            codes = np.where(valid, codes, 0)
         # As numbers without a sign, those below 0 are the largest.
-        unsigned = valid.view(f"u{valid.dtype.itemsize}")
-        if unsigned.size and int(unsigned.max()) >= len(self._known):
+        unsigned = codes.view(f"u{codes.dtype.itemsize}")
+        most = len(self._lookup) if valid is None or valid.any() else 1
+        if unsigned.size and int(unsigned.max()) >= most:
             raise pa.ArrowInvalid("a code without a level")
-        return codes
+        if len(self._lookup) and not self._is_same:
+            codes = np.take(self._lookup, codes)
+        return codes if valid is None else np.where(valid, codes, self._place(None))
 
-    def _integers(self, array: pa.Array) -> NDArray[np.integer]:
+    def _read(self, dictionary: pa.Array) -> None:
+        found = dictionary.to_pylist()
+        if None in found or len(set(found)) < len(found):
+            raise NotServed
+        places = [self._place(level) for level in found]
+        self._dictionary = dictionary
+        self._lookup = np.array(places, dtype=np.int32)
+        self._is_same = places == list(range(len(places)))
+
+    def _place(self, level: Level) -> int:
+        if level not in self._places:
+            self._places[level] = len(self._places)
+            self._name(tuple(self._places))
+        return self._places[level]
+
+
+class _Truths(Axis):
+    """Booleans."""
+
+    def codes(self, array: pa.Array) -> Codes:
+        """The codes of a batch, by `levels` as they are then."""
+        self._name(("false", "true", None))
+        truths = _bits(array.buffers()[1], array)
+        return np.where(_valid(array), truths, 2) if array.null_count else truths
+
+
+class _Integers(Axis):
+    """Integers that lie near each other, by their distance from the smallest; nulls before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._range = range(0)
+
+    def codes(self, array: pa.Array) -> Codes:
+        """The codes of a batch, by `levels` as they are then."""
         numbers = _numbers(array).astype(np.int64)
-        if array.null_count:
-            numbers = np.where(_valid(array), numbers, numbers[_valid(array)].max(initial=0))
-        if len(numbers):
-            low, high = int(numbers.min()), int(numbers.max()) + 1
+        valid = _valid(array) if array.null_count else None
+        known = numbers if valid is None else numbers[valid]
+        if len(known):
+            low, high = int(known.min()), int(known.max()) + 1
             if self._range:
                 low, high = min(low, self._range.start), max(high, self._range.stop)
-            if high - low > _MOST_LEVELS:
+            if high - low >= _MOST_LEVELS:
                 raise NotServed
-            if range(low, high) != self._range:
-                self._range = range(low, high)
-                self._known = list(map(str, self._range))
-        return numbers - self._range.start
+            self._range = range(low, high)
+        if len(self.levels) != len(self._range) + 1:
+            self._name((None, *map(str, self._range)))
+        if valid is not None:
+            numbers = np.where(valid, numbers, self._range.start - 1)
+        return numbers - (self._range.start - 1)
 
-    def _intervals(self, array: pa.Array) -> NDArray[np.integer]:
-        """Numbers cut at the edges as the Polars route cuts them; NaN is missing like a null."""
+
+class _Intervals(Axis):
+    """Numbers cut at edges, as the Polars route cuts them; NaN is missing like a null."""
+
+    def __init__(self, edges: tuple[Edge, ...]) -> None:
+        super().__init__()
+        self._edges = edges
+        self._name((*range(len(edges) + 1), MISSING))
+
+    def codes(self, array: pa.Array) -> Codes:
+        """The codes of a batch, by `levels` as they are then."""
         numbers = _numbers(array)
         if numbers.dtype != np.float32:
             numbers = numbers.astype(np.float64, copy=False)
@@ -103,7 +155,10 @@ class Axis:
             # A Float32 column is cut at the nearest Float32: 0.7 as it is stored is not below 0.7.
             cut = numbers.dtype.type(edge.value)
             codes += numbers > cut if edge.beyond else numbers >= cut
-        codes[np.isnan(numbers)] = len(self._edges) + 1
+        missing = np.isnan(numbers)
+        if array.null_count:
+            missing |= ~_valid(array)
+        codes[missing] = len(self._edges) + 1
         return codes
 
 
@@ -112,6 +167,14 @@ def floats(array: pa.Array) -> NDArray[np.float64]:
     if array.null_count or not _is_number(array.type):
         raise NotServed
     return _numbers(array).astype(np.float64, copy=False)
+
+
+def is_finite_number(word: str) -> bool:
+    """Whether a text is a number."""
+    try:
+        return math.isfinite(float(word))
+    except ValueError:
+        return False
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -133,23 +196,11 @@ def _means_missing_by_number(key: Key, plan: Plan) -> bool:
     return any(is_finite_number(word) for word in words)
 
 
-def is_finite_number(word: str) -> bool:
-    """Whether a text is a number."""
-    try:
-        return math.isfinite(float(word))
-    except ValueError:
-        return False
-
-
 def _numbers(array: pa.Array) -> NDArray[Any]:
     """The numbers of an array without copying; what lies under nulls is arbitrary."""
     dtype = np.dtype(array.type.to_pandas_dtype())
     found = np.frombuffer(array.buffers()[1], dtype=dtype)
     return found[array.offset : array.offset + len(array)]
-
-
-def _truths(array: pa.Array) -> NDArray[np.uint8]:
-    return _bits(array.buffers()[1], array)
 
 
 def _valid(array: pa.Array) -> NDArray[np.bool_]:

@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fairaudit.cube import Ints
 from fairaudit.plan import RawKey
 
@@ -30,11 +27,9 @@ LARGEST_COUNT = 2.0**53 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """The counts of some files; weights as exact integers at both scales of this module."""
+class Measures:
+    """What the cells of some files add up to, [C]; weights as exact integers at both scales."""
 
-    keys: tuple[RawKey, ...]
-    kept: Ints
     rows: Ints
     people: Ints
     weights: tuple[Sequence[int], Sequence[int]] = ((), ())
@@ -44,23 +39,9 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
-    """Weights of rows in fixed point, [N]: themselves, and what is squared; 64 bits each."""
+class Counted:
+    """The counts of some files: a cell for each combination of raw levels that occurs."""
 
-    weights: Ints
-    roots: Ints
-    largest: float
-    error: float
-
-
-def fixed(weights: NDArray[np.float64]) -> Fixed | None:
-    """Weights at the coarser scale; None where one is none, is large, or all are tiny."""
-    largest = float(weights.max(initial=0.0))
-    # `not` also holds for NaN.
-    if not (float(weights.min(initial=0.0)) >= 0 and TINY <= largest < LARGE):
-        return None
-    scale = WEIGHT_SCALES[0]
-    whole = np.rint(weights * scale)
-    error = float(np.abs(weights * scale - whole).max()) / scale
-    roots = np.rint(weights * SQUARE_ROOTS[0])
-    return Fixed(whole.astype(np.int64), roots.astype(np.int64), largest, error)
+    keys: tuple[RawKey, ...]
+    kept: Ints
+    measures: Measures

@@ -1,9 +1,9 @@
 """The Parquet route: columns are counted by their dictionary codes and never turned into texts.
 
 A batch at a time, row groups in several threads: the codes of the columns become one number by
-mixed radix, and a dense count of that number is the table. It serves where keys are texts,
-booleans, small integers or numbers cut at edges, and no filter is asked; any other file is left to
-the Polars route, with equal counts.
+mixed radix, and what is counted is added up in a dense table that each thread keeps for a file. It
+serves where keys are texts, booleans, small integers or numbers cut at edges, and no filter is
+asked; any other file is left to the Polars route, with equal counts.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from fairaudit.cube import Ints
-from fairaudit.engine.codes import Axis, Level, NotServed, floats
-from fairaudit.engine.counted import LARGEST_COUNT, Counted, fixed
+from fairaudit.engine.codes import Axis, Level, NotServed, axis
+from fairaudit.engine.counted import Counted
+from fairaudit.engine.sums import sums_of
 from fairaudit.errors import DataError
-from fairaudit.plan import Plan, RawKey
+from fairaudit.plan import Key, Plan, RawKey
 from fairaudit.progress import Progress
 
 _BATCH = 2**17
@@ -33,108 +33,21 @@ _BATCH = 2**17
 
 _MOST_CELLS = 2**20
 _NOT_CODED = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
-_MOST = 2**62
-_HALF = 31
-"""A square is added up in two halves: so many bits, and the rest."""
-
-Levels = tuple[tuple[Level, ...], ...]
-"""The levels of each key."""
 
 
-class _Table(NamedTuple):
-    """Counts by the levels of each key: an array for each measure, with an axis for each key."""
+class _File(NamedTuple):
+    """A Parquet file: where it is, what it is called, and its footer."""
 
-    levels: Levels
-    measures: tuple[Ints, ...]
-    largest_weight: float
-    weight_error: float
+    path: Path
+    name: str
+    meta: pq.FileMetaData
 
 
-class _Counter:
-    """Counts the batches of one row group; a table is closed where the levels change."""
+class _Task(NamedTuple):
+    """A row group to count."""
 
-    def __init__(self, schema: pa.Schema, plan: Plan) -> None:
-        self._plan = plan
-        self._keys = [
-            (key.column, Axis(key, schema.field(key.column).type, plan)) for key in plan.keys
-        ]
-        self._levels: Levels = ()
-        self._measures: list[Ints] = []
-        self._room = 0
-        self._largest = 0.0
-        self._error = 0.0
-        self._closed: list[_Table] = []
-        # Half as wide while it is worked out, whole where it points.
-        self._cell = np.empty(_BATCH, dtype=np.int32)
-        self._index = np.empty(_BATCH, dtype=np.intp)
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Counts the rows of a batch."""
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        codes = [axis.codes(columns[name]) for name, axis in self._keys]
-        levels = tuple(axis.levels for _, axis in self._keys)
-        measured, most = self._measured(columns)
-        if levels != self._levels or most > self._room:
-            self._close()
-            self._open(levels, 1 + len(measured))
-        self._room -= most
-        cell = self._cell[: batch.num_rows]
-        cell[:] = codes[0]
-        for one, named in zip(codes[1:], levels[1:], strict=True):
-            cell *= len(named)
-            cell += one
-        index = self._index[: batch.num_rows]
-        index[:] = cell
-        np.add.at(self._measures[0], index, 1)
-        for total, values in zip(self._measures[1:], measured, strict=True):
-            np.add.at(total, index, values)
-
-    def tables(self) -> list[_Table]:
-        """What was counted, levels in ascending order."""
-        self._close()
-        return self._closed
-
-    def _measured(self, columns: Mapping[str, pa.Array]) -> tuple[list[Ints], int]:
-        """What is added up beside the rows, and the most that it adds to any sum."""
-        if self._plan.weight:
-            weights = fixed(floats(columns[self._plan.weight]))
-            if weights is None or int(weights.roots.max()) >= 2**_HALF:
-                raise NotServed
-            self._largest = max(self._largest, weights.largest)
-            self._error = max(self._error, weights.error)
-            squares = weights.roots * weights.roots
-            halves = [squares >> _HALF, squares & (2**_HALF - 1)]
-            return [weights.weights, *halves], len(squares) * int(weights.weights.max())
-        if self._plan.count:
-            people = floats(columns[self._plan.count])
-            # `not` also holds for NaN.
-            if not (people.min() >= 0 and people.max() <= LARGEST_COUNT):
-                raise NotServed
-            whole = people.astype(np.int64)
-            if not np.array_equal(whole, people):
-                raise NotServed
-            return [whole], len(whole) * int(whole.max())
-        return [], len(next(iter(columns.values())))
-
-    def _open(self, levels: Levels, measures: int) -> None:
-        size = math.prod(map(len, levels))
-        if size * measures > _MOST_CELLS:
-            raise NotServed
-        self._levels, self._room = levels, _MOST
-        self._measures = [np.zeros(size, dtype=np.int64) for _ in range(measures)]
-
-    def _close(self) -> None:
-        if not self._measures:
-            return
-        orders = [sorted(range(len(named)), key=_rank(named)) for named in self._levels]
-        levels = tuple(
-            tuple(named[at] for at in order)
-            for named, order in zip(self._levels, orders, strict=True)
-        )
-        shape = tuple(map(len, levels))
-        measures = tuple(one.reshape(shape)[np.ix_(*orders)] for one in self._measures)
-        self._closed.append(_Table(levels, measures, self._largest, self._error))
-        self._measures = []
+    file: _File
+    group: int
 
 
 def count(
@@ -143,62 +56,39 @@ def count(
     """The counts of those Parquet files (path, name) that this route serves, by name."""
     if plan.filter or (plan.count and plan.weight):
         return {}
-    tasks: list[_Task] = []
-    for path, name in files:
-        tasks += _tasks(path, name, plan)
-    tables: dict[str, list[_Table]] = {task.name: [] for task in tasks}
-    for task, found in zip(tasks, _run(tasks, plan, progress), strict=True):
-        if found is None:
-            tables.pop(task.name, None)
-        elif task.name in tables:
-            for table in found:
-                _join(tables[task.name], table)
-    return {name: [_counted(one, plan) for one in found] for name, found in tables.items()}
-
-
-def _join(tables: list[_Table], new: _Table) -> None:
-    """Adds a table to the one of the same levels, if there is one and no sum would overflow."""
-    for at, old in enumerate(tables):
-        if old.levels == new.levels:
-            pairs = list(zip(old.measures, new.measures, strict=True))
-            if all(int(one.max()) + int(two.max()) < _MOST for one, two in pairs):
-                largest = max(old.largest_weight, new.largest_weight)
-                error = max(old.weight_error, new.weight_error)
-                total = tuple(one + two for one, two in pairs)
-                tables[at] = _Table(new.levels, total, largest, error)
-                return
-    tables.append(new)
-
-
-class _Task(NamedTuple):
-    """A row group to count."""
-
-    path: Path
-    name: str
-    group: int
-    columns: tuple[str, ...]
-    meta: pq.FileMetaData
+    tasks = [task for path, name in files for task in _tasks(path, name, plan)]
+    if not tasks:
+        return {}
+    work = _Work(tasks, plan, progress)
+    threads = min(_thread_count(), len(tasks))
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for done in [pool.submit(work.run) for _ in range(threads)]:
+            done.result()
+    finally:
+        # After an interruption, or a fault, nobody waits for the row groups that are left.
+        work.stopped = True
+        pool.shutdown(wait=False, cancel_futures=True)
+    return {name: found for name, found in work.found.items() if name not in work.refused}
 
 
 def _tasks(path: Path, name: str, plan: Plan) -> list[_Task]:
     """The row groups of a file; none where the file is not served."""
     try:
-        file = pq.ParquetFile(path)
+        with pq.ParquetFile(path) as opened:
+            file, schema = _File(path, name, opened.metadata), opened.schema_arrow
     except (pa.ArrowException, OSError) as error:
         raise DataError.unreadable(name, "damaged, truncated or gone") from error
-    with file:
-        schema, columns = file.schema_arrow, _columns(plan)
-        if any(schema.names.count(column) != 1 for column in columns):
-            return []
-        try:
-            for key in plan.keys:
-                Axis(key, schema.field(key.column).type, plan)
-        except NotServed:
-            return []
-        groups = range(file.metadata.num_row_groups if file.metadata.num_rows else 0)
-        if any(not _is_coded(file.metadata.row_group(group)) for group in groups):
-            return []
-        return [_Task(path, name, group, tuple(columns), file.metadata) for group in groups]
+    if any(schema.names.count(column) != 1 for column in _columns(plan)):
+        return []
+    try:
+        _axes(schema, plan)
+    except NotServed:
+        return []
+    groups = range(file.meta.num_row_groups if file.meta.num_rows else 0)
+    if not all(_is_coded(file.meta.row_group(group)) for group in groups):
+        return []
+    return [_Task(file, group) for group in groups]
 
 
 def _is_coded(group: pq.RowGroupMetaData) -> bool:
@@ -209,40 +99,14 @@ def _is_coded(group: pq.RowGroupMetaData) -> bool:
     )
 
 
-def _run(tasks: Sequence[_Task], plan: Plan, progress: Progress) -> Iterator[list[_Table] | None]:
-    """The tables of each row group, in order; every thread reads by a handle of its own."""
-    own = threading.local()
-    refused: set[str] = set()
+def _axes(schema: pa.Schema, plan: Plan) -> list[tuple[Key, Axis]]:
+    return [(key, axis(key, schema.field(key.column).type, plan)) for key in plan.keys]
 
-    def tables(task: _Task) -> list[_Table] | None:
-        if task.name in refused:
-            return None
-        try:
-            if getattr(own, "path", None) != task.path:
-                own.path = task.path
-                own.file = pq.ParquetFile(
-                    task.path, metadata=task.meta, read_dictionary=list(task.columns)
-                )
-            counter = _Counter(own.file.schema_arrow, plan)
-            for batch in own.file.iter_batches(
-                _BATCH, [task.group], list(task.columns), use_threads=False
-            ):
-                if batch.num_rows:
-                    counter.add(batch)
-            progress.advance(task.meta.row_group(task.group).num_rows)
-            return counter.tables()
-        except NotServed:
-            refused.add(task.name)
-            return None
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise DataError.unreadable(task.name, "damaged, truncated or gone") from error
 
-    pool = ThreadPoolExecutor(_thread_count())
-    try:
-        yield from pool.map(tables, tasks)
-    finally:
-        # After an interruption nobody waits for the row groups that are left.
-        pool.shutdown(wait=False, cancel_futures=True)
+def _columns(plan: Plan) -> list[str]:
+    """Every column to read, each once."""
+    measured = [name for name in (plan.count, plan.weight) if name is not None]
+    return list(dict.fromkeys([*(key.column for key in plan.keys), *measured]))
 
 
 def _thread_count() -> int:
@@ -251,47 +115,124 @@ def _thread_count() -> int:
     return int(asked) if asked.isdecimal() and int(asked) else os.cpu_count() or 1
 
 
-def _rank(levels: tuple[Level, ...]) -> Callable[[int], tuple[bool, str | int]]:
-    """Orders the places of levels: ascending, null last."""
+class _Work:
+    """Row groups that several threads share; what each thread counted in each file."""
 
-    def rank(at: int) -> tuple[bool, str | int]:
-        level = levels[at]
-        return (True, 0) if level is None else (False, level)
+    def __init__(self, tasks: Sequence[_Task], plan: Plan, progress: Progress) -> None:
+        self.found: dict[str, list[Counted]] = {}
+        self.refused: set[str] = set()
+        self.stopped = False
+        self._tasks = iter(tasks)
+        self._plan = plan
+        self._progress = progress
+        self._lock = threading.Lock()
 
-    return rank
+    def run(self) -> None:
+        """Counts one row group after the other; each thread reads by a handle of its own."""
+        counter: _Counter | None = None
+        while (task := self._next()) is not None:
+            if task.file.name in self.refused:
+                continue
+            try:
+                if counter is None or counter.file is not task.file:
+                    self._keep(counter)
+                    counter = _Counter(task.file, self._plan)
+                for batch in counter.batches(task.group):
+                    if self.stopped:
+                        return
+                    counter.add(batch)
+                self._progress.advance(task.file.meta.row_group(task.group).num_rows)
+            except NotServed:
+                self.refused.add(task.file.name)
+                counter = None
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+                why = "damaged, truncated or gone"
+                raise DataError.unreadable(task.file.name, why) from error
+        self._keep(counter)
+
+    def _next(self) -> _Task | None:
+        with self._lock:
+            return None if self.stopped else next(self._tasks, None)
+
+    def _keep(self, counter: _Counter | None) -> None:
+        if counter is not None:
+            with self._lock:
+                self.found.setdefault(counter.file.name, []).extend(counter.counted())
 
 
-def _counted(table: _Table, plan: Plan) -> Counted:
-    """The cells that occur, in the form that every route gives."""
-    cells = np.nonzero(table.measures[0])
-    rows, *measured = (one[cells] for one in table.measures)
-    keys = []
-    for at, key in enumerate(plan.keys):
-        # A dictionary may hold levels that no row has; they are none of the data's.
-        used, codes = np.unique(cells[at], return_inverse=True)
-        levels = [table.levels[at][one] for one in used.tolist()]
-        if key.edges is None:
-            keys.append(RawKey(key, codes, tuple(levels)))
-        else:
-            keys.append(RawKey(key, np.array(levels, dtype=np.int64)[codes]))
-    counted = Counted(tuple(keys), np.ones(len(rows), dtype=np.int64), rows, rows)
-    if plan.count:
-        return replace(counted, people=measured[0])
-    if not plan.weight:
-        return counted
-    weights, high, low = (one.tolist() for one in measured)
-    squares = [(one << _HALF) + other for one, other in zip(high, low, strict=True)]
-    nothing = [0] * len(weights)
-    return replace(
-        counted,
-        weights=(weights, nothing),
-        squares=(squares, nothing),
-        largest_weight=table.largest_weight,
-        weight_errors=(table.weight_error, 0.0),
-    )
+class _Counter:
+    """Counts batches of one file; a table is closed where the levels grow, or its room is spent."""
+
+    def __init__(self, file: _File, plan: Plan) -> None:
+        self.file = file
+        self._names = _columns(plan)
+        self._reader = pq.ParquetFile(
+            file.path, metadata=file.meta, read_dictionary=self._names, pre_buffer=False
+        )
+        self._axes = _axes(self._reader.schema_arrow, plan)
+        self._sums = sums_of(plan, _BATCH)
+        self._levels: tuple[tuple[Level, ...], ...] = ()
+        self._closed: list[Counted] = []
+        # Half as wide while it is worked out, whole where it points.
+        self._cell = np.empty(_BATCH, dtype=np.int32)
+        self._index = np.empty(_BATCH, dtype=np.intp)
+
+    def batches(self, group: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a row group, a batch at a time."""
+        for batch in self._reader.iter_batches(_BATCH, [group], self._names, use_threads=False):
+            if batch.num_rows:
+                yield batch
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Counts the rows of a batch."""
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        codes = [one.codes(columns[key.column]) for key, one in self._axes]
+        while not self._sums.take(columns):
+            self._close()
+            self._sums = self._sums.finer()
+        levels = tuple(one.levels for _, one in self._axes)
+        if levels != self._levels or not self._sums.has_room:
+            self._close()
+            self._open(levels)
+        cell = self._cell[: batch.num_rows]
+        cell[:] = codes[0]
+        for one, named in zip(codes[1:], levels[1:], strict=True):
+            cell *= len(named)
+            cell += one
+        index = self._index[: batch.num_rows]
+        index[:] = cell
+        self._sums.add(index)
+
+    def counted(self) -> list[Counted]:
+        """What was counted."""
+        self._close()
+        return self._closed
+
+    def _open(self, levels: tuple[tuple[Level, ...], ...]) -> None:
+        size = math.prod(map(len, levels))
+        if size * self._sums.tables > _MOST_CELLS:
+            raise NotServed
+        self._levels = levels
+        self._sums.open(size)
+
+    def _close(self) -> None:
+        """The cells that occur, in the form that every route gives."""
+        if not self._levels:
+            return
+        cells, measures = self._sums.close()
+        codes = np.unravel_index(cells, tuple(map(len, self._levels)))
+        keys = (
+            _raw_key(key, levels, mine)
+            for (key, _), levels, mine in zip(self._axes, self._levels, codes, strict=True)
+        )
+        kept = np.ones(len(cells), dtype=np.int64)
+        self._closed.append(Counted(tuple(keys), kept, measures))
+        self._levels = ()
 
 
-def _columns(plan: Plan) -> list[str]:
-    """Every column to read, each once."""
-    measured = [name for name in (plan.count, plan.weight) if name is not None]
-    return list(dict.fromkeys([*(key.column for key in plan.keys), *measured]))
+def _raw_key(key: Key, levels: tuple[Level, ...], codes: NDArray[np.intp]) -> RawKey:
+    if key.edges is not None:
+        return RawKey(key, np.array(levels, dtype=np.int64)[codes])
+    # A dictionary may hold levels that no row has; they are none of the data's.
+    used, codes = np.unique(codes, return_inverse=True)
+    return RawKey(key, codes, tuple(levels[at] for at in used.tolist()))

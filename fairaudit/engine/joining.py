@@ -20,7 +20,8 @@ def joined(
     route: str,
 ) -> RawCells:
     """The counts of files as one; levels are united by their text."""
-    rows = np.concatenate([one.rows for one in counted])
+    measures = [one.measures for one in counted]
+    rows = np.concatenate([one.rows for one in measures])
     read = sum(one.records for one in ready)
     if int(rows.sum()) != read:
         raise DataError(
@@ -34,20 +35,20 @@ def joined(
     lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
     skipped = [f"{lines} and not counted"] if blank else []
     # Tiny weights, such as those that add up to 1, need the finer fixed point.
-    fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in counted) < TINY)
-    weight = [number for one in counted for number in one.weights[fine]]
-    squares = [number for one in counted for number in one.squares[fine]]
+    fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in measures) < TINY)
+    weight = [number for one in measures for number in one.weights[fine]]
+    squares = [number for one in measures for number in one.squares[fine]]
     return RawCells(
         keys=keys,
         kept=np.concatenate([one.kept for one in counted]),
         rows=rows,
-        people=np.concatenate([one.people for one in counted]),
+        people=np.concatenate([one.people for one in measures]),
         read=read,
         files=tuple(one.source.file for one in ready),
         route=route,
         weight=Sum.reduced(weight, WEIGHT_SCALES[fine]) if plan.weight else None,
         squares=Sum.reduced(squares, SQUARE_SCALES[fine]) if plan.weight else None,
-        weight_error=max(one.weight_errors[fine] for one in counted),
+        weight_error=max(one.weight_errors[fine] for one in measures),
         notices=tuple(skipped),
     )
 

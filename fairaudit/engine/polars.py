@@ -13,6 +13,7 @@ from fairaudit.engine.counted import (
     TINY,
     WEIGHT_SCALES,
     Counted,
+    Measures,
 )
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
@@ -226,14 +227,16 @@ def _counted(found: pl.DataFrame, plan: Plan) -> Counted:
     return Counted(
         keys=tuple(_raw_key(key, found[own(f"key{at}")]) for at, key in enumerate(plan.keys)),
         kept=found[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
-        rows=found[own("rows")].to_numpy(),
-        people=np.array(people, dtype=np.int64),
-        weights=both("weight"),
-        squares=both("squares"),
-        largest_weight=largest("largest") if plan.weight else 0.0,
-        weight_errors=(
-            largest("error0") / WEIGHT_SCALES[0] if plan.weight else 0.0,
-            largest("error1") / WEIGHT_SCALES[1] if plan.weight else 0.0,
+        measures=Measures(
+            rows=found[own("rows")].to_numpy(),
+            people=np.array(people, dtype=np.int64),
+            weights=both("weight"),
+            squares=both("squares"),
+            largest_weight=largest("largest") if plan.weight else 0.0,
+            weight_errors=(
+                largest("error0") / WEIGHT_SCALES[0] if plan.weight else 0.0,
+                largest("error1") / WEIGHT_SCALES[1] if plan.weight else 0.0,
+            ),
         ),
     )
 

@@ -60,8 +60,9 @@ def estimated_cells(one: Source, plan: Plan) -> float:
     (counted,) = count_batch(sample, plan).values()
     if isinstance(counted, DataError):
         raise counted
-    once, twice = (int((counted.rows == times).sum()) for times in (1, 2))
-    return len(counted.rows) + once * (once - 1) / (2 * (twice + 1))
+    rows = counted.measures.rows
+    once, twice = (int((rows == times).sum()) for times in (1, 2))
+    return len(rows) + once * (once - 1) / (2 * (twice + 1))
 
 
 def _batches(sources: Sequence[Source], separator: str, *, apart: bool) -> list[Batch]:

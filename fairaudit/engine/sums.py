@@ -1,0 +1,252 @@
+"""What is added up in the cells of a table, in 64 bits that never overflow.
+
+Every kind has one life: it takes a batch, and adds it if there is room, else its table is closed
+and a new one opened first.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from fairaudit.cube import Ints
+from fairaudit.engine.codes import NotServed, floats
+from fairaudit.engine.counted import (
+    LARGEST_COUNT,
+    SQUARE_ROOTS,
+    TINY,
+    WEIGHT_SCALES,
+    Measures,
+)
+from fairaudit.plan import Plan
+
+_MOST = 2**62
+
+
+class Sums(ABC):
+    """A measure of the rows of each cell; `tables` says how many arrays it keeps."""
+
+    tables = 1
+
+    def __init__(self) -> None:
+        self._arrays = np.empty((0, 0), dtype=np.int64)
+        self._room = 0
+        self._load = 0
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the batch that was taken fits the open table."""
+        return self._load <= self._room
+
+    def open(self, size: int) -> None:
+        """Begins a table of so many cells."""
+        self._arrays = np.zeros((self.tables, size), dtype=np.int64)
+        self._room = _MOST
+
+    @abstractmethod
+    def take(self, columns: Mapping[str, pa.Array]) -> bool:
+        """Makes the next batch ready; False where this kind cannot hold it."""
+
+    @abstractmethod
+    def add(self, index: NDArray[np.intp]) -> None:
+        """Adds the batch that was taken to the cells of its rows."""
+
+    @abstractmethod
+    def close(self) -> tuple[Ints, Measures]:
+        """The cells that occur, and what they add up to."""
+
+    def finer(self) -> Sums:
+        """The kind that may hold what this one cannot."""
+        raise NotServed
+
+    def _add(self, index: NDArray[np.intp], *values: Ints | int) -> None:
+        self._room -= self._load
+        for total, one in zip(self._arrays, values, strict=True):
+            np.add.at(total, index, one)
+
+
+def sums_of(plan: Plan, most: int) -> Sums:
+    """The kind that a plan asks for, for batches of at most so many rows."""
+    if plan.weight:
+        return _Decimals(plan.weight, most, 2)
+    return _People(plan.count) if plan.count else _Rows()
+
+
+class _Rows(Sums):
+    """Rows alone."""
+
+    def take(self, columns: Mapping[str, pa.Array]) -> bool:
+        self._load = len(next(iter(columns.values())))
+        return True
+
+    def add(self, index: NDArray[np.intp]) -> None:
+        self._add(index, 1)
+
+    def close(self) -> tuple[Ints, Measures]:
+        (rows,) = self._arrays
+        cells = np.flatnonzero(rows)
+        return cells, Measures(rows[cells], rows[cells])
+
+
+class _People(Sums):
+    """Rows that stand for people."""
+
+    tables = 2
+
+    def __init__(self, column: str) -> None:
+        super().__init__()
+        self._column = column
+        self._people = np.empty(0, dtype=np.int64)
+
+    def take(self, columns: Mapping[str, pa.Array]) -> bool:
+        found = floats(columns[self._column])
+        # `not` also holds for NaN.
+        if not (found.min() >= 0 and found.max() <= LARGEST_COUNT):
+            return False
+        self._people = found.astype(np.int64)
+        self._load = len(found) * int(self._people.max())
+        return np.array_equal(self._people, found)
+
+    def add(self, index: NDArray[np.intp]) -> None:
+        self._add(index, 1, self._people)
+
+    def close(self) -> tuple[Ints, Measures]:
+        rows, people = self._arrays
+        cells = np.flatnonzero(rows)
+        return cells, Measures(rows[cells], people[cells])
+
+
+class _Weighted(Sums):
+    """Weights at the coarser scale, worked out in buffers that serve every batch."""
+
+    def __init__(self, column: str, most: int) -> None:
+        super().__init__()
+        self._column = column
+        self._most = most
+        self._scaled, self._nearest = np.empty((2, most))
+        self._whole = np.empty((3, most), dtype=np.int64)
+        self._largest = 0.0
+        self._error = 0.0
+
+    def take(self, columns: Mapping[str, pa.Array]) -> bool:
+        weights = floats(columns[self._column])
+        largest = float(weights.max())
+        # `not` also holds for NaN. Below the bound the square of a weight fits 64 bits.
+        if not (float(weights.min()) >= 0 and TINY <= largest < 2**31 / SQUARE_ROOTS[0]):
+            return False
+        scaled, nearest = self._scaled[: len(weights)], self._nearest[: len(weights)]
+        np.multiply(weights, WEIGHT_SCALES[0], out=scaled)
+        np.rint(scaled, out=nearest)
+        scaled -= nearest
+        error = max(float(scaled.max()), -float(scaled.min()))
+        if not self._hold(weights, nearest, scaled):
+            return False
+        self._largest = max(self._largest, largest)
+        self._error = max(self._error, error)
+        return True
+
+    @abstractmethod
+    def _hold(
+        self, weights: NDArray[np.float64], fixed: NDArray[np.float64], spare: NDArray[np.float64]
+    ) -> bool:
+        """Keeps the terms of a batch; False where this kind cannot. `fixed` is Σ's term."""
+
+    def _measures(self, rows: Ints, weights: list[int], squares: list[int]) -> Measures:
+        nothing = [0] * len(weights)
+        error = self._error / WEIGHT_SCALES[0]
+        return Measures(
+            rows, rows, (weights, nothing), (squares, nothing), self._largest, (error, 0.0)
+        )
+
+
+class _Decimals(_Weighted):
+    """Weights of few decimals, as weights are: rows and weights share an array.
+
+    In the integer of a cell the lower bits count rows, the upper ones add up weights in units of
+    their last decimal.
+    """
+
+    tables = 2
+    _ROWS = 23
+    _LARGEST = 2**17
+
+    def __init__(self, column: str, most: int, digits: int) -> None:
+        super().__init__(column, most)
+        self._digits = digits
+
+    def open(self, size: int) -> None:
+        super().open(size)
+        # A term of the first array is at most 2^17 beside the rows, its sum at most 2^40.
+        self._room = 2**self._ROWS - 1
+
+    def finer(self) -> Sums:
+        if self._digits < 4:  # prices and shares have two, finer weights often four
+            return _Decimals(self._column, self._most, 4)
+        return _Weights(self._column, self._most)
+
+    def _hold(
+        self, weights: NDArray[np.float64], fixed: NDArray[np.float64], spare: NDArray[np.float64]
+    ) -> bool:
+        np.multiply(weights, 10**self._digits, out=spare)
+        np.rint(spare, out=spare)
+        if spare.max() >= self._LARGEST:
+            return False
+        packed, squares, _ = self._whole[:, : len(weights)]
+        packed[:] = spare
+        np.multiply(packed, packed, out=squares)
+        packed <<= self._ROWS
+        packed |= 1
+        spare *= WEIGHT_SCALES[0] // 10**self._digits
+        self._load = len(weights)
+        return np.array_equal(spare, fixed)
+
+    def add(self, index: NDArray[np.intp]) -> None:
+        packed, squares, _ = self._whole[:, : len(index)]
+        self._add(index, packed, squares)
+
+    def close(self) -> tuple[Ints, Measures]:
+        packed, squares = self._arrays
+        cells = np.flatnonzero(packed)
+        unit = WEIGHT_SCALES[0] // 10**self._digits
+        square = (SQUARE_ROOTS[0] // 10**self._digits) ** 2
+        return cells, self._measures(
+            packed[cells] & (2**self._ROWS - 1),
+            [unit * one for one in (packed[cells] >> self._ROWS).tolist()],
+            [square * one for one in squares[cells].tolist()],
+        )
+
+
+class _Weights(_Weighted):
+    """Any weights; a square is added up in two halves."""
+
+    tables = 4
+    _HALF = 31
+
+    def _hold(
+        self, weights: NDArray[np.float64], fixed: NDArray[np.float64], spare: NDArray[np.float64]
+    ) -> bool:
+        terms, high, low = self._whole[:, : len(weights)]
+        terms[:] = fixed
+        np.multiply(weights, SQUARE_ROOTS[0], out=spare)
+        np.rint(spare, out=spare)
+        high[:] = spare
+        high *= high
+        np.bitwise_and(high, 2**self._HALF - 1, out=low)
+        high >>= self._HALF
+        self._load = len(weights) * max(int(terms.max()), 2**self._HALF)
+        return True
+
+    def add(self, index: NDArray[np.intp]) -> None:
+        terms, high, low = self._whole[:, : len(index)]
+        self._add(index, 1, terms, high, low)
+
+    def close(self) -> tuple[Ints, Measures]:
+        rows, weights, high, low = self._arrays
+        cells = np.flatnonzero(rows)
+        halves = zip(high[cells].tolist(), low[cells].tolist(), strict=True)
+        squares = [(one << self._HALF) + two for one, two in halves]
+        return cells, self._measures(rows[cells], weights[cells].tolist(), squares)
