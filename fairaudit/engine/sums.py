@@ -171,8 +171,9 @@ class _Decimals(_Weighted):
     """
 
     tables = 2
-    _ROWS = 23
+    _ROWS = 27
     _LARGEST = 2**17
+    _SMALL = 2**9
 
     def __init__(self, column: str, most: int, digits: int) -> None:
         super().__init__(column, most)
@@ -180,8 +181,7 @@ class _Decimals(_Weighted):
 
     def open(self, size: int) -> None:
         super().open(size)
-        # A term of the first array is at most 2^17 beside the rows, its sum at most 2^40.
-        self._room = 2**self._ROWS - 1
+        self._room = 2 ** (63 - self._ROWS) - 1
 
     def finer(self) -> Sums:
         if self._digits < 4:  # prices and shares have two, finer weights often four
@@ -193,15 +193,17 @@ class _Decimals(_Weighted):
     ) -> bool:
         np.multiply(weights, 10**self._digits, out=spare)
         np.rint(spare, out=spare)
-        if spare.max() >= self._LARGEST:
+        largest = int(spare.max())
+        if largest >= self._LARGEST:
             return False
+        # A load that is never smaller than that bounds the rows, too, by their bits.
+        self._load = len(weights) * max(largest, self._SMALL)
         packed, squares, _ = self._whole[:, : len(weights)]
         packed[:] = spare
         np.multiply(packed, packed, out=squares)
         packed <<= self._ROWS
         packed |= 1
         spare *= WEIGHT_SCALES[0] // 10**self._digits
-        self._load = len(weights)
         return np.array_equal(spare, fixed)
 
     def add(self, index: NDArray[np.intp]) -> None:
