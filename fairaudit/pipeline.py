@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -21,11 +21,12 @@ from fairaudit.metrics import Terms, evaluate
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import recode
-from fairaudit.result import AuditResult, DataFile, FailOn, Provenance
+from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow
 from fairaudit.simpson import Scanned, scan
 from fairaudit.spec import Spec, value_of
 from fairaudit.tables import tabulate
 from fairaudit.tables.entries import TableOf
+from fairaudit.tables.scores import scores
 from fairaudit.verdict import Check, Finding, ReversalCheck, judge, judge_reversals
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
@@ -148,6 +149,7 @@ class _Question:
             reversals=scanned.found,
             definitions=listing.definitions,
             notices=(*read.notices, *raw.notices, *recoded.notices, *_unscanned(scanned)),
+            scores=tuple(scores(recoded.scores, value_of(read.score) or "")),
             fail_on=self.fail_on,
         )
 
@@ -187,7 +189,8 @@ def _answer(
 ) -> AuditResult | FairauditError:
     """The answer from the counts; an error about rows is told with the first such row."""
     try:
-        return question.answer(_sound(counted), counted_by)
+        result = question.answer(_sound(counted), counted_by)
+        return replace(result, scores=_with_median(result.scores, question.plan, entries, base))
     except DataError as error:
         if error.seek is None:
             return error
@@ -197,6 +200,16 @@ def _answer(
         return error.found(spot) if spot else error
     except FairauditError as error:
         return error
+
+
+def _with_median(
+    rows: tuple[ScoreRow, ...], asked: Plan, entries: Sequence[str], base: Path
+) -> tuple[ScoreRow, ...]:
+    """The rows with everybody's exact median, by a pass more where the bins do not tell it."""
+    if not rows or rows[0].median is None or rows[0].median[0] == rows[0].median[1]:
+        return rows
+    exact = engine.median(asked, entries, base, rows[0].median)
+    return (replace(rows[0], median=(exact, exact)), *rows[1:])
 
 
 def _sound(found: Found | FairauditError) -> Found:

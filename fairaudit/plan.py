@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from fairaudit.cube import Ints, Sum
+from fairaudit.histogram import Bins
 from fairaudit.spec import Format, Outcome, Protected, Spec, Text, Threshold, value_of
 
 MISSING = -1
@@ -41,7 +42,7 @@ class Plan:
     """Everything one pass must count.
 
     `unknown` holds the words that mean missing in a column that is read as a number, beside the
-    `tokens` that mean it everywhere.
+    `tokens` that mean it everywhere. `scores` are the keys by which `score` gets histograms.
     """
 
     keys: tuple[Key, ...]
@@ -52,6 +53,8 @@ class Plan:
     weight: str | None = None
     filter: Text | None = None
     unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    score: str | None = None
+    scores: tuple[tuple[Key, ...], ...] = ()
 
     def text_key(self, column: str) -> int:
         """The number of the key that holds a column as text."""
@@ -83,6 +86,28 @@ class File:
     lines: int | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RawHistogram:
+    """A score by some keys, as they were counted: [E] entries of codes [E, K], a bin and people.
+
+    `moments` are codes [C, K] with what `histogram.Moments` holds; None where a score is too large.
+    """
+
+    keys: tuple[int, ...]
+    codes: Ints
+    bins: Ints
+    people: Ints
+    moments: tuple[Ints, tuple[list[int], ...]] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawScores:
+    """The histograms of a score, one for each grouping that the plan asks, and their bins."""
+
+    histograms: tuple[RawHistogram, ...]
+    bins: Bins
+
+
 @dataclass(frozen=True, slots=True)
 class RawCells:
     """The counts of one pass by raw levels: an entry, or several, for each combination.
@@ -101,6 +126,7 @@ class RawCells:
     weight: Sum | None = None
     squares: Sum | None = None
     weight_error: float = 0.0
+    scores: RawScores | None = None
     notices: tuple[str, ...] = ()
 
 
@@ -125,8 +151,9 @@ def plan(spec: Spec) -> Plan:
         texts.append(spec.score)
         cuts.setdefault(spec.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
+    made = _keys(keys, cuts)
     return Plan(
-        keys=_keys(keys, cuts),
+        keys=made,
         texts=tuple(texts),
         tokens=spec.missing.tokens,
         format=spec.format,
@@ -134,7 +161,23 @@ def plan(spec: Spec) -> Plan:
         weight=value_of(spec.weight),
         filter=spec.filter,
         unknown={one.column.value: one.unknown for one in spec.protected if one.bins},
+        score=value_of(spec.score),
+        scores=_score_keys(spec, made),
     )
+
+
+def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
+    """The keys by which a score gets histograms: each attribute alone, with the label."""
+    if spec.score is None or spec.weight is not None:
+        return ()
+
+    def key_of(column: Text, *, is_cut: bool) -> Key:
+        return next(k for k in keys if k.column == column.value and (k.edges is not None) is is_cut)
+
+    label = () if spec.label is None else (
+        key_of(spec.label.column, is_cut=spec.label.threshold is not None),
+    )  # fmt: skip
+    return tuple((key_of(one.column, is_cut=bool(one.bins)), *label) for one in spec.protected)
 
 
 def united(plans: Sequence[Plan]) -> Plan | None:
@@ -147,7 +190,7 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     cuts: dict[str, set[Edge]] = {}
     unknown: dict[str, tuple[str, ...]] = {}
     for one in plans:
-        if _terms(one) != _terms(first):
+        if _terms(one) != _terms(first) or (first.scores and one.keys != first.keys):
             return None
         for key in one.keys:
             if key.edges is None:
@@ -163,7 +206,7 @@ def united(plans: Sequence[Plan]) -> Plan | None:
 
 def _terms(one: Plan) -> tuple[object, ...]:
     """What all specs that share a pass have in common."""
-    return one.tokens, one.format, one.count, one.weight, value_of(one.filter)
+    return one.tokens, one.format, one.count, one.weight, value_of(one.filter), one.scores
 
 
 def _keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:

@@ -194,6 +194,29 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """A score in one group, or among everybody.
+
+    `lowest`, `highest` and both ends of `median` are bounds of the bins they lie in: exact where a
+    bin holds one value, or no value lies between. `auc` may be off by `auc_error`; it is None
+    without positives or negatives. Mean and deviation are None for scores beyond the fixed point.
+    """
+
+    column: str
+    by: Grouping
+    group: Group
+    known: bool
+    n: int
+    mean: float | None
+    deviation: float | None
+    lowest: float
+    highest: float
+    median: tuple[float, float] | None
+    auc: float | None
+    auc_error: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class AuditResult:
     """Everything an audit found. `fail_on` decides from which status on it fails."""
 
@@ -208,6 +231,7 @@ class AuditResult:
     reversals: tuple[Reversal, ...]
     definitions: tuple[Definition, ...]
     notices: tuple[str, ...]
+    scores: tuple[ScoreRow, ...] = ()
     fail_on: FailOn = FailOn.FAIL
 
     def __repr__(self) -> str:

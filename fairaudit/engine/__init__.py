@@ -146,12 +146,13 @@ def count_each(
 def _apart(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str, Outcome]:
     """The counts of each file; where the scan fails, each file by itself tells which is bad."""
     try:
-        counted, route = _by_route(plan, ready, progress, apart=True)
+        if plan.scores and len(ready) > 1:
+            return _one_by_one(plan, ready, progress)
+        counted, route = _by_route(plan, ready, progress, apart=len(ready) > 1)
     except FairauditError as error:
         if len(ready) == 1:
             return {ready[0].source.file.path: error}
-        alone = [_apart(plan, [one], progress) for one in ready]
-        return {name: cells for each in alone for name, cells in each.items()}
+        return _one_by_one(plan, ready, progress)
     found: dict[str, Outcome] = {}
     for one in ready:
         name = one.source.file.path
@@ -160,6 +161,12 @@ def _apart(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str
         except FairauditError as error:
             found[name] = error
     return found
+
+
+def _one_by_one(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str, Outcome]:
+    """The counts of each file by a pass of its own; a score is not told apart by files."""
+    alone = [_apart(plan, [one], progress) for one in ready]
+    return {name: cells for each in alone for name, cells in each.items()}
 
 
 def count_frame(plan: Plan, data: Any) -> RawCells:  # noqa: ANN401  # any frame narwhals reads
@@ -189,6 +196,16 @@ def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | 
         if row is not None:
             return f"{one.file.path}, row {row}"
     return None
+
+
+def median(plan: Plan, entries: Sequence[str], base: Path, between: tuple[float, float]) -> float:
+    """The exact median of the plan's score, which lies between these, by a pass over one column."""
+    from fairaudit.engine import quantiles
+
+    with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
+        opened = [_opened(path, plan.format, Path(folder)) for path in find_files(entries, base)[0]]
+        ready = [_guarded(one, plan.format, Path(folder)).source for one in opened]
+        return quantiles.median(ready, plan, between)
 
 
 def _name(path: Path) -> str:

@@ -57,6 +57,11 @@ def axis(key: Key, kind: pa.DataType, plan: Plan) -> Axis:
     raise NotServed
 
 
+def texts() -> Axis:
+    """The axis of texts that come as Arrow's dictionaries."""
+    return _Texts()
+
+
 class _Texts(Axis):
     """Texts by the dictionary of each row group, which are brought to one vocabulary."""
 
@@ -167,6 +172,14 @@ def floats(array: pa.Array) -> NDArray[np.float64]:
     if array.null_count or not _is_number(array.type):
         raise NotServed
     return _numbers(array).astype(np.float64, copy=False)
+
+
+def scores(array: pa.Array) -> NDArray[np.float64]:
+    """A column of numbers, NaN where there is none."""
+    numbers = _numbers(array).astype(np.float64)
+    if array.null_count:
+        numbers[~_valid(array)] = np.nan
+    return numbers
 
 
 def is_finite_number(word: str) -> bool:

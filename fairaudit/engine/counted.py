@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairaudit.cube import Ints
+from fairaudit.engine.scores import ScoreParts
 from fairaudit.plan import RawKey
 
 WEIGHT_SCALES = (10**9, 10**18)
@@ -45,3 +46,4 @@ class Counted:
     keys: tuple[RawKey, ...]
     kept: Ints
     measures: Measures
+    scores: ScoreParts | None = None

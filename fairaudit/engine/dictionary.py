@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from fairaudit.engine.codes import Axis, Level, NotServed, axis
+from fairaudit.engine.codes import Axis, Level, NotServed, axis, scores
 from fairaudit.engine.counted import Counted
+from fairaudit.engine.scores import Scores
 from fairaudit.engine.sums import sums_of
 from fairaudit.errors import DataError
 from fairaudit.plan import Key, Plan, RawKey
@@ -171,6 +173,8 @@ class _Counter:
         )
         self._axes = _axes(self._reader.schema_arrow, plan)
         self._sums = sums_of(plan, _BATCH)
+        self._score = plan.score
+        self._scores = Scores(plan.scores) if plan.scores else None
         self._levels: tuple[tuple[Level, ...], ...] = ()
         self._closed: list[Counted] = []
         # Half as wide while it is worked out, whole where it points.
@@ -202,10 +206,16 @@ class _Counter:
         index = self._index[: batch.num_rows]
         index[:] = cell
         self._sums.add(index)
+        if self._scores is not None and self._score is not None:
+            read = zip(self._axes, codes, levels, strict=True)
+            keys = {key: (mine, theirs) for (key, _), mine, theirs in read}
+            self._scores.add(keys, scores(columns[self._score]), self._sums.people)
 
     def counted(self) -> list[Counted]:
         """What was counted."""
         self._close()
+        if self._scores is not None and self._closed:
+            self._closed[0] = replace(self._closed[0], scores=self._scores.closed())
         return self._closed
 
     def _open(self, levels: tuple[tuple[Level, ...], ...]) -> None:

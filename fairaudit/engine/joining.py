@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from fairaudit.cube import Sum
+from fairaudit.cube import Ints, Sum
+from fairaudit.engine.codes import Level
 from fairaudit.engine.counted import SQUARE_SCALES, TINY, WEIGHT_SCALES, Counted
+from fairaudit.engine.scores import MOST_ENTRIES, Piece
 from fairaudit.engine.sources import Guarded
 from fairaudit.errors import DataError
-from fairaudit.plan import MOST_CELLS, Plan, RawCells, RawKey
+from fairaudit.histogram import Bins, coarsest
+from fairaudit.plan import MOST_CELLS, Plan, RawCells, RawHistogram, RawKey, RawScores
 
 
 def joined(
@@ -49,8 +53,89 @@ def joined(
         weight=Sum.reduced(weight, WEIGHT_SCALES[fine]) if plan.weight else None,
         squares=Sum.reduced(squares, SQUARE_SCALES[fine]) if plan.weight else None,
         weight_error=max(one.weight_errors[fine] for one in measures),
+        scores=_joined_scores(plan, keys, counted) if plan.scores else None,
         notices=tuple(skipped),
     )
+
+
+def _joined_scores(
+    plan: Plan, keys: Sequence[RawKey], counted: Sequence[Counted]
+) -> RawScores | None:
+    """The histograms of all threads and files as one, with bins that 64 MB choose."""
+    parts = [one.scores for one in counted if one.scores is not None]
+    low = [int(one.bins.codes[0]) << one.shift for one in parts if len(one.bins.codes)]
+    high = [int(one.bins.codes[-1]) << one.shift for one in parts if len(one.bins.codes)]
+    if not low:
+        return None
+    places = [[plan.keys.index(key) for key in grouping] for grouping in plan.scores]
+    sizes = [math.prod(_size(keys[at]) for at in grouping) for grouping in places]
+    shifts = [one.shift for one in parts]
+    shift = coarsest(shifts, sum(sizes), min(low), max(high), MOST_ENTRIES)
+    bins = Bins.gather(
+        np.concatenate([one.bins.codes >> (shift - one.shift) for one in parts]),
+        np.concatenate([one.bins.low for one in parts]),
+        np.concatenate([one.bins.high for one in parts]),
+    )
+    pieces = [piece for one in parts for piece in one.pieces]
+    return RawScores(
+        tuple(
+            _joined_histogram(
+                tuple(grouping), keys, [p for p in pieces if p.grouping == at], bins, shift
+            )
+            for at, grouping in enumerate(places)
+        ),
+        bins,
+    )
+
+
+def _size(key: RawKey) -> int:
+    return len(key.levels) if key.key.edges is None else len(key.key.edges) + 2
+
+
+def _joined_histogram(
+    places: tuple[int, ...],
+    keys: Sequence[RawKey],
+    pieces: Sequence[Piece],
+    bins: Bins,
+    shift: int,
+) -> RawHistogram:
+    codes, of_moments = [], []
+    for piece in pieces:
+        shape = tuple(map(len, piece.keys))
+        lookups = [
+            np.array([_code_of(level, keys[at]) for level in levels], dtype=np.int64)
+            for at, levels in zip(places, piece.keys, strict=True)
+        ]
+
+        def united(cells: Ints, shape: tuple[int, ...], lookups: list[Ints]) -> Ints:
+            mine = np.unravel_index(cells, shape)
+            return np.stack([to[one] for to, one in zip(lookups, mine, strict=True)], axis=1)
+
+        codes.append(united(piece.cells, shape, lookups))
+        if piece.moments is not None:
+            of_moments.append((united(piece.moments[0], shape, lookups), piece.moments[1:]))
+    finest = np.concatenate([piece.bins >> (shift - piece.shift) for piece in pieces])
+    moments = None
+    if len(of_moments) == len(pieces):
+        sums = zip(*(one[1] for one in of_moments), strict=True)
+        moments = (
+            np.concatenate([one[0] for one in of_moments]),
+            tuple([n for part in parts for n in part] for parts in sums),
+        )
+    return RawHistogram(
+        places,
+        np.concatenate(codes),
+        np.searchsorted(bins.codes, finest),
+        np.concatenate([piece.people for piece in pieces]),
+        moments,
+    )
+
+
+def _code_of(level: Level, key: RawKey) -> int:
+    """The code of a level among the united ones; a level that no row has has none."""
+    if isinstance(level, int):
+        return level
+    return key.levels.index(level) if level in key.levels else -2
 
 
 def _too_many(keys: Sequence[RawKey], cells: int) -> DataError:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
+from fairaudit.engine.codes import texts
 from fairaudit.engine.counted import (
     LARGE,
     SQUARE_ROOTS,
@@ -17,6 +20,7 @@ from fairaudit.engine.counted import (
 )
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
+from fairaudit.engine.scores import Scores
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.plan import MISSING, Key, Plan, RawKey
 from fairaudit.progress import SILENT, Progress
@@ -52,19 +56,25 @@ def count(
     if plan.weight:
         columns.append(numbers.sound_value(plan.weight).cast(pl.Float64).alias(own("weight")))
         measures += _weights()
+    if plan.score:
+        columns.append(numbers.value(plan.score).cast(pl.Float64).alias(own("score")))
     if batch.apart:
         columns.append(pl.col(own("file")))
-    frame = batch.frame.select(*columns, *_filtered(rule, numbers))
+    frame = batch.frame.select(*columns, *filtered(rule, numbers))
     if not progress.silent:
         frame = frame.map_batches(_told_to(progress), streamable=True)
     kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
     by = [*keys, own("kept"), *([own("file")] if batch.apart else [])]
-    found = _collect(
-        frame.with_columns(kept.alias(own("kept"))).group_by(*by).agg(*measures), batch
-    )
+    frame = frame.with_columns(kept.alias(own("kept")))
+    scores = Scores(plan.scores) if plan.scores else None
+    if scores is not None:
+        frame = frame.map_batches(_scored_by(scores, plan), streamable=True)
+    found = _collect(frame.group_by(*by).agg(*measures), batch)
     if not batch.apart:
         numbers.refuse(found)
-        return {batch.names[0]: _counted(found, plan)}
+        whole = _counted(found, plan)
+        of_score = None if scores is None else scores.closed()
+        return {batch.names[0]: replace(whole, scores=of_score)}
     parts = {
         str(key[0]): part for key, part in found.partition_by(own("file"), as_dict=True).items()
     }
@@ -77,6 +87,35 @@ def count(
         except DataError as error:
             counted[name] = error
     return counted
+
+
+def _scored_by(scores: Scores, plan: Plan) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Passes rows on, and counts the scores of those that the filter keeps."""
+    wanted = {key for keys in plan.scores for key in keys}
+    axes = {at: texts() for at, key in enumerate(plan.keys) if key in wanted and key.edges is None}
+    lock = threading.Lock()
+
+    def passed(rows: pl.DataFrame) -> pl.DataFrame:
+        kept = rows.filter(pl.col(own("kept")) == 1)
+        with lock:
+            columns = {}
+            for at, key in enumerate(plan.keys):
+                if key not in wanted:
+                    continue
+                column = kept[own(f"key{at}")]
+                if key.edges is not None:
+                    levels = (*range(len(key.edges) + 1), MISSING)
+                    codes = column.fill_null(len(key.edges) + 1).to_numpy()
+                    columns[key] = codes, levels
+                else:
+                    text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
+                    coded = text.alias("").cast(pl.Categorical).to_arrow()
+                    columns[key] = axes[at].codes(coded), axes[at].levels
+            people = kept[own("people")].to_numpy() if plan.count else None
+            scores.add(columns, kept[own("score")].fill_null(float("nan")).to_numpy(), people)
+        return rows
+
+    return passed
 
 
 def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
@@ -100,7 +139,7 @@ def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:
             raise SpecError([text.fault(message)])
     empty = pl.LazyFrame(schema=dict(batch.schema))
     try:
-        found = empty.select(*_filtered(rule, Numbers(batch, plan))).select(rule.expression)
+        found = empty.select(*filtered(rule, Numbers(batch, plan))).select(rule.expression)
         dtype = found.collect().dtypes[0]
     except pl.exceptions.PolarsError as error:
         message = "the filter cannot be applied: texts stand in single quotes, numbers in none"
@@ -114,7 +153,7 @@ def first_row(batch: Batch, plan: Plan, rule: Filter | None, seek: Seek) -> int 
     held = _holds(batch, plan, seek).alias(own("held"))
     kept = pl.lit(value=True) if rule is None else rule.expression
     found = (
-        batch.frame.select(held, *_filtered(rule, Numbers(batch, plan)))
+        batch.frame.select(held, *filtered(rule, Numbers(batch, plan)))
         .with_row_index(own("row"), offset=1)
         .filter(pl.col(own("held")) & kept)
         .select(own("row"))
@@ -189,7 +228,7 @@ def _weights() -> list[pl.Expr]:
     ]
 
 
-def _filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:
+def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:
     """The filter's own columns: as numbers where it compares them with one, missing as null."""
     if rule is None:
         return []

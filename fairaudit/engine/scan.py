@@ -9,6 +9,7 @@ import polars as pl
 from fairaudit.engine import filter as filters
 from fairaudit.engine import polars
 from fairaudit.engine.counted import Counted
+from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.engine.sources import Source
 from fairaudit.errors import DataError, Seek
@@ -23,7 +24,7 @@ def count(
 ) -> dict[str, Counted | DataError]:
     """The counts of sources by name; where they are not told apart, under the first of a batch."""
     counted: dict[str, Counted | DataError] = {}
-    for batch in _batches(sources, plan.format.separator, apart=apart):
+    for batch in batches(sources, plan.format.separator, apart=apart):
         counted |= count_batch(batch, plan, progress)
     return counted
 
@@ -32,16 +33,21 @@ def count_batch(
     batch: Batch, plan: Plan, progress: Progress = SILENT
 ) -> dict[str, Counted | DataError]:
     """The counts of the files of a batch by name."""
-    rule = filters.parse(plan.filter) if plan.filter else None
+    rule = rule_of(plan)
     if rule and plan.filter:
         polars.check_filter(batch, plan, rule, plan.filter)
     return polars.count(batch, plan, rule, progress)
 
 
+def rule_of(plan: Plan) -> Filter | None:
+    """The filter of a plan, parsed."""
+    return filters.parse(plan.filter) if plan.filter else None
+
+
 def first_row(one: Source, plan: Plan, seek: Seek) -> int | None:
     """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
-    (batch,) = _batches([one], plan.format.separator, apart=False)
-    rule = filters.parse(plan.filter) if plan.filter else None
+    (batch,) = batches([one], plan.format.separator)
+    rule = rule_of(plan)
     try:
         return polars.first_row(batch, plan, rule, seek)
     except pl.exceptions.PolarsError:
@@ -55,7 +61,7 @@ def estimated_cells(one: Source, plan: Plan) -> float:
     Scandinavian Journal of Statistics 11:265, bias-corrected: those seen, and an estimate of those
     unseen from how many were seen once and twice.
     """
-    (batch,) = _batches([one], plan.format.separator, apart=False)
+    (batch,) = batches([one], plan.format.separator)
     sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)
     (counted,) = count_batch(sample, plan).values()
     if isinstance(counted, DataError):
@@ -65,7 +71,7 @@ def estimated_cells(one: Source, plan: Plan) -> float:
     return len(rows) + once * (once - 1) / (2 * (twice + 1))
 
 
-def _batches(sources: Sequence[Source], separator: str, *, apart: bool) -> list[Batch]:
+def batches(sources: Sequence[Source], separator: str, *, apart: bool = False) -> list[Batch]:
     """One batch for each schema: files that differ in columns or types are scanned apart."""
     grouped: dict[tuple[object, ...], list[tuple[Source, Mapping[str, pl.DataType]]]] = {}
     for one in sources:

@@ -38,6 +38,11 @@ class Sums(ABC):
         self._load = 0
 
     @property
+    def people(self) -> Ints | None:
+        """The people of each row of the batch that was taken; None where a row is one."""
+        return None
+
+    @property
     def has_room(self) -> bool:
         """Whether the batch that was taken fits the open table."""
         return self._load <= self._room
@@ -110,6 +115,10 @@ class _People(Sums):
         self._people = found.astype(np.int64)
         self._load = len(found) * int(self._people.max())
         return np.array_equal(self._people, found)
+
+    @property
+    def people(self) -> Ints:
+        return self._people
 
     def add(self, index: NDArray[np.intp]) -> None:
         self._add(index, 1, self._people)

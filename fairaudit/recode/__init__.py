@@ -5,18 +5,20 @@ Nothing disappears here without a line in the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairaudit.cube import ASIDE, UNKNOWN, Cube, Marks, Role
 from fairaudit.errors import DataError, NothingToAudit, Seek, SpecError
+from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger, Line
 from fairaudit.plan import Plan, RawCells
 from fairaudit.recode.axis import DROP, Axis, Findings
 from fairaudit.recode.groups import group_axis
 from fairaudit.recode.outcomes import outcome_axis, score_axis
+from fairaudit.recode.scores import histograms
 from fairaudit.spec import Policy, Spec
 
 
@@ -26,6 +28,7 @@ class Recoded:
 
     cube: Cube
     notices: tuple[str, ...]
+    scores: tuple[Histogram, ...] = ()
 
 
 def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
@@ -42,7 +45,40 @@ def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     for axis in axes:
         _refuse_missing(axis, cells, plan)
     cube = _cube(cells, axes)
-    return Recoded(cube, tuple(findings.notices))
+    scores = histograms(cells, _by_key(axes, cells, spec))
+    return Recoded(cube, (*findings.notices, *_oddities(spec, scores)), scores)
+
+
+def _by_key(axes: Sequence[Axis], cells: RawCells, spec: Spec) -> dict[int, Axis]:
+    """The axes that histograms need, by the number of the raw key that each was made of."""
+    if cells.scores is None:
+        return {}
+    named = {axis.key.name: axis for axis in axes}
+    order = [one.name for one in spec.protected]
+    found = {}
+    for name, histogram in zip(order, cells.scores.histograms, strict=True):
+        found[histogram.keys[0]] = named[name]
+        if len(histogram.keys) > 1 and spec.label is not None:
+            found[histogram.keys[1]] = named[spec.label.name]
+    return found
+
+
+def _oddities(spec: Spec, scores: Sequence[Histogram]) -> Iterator[str]:
+    """Notices on a score that is likely meant to be a probability, and on what is not counted."""
+    if spec.score is None:
+        return
+    if not scores:
+        if spec.weight is not None:
+            yield f"{spec.score.value}: the score of a weighted sample is not summarised yet"
+        return
+    everybody = scores[0].people.sum(axis=(0, 1))
+    bins = scores[0].bins
+    outside = int(everybody[(bins.low < 0) | (bins.high > 1)].sum())
+    if outside and 2 * outside < int(everybody.sum()):
+        yield (
+            f"{spec.score.value}: {outside:,} scores lie outside [0, 1], where most are: if it is "
+            "a probability, they are mistakes"
+        )
 
 
 def _refuse_nothing(cells: RawCells) -> None:

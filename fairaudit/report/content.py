@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from fairaudit.ledger import Line
-from fairaudit.report import disparities, numbers, sentences
+from fairaudit.report import disparities, numbers, scores, sentences
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -59,6 +59,7 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
         _ledger(result),
         disparities.lattice(result),
         disparities.rates(result, most),
+        scores.section(result, most),
         _checks(result),
         disparities.reversals(result),
         _undefined(result, most),

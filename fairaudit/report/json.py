@@ -30,6 +30,7 @@ from fairaudit.result import (
     LatticeEntry,
     LatticeRow,
     RateRow,
+    ScoreRow,
 )
 from fairaudit.simpson import Kind, Reversal, Share
 from fairaudit.verdict import Check, Finding, Limit
@@ -175,6 +176,7 @@ def document(result: AuditResult) -> dict[str, Any]:
         "reversals": [_reversal(one) for one in result.reversals],
         "lattice": [_lattice_row(row) for row in result.lattice],
         "epsilons": [_epsilon(one) for one in result.epsilons],
+        "scores": [_score_row(row) for row in result.scores],
         "curves": [],
         "definitions": [_definition(one) for one in result.definitions],
         "waivers": [],
@@ -228,6 +230,23 @@ def _group_row(row: GroupRow) -> dict[str, Any]:
         "share": row.share,
         "counts": dict(row.counts),
         "standing": str(row.standing),
+    }
+
+
+def _score_row(row: ScoreRow) -> dict[str, Any]:
+    return {
+        "score": row.column,
+        "by": list(row.by),
+        "group": _group(row.group),
+        "known": row.known,
+        "n": row.n,
+        "mean": row.mean,
+        "deviation": row.deviation,
+        "lowest": _finite(row.lowest),
+        "highest": _finite(row.highest),
+        "median": None if row.median is None else [_finite(one) for one in row.median],
+        "auc": row.auc,
+        "auc_error": row.auc_error,
     }
 
 

@@ -1,0 +1,222 @@
+"""A score in the same pass: dense histograms for each grouping that is asked, and exact sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairaudit.cube import Floats, Ints
+from fairaudit.engine.codes import Codes, Level
+from fairaudit.histogram import ROOT_SCALE, SUM_SCALE, Bins, bins_of
+from fairaudit.plan import Key
+
+MOST_ENTRIES = 64 * 2**20 // 8
+"""64 MB of counts, for all groupings together, choose the bins of the result."""
+
+_MOST_HERE = 4 * MOST_ENTRIES
+"""Each thread keeps finer bins if need be, so that the result does not depend on the split."""
+
+_HALF = 31
+_MOST = 2**62
+_SLACK = 1024
+
+Column = tuple[Codes, tuple[Level, ...]]
+"""The codes of a batch, and the level that each stands for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """What was counted of one grouping while its levels stayed: [E] entries, [C] cells.
+
+    Bins are those of `bins_of`, joined by `shift` bits. `moments` are cells, their people, and the
+    sums that `Moments` holds; None where a score is too large for the fixed point.
+    """
+
+    grouping: int
+    keys: tuple[tuple[Level, ...], ...]
+    cells: Ints
+    bins: Ints
+    people: Ints
+    shift: int
+    moments: tuple[Ints, list[int], list[int], list[int], list[int]] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreParts:
+    """All that one thread counted: pieces, and the range of each bin, joined by `shift` bits."""
+
+    pieces: list[Piece]
+    bins: Bins
+    shift: int
+
+
+class Scores:
+    """Counts the scores of batches by several groupings of their keys."""
+
+    def __init__(self, groupings: tuple[tuple[Key, ...], ...]) -> None:
+        self.pieces: list[Piece] = []
+        self._groupings = groupings
+        self._dense: list[_Dense | None] = [None] * len(groupings)
+        self._shift = 0
+        self._base = 0
+        self._low = np.empty(0)
+        self._high = np.empty(0)
+        self._fits = True
+
+    def add(self, columns: Mapping[Key, Column], scores: Floats, people: Ints | None) -> None:
+        """Counts a batch: the codes of each key, the scores (NaN: none), and people of each row."""
+        known = ~np.isnan(scores)
+        if not known.all():
+            columns = {key: (codes[known], levels) for key, (codes, levels) in columns.items()}
+            scores = scores[known]
+            people = None if people is None else people[known]
+        if not len(scores):
+            return
+        finest = bins_of(scores)
+        for at, keys in enumerate(self._groupings):
+            self._reopen(at, tuple(columns[key][1] for key in keys))
+        self._make_room(int(finest.min()), int(finest.max()))
+        place = (finest >> self._shift) - self._base
+        np.minimum.at(self._low, place, scores)
+        np.maximum.at(self._high, place, scores)
+        terms = self._terms(scores, people)
+        for keys, dense in zip(self._groupings, self._dense, strict=True):
+            assert dense is not None
+            cell = np.zeros(len(scores), dtype=np.int64)
+            for key in keys:
+                codes, levels = columns[key]
+                cell *= len(levels)
+                cell += codes
+            dense.add(cell, place, 1 if people is None else people, terms)
+
+    def closed(self) -> ScoreParts:
+        """All that was counted."""
+        for at in range(len(self._groupings)):
+            self._close(at)
+        pieces = self.pieces if self._fits else [_without_moments(one) for one in self.pieces]
+        seen = np.flatnonzero(self._low <= self._high)
+        bins = Bins(seen + self._base, self._low[seen], self._high[seen])
+        return ScoreParts(pieces, bins, self._shift)
+
+    def _reopen(self, at: int, levels: tuple[tuple[Level, ...], ...]) -> None:
+        dense = self._dense[at]
+        if dense is None or dense.levels != levels:
+            self._close(at)
+            self._dense[at] = _Dense(levels, len(self._low))
+
+    def _close(self, at: int) -> None:
+        dense = self._dense[at]
+        if dense is not None:
+            self.pieces.append(dense.piece(at, self._base, self._shift))
+            self._dense[at] = None
+
+    def _make_room(self, low: int, high: int) -> None:
+        """Widens the range of bins to hold these, and joins bins in pairs where 64 MB are full."""
+        width = len(self._low)
+        first, last = low >> self._shift, high >> self._shift
+        if width and self._base <= first and last < self._base + width:
+            return
+        begin = min(first, self._base) if width else first
+        end = max(last + 1, self._base + width) if width else last + 1
+        cells = sum(dense.size for dense in self._dense if dense is not None)
+        if cells * (end - begin) > _MOST_HERE and end - begin > 1:
+            self._halve()
+            self._make_room(low, high)
+            return
+        spare = max(0, min(_SLACK, _MOST_HERE // max(cells, 1) - (end - begin)))
+        self._resize(begin, end + spare)
+
+    def _resize(self, begin: int, end: int) -> None:
+        width, offset = len(self._low), self._base - begin
+        low, high = np.full(end - begin, np.inf), np.full(end - begin, -np.inf)
+        if width:
+            low[offset : offset + width] = self._low
+            high[offset : offset + width] = self._high
+        for dense in self._dense:
+            if dense is not None:
+                dense.resize(end - begin, offset if width else 0)
+        self._base, self._low, self._high = begin, low, high
+
+    def _halve(self) -> None:
+        """Joins bins in pairs."""
+        if self._base % 2:
+            self._resize(self._base - 1, self._base + len(self._low))
+        if len(self._low) % 2:
+            self._resize(self._base, self._base + len(self._low) + 1)
+        for dense in self._dense:
+            if dense is not None:
+                dense.halve()
+        self._low = self._low.reshape(-1, 2).min(axis=1, initial=np.inf)
+        self._high = self._high.reshape(-1, 2).max(axis=1, initial=-np.inf)
+        self._base >>= 1
+        self._shift += 1
+
+    def _terms(self, scores: Floats, people: Ints | None) -> tuple[Ints, Ints, Ints, Ints] | None:
+        """The terms of the sums: scores at both scales, the halves of their squares; or None."""
+        largest = float(np.abs(scores).max())
+        many = 1 if people is None else int(people.max())
+        load = max(largest * SUM_SCALE, 2.0**_HALF) * many * len(scores)
+        if not (largest * ROOT_SCALE < 2**_HALF and load < _MOST) or not self._fits:
+            self._fits = False
+            return None
+        if any(dense is not None and dense.load + load >= _MOST for dense in self._dense):
+            for at, dense in enumerate(self._dense):
+                if dense is not None:
+                    self._close(at)
+                    self._dense[at] = _Dense(dense.levels, len(self._low))
+        for dense in self._dense:
+            if dense is not None:
+                dense.load += load
+        roots = np.rint(scores * ROOT_SCALE).astype(np.int64)
+        squares = roots * roots
+        terms = np.rint(scores * SUM_SCALE).astype(np.int64)
+        found = terms, roots, squares >> _HALF, squares & (2**_HALF - 1)
+        return found if people is None else tuple(one * people for one in found)  # type: ignore[return-value]
+
+
+class _Dense:
+    """The dense counts of one grouping: [cells, bins], and the sums of each cell."""
+
+    def __init__(self, levels: tuple[tuple[Level, ...], ...], width: int) -> None:
+        self.levels = levels
+        self.size = math.prod(map(len, levels))
+        self.load = 0.0
+        self._counts = np.zeros((self.size, width), dtype=np.int64)
+        self._sums = np.zeros((5, self.size), dtype=np.int64)
+
+    def add(
+        self,
+        cell: NDArray[np.int64],
+        place: Ints,
+        people: Ints | int,
+        terms: tuple[Ints, Ints, Ints, Ints] | None,
+    ) -> None:
+        np.add.at(self._counts.reshape(-1), cell * self._counts.shape[1] + place, people)
+        np.add.at(self._sums[0], cell, people)
+        for total, one in zip(self._sums[1:], terms or (), strict=False):
+            np.add.at(total, cell, one)
+
+    def resize(self, width: int, offset: int) -> None:
+        counts = np.zeros((self.size, width), dtype=np.int64)
+        counts[:, offset : offset + self._counts.shape[1]] = self._counts
+        self._counts = counts
+
+    def halve(self) -> None:
+        self._counts = self._counts.reshape(self.size, -1, 2).sum(axis=2)
+
+    def piece(self, grouping: int, base: int, shift: int) -> Piece:
+        cells, bins = np.nonzero(self._counts)
+        used = np.flatnonzero(self._sums[0])
+        n, total, roots, high, low = (one[used].tolist() for one in self._sums)
+        squares = [(one << _HALF) + two for one, two in zip(high, low, strict=True)]
+        people = self._counts[cells, bins]
+        moments = used, n, total, roots, squares
+        return Piece(grouping, self.levels, cells, bins + base, people, shift, moments)
+
+
+def _without_moments(one: Piece) -> Piece:
+    return Piece(one.grouping, one.keys, one.cells, one.bins, one.people, one.shift, None)

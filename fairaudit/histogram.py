@@ -1,0 +1,159 @@
+"""How a score is distributed over the groups: bins that keep its order, and what they prove.
+
+A bin is a range of values; with it stand the smallest and the largest value that were seen in it.
+Where they are equal the bin holds one value, so a column of few distinct values is counted exactly,
+and every statement below knows how far it may be off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.cube import Floats, Group, Grouping, Ints, Marks
+
+_INSIDE = 2**16
+"""So many bins between 0 and 1, where probabilities lie."""
+
+_OCTAVE = 40
+"""Outside, a bin is as wide as so many low bits of a double: 4,096 bins for each doubling."""
+
+SUM_SCALE = 10**9
+ROOT_SCALE = 10**6
+"""The fixed point of sums of scores, and of what is squared."""
+
+
+def bins_of(scores: Floats) -> Ints:
+    """The finest bin of each score, an integer that grows with it; none may be NaN."""
+    inside = np.floor(np.clip(scores, 0.0, 1.0) * _INSIDE).astype(np.int64)
+    beyond = np.maximum(scores, 1.0).view(np.int64) - np.float64(1.0).view(np.int64)
+    below = np.maximum(-scores, 0.0).view(np.int64)
+    above = scores > 1.0
+    bins = np.where(above, _INSIDE + 1 + (beyond >> _OCTAVE), inside)
+    return np.where(scores < 0.0, -1 - (below >> _OCTAVE), bins)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bins:
+    """The bins that occur, in ascending order, with the range of what was seen in each, [B]."""
+
+    codes: Ints
+    low: Floats
+    high: Floats
+
+    @property
+    def single(self) -> Marks:
+        """Which bins hold one value only."""
+        return np.asarray(self.low == self.high)
+
+    @classmethod
+    def gather(cls, codes: Ints, low: Floats, high: Floats) -> Bins:
+        """Bins joined by their codes."""
+        distinct, index = np.unique(codes, return_inverse=True)
+        lowest = np.full(len(distinct), np.inf)
+        highest = np.full(len(distinct), -np.inf)
+        np.minimum.at(lowest, index, low)
+        np.maximum.at(highest, index, high)
+        return cls(distinct, lowest, highest)
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """How many people have a score, and exact sums in fixed point.
+
+    `total` is at nine decimals, `roots` at six, `squares` the sum of the squares of the latter.
+    """
+
+    n: int
+    total: int
+    roots: int
+    squares: int
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(
+            self.n + other.n,
+            self.total + other.total,
+            self.roots + other.roots,
+            self.squares + other.squares,
+        )
+
+    @property
+    def mean(self) -> Fraction | None:
+        """The mean; None without people."""
+        return Fraction(self.total, self.n * SUM_SCALE) if self.n else None
+
+    @property
+    def deviation(self) -> float | None:
+        """The sample standard deviation; None below two people."""
+        if self.n < 2:
+            return None
+        squares = Fraction(self.n * self.squares - self.roots**2, self.n * (self.n - 1))
+        return math.sqrt(squares) / ROOT_SCALE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """People by group, label and bin of a score.
+
+    `people` is [3, G, B]: those whose label is negative, positive and not known. `moments` is None
+    where a score is too large for the fixed point.
+    """
+
+    by: Grouping
+    groups: tuple[Group, ...]
+    known: Marks
+    people: Ints
+    bins: Bins
+    moments: tuple[Moments, ...] | None
+
+
+def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | None:
+    """P(a positive's score is higher than a negative's) + ½ P(equal), and by how much it may err.
+
+    Counts by ascending bins, [B]. Pairs within a bin of one value are ties; those within any other
+    bin count as ties, too, and each of them may be wrong by ½: |error| ≤ Σ pos·neg / (2·P·N) over
+    these bins. None where there is no pair.
+
+    >>> auc(np.array([0, 1, 3]), np.array([2, 1, 0]), np.array([True, True, True]))
+    (0.9583333333333334, 0.0)
+    """
+    p, n = int(positive.sum()), int(negative.sum())
+    if not p or not n:
+        return None
+    # Products of counts may pass 64 bits: they are added as Python's integers.
+    pairs = list(zip(positive.tolist(), negative.tolist(), single.tolist(), strict=True))
+    wins = doubt = below = 0
+    for pos, neg, one in pairs:
+        wins += pos * (2 * below + neg)
+        doubt += 0 if one else pos * neg
+        below += neg
+    return float(Fraction(wins, 2 * p * n)), float(Fraction(doubt, 2 * p * n))
+
+
+def quantile(people: Ints, bins: Bins, share: Fraction) -> tuple[float, float] | None:
+    """Between which values the quantile lies: the smallest with so large a share at or below it.
+
+    Equal where the bin holds one value; None without people.
+    """
+    total = int(people.sum())
+    if not total:
+        return None
+    reached = np.cumsum(people) * share.denominator >= share.numerator * total
+    at = int(np.argmax(reached))
+    return float(bins.low[at]), float(bins.high[at])
+
+
+def coarsest(shifts: Sequence[int], cells: int, low: int, high: int, most: int) -> int:
+    """By how many bits bins must be joined so that a dense histogram has at most `most` entries.
+
+    `low` and `high` are the extreme bins at the finest; the answer is the same however the rows
+    were split, for no part needs coarser bins than the whole.
+    """
+    shift = max(shifts, default=0)
+    while cells * ((high >> shift) - (low >> shift) + 1) > most:
+        shift += 1
+    return shift

@@ -1,0 +1,42 @@
+"""How the score is distributed over the groups: its size, spread and ranking in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.histogram import Histogram, auc, quantile
+from fairaudit.result import ScoreRow
+
+_HALF = Fraction(1, 2)
+
+
+def scores(histograms: Sequence[Histogram], column: str) -> Iterator[ScoreRow]:
+    """A row for everybody, and for each group of each attribute."""
+    for one in histograms:
+        for g, group in enumerate(one.groups):
+            by_label = one.people[:, g]
+            people = by_label.sum(axis=0)
+            n = int(people.sum())
+            if not n:
+                continue
+            used = np.flatnonzero(people)
+            moments = one.moments[g] if one.moments else None
+            mean = None if moments is None else moments.mean
+            ranking = auc(by_label[1, used], by_label[0, used], one.bins.single[used])
+            yield ScoreRow(
+                column=column,
+                by=one.by,
+                group=group,
+                known=bool(one.known[g]),
+                n=n,
+                mean=None if mean is None else float(mean),
+                deviation=None if moments is None else moments.deviation,
+                lowest=float(one.bins.low[used[0]]),
+                highest=float(one.bins.high[used[-1]]),
+                median=quantile(people, one.bins, _HALF),
+                auc=None if ranking is None else ranking[0],
+                auc_error=None if ranking is None else ranking[1],
+            )

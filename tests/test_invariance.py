@@ -1,0 +1,115 @@
+"""The same people give the same report, to the byte, however their rows are stored and read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+ROWS = 6_000
+SPEC: dict[str, Any] = {
+    "version": 1,
+    "columns": {
+        "protected": {"race": {"reference": "a"}, "sex": {}, "age": {"bins": [30, 50]}},
+        "label": {"column": "y", "positive": 1, "negative": 0},
+        "prediction": {"column": "s", "positive": {"at_least": 0.5}},
+        "strata": ["site"],
+    },
+    "missing": {"label": "aside", "prediction": "aside", "score": "aside"},
+    "groups": {"min_size": 30},
+    "metrics": [
+        "selection_rate",
+        {"metric": "demographic_parity_ratio", "by": "all", "fail": {"below": 0.8}},
+        {"metric": "equalized_odds_difference", "fail": {"above": 0.1}},
+        {"metric": "true_positive_rate", "given": "site", "fail": {"below": 0.6}},
+        "differential_fairness",
+    ],
+    "simpson": {"rates": ["selection_rate"]},
+}
+WEIGHTED = {**SPEC, "columns": {**SPEC["columns"], "weight": "w"}}
+SCORED = {**SPEC, "columns": {**SPEC["columns"], "score": "s"}}
+FILTERED = {**SCORED, "filter": "w > 1 and site <> 'x'"}
+SPECS = {"weighted": WEIGHTED, "scored": SCORED, "filtered": FILTERED}
+
+
+def people() -> pl.DataFrame:
+    """Rows with missing values, weights of seventeen digits among them."""
+    rng = np.random.default_rng(7)
+    weights = np.where(rng.random(ROWS) < 0.9, rng.integers(1, 500, ROWS) / 100, rng.random(ROWS))
+    frame = pl.DataFrame(
+        {
+            "race": rng.choice(["a", "b", "c c", 'd "d"', ""], ROWS),
+            "sex": rng.choice(["m", "f"], ROWS),
+            "age": rng.integers(18, 80, ROWS),
+            "site": rng.choice(["x", "y", "z"], ROWS),
+            "y": rng.integers(0, 2, ROWS),
+            "s": rng.random(ROWS),
+            "w": weights,
+        }
+    )
+    some = pl.Series(rng.random(ROWS) < 0.05)
+    return frame.with_columns(
+        y=pl.when(~some).then("y"), s=pl.when(~some.reverse()).then("s"), race=pl.col("race")
+    )
+
+
+_AS_ONE = """
+import sys, fairaudit
+from fairaudit.report import json
+sys.stdout.write(json.render(fairaudit.audit(sys.argv[1], sys.argv[2])))
+"""
+
+
+def report(spec: Path, data: Path, **environment: str) -> bytes:
+    """The JSON report of a file, or of a folder as one, but for where and when it was made."""
+    done = subprocess.run(
+        [sys.executable, "-c", _AS_ONE, str(spec), str(data)],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "SOURCE_DATE_EPOCH": "0", **environment},
+    )
+    told = json.loads(done.stdout)
+    del told["data"]["files"], told["data"]["route"]
+    return json.dumps(told).encode()
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same people in one file, in fifty, in another order, and as text."""
+    folder = tmp_path_factory.mktemp("stored")
+    frame = people()
+    frame.write_parquet(folder / "one.parquet", row_group_size=1_000)
+    shuffled = frame.sample(fraction=1, shuffle=True, seed=3)
+    shuffled.write_parquet(folder / "shuffled.parquet", row_group_size=777, compression="snappy")
+    frame.write_csv(folder / "one.csv")
+    shuffled.write_csv(folder / "shuffled.csv", quote_style="always")
+    (folder / "fifty").mkdir()
+    for at in range(50):
+        shuffled[at::50].write_parquet(folder / "fifty" / f"{at}.parquet")
+    for name, spec in SPECS.items():
+        (folder / f"{name}.yaml").write_text(json.dumps(spec))
+    return folder
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_reports_are_equal_to_the_byte(stored: Path, name: str) -> None:
+    spec = stored / f"{name}.yaml"
+    first = report(spec, stored / "one.parquet", POLARS_MAX_THREADS="1")
+    assert len(first) > 10_000
+    for data in ("one.parquet", "shuffled.parquet", "fifty", "one.csv", "shuffled.csv"):
+        assert report(spec, stored / data, POLARS_MAX_THREADS="2") == first, data
+
+
+def test_a_report_tells_one_person_more(stored: Path) -> None:
+    """What is compared can differ: one row less changes it."""
+    frame = people()
+    frame[1:].write_parquet(stored / "less.parquet")
+    spec = stored / "scored.yaml"
+    assert report(spec, stored / "less.parquet") != report(spec, stored / "one.parquet")

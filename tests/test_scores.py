@@ -1,0 +1,257 @@
+"""Scores in the same pass: held against plain Python over the rows, and against scikit-learn."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+import fairaudit
+from fairaudit.engine import scores as engine_scores
+from fairaudit.histogram import Bins, auc, bins_of, quantile
+from fairaudit.result import AuditResult, ScoreRow
+
+SPEC: dict[str, Any] = {
+    "columns": {
+        "protected": {"race": {}, "age": {"bins": [30]}},
+        "label": {"column": "y", "positive": 1, "negative": 0},
+        "score": "s",
+    },
+    "missing": {"label": "aside", "score": "aside"},
+    "metrics": ["base_rate"],
+}
+Row = tuple[str | None, int, int | None, float | None, int]
+SCORES = st.one_of(
+    st.none(),
+    st.sampled_from([0.0, 0.25, 0.5, 1.0, 1, 7, -3]),
+    st.floats(0, 1),
+    st.floats(-2000, 2000),
+)
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", None]),
+        st.integers(20, 40),
+        st.sampled_from([0, 1, None]),
+        SCORES,
+        st.integers(1, 5),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+def write(path: Path, rows: Sequence[Row], **options: Any) -> Path:
+    """The rows as a file of the kind that its name says."""
+    schema = {
+        "race": pl.String, "age": pl.Int64, "y": pl.Int64, "s": pl.Float64, "n": pl.Int64
+    }  # fmt: skip
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    if path.suffix == ".csv":
+        frame.write_csv(path)
+    else:
+        frame.write_parquet(path, use_pyarrow=True, pyarrow_options=options)
+    return path
+
+
+def group_of(result: AuditResult, name: str, level: str) -> ScoreRow:
+    """The row of a group."""
+    return next(row for row in result.scores if row.group == ((name, level),))
+
+
+def plain_auc(rows: Sequence[Row]) -> Fraction | None:
+    """P(positive above negative) + ½ P(equal), over all pairs."""
+    pairs = [
+        (one[3], two[3], one[4] * two[4])
+        for one in rows
+        for two in rows
+        if one[2] == 1 and two[2] == 0 and one[3] is not None and two[3] is not None
+    ]
+    if not pairs:
+        return None
+    wins = sum((Fraction(n, 2) * ((s >= t) + (s > t)) for s, t, n in pairs), Fraction(0))
+    return wins / sum(n for _, _, n in pairs)
+
+
+def check_row(row: ScoreRow, rows: Sequence[Row]) -> None:
+    """The row says of these rows what plain Python says."""
+    people = sorted(s for _, _, _, s, n in rows if s is not None for _ in range(n))
+    assert row.n == len(people)
+    assert row.mean is not None
+    assert row.mean == pytest.approx(statistics.fmean(people), abs=1e-8)
+    if len(people) > 1:
+        assert row.deviation == pytest.approx(statistics.stdev(people), abs=1e-6, rel=1e-9)
+    assert row.lowest <= people[0]
+    assert row.highest >= people[-1]
+    assert row.median is not None
+    low, high = row.median
+    assert low <= people[(len(people) - 1) // 2] <= high
+    exact = plain_auc(rows)
+    if exact is None:
+        assert row.auc is None
+    else:
+        assert row.auc is not None
+        assert row.auc_error is not None
+        assert abs(row.auc - float(exact)) <= row.auc_error + 1e-12
+
+
+@given(rows=ROWS, kind=st.sampled_from(["csv", "parquet"]), group=st.integers(1, 25))
+@settings(max_examples=120)
+def test_scores_equal_those_of_the_rows(
+    rows: list[Row], kind: str, group: int, tmp_path: Path
+) -> None:
+    if all(row[3] is None for row in rows) or all(row[2] != 1 for row in rows):
+        rows = [*rows, ("a", 30, 1, 0.5, 1)]
+    path = write(tmp_path / f"rows.{kind}", rows, row_group_size=group)
+    counted = {**SPEC, "columns": {**SPEC["columns"], "count": "n"}}
+    for spec, people in ((SPEC, [(*row[:4], 1) for row in rows]), (counted, rows)):
+        result = fairaudit.audit(spec, path)
+        everybody = result.scores[0]
+        check_row(everybody, people)
+        assert everybody.median is not None
+        assert everybody.median[0] == everybody.median[1]
+        for row in result.scores[1:]:
+            ((name, level),) = row.group
+            if name == "race":
+                mine = [one for one in people if (one[0] or "(unknown)") == level]
+            else:
+                mine = [one for one in people if (one[1] < 30) is (level == "under 30")]
+            check_row(row, mine)
+
+
+def generated(size: int, seed: int = 0) -> list[Row]:
+    """Rows with continuous scores, higher for positives."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, size)
+    s = 1 / (1 + np.exp(-rng.normal(y * 0.8 - 0.4, 1.0)))
+    race = rng.choice(["a", "b"], size, p=[0.7, 0.3])
+    age = rng.integers(20, 40, size)
+    return [
+        (str(r), int(a), int(label), float(x), 1)
+        for r, a, label, x in zip(race, age, y, s, strict=True)
+    ]
+
+
+def test_the_certificate_holds_on_many_continuous_scores(tmp_path: Path) -> None:
+    rows = generated(60_000)
+    result = fairaudit.audit(SPEC, write(tmp_path / "rows.parquet", rows, row_group_size=9000))
+    for level in ("a", "b"):
+        mine = [row for row in rows if row[0] == level]
+        row = group_of(result, "race", level)
+        expected = roc_auc_score([one[2] for one in mine], [one[3] for one in mine])
+        assert row.auc is not None
+        assert row.auc_error is not None
+        assert abs(row.auc - expected) <= row.auc_error
+        assert 0 < row.auc_error < 1e-4
+    everybody = sorted(row[3] or 0.0 for row in rows)
+    assert result.scores[0].median == (everybody[29_999], everybody[29_999])
+
+
+def test_few_distinct_scores_are_exact(tmp_path: Path) -> None:
+    rows = [(r, a, y, round(s or 0, 2) * 10, n) for r, a, y, s, n in generated(20_000)]
+    result = fairaudit.audit(SPEC, write(tmp_path / "rows.csv", rows))
+    row = group_of(result, "race", "a")
+    mine = [one for one in rows if one[0] == "a"]
+    assert row.auc_error == 0.0
+    expected = roc_auc_score([one[2] for one in mine], [one[3] for one in mine])
+    assert row.auc == pytest.approx(expected, abs=1e-12)
+
+
+def test_coarser_bins_have_a_larger_error_that_still_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = generated(5_000)
+    path = write(tmp_path / "rows.parquet", rows, row_group_size=700)
+    fine = fairaudit.audit(SPEC, path).scores[0]
+    for most in (4000, 400, 60):
+        monkeypatch.setattr(engine_scores, "_MOST_HERE", 4 * most)
+        monkeypatch.setattr("fairaudit.engine.joining.MOST_ENTRIES", most)
+        coarse = fairaudit.audit(SPEC, path).scores[0]
+        assert coarse.auc_error is not None
+        assert fine.auc_error is not None
+        assert coarse.auc_error > fine.auc_error
+        exact = roc_auc_score([one[2] for one in rows], [one[3] for one in rows])
+        assert coarse.auc is not None
+        assert abs(coarse.auc - exact) <= coarse.auc_error
+        assert (coarse.mean, coarse.deviation) == (fine.mean, fine.deviation)
+        assert coarse.median == fine.median
+
+
+def test_the_median_is_exact_by_finer_and_finer_bins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    close = 0.5 + rng.random(3001) * 1e-9
+    rows: list[Row] = [("a", 30, int(at % 2), float(s), 1) for at, s in enumerate(close)]
+    monkeypatch.setattr("fairaudit.engine.quantiles._FEW", 10)
+    monkeypatch.setattr("fairaudit.engine.quantiles._BINS", 4)
+    path = write(tmp_path / "rows.parquet", rows, row_group_size=100)
+    found = fairaudit.audit(SPEC, path).scores[0].median
+    assert found == (sorted(close)[1500],) * 2
+
+
+@pytest.mark.parametrize("filtered", [{}, {"filter": "age >= 25"}])
+def test_scores_do_not_depend_on_threads_splits_order_or_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filtered: dict[str, str]
+) -> None:
+    rows = [*generated(3_000), ("c", 22, None, None, 1), (None, 33, 1, 17.5, 1)]
+    whole = fairaudit.audit({**SPEC, **filtered}, write(tmp_path / "rows.parquet", rows)).scores
+    as_csv = fairaudit.audit({**SPEC, **filtered}, write(tmp_path / "rows.csv", rows)).scores
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for at in range(7):
+        write(folder / f"{at}.parquet", rows[::-1][at::7], row_group_size=50)
+    monkeypatch.setenv("POLARS_MAX_THREADS", "1")
+    split = fairaudit.audit({**SPEC, **filtered}, folder).scores
+    assert whole == as_csv == split
+    assert [row.n for row in whole if row.group == (("race", "c"),)] == []
+    assert len(whole) == 1 + 3 + 2
+
+
+def test_scores_outside_where_most_are_get_a_notice(tmp_path: Path) -> None:
+    rows = generated(100)
+    path = write(tmp_path / "rows.csv", [*rows[1:], ("a", 30, 1, 57.0, 1)])
+    notices = fairaudit.audit(SPEC, path).notices
+    assert any("s: 1 scores lie outside [0, 1]" in one for one in notices)
+    assert fairaudit.audit(SPEC, write(path, rows)).notices == ()
+    deciles = [(r, a, y, math.ceil((s or 0) * 10), n) for r, a, y, s, n in rows]
+    assert fairaudit.audit(SPEC, write(path, deciles)).notices == ()
+
+
+def test_scores_too_large_for_sums_have_bins_all_the_same(tmp_path: Path) -> None:
+    rows: list[Row] = [("a", 30, at % 2, 1e6 * at, 1) for at in range(50)]
+    row = fairaudit.audit(SPEC, write(tmp_path / "rows.parquet", rows)).scores[0]
+    assert (row.mean, row.deviation) == (None, None)
+    assert (row.lowest, row.highest, row.median) == (0.0, 49e6, (24e6, 24e6))
+    assert row.auc == pytest.approx(roc_auc_score([r[2] for r in rows], [r[3] for r in rows]))
+
+
+def test_a_weighted_sample_is_told_that_its_score_is_not_summarised(tmp_path: Path) -> None:
+    weighted = {**SPEC, "columns": {**SPEC["columns"], "weight": "n"}}
+    result = fairaudit.audit(weighted, write(tmp_path / "rows.csv", generated(50)))
+    assert result.scores == ()
+    assert any("s: the score of a weighted sample" in one for one in result.notices)
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=2, max_size=50))
+def test_bins_keep_the_order_of_scores(values: list[float]) -> None:
+    ordered = np.array(sorted(values))
+    bins = bins_of(ordered)
+    assert np.all(np.diff(bins) >= 0)
+    assert np.all(np.diff(bins_of(np.array([0.0, 1e-4, 0.5, 1.0, 1.02, 2.0, np.inf]))) > 0)
+
+
+def test_auc_and_quantile_say_nothing_of_nobody() -> None:
+    one = Bins(np.array([1]), np.array([0.5]), np.array([0.5]))
+    assert auc(np.array([0]), np.array([3]), one.single) is None
+    assert quantile(np.array([0]), one, Fraction(1, 2)) is None
+    assert quantile(np.array([3]), one, Fraction(1, 2)) == (0.5, 0.5)
