@@ -161,7 +161,7 @@ SCENARIOS = (
     Scenario(
         "libraries",
         "Parquet, three attributes, all subsets, rates and comparisons",
-        _audit("three.yaml"),
+        _audit("rates.yaml"),
         _libraries(),
         Data(SMALL),
     ),

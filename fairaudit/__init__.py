@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairaudit.metrics import epsilon
-    from fairaudit.pipeline import audit
+    from fairaudit.pipeline import audit, audit_each, audit_together
 
-__all__ = ["audit", "epsilon"]
+__all__ = ["audit", "audit_each", "audit_together", "epsilon"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  # loads what is asked for, and only then
     """Imports the engine only when it is used, so that `fairaudit --help` is quick."""
-    if name == "audit":
-        from fairaudit.pipeline import audit
+    if name in {"audit", "audit_each", "audit_together"}:
+        from fairaudit import pipeline
 
-        return audit
+        return getattr(pipeline, name)
     if name == "epsilon":
         from fairaudit.metrics import epsilon
 

@@ -63,14 +63,15 @@ def texts() -> Axis:
 
 
 class _Texts(Axis):
-    """Texts by the dictionary of each row group, which are brought to one vocabulary."""
+    """Texts by the dictionary of each row group: its own levels come first, those of others after.
+
+    So its codes need no translation; whoever counts by them brings what was counted into line.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._places: dict[Level, int] = {}
         self._dictionary: pa.Array | None = None
-        self._lookup = np.empty(0, dtype=np.int32)
-        self._is_same = True
+        self._size = 0
 
     def codes(self, array: pa.Array) -> Codes:
         """The codes of a batch, by `levels` as they are then."""
@@ -79,31 +80,23 @@ class _Texts(Axis):
         codes = _numbers(array.indices)
         valid = _valid(array) if array.null_count else None
         if valid is not None:
+            if None not in self.levels:
+                self._name((*self.levels, None))
             # What lies under nulls is arbitrary.
-            codes = np.where(valid, codes, 0)
+            codes = np.where(valid, codes, self.levels.index(None))
         # As numbers without a sign, those below 0 are the largest.
-        unsigned = codes.view(f"u{codes.dtype.itemsize}")
-        most = len(self._lookup) if valid is None or valid.any() else 1
-        if unsigned.size and int(unsigned.max()) >= most:
+        unsigned = (codes if valid is None else codes[valid]).view(f"u{codes.dtype.itemsize}")
+        if unsigned.size and int(unsigned.max()) >= self._size:
             raise pa.ArrowInvalid("a code without a level")
-        if len(self._lookup) and not self._is_same:
-            codes = np.take(self._lookup, codes)
-        return codes if valid is None else np.where(valid, codes, self._place(None))
+        return codes
 
     def _read(self, dictionary: pa.Array) -> None:
         found = dictionary.to_pylist()
-        if None in found or len(set(found)) < len(found):
+        known = set(found)
+        if None in known or len(known) < len(found):
             raise NotServed
-        places = [self._place(level) for level in found]
-        self._dictionary = dictionary
-        self._lookup = np.array(places, dtype=np.int32)
-        self._is_same = places == list(range(len(places)))
-
-    def _place(self, level: Level) -> int:
-        if level not in self._places:
-            self._places[level] = len(self._places)
-            self._name(tuple(self._places))
-        return self._places[level]
+        self._dictionary, self._size = dictionary, len(found)
+        self._name((*found, *(level for level in self.levels if level not in known)))
 
 
 class _Truths(Axis):
@@ -165,6 +158,12 @@ class _Intervals(Axis):
             missing |= ~_valid(array)
         codes[missing] = len(self._edges) + 1
         return codes
+
+
+def places(old: tuple[Level, ...], new: tuple[Level, ...]) -> NDArray[np.int64]:
+    """Where each of the old levels stands among the new ones, which hold them all."""
+    at = {level: place for place, level in enumerate(new)}
+    return np.array([at[level] for level in old], dtype=np.int64)
 
 
 def floats(array: pa.Array) -> NDArray[np.float64]:

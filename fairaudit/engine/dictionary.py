@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from fairaudit.engine.codes import Axis, Level, NotServed, axis, scores
+from fairaudit.engine.codes import Axis, Level, NotServed, axis, places, scores
 from fairaudit.engine.counted import Counted
 from fairaudit.engine.scores import Scores
 from fairaudit.engine.sums import sums_of
@@ -195,9 +195,12 @@ class _Counter:
             self._close()
             self._sums = self._sums.finer()
         levels = tuple(one.levels for _, one in self._axes)
-        if levels != self._levels or not self._sums.has_room:
+        if not self._sums.has_room:
             self._close()
+        if not self._levels:
             self._open(levels)
+        elif levels != self._levels:
+            self._rearrange(levels)
         cell = self._cell[: batch.num_rows]
         cell[:] = codes[0]
         for one, named in zip(codes[1:], levels[1:], strict=True):
@@ -219,11 +222,21 @@ class _Counter:
         return self._closed
 
     def _open(self, levels: tuple[tuple[Level, ...], ...]) -> None:
+        self._sums.open(self._size(levels))
+        self._levels = levels
+
+    def _rearrange(self, levels: tuple[tuple[Level, ...], ...]) -> None:
+        """Brings the table into line with levels that grew, or stand in another order."""
+        self._size(levels)
+        old, new = (tuple(map(len, named)) for named in (self._levels, levels))
+        self._sums.rearrange(old, [*map(places, self._levels, levels)], new)
+        self._levels = levels
+
+    def _size(self, levels: tuple[tuple[Level, ...], ...]) -> int:
         size = math.prod(map(len, levels))
         if size * self._sums.tables > _MOST_CELLS:
             raise NotServed
-        self._levels = levels
-        self._sums.open(size)
+        return size
 
     def _close(self) -> None:
         """The cells that occur, in the form that every route gives."""

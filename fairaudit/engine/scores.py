@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.cube import Floats, Ints
-from fairaudit.engine.codes import Codes, Level
+from fairaudit.engine.codes import Codes, Level, places
 from fairaudit.histogram import ROOT_SCALE, SUM_SCALE, Bins, bins_of
 from fairaudit.plan import Key
 
@@ -91,6 +91,7 @@ class Scores:
                 codes, levels = columns[key]
                 cell *= len(levels)
                 cell += codes
+            cell = np.take(dense.places, cell)
             dense.add(cell, place, 1 if people is None else people, terms)
 
     def closed(self) -> ScoreParts:
@@ -104,7 +105,7 @@ class Scores:
 
     def _reopen(self, at: int, levels: tuple[tuple[Level, ...], ...]) -> None:
         dense = self._dense[at]
-        if dense is None or dense.levels != levels:
+        if dense is None or not dense.follow(levels):
             self._close(at)
             self._dense[at] = _Dense(levels, len(self._low))
 
@@ -185,6 +186,8 @@ class _Dense:
         self.levels = levels
         self.size = math.prod(map(len, levels))
         self.load = 0.0
+        self.places = np.arange(self.size)
+        self._followed = levels
         self._counts = np.zeros((self.size, width), dtype=np.int64)
         self._sums = np.zeros((5, self.size), dtype=np.int64)
 
@@ -199,6 +202,17 @@ class _Dense:
         np.add.at(self._sums[0], cell, people)
         for total, one in zip(self._sums[1:], terms or (), strict=False):
             np.add.at(total, cell, one)
+
+    def follow(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
+        """Whether these levels have `places` here; they may stand in another order."""
+        if levels == self._followed:
+            return True
+        if any(not set(new) <= set(own) for new, own in zip(levels, self.levels, strict=True)):
+            return False
+        each = np.ix_(*(places(new, own) for new, own in zip(levels, self.levels, strict=True)))
+        self.places = np.arange(self.size).reshape([*map(len, self.levels)])[each].reshape(-1)
+        self._followed = levels
+        return True
 
     def resize(self, width: int, offset: int) -> None:
         counts = np.zeros((self.size, width), dtype=np.int64)

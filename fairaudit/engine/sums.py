@@ -7,7 +7,7 @@ and a new one opened first.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +51,14 @@ class Sums(ABC):
         """Begins a table of so many cells."""
         self._arrays = np.zeros((self.tables, size), dtype=np.int64)
         self._room = _MOST
+
+    def rearrange(
+        self, shape: Sequence[int], places: Sequence[Ints], wanted: Sequence[int]
+    ) -> None:
+        """Brings the open table of a shape into another, where each code has a new place."""
+        arrays = np.zeros((self.tables, *wanted), dtype=np.int64)
+        arrays[np.ix_(np.arange(self.tables), *places)] = self._arrays.reshape(self.tables, *shape)
+        self._arrays = arrays.reshape(self.tables, -1)
 
     @abstractmethod
     def take(self, columns: Mapping[str, pa.Array]) -> bool:
