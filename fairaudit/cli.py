@@ -74,7 +74,7 @@ def main() -> NoReturn:
 def _prepare() -> None:
     """Makes a short life quicker: each of these is a twentieth of a small audit."""
     # Little of what is made here is ever garbage.
-    gc.set_threshold(100_000, 50, 50)
+    gc.set_threshold(1_000_000, 50, 50)
     # No plugin of pydantic has a part in an audit, and no matrix is multiplied.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -361,7 +361,7 @@ def _shown(*, quiet: bool) -> Iterator[Progress]:
 
 def _last_line(result: AuditResult, asked: str, seconds: float) -> str:
     """The last line on stderr, always of the same shape."""
-    from fairaudit.report.content import tally
+    from fairaudit.report.sentences import tally
 
     rows = f"rows={result.provenance.rows:,}"
     return f"{result.verdict.upper()}  {tally(result)}  {asked} {rows} {seconds:.1f}s"

@@ -29,13 +29,14 @@ _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 class Source:
     """A file to read: its name in the report, where its bytes are read from, and its columns.
 
-    `types` are those of Parquet columns; in CSV all is text.
+    `rows` and `types` of the columns are what a Parquet file says of itself; in CSV all is text.
     """
 
     file: File
     path: Path
     kind: str
     header: tuple[str, ...] = ()
+    rows: int = 0
     types: Mapping[str, str] = field(default_factory=dict)
 
     @property

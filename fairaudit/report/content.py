@@ -93,24 +93,7 @@ def _summary(result: AuditResult) -> str:
         who += f", {numbers.whole(result.ledger.people)} people"
     if not result.findings:
         return f"nothing was judged: the spec sets no limit. {who} counted."
-    return f"{tally(result)}. {who} counted."
-
-
-def tally(result: AuditResult) -> str:
-    """How many checks came out how, always in the same words."""
-    found = result.tally
-    words = {
-        Status.PASS: "passed",
-        Status.WARN: "warned",
-        Status.FAIL: "failed",
-        Status.INCONCLUSIVE: "inconclusive",
-    }
-    parts = [f"{found[status]} {word}" for status, word in words.items()]
-    parts.append("0 waived")
-    if found[Status.SKIPPED]:
-        parts.append(f"{found[Status.SKIPPED]} skipped")
-    total = len(result.findings)
-    return f"{total} {'check' if total == 1 else 'checks'}: {', '.join(parts)}"
+    return f"{sentences.tally(result)}. {who} counted."
 
 
 def _unlooked(result: AuditResult) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from fairaudit.cube import Group
 from fairaudit.evidence import Part, Side
 from fairaudit.metrics import Measure, Quantity, find
 from fairaudit.report import numbers
-from fairaudit.result import Verdict
+from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Kind, Reversal, Share
 from fairaudit.verdict import Check, Crossing, Finding, Limit, Status
 
@@ -262,3 +262,20 @@ def witness(first: Group, second: Group, decided_by: str | None) -> str:
         return ""
     text = f"{numbers.group(first)} / {numbers.group(second)}" if second else numbers.group(first)
     return f"{text} ({short_of(decided_by)})" if decided_by else text
+
+
+def tally(result: AuditResult) -> str:
+    """How many checks came out how, always in the same words."""
+    found = result.tally
+    words = {
+        Status.PASS: "passed",
+        Status.WARN: "warned",
+        Status.FAIL: "failed",
+        Status.INCONCLUSIVE: "inconclusive",
+    }
+    parts = [f"{found[status]} {word}" for status, word in words.items()]
+    parts.append("0 waived")
+    if found[Status.SKIPPED]:
+        parts.append(f"{found[Status.SKIPPED]} skipped")
+    total = len(result.findings)
+    return f"{total} {'check' if total == 1 else 'checks'}: {', '.join(parts)}"

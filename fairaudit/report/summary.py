@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from fairaudit.errors import WORST_FIRST, FairauditError
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone
-from fairaudit.report.content import VERDICT_TONES, tally
+from fairaudit.report.content import VERDICT_TONES
+from fairaudit.report.sentences import tally
 from fairaudit.result import AuditResult
 
 Answer = tuple[str, AuditResult | FairauditError]
