@@ -124,13 +124,12 @@ def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | 
     p, n = int(positive.sum()), int(negative.sum())
     if not p or not n:
         return None
-    # Products of counts may pass 64 bits: they are added as Python's integers.
-    pairs = list(zip(positive.tolist(), negative.tolist(), single.tolist(), strict=True))
-    wins = doubt = below = 0
-    for pos, neg, one in pairs:
-        wins += pos * (2 * below + neg)
-        doubt += 0 if one else pos * neg
-        below += neg
+    if 2 * p * n >= 2**62:
+        # Products of such counts may pass 64 bits: Python's integers never do.
+        positive, negative = positive.astype(object), negative.astype(object)
+    below = np.cumsum(negative) - negative
+    wins = int((positive * (2 * below + negative)).sum())
+    doubt = int((positive * negative)[~single].sum())
     return float(Fraction(wins, 2 * p * n)), float(Fraction(doubt, 2 * p * n))
 
 

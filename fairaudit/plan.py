@@ -18,6 +18,10 @@ MOST_CELLS = 10_000_000
 """The cell budget: so many combinations of levels a pass may count."""
 
 
+MOST_LEVELS = 10_000
+"""More levels than that are no groups of people."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Edge:
     """A cut on a number: it counts for x ≥ value, or, where `beyond`, for x > value."""
@@ -42,7 +46,8 @@ class Plan:
     """Everything one pass must count.
 
     `unknown` holds the words that mean missing in a column that is read as a number, beside the
-    `tokens` that mean it everywhere. `scores` are the keys by which `score` gets histograms.
+    `tokens` that mean it everywhere. `capped` are columns every level of which would be a group, so
+    they may have at most `MOST_LEVELS`. `scores` are the keys by which `score` gets histograms.
     """
 
     keys: tuple[Key, ...]
@@ -53,6 +58,7 @@ class Plan:
     weight: str | None = None
     filter: Text | None = None
     unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    capped: tuple[Text, ...] = ()
     score: str | None = None
     scores: tuple[tuple[Key, ...], ...] = ()
 
@@ -161,6 +167,11 @@ def plan(spec: Spec) -> Plan:
         weight=value_of(spec.weight),
         filter=spec.filter,
         unknown={one.column.value: one.unknown for one in spec.protected if one.bins},
+        capped=tuple(
+            one.column
+            for one in (*spec.protected, *spec.strata)
+            if not one.bins and one.keep is None
+        ),
         score=value_of(spec.score),
         scores=_score_keys(spec, made),
     )
@@ -201,7 +212,8 @@ def united(plans: Sequence[Plan]) -> Plan | None:
                 return None
             else:
                 cuts.setdefault(key.column, set()).update(key.edges)
-    return replace(first, keys=_keys(keys, cuts), unknown=unknown)
+    capped = {text.value: text for one in plans for text in one.capped}
+    return replace(first, keys=_keys(keys, cuts), unknown=unknown, capped=tuple(capped.values()))
 
 
 def _terms(one: Plan) -> tuple[object, ...]:

@@ -14,8 +14,8 @@ class Progress:
     def start(self, stage: str, total: int | None, unit: str) -> None:
         """A stage begins: what it does, and how many `unit` there are, if that is known."""
 
-    def advance(self, done: int) -> None:
-        """So many more are done."""
+    def advance(self, done: int, unit: str) -> None:
+        """So many more are done of the stage of that unit; stages of two units may run at once."""
 
 
 SILENT = Progress()

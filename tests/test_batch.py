@@ -111,7 +111,13 @@ def test_cells_beyond_the_budget_are_not_counted_together(
     monkeypatch.setattr("fairaudit.engine.MOST_CELLS", 5)
     together = audit_together([SPECS["plain"], SPECS["cut"]], path)
     assert len(passes) == 2
-    assert all(isinstance(one, AuditResult) for one in together)
+    first, second = together
+    assert isinstance(first, AuditResult)
+    assert isinstance(second, AuditResult)
+    assert first.notices == ()
+    assert "counted in a pass of its own: with other specs there would be over 5" in str(
+        second.notices
+    )
 
 
 def test_a_cube_beyond_the_budget_names_its_widest_column(

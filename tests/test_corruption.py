@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import random
 from collections import Counter
 from pathlib import Path
@@ -24,18 +23,24 @@ SPEC: dict[str, Any] = {
     "metrics": ["selection_rate"],
 }
 FIELDS = 4
+ROUNDS = 250
 INSERTED = [b'"', b",", b"\n", b"\r", b"\x00", b"\xff", b"a", b'""', b",,", b"\n\n", b" "]
 
 
-def sound(random: random.Random) -> bytes:
-    """A valid CSV file of sixty records, some quoted."""
-    notes = ["x", '"q, r"', "", "zz", '"a ""b"" c"']
+NOTES = {
+    "plain": ["x", "", "zz", "é"],
+    "quoted": ["x", '"q, r"', "", "zz", '"a ""b"" c"'],
+    "multiline": ["x", '"q\nr"', "", '"a ""b""\n\n c"'],
+}
+
+
+def sound(random: random.Random, kind: str) -> bytes:
+    """A valid CSV file of sixty records: without quotes, with some, or over several lines."""
     lines = ["race,note,y,n"]
     for _ in range(60):
         outcome = random.choice(["yes", "no"])
-        lines.append(
-            f"{random.choice('abc')},{random.choice(notes)},{outcome},{random.randint(0, 9)}"
-        )
+        note = random.choice(NOTES[kind])
+        lines.append(f"{random.choice('abc')},{note},{outcome},{random.randint(0, 9)}")
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -59,19 +64,64 @@ def damaged(content: bytes, random: random.Random) -> bytes:
     return bytes(found)
 
 
-def strictly_read(content: bytes) -> list[list[str]] | None:
-    """The records of a CSV file, one a line, all of the same length; None where it has others."""
+def strictly_read(content: bytes, *, multiline: bool) -> list[list[str]] | None:
+    """The records of a CSV file by RFC 4180, sign by sign; None where it is no such file.
+
+    A field is quoted as a whole or not at all; a line ends in LF or CRLF. Without `multiline` a
+    record is one line and blank lines are none; with it there are no blank lines.
+    """
     try:
-        lines = content.decode("utf-8-sig").split("\n")
-        rows = [
-            row
-            for line in lines
-            if (bare := line.removesuffix("\r"))
-            for row in csv.reader([bare], strict=True)
-        ]
-    except (UnicodeDecodeError, csv.Error):
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
         return None
-    return rows if all(len(row) == FIELDS for row in rows) else None
+    rows: list[list[str]] = []
+    at, size = 0, len(text)
+    while at < size:
+        if text.startswith(("\n", "\r\n"), at):
+            if multiline or not rows:
+                return None
+            at = text.index("\n", at) + 1
+            continue
+        row: list[str] = []
+        while True:
+            field, at = _field(text, at, multiline=multiline)
+            if field is None:
+                return None
+            row.append(field)
+            if not text.startswith(",", at):
+                break
+            at += 1
+        for end in ("\r\n", "\n", "\r"):
+            # A carriage return may also stand where the file ends.
+            if text.startswith(end, at) and (end != "\r" or at + 1 == size):
+                at += len(end)
+                break
+        else:
+            if at < size:
+                return None
+        rows.append(row)
+    return rows if rows and all(len(row) == FIELDS for row in rows) else None
+
+
+def _field(text: str, at: int, *, multiline: bool) -> tuple[str | None, int]:
+    """The field that begins there and where it ends; None where it is none."""
+    if not text.startswith('"', at):
+        end = at
+        while end < len(text) and text[end] not in ',\n\r"':
+            end += 1
+        # A quote may not stand in a field that does not begin with one.
+        return (None, end) if text.startswith('"', end) else (text[at:end], end)
+    value, at = "", at + 1
+    while at < len(text):
+        if text.startswith('""', at):
+            value, at = value + '"', at + 2
+        elif text[at] == '"':
+            return value, at + 1
+        elif text[at] in "\n\r" and not multiline:
+            return None, at
+        else:
+            value, at = value + text[at], at + 1
+    return None, at
 
 
 def counted(rows: list[list[str]]) -> dict[str, tuple[int, int]]:
@@ -96,20 +146,23 @@ def audited(path: Path, spec: dict[str, Any] = SPEC) -> AuditResult | None:
         return None
 
 
+@pytest.mark.parametrize("kind", NOTES)
 @pytest.mark.parametrize("seed", range(4))
-def test_damaged_csv_is_refused_or_counted_right(tmp_path: Path, seed: int) -> None:
+def test_damaged_csv_is_refused_or_counted_right(tmp_path: Path, kind: str, seed: int) -> None:
     chance = random.Random(seed)
-    content = sound(chance)
+    multiline = kind == "multiline"
+    spec = {**SPEC, "format": {"multiline": multiline}}
+    content = sound(chance, kind)
     path = tmp_path / "data.csv"
     accepted = 0
-    for _ in range(250):
+    for _ in range(ROUNDS):
         broken = damaged(content, chance)
         path.write_bytes(broken)
-        result = audited(path)
+        result = audited(path, spec)
         if result is None:
             continue
         accepted += 1
-        rows = strictly_read(broken)
+        rows = strictly_read(broken, multiline=multiline)
         assert rows is not None, f"accepted: {broken!r}"
         assert result.ledger.read == len(rows) - 1
         found = {
@@ -121,15 +174,24 @@ def test_damaged_csv_is_refused_or_counted_right(tmp_path: Path, seed: int) -> N
     assert accepted > 5, "most damage is refused, but some leaves a valid file"
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kind", NOTES)
+def test_sound_csv_is_counted(tmp_path: Path, kind: str) -> None:
+    content = sound(random.Random(kind), kind)
+    (tmp_path / "data.csv").write_bytes(content)
+    result = audited(tmp_path / "data.csv", {**SPEC, "format": {"multiline": kind == "multiline"}})
+    assert result is not None
+    assert result.ledger.read == 60
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_damaged_parquet_is_refused_or_reconciles(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
-    (tmp_path / "sound.csv").write_bytes(sound(chance))
+    (tmp_path / "sound.csv").write_bytes(sound(chance, "quoted"))
     pl.read_csv(tmp_path / "sound.csv").write_parquet(tmp_path / "sound.parquet")
     content = (tmp_path / "sound.parquet").read_bytes()
     columns = {name: body for name, body in SPEC["columns"].items() if name != "count"}
     refused = 0
-    for at in range(200):
+    for at in range(ROUNDS):
         # A file of its own each time: a reader may still map the last one into memory.
         broken = tmp_path / f"{at}.parquet"
         broken.write_bytes(damaged(content, chance))
@@ -139,4 +201,4 @@ def test_damaged_parquet_is_refused_or_reconciles(tmp_path: Path, seed: int) -> 
         else:
             dropped = sum(line.rows for line in result.ledger.dropped)
             assert result.ledger.read == result.ledger.counted + dropped
-    assert 0 < refused < 200
+    assert 0 < refused < ROUNDS

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import fairaudit
-from fairaudit.engine import guards
+from fairaudit.engine import plain
 from fairaudit.errors import DataError, NothingToAudit, SpecError
 from fairaudit.result import AuditResult
 
@@ -367,13 +367,13 @@ def test_a_file_that_changes_while_it_is_read_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "a.csv", TEXT)
-    guard = guards.check_lines
+    guard = plain.plain_lines
 
-    def and_then_grows(*arguments: Any) -> guards.Lines:
+    def and_then_grows(*arguments: Any) -> int | None:
         found = guard(*arguments)
         write(path, TEXT + "a,x,1\n")
         return found
 
-    monkeypatch.setattr("fairaudit.engine.guards.check_lines", and_then_grows)
+    monkeypatch.setattr("fairaudit.engine.plain_lines", and_then_grows)
     with pytest.raises(DataError, match="counted 5 rows, the control total is 4"):
         audit(path)

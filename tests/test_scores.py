@@ -250,6 +250,26 @@ def test_bins_keep_the_order_of_scores(values: list[float]) -> None:
     assert np.all(np.diff(bins_of(np.array([0.0, 1e-4, 0.5, 1.0, 1.02, 2.0, np.inf]))) > 0)
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), min_size=1),
+    st.sampled_from([1, 10**9]),
+)
+def test_auc_is_that_of_all_pairs(bins: list[tuple[int, int, bool]], times: int) -> None:
+    """Also where the products of counts pass 64 bits."""
+    pos, neg, single = (np.array(column) for column in zip(*bins, strict=True))
+    found = auc(pos * times, neg * times, single)
+    if not pos.sum() or not neg.sum():
+        assert found is None
+        return
+    places = range(len(bins))
+    wins = sum(
+        int(pos[i]) * int(neg[j]) * Fraction((i >= j) + (i > j), 2) for i in places for j in places
+    )
+    pairs = int(pos.sum()) * int(neg.sum())
+    doubt = sum(int(pos[i]) * int(neg[i]) for i in places if not single[i])
+    assert found == (float(wins / pairs), float(Fraction(doubt, 2 * pairs)))
+
+
 def test_auc_and_quantile_say_nothing_of_nobody() -> None:
     one = Bins(np.array([1]), np.array([0.5]), np.array([0.5]))
     assert auc(np.array([0]), np.array([3]), one.single) is None

@@ -19,6 +19,7 @@ from fairaudit.engine.columns import check_columns
 from fairaudit.engine.counted import Counted
 from fairaudit.engine.files import find_files
 from fairaudit.engine.joining import joined
+from fairaudit.engine.plain import plain_lines
 from fairaudit.engine.sources import (
     Guarded,
     Source,
@@ -66,10 +67,10 @@ def count_together(
                 notices[at] = [*left_out, *check_columns(plan, opened)]
             except SpecError as error:
                 found[at] = plan, error
-        if notices:
+        asked = {at: plans[at] for at in notices}
+        if asked:
             ready = [_guarded(one, form, Path(folder), progress) for one in opened]
-            asked = {at: plans[at] for at in notices}
-            for plan, members in _shared(asked, ready):
+            for plan, members in _shared(asked, ready, notices):
                 found |= _in_one_pass(plan, {at: asked[at] for at in members}, ready, progress)
     for at, told in notices.items():
         plan, cells = found[at]
@@ -78,15 +79,23 @@ def count_together(
     return [found[at] for at in range(len(plans))]
 
 
-def _shared(plans: Mapping[int, Plan], ready: Sequence[Guarded]) -> list[tuple[Plan, list[int]]]:
+def _shared(
+    plans: Mapping[int, Plan], ready: Sequence[Guarded], notices: Mapping[int, list[str]]
+) -> list[tuple[Plan, list[int]]]:
     """Which plans share a pass: greedily, while their cells stay within the budget."""
     groups: list[tuple[Plan, list[int]]] = []
     for at, plan in plans.items():
         for place, (old, members) in enumerate(groups):
             both = united([old, plan])
-            if both is not None and (both == old or _estimated(both, ready) <= MOST_CELLS):
+            if both is None:
+                continue
+            if both == old or _estimated(both, ready) <= MOST_CELLS:
                 groups[place] = both, [*members, at]
                 break
+            notices[at].append(
+                f"counted in a pass of its own: with other specs there would be over "
+                f"{MOST_CELLS:,} combinations of levels"
+            )
         else:
             groups.append((plan, [at]))
     return groups
@@ -230,14 +239,20 @@ def _opened(path: Path, form: Format, folder: Path) -> Source:
 def _guarded(one: Source, form: Format, folder: Path, progress: Progress = SILENT) -> Guarded:
     if one.kind == "parquet":
         return Guarded(one, one.rows)
+    plain = plain_lines(one, form, progress)
+    if plain is not None:
+        return Guarded(_of_lines(one, plain + 1), plain)
     from fairaudit.engine.guards import check_lines
 
     lines = check_lines(one, form, progress)
     if lines.blank:
         # The reader would make rows of nulls of them.
         one = spooled(one, Format(), folder, drop_blank=True)
-    told = replace(one, file=replace(one.file, lines=lines.lines))
-    return Guarded(told, lines.records, lines.blank)
+    return Guarded(_of_lines(one, lines.lines), lines.records, lines.blank)
+
+
+def _of_lines(one: Source, lines: int) -> Source:
+    return replace(one, file=replace(one.file, lines=lines))
 
 
 def _by_route(

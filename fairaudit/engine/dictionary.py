@@ -88,16 +88,19 @@ def _tasks(path: Path, name: str, plan: Plan) -> list[_Task]:
     except NotServed:
         return []
     groups = range(file.meta.num_row_groups if file.meta.num_rows else 0)
-    if not all(_is_coded(file.meta.row_group(group)) for group in groups):
+    names = set(_columns(plan))
+    if not all(_is_coded(file.meta.row_group(group), names) for group in groups):
         return []
     return [_Task(file, group) for group in groups]
 
 
-def _is_coded(group: pq.RowGroupMetaData) -> bool:
+def _is_coded(group: pq.RowGroupMetaData, names: set[str]) -> bool:
     """Whether pyarrow reads its texts as dictionary codes; of the delta encodings it does not."""
     chunks = (group.column(at) for at in range(group.num_columns))
     return not any(
-        set(chunk.encodings) & _NOT_CODED for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"
+        set(chunk.encodings) & _NOT_CODED
+        for chunk in chunks
+        if chunk.path_in_schema in names and chunk.physical_type == "BYTE_ARRAY"
     )
 
 
@@ -143,7 +146,7 @@ class _Work:
                     if self.stopped:
                         return
                     counter.add(batch)
-                self._progress.advance(task.file.meta.row_group(task.group).num_rows)
+                self._progress.advance(task.file.meta.row_group(task.group).num_rows, "rows")
             except NotServed:
                 self.refused.add(task.file.name)
                 counter = None

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from fairaudit.engine import grammar
-from fairaudit.engine.plain import plain_lines
 from fairaudit.engine.sources import Source, lines_of, not_in_encoding
 from fairaudit.errors import DataError
 from fairaudit.progress import Progress
@@ -37,15 +36,6 @@ def check_lines(one: Source, form: Format, progress: Progress) -> Lines:
     """The records and blank lines of a CSV file; raises `DataError` at the first bad line."""
     if form.multiline:
         return _check_records(one, form)
-    if not progress.silent:
-        progress.start(f"checking {one.file.path}", one.unpacked_size, "bytes")
-    if one.unpacked_size is not None:
-        try:
-            plain = plain_lines(one.path, form.separator, len(one.header), progress)
-        except OSError as error:
-            raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
-        if plain is not None:
-            return Lines(plain + 1, plain, 0)
     line = pl.col("line")
     bad = (line != "") & ~_is_record(line, form.separator, len(one.header))
     lines = pl.scan_lines(one.path, glob=False).slice(1)
@@ -72,7 +62,7 @@ def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Passes lines on, and tells how many bytes they are."""
 
     def passed(lines: pl.DataFrame) -> pl.DataFrame:
-        progress.advance(int(lines["line"].str.len_bytes().sum()) + lines.height)
+        progress.advance(int(lines["line"].str.len_bytes().sum()) + lines.height, "bytes")
         return lines
 
     return passed

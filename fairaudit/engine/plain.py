@@ -13,22 +13,35 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fairaudit.engine.sources import Source
+from fairaudit.errors import DataError
 from fairaudit.progress import Progress
+from fairaudit.spec import Format
 
 _BLOCK = 2**20
 _MOST_FIELDS = 256
 _THREADS = 2
 _LF, _CR = b"\n", b"\r"
+_PLACE = np.array([7 - max(bits.bit_length() - 1, 0) for bits in range(256)])
+"""Where the one bit of a byte stands, from the left."""
 
 
-def plain_lines(path: Path, separator: str, fields: int, progress: Progress) -> int | None:
+def plain_lines(one: Source, form: Format, progress: Progress) -> int | None:
     """How many lines below the header a plain file has; None where a closer look is needed.
 
-    All of them are then records of so many fields, in UTF-8, without a quote or a blank line.
+    All of them are then records of as many fields, in UTF-8, without a quote or a blank line.
     """
-    if fields > _MOST_FIELDS or not separator.isascii():
+    path, fields, size = one.path, len(one.header), one.unpacked_size
+    if form.multiline or size is None or fields > _MOST_FIELDS or not form.separator.isascii():
         return None
-    size = path.stat().st_size
+    progress.start(f"checking {one.file.path}", size, "bytes")
+    try:
+        return _lines(path, form.separator, fields, size, progress)
+    except OSError as error:
+        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
+
+
+def _lines(path: Path, separator: str, fields: int, size: int, progress: Progress) -> int | None:
     bounds = [_line_start(path, at) for at in (0, size // _THREADS)]
     if None in bounds:
         return None
@@ -76,7 +89,7 @@ class _Check:
                     return None
                 found += lines
                 start += end
-                self.progress.advance(end)
+                self.progress.advance(end, "bytes")
         return None if self.failed else found
 
     def _whole_lines(self, buffer: bytearray, end: int) -> int | None:
@@ -84,7 +97,7 @@ class _Check:
         block: NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8, count=end)
         if buffer.find(b'"', 0, end) >= 0 or not _is_utf8(buffer, block):
             return None
-        ends = np.flatnonzero(block == _LF[0])
+        ends = _ends(block)
         starts = np.concatenate([[0], ends[:-1] + 1])
         marks = (block == self.mark).view(np.uint8)
         # Sums of bytes wrap at 256: that no line has so many more is seen by the sum of all.
@@ -98,6 +111,18 @@ class _Check:
                 return None
             lengths -= returns
         return len(ends) if lengths.min() > 0 else None
+
+
+def _ends(block: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """Where the lines end: a byte of eight signs with one end at a time, as most lines are long."""
+    is_end = block == _LF[0]
+    packed = np.packbits(is_end)
+    at = np.flatnonzero(packed)
+    bits = packed[at]
+    if np.any(bits & (bits - 1)):  # two ends in one byte
+        return np.flatnonzero(is_end)
+    ends: NDArray[np.intp] = at * 8 + _PLACE[bits]
+    return ends
 
 
 def _is_utf8(buffer: bytearray, block: NDArray[np.uint8]) -> bool:

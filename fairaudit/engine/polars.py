@@ -69,7 +69,7 @@ def count(
     scores = Scores(plan.scores) if plan.scores else None
     if scores is not None:
         frame = frame.map_batches(_scored_by(scores, plan), streamable=True)
-    found = _collect(frame.group_by(*by).agg(*measures), batch)
+    found = collect(frame.group_by(*by).agg(*measures), batch)
     if not batch.apart:
         numbers.refuse(found)
         whole = _counted(found, plan)
@@ -122,7 +122,7 @@ def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Passes rows on, and tells how many."""
 
     def passed(rows: pl.DataFrame) -> pl.DataFrame:
-        progress.advance(rows.height)
+        progress.advance(rows.height, "rows")
         return rows
 
     return passed
@@ -238,7 +238,8 @@ def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:
     ]
 
 
-def _collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
+def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
+    """The answer to a query; an error of the reader in our own words."""
     try:
         return query.collect(engine="streaming")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

@@ -12,11 +12,12 @@ from fairaudit.engine.counted import Counted
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.engine.sources import Source
-from fairaudit.errors import DataError, Seek
-from fairaudit.plan import Plan
+from fairaudit.errors import DataError, Seek, SpecError
+from fairaudit.plan import MOST_LEVELS, Plan
 from fairaudit.progress import SILENT, Progress
 
 _SAMPLE = 200_000
+_FIRST = 50_000
 
 
 def count(
@@ -33,6 +34,7 @@ def count_batch(
     batch: Batch, plan: Plan, progress: Progress = SILENT
 ) -> dict[str, Counted | DataError]:
     """The counts of the files of a batch by name."""
+    _refuse_ids(batch, plan)
     rule = rule_of(plan)
     if rule and plan.filter:
         polars.check_filter(batch, plan, rule, plan.filter)
@@ -52,6 +54,28 @@ def first_row(one: Source, plan: Plan, seek: Seek) -> int | None:
         return polars.first_row(batch, plan, rule, seek)
     except pl.exceptions.PolarsError:
         return None
+
+
+def _refuse_ids(batch: Batch, plan: Plan) -> None:
+    """Raises `SpecError` where the first rows alone have more levels than there may be groups.
+
+    An id would otherwise be counted to its end, at the cost of all memory, to be refused then.
+    """
+    names = list(dict.fromkeys(text.value for text in plan.capped))
+    sample = batch.frame.select(names).head(_FIRST)
+    found = sample.select(pl.len().alias(own("rows")), pl.all().n_unique())
+    counted = polars.collect(found, batch).row(0, named=True)
+    where = f" in its first {_FIRST:,} rows alone" if counted[own("rows")] == _FIRST else ""
+    faults = [
+        text.fault(
+            f"{text.value!r} has {counted[text.value]:,} levels{where}, and at most "
+            f"{MOST_LEVELS:,} can be audited: is it an id? `keep` or `bins` make fewer"
+        )
+        for text in dict.fromkeys(plan.capped)
+        if counted[text.value] > MOST_LEVELS
+    ]
+    if faults:
+        raise SpecError(faults)
 
 
 def estimated_cells(one: Source, plan: Plan) -> float:

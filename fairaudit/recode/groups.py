@@ -8,13 +8,10 @@ import numpy as np
 
 from fairaudit.cube import ASIDE, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.errors import did_you_mean
-from fairaudit.plan import Plan, RawCells, RawKey
+from fairaudit.plan import MOST_LEVELS, Plan, RawCells, RawKey
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.values import canonical, is_like_missing, listing, lookalike
 from fairaudit.spec import Missing, Policy, Protected, Spec, Text
-
-MOST_LEVELS = 10_000
-"""More levels than that are no groups of people."""
 
 
 def group_axis(

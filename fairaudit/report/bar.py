@@ -22,7 +22,7 @@ from fairaudit.progress import Progress
 
 
 class Bar(Progress):
-    """A bar for the stage that runs; it goes when all is done."""
+    """A bar for the stage of each unit that runs; they go when all is done."""
 
     silent = False
 
@@ -38,8 +38,7 @@ class Bar(Progress):
             console=Console(file=stream),
             transient=True,
         )
-        self._task: TaskID | None = None
-        self._unit = ""
+        self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -55,16 +54,15 @@ class Bar(Progress):
 
     def start(self, stage: str, total: int | None, unit: str) -> None:
         """A stage begins: what it does, and how many `unit` there are, if that is known."""
-        if self._task is not None:
-            self._bars.remove_task(self._task)
-        self._unit = unit
-        self._task = self._bars.add_task(stage, total=total, rate="")
+        if unit in self._tasks:
+            self._bars.remove_task(self._tasks[unit])
+        self._tasks[unit] = self._bars.add_task(stage, total=total, rate="")
 
-    def advance(self, done: int) -> None:
-        """So many more are done."""
-        if self._task is None:
+    def advance(self, done: int, unit: str) -> None:
+        """So many more are done of the stage of that unit; stages of two units may run at once."""
+        if unit not in self._tasks:
             return
-        self._bars.advance(self._task, done)
-        (task,) = (one for one in self._bars.tasks if one.id == self._task)
-        speed = task.speed or 0.0
-        self._bars.update(self._task, rate=f"{speed / 1e6:.1f}M {self._unit}/s" if speed else "")
+        task = self._tasks[unit]
+        self._bars.advance(task, done)
+        speed = next(one.speed for one in self._bars.tasks if one.id == task) or 0.0
+        self._bars.update(task, rate=f"{speed / 1e6:.1f}M {unit}/s" if speed else "")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fairaudit.cube import Group
 from fairaudit.evidence import parts_of
 from fairaudit.metrics import Evaluation, Quantity
 from fairaudit.result import ComparisonRow
@@ -29,38 +28,36 @@ def comparisons(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[Comparison
         evaluation = evaluated(one, by, table(by, given, one.of))
         if evaluation is None:
             continue
-        for z, stratum in enumerate(evaluation.table.strata):
-            if not evaluation.table.known_strata[z]:
-                continue
-            for w in np.flatnonzero(evaluation.judged[z]).tolist():
-                yield _comparison_row(one, evaluation, stratum, (z, w))
+        yield from _comparison_rows(one, evaluation)
 
 
-def _comparison_row(
-    one: Shown, evaluation: Evaluation, stratum: Group, at: tuple[int, int]
-) -> ComparisonRow:
-    z, w = at
-    table = evaluation.table
-    estimate = estimate_of(evaluation, z, w)
-    first, second = (group_at(table, side[z, w]) for side in (evaluation.first, evaluation.second))
-    policy = evaluation.terms.reference
-    return ComparisonRow(
-        metric=evaluation.asked.id,
-        title=one.asked.title,
-        compare=compare_of(one.asked),
-        of=table.of,
-        by=table.by,
-        stratum=stratum,
-        group=None if evaluation.spread else table.groups[w],
-        reference=str(policy.policy) if policy and not evaluation.spread else None,
-        parameters=_parameters(one),
-        estimate=estimate,
-        parts=parts_of(evaluation, z, w),
-        decided_by=evaluation.decided_by(z, w),
-        first=first,
-        second=second,
-        takes_part=int(evaluation.takes_part[z].sum()),
-    )
+def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonRow]:
+    """The rows of one evaluation: whatever is judged in a known stratum."""
+    table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
+    compare, parameters = compare_of(one.asked), _parameters(one)
+    firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
+    for z, stratum in enumerate(table.strata):
+        if not table.known_strata[z]:
+            continue
+        takes_part = int(evaluation.takes_part[z].sum())
+        for w in np.flatnonzero(evaluation.judged[z]).tolist():
+            yield ComparisonRow(
+                metric=evaluation.asked.id,
+                title=one.asked.title,
+                compare=compare,
+                of=table.of,
+                by=table.by,
+                stratum=stratum,
+                group=None if spread else table.groups[w],
+                reference=str(policy.policy) if policy and not spread else None,
+                parameters=parameters,
+                estimate=estimate_of(evaluation, z, w),
+                parts=parts_of(evaluation, z, w),
+                decided_by=evaluation.decided_by(z, w),
+                first=group_at(table, firsts[z][w]),
+                second=group_at(table, seconds[z][w]),
+                takes_part=takes_part,
+            )
 
 
 def _parameters(one: Shown) -> dict[str, float]:

@@ -80,9 +80,12 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
         evaluate(compared(quantity, how), table, beside) for how in (DIFFERENCE, RATIO)
     )
     rows = []
+    people, counted = table.n.tolist(), reading.n.tolist()
+    differences, ratios = difference.value.tolist(), ratio.value.tolist()
+    references = difference.second.tolist()
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
-            if not table.n[z, g]:
+            if not people[z][g]:
                 continue
             estimate = estimate_at(reading, z, g)
             if math.isnan(estimate.value):
@@ -96,10 +99,10 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
                     stratum=stratum,
                     group=group,
                     estimate=estimate,
-                    standing=_standing(table, g, int(reading.n[z, g]), one.min_size),
-                    reference=group_at(table, difference.second[z, g]),
-                    difference=float(difference.value[z, g]),
-                    ratio=float(ratio.value[z, g]),
+                    standing=_standing(table, g, counted[z][g], one.min_size),
+                    reference=group_at(table, references[z][g]),
+                    difference=differences[z][g],
+                    ratio=ratios[z][g],
                 )
             )
     low_is_worse = _low_is_worse(quantity, favourable=table.favourable)
