@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -249,6 +250,14 @@ def is_positive(outcome: Outcome, passed: Iterable[Edge]) -> bool:
         and (cut.at_most is None or Edge(cut.at_most, beyond=True) not in over)
         and (cut.below is None or Edge(cut.below) not in over)
     )
+
+
+def is_finite_number(word: str) -> bool:
+    """Whether a word, such as one that means missing, is a number itself."""
+    try:
+        return math.isfinite(float(word))
+    except ValueError:
+        return False
 
 
 def _bin_edges(one: Protected) -> set[Edge]:

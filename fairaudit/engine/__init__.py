@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fairaudit.engine import dictionary
 from fairaudit.engine.columns import check_columns
 from fairaudit.engine.counted import Counted
 from fairaudit.engine.files import find_files
@@ -262,9 +261,11 @@ def _by_route(
     sources = {one.source.file.path: one.source for one in ready}
     progress.start("counting", sum(one.records for one in ready), "rows")
     tables = [(one.path, name) for name, one in sources.items() if one.kind == "parquet"]
-    found: dict[str, list[Counted | DataError]] = {
-        name: [*parts] for name, parts in dictionary.count(tables, plan, progress).items()
-    }
+    found: dict[str, list[Counted | DataError]] = {}
+    if tables:
+        from fairaudit.engine import dictionary
+
+        found = {name: [*one] for name, one in dictionary.count(tables, plan, progress).items()}
     routes = ["dictionary codes of Parquet"] if found else []
     rest = [one for name, one in sources.items() if name not in found]
     if rest:

@@ -5,7 +5,6 @@ Texts are read as the dictionary codes they are stored as, and never turned into
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -13,12 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fairaudit.plan import MISSING, Edge, Key, Plan
-
-Level = str | int | None
-"""A text level (None: null), or the code of an interval of a cut number."""
-
-Codes = NDArray[np.integer]
+from fairaudit.engine.levels import Codes, Level
+from fairaudit.plan import MISSING, Edge, Key, Plan, is_finite_number
 
 _MOST_LEVELS = 2**16
 
@@ -160,12 +155,6 @@ class _Intervals(Axis):
         return codes
 
 
-def places(old: tuple[Level, ...], new: tuple[Level, ...]) -> NDArray[np.int64]:
-    """Where each of the old levels stands among the new ones, which hold them all."""
-    at = {level: place for place, level in enumerate(new)}
-    return np.array([at[level] for level in old], dtype=np.int64)
-
-
 def floats(array: pa.Array) -> NDArray[np.float64]:
     """A column of numbers without nulls; anything else is not served."""
     if array.null_count or not _is_number(array.type):
@@ -179,14 +168,6 @@ def scores(array: pa.Array) -> NDArray[np.float64]:
     if array.null_count:
         numbers[~_valid(array)] = np.nan
     return numbers
-
-
-def is_finite_number(word: str) -> bool:
-    """Whether a text is a number."""
-    try:
-        return math.isfinite(float(word))
-    except ValueError:
-        return False
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -22,8 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from fairaudit.engine.codes import Axis, Level, NotServed, axis, places, scores
+from fairaudit.engine.codes import Axis, NotServed, axis, scores
 from fairaudit.engine.counted import Counted
+from fairaudit.engine.levels import Level, places
 from fairaudit.engine.scores import Scores
 from fairaudit.engine.sums import sums_of
 from fairaudit.errors import DataError

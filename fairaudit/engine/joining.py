@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairaudit.cube import Ints, Sum
-from fairaudit.engine.codes import Level
 from fairaudit.engine.counted import SQUARE_SCALES, TINY, WEIGHT_SCALES, Counted
+from fairaudit.engine.levels import Level
 from fairaudit.engine.scores import MOST_ENTRIES, Piece
 from fairaudit.engine.sources import Guarded
 from fairaudit.errors import DataError

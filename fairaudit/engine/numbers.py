@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from fairaudit.engine.codes import is_finite_number
 from fairaudit.engine.counted import LARGEST_COUNT, LARGEST_WEIGHT
 from fairaudit.errors import DataError, Seek
-from fairaudit.plan import Plan
+from fairaudit.plan import Plan, is_finite_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,12 @@ def _lines(path: Path, separator: str, fields: int, size: int, progress: Progres
     ranges = list(zip(bounds, [*bounds[1:], size], strict=True))
     work = _Check(path, ord(separator), fields, progress)
     with ThreadPoolExecutor(_THREADS) as pool:
-        found = list(pool.map(lambda ends: work.lines(*ends), ranges))
+        try:
+            found = list(pool.map(lambda ends: work.lines(*ends), ranges))
+        except BaseException:
+            # After an interruption nobody waits for the blocks that are left.
+            work.failed = True
+            raise
     return None if None in found else sum(one for one in found if one is not None)
 
 

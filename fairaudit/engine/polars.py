@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from fairaudit.engine.codes import texts
 from fairaudit.engine.counted import (
     LARGE,
     SQUARE_ROOTS,
@@ -91,6 +90,8 @@ def count(
 
 def _scored_by(scores: Scores, plan: Plan) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Passes rows on, and counts the scores of those that the filter keeps."""
+    from fairaudit.engine.codes import texts  # noqa: PLC0415  # Arrow is imported for a score alone
+
     wanted = {key for keys in plan.scores for key in keys}
     axes = {at: texts() for at, key in enumerate(plan.keys) if key in wanted and key.edges is None}
     lock = threading.Lock()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.cube import Floats, Ints
-from fairaudit.engine.codes import Codes, Level, places
+from fairaudit.engine.levels import Codes, Level, places
 from fairaudit.histogram import ROOT_SCALE, SUM_SCALE, Bins, bins_of
 from fairaudit.plan import Key
 

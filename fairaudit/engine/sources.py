@@ -12,9 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from fairaudit.engine import grammar
 from fairaudit.engine.files import PACKED, READABLE, kind_of
 from fairaudit.errors import DataError
@@ -78,6 +75,10 @@ def source(path: Path, name: str) -> Source:
 def open_bytes(path: Path) -> IO[bytes]:
     """The bytes of a file, unpacked."""
     packing = PACKED.get(path.suffix.lower())
+    if packing is None:
+        return path.open("rb")
+    import pyarrow as pa
+
     return io.BufferedReader(pa.input_stream(str(path), compression=packing))
 
 
@@ -87,7 +88,7 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
     try:
         with open_bytes(one.path) as stream:
             head = stream.readline(_HEADER_BYTES)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError) as error:
         raise DataError.unreadable(name, f"damaged or truncated ({_packing(one)})") from error
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) and is_utf8(form):
         raise DataError.unreadable(name, "UTF-16, not UTF-8: say `format: {encoding: utf-16}`")
@@ -124,6 +125,9 @@ class Footer:
 
 def parquet_footer(one: Source) -> Footer:
     """The footer of a Parquet file; refuses a damaged one."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         with pq.ParquetFile(one.path) as file:
             schema = file.schema_arrow
@@ -144,8 +148,11 @@ def spooled(one: Source, form: Format, folder: Path, *, drop_blank: bool) -> Sou
     copy = folder / f"{len(list(folder.iterdir()))}.csv"
     encoding = "utf-8-sig" if is_utf8(form) else form.encoding
     try:
-        with open_bytes(one.path) as stream, copy.open("w", encoding="utf-8", newline="") as out:
-            text = io.TextIOWrapper(stream, encoding=encoding, newline="")
+        stream = open_bytes(one.path)
+        with (
+            io.TextIOWrapper(stream, encoding=encoding, newline="") as text,
+            copy.open("w", encoding="utf-8", newline="") as out,
+        ):
             out.writelines(line for line in text if not drop_blank or line.strip("\r\n"))
     except UnicodeError as error:
         raise not_in_encoding(one, form.encoding) from error
@@ -161,9 +168,10 @@ def spooled(one: Source, form: Format, folder: Path, *, drop_blank: bool) -> Sou
 
 def lines_of(one: Source) -> Iterator[str]:
     """The physical lines of a CSV file in UTF-8, with their ends."""
-    with open_bytes(one.path) as stream:
-        # A carriage return alone ends no line: it is told as a fault.
-        yield from io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n")
+    stream = open_bytes(one.path)
+    # A carriage return alone ends no line: it is told as a fault.
+    with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n") as text:
+        yield from text
 
 
 def line_of(one: Source, form: Format, row: int) -> int | None:
@@ -189,7 +197,7 @@ def not_in_encoding(one: Source, encoding: str) -> DataError:
                     # An encoding of more bytes a sign has no lines that bytes could tell.
                     where = "" if b"\0" in line else f":{number}"
                     break
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError):
         pass
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     hint = "say `format: {encoding: latin-1}` or the like"
