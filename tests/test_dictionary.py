@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairaudit
+import fairaudit.errors
 from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.engine import dictionary
@@ -222,6 +223,27 @@ def test_what_the_route_does_not_serve_goes_to_polars(tmp_path: Path) -> None:
     result = fairaudit.audit(filtered, path)
     assert result.provenance.route == "Polars streaming over parquet"
     assert (result.ledger.read, result.ledger.counted) == (2, 1)
+
+
+@pytest.mark.parametrize("rows", [600, 200_000])
+def test_people_beyond_64_bits_are_refused(tmp_path: Path, rows: int) -> None:
+    spec = {
+        "columns": {
+            "protected": ["a"],
+            "decision": {"column": "y", "positive": 1, "negative": 0},
+            "count": "n",
+        },
+        "metrics": ["selection_rate"],
+    }
+    table = pa.table({"a": ["x"] * rows, "y": [1] * rows, "n": [2**53 - 1] * rows})
+    path = tmp_path / "1.parquet"
+    pq.write_table(table, path, row_group_size=100)
+    with pytest.raises(fairaudit.errors.DataError, match="more than 64 bits hold"):
+        fairaudit.audit(spec, path)
+    pq.write_table(table[:500], path, row_group_size=100)
+    result = fairaudit.audit(spec, path)
+    assert result.ledger.people == 500 * (2**53 - 1)
+    assert result.provenance.route == "dictionary codes of Parquet"
 
 
 def test_a_level_that_no_row_has_is_no_level(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from fairaudit.cube import Ints
 from fairaudit.engine.scores import ScoreParts
+from fairaudit.errors import DataError
 from fairaudit.plan import RawKey
 
 WEIGHT_SCALES = (10**9, 10**18)
@@ -25,6 +26,13 @@ LARGE = 1e6
 
 LARGEST_WEIGHT = 1e9
 LARGEST_COUNT = 2.0**53 - 1
+MOST_PEOPLE = 2**62
+
+
+def check_people(people: int) -> None:
+    """Raises `DataError` where counts add up to more than 64 bits hold."""
+    if people >= MOST_PEOPLE:
+        raise DataError("the counts add up to more than 64 bits hold", "check the count column")
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,6 +203,8 @@ class _Counter:
             self._close()
         if not self._levels:
             self._open(levels)
+            if not self._sums.has_room:
+                raise NotServed
         elif levels != self._levels:
             self._rearrange(levels)
         cell = self._cell[: batch.num_rows]

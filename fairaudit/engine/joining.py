@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairaudit.cube import Ints, Sum
-from fairaudit.engine.counted import SQUARE_SCALES, TINY, WEIGHT_SCALES, Counted
+from fairaudit.engine.counted import SQUARE_SCALES, TINY, WEIGHT_SCALES, Counted, check_people
 from fairaudit.engine.levels import Level
 from fairaudit.engine.scores import MOST_ENTRIES, Piece
 from fairaudit.engine.sources import Guarded
@@ -32,6 +32,7 @@ def joined(
             f"the pass counted {int(rows.sum()):,} rows, the control total is {read:,}",
             "the data changed while it was read, or is damaged: run again",
         )
+    check_people(sum(int(one.people.sum()) for one in measures))
     keys = tuple(_united([one.keys[at] for one in counted]) for at in range(len(plan.keys)))
     if len(rows) > MOST_CELLS:
         raise _too_many(keys, len(rows))

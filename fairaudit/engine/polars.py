@@ -16,6 +16,7 @@ from fairaudit.engine.counted import (
     WEIGHT_SCALES,
     Counted,
     Measures,
+    check_people,
 )
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
@@ -263,8 +264,7 @@ def _counted(found: pl.DataFrame, plan: Plan) -> Counted:
         return max((float(one or 0.0) for one in found[own(name)]), default=0.0)
 
     people = found[own("people")].to_list()
-    if sum(people) >= 2**62:
-        raise DataError("the counts add up to more than 64 bits hold", "check the count column")
+    check_people(sum(people))
     return Counted(
         keys=tuple(_raw_key(key, found[own(f"key{at}")]) for at, key in enumerate(plan.keys)),
         kept=found[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
