@@ -152,6 +152,8 @@ class _Work:
                 self.refused.add(task.file.name)
                 counter = None
             except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+                # The other threads need not count what nobody will see.
+                self.stopped = True
                 why = "damaged, truncated or gone"
                 raise DataError.unreadable(task.file.name, why) from error
         self._keep(counter)
@@ -167,7 +169,7 @@ class _Work:
 
 
 class _Counter:
-    """Counts batches of one file; a table is closed where the levels grow, or its room is spent."""
+    """Counts batches of one file in a dense table, which is closed where its room is spent."""
 
     def __init__(self, file: _File, plan: Plan) -> None:
         self.file = file
