@@ -114,10 +114,7 @@ def _told(error: Exception, arguments: list[str]) -> int:
     elif isinstance(error, typer.TyperException):
         known = UsageError(error.format_message(), "fairaudit --help, or fairaudit run --help")
     else:
-        known = FairauditError(
-            f"fairaudit itself failed: {type(error).__name__}",
-            "run again with --debug and report what it prints",
-        )
+        known = FairauditError.crashed(error)
     if _wants_json(arguments):
         from fairaudit.report import json as report_json
 

@@ -85,6 +85,11 @@ class Sum:
     scale: int = 1
 
     @classmethod
+    def exact(cls, values: Sequence[int], scale: int) -> Sum:
+        """The sums as Python's integers, for cells that are yet to be joined."""
+        return cls(np.array(values, dtype=object), scale)
+
+    @classmethod
     def reduced(cls, exact: Sequence[int], scale: int) -> Sum:
         """The sums in 64 bits, at the smallest power of ten that keeps them exact.
 
@@ -249,6 +254,8 @@ class Cube:
         codes = self.codes[within]
         groups, g = distinct(codes[:, chosen[: len(by)]])
         strata, z = distinct(codes[:, chosen[len(by) :]])
+        # Where nobody is known in these columns there is no stratum either.
+        strata = strata[: len(codes)]
         label, y = self._classes(Role.LABEL, codes)
         audited = self.key(of)
         p = _slots(codes[:, self._names[of]], len(audited.levels))
@@ -329,7 +336,7 @@ def distinct(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
 
 def _add_up(values: Ints, index: Ints, size: int) -> Ints:
     """Sums by index in 64-bit integers (`bincount` would go through floats)."""
-    total = np.zeros(size, dtype=np.int64)
+    total = np.zeros(size, dtype=values.dtype)
     np.add.at(total, index, values)
     return total
 

@@ -64,6 +64,16 @@ class FairauditError(Exception):
     def __str__(self) -> str:
         return f"{self.message}\n  hint: {self.hint}" if self.hint else self.message
 
+    @classmethod
+    def crashed(cls, error: BaseException) -> FairauditError:
+        """Our own crash, which gives no verdict either."""
+        found = FairauditError(
+            f"fairaudit itself failed: {type(error).__name__}",
+            "run again with --debug and report what it prints",
+        )
+        found.__cause__ = error
+        return found
+
 
 class UsageError(FairauditError):
     """The command or the call asks for something that cannot be."""

@@ -22,6 +22,10 @@ _INSIDE = 2**16
 _OCTAVE = 40
 """Outside, a bin is as wide as so many low bits of a double: 4,096 bins for each doubling."""
 
+TOO_SMALL = 1e-3
+TOO_LARGE = 2**31 / 10**6
+"""Where all scores are smaller, or one is larger, the fixed point of their sums does not serve."""
+
 SUM_SCALE = 10**9
 ROOT_SCALE = 10**6
 """The fixed point of sums of scores, and of what is squared."""
@@ -99,8 +103,8 @@ class Moments:
 class Histogram:
     """People by group, label and bin of a score.
 
-    `people` is [3, G, B]: those whose label is negative, positive and not known. `moments` is None
-    where a score is too large for the fixed point.
+    `people` is [3, G, B]: those whose label is negative, positive and not known. `low` and `high`
+    are the extreme scores of each group, [G]; `moments` is None where it has no fixed point.
     """
 
     by: Grouping
@@ -108,6 +112,8 @@ class Histogram:
     known: Marks
     people: Ints
     bins: Bins
+    low: Floats
+    high: Floats
     moments: tuple[Moments, ...] | None
 
 

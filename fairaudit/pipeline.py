@@ -200,6 +200,8 @@ def _answer(
         return error.found(spot) if spot else error
     except FairauditError as error:
         return error
+    except Exception as error:  # noqa: BLE001  # our own crash over one answer is that answer alone
+        return FairauditError.crashed(error)
 
 
 def _with_median(

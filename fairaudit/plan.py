@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from fairaudit.cube import Ints, Sum
+from fairaudit.cube import Floats, Ints, Sum
 from fairaudit.histogram import Bins
 from fairaudit.spec import Format, Outcome, Protected, Spec, Text, Threshold, value_of
 
@@ -97,14 +97,18 @@ class File:
 class RawHistogram:
     """A score by some keys, as they were counted: [E] entries of codes [E, K], a bin and people.
 
-    `moments` are codes [C, K] with what `histogram.Moments` holds; None where a score is too large.
+    `cells` are codes [C, K], each with its extreme scores `low` and `high`, and with what
+    `histogram.Moments` holds as `sums`; None where a score is too large for the fixed point.
     """
 
     keys: tuple[int, ...]
     codes: Ints
     bins: Ints
     people: Ints
-    moments: tuple[Ints, tuple[list[int], ...]] | None
+    cells: Ints
+    low: Floats
+    high: Floats
+    sums: tuple[list[int], ...] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -197,9 +197,9 @@ class Definition:
 class ScoreRow:
     """A score in one group, or among everybody.
 
-    `lowest`, `highest` and both ends of `median` are bounds of the bins they lie in: exact where a
-    bin holds one value, or no value lies between. `auc` may be off by `auc_error`; it is None
-    without positives or negatives. Mean and deviation are None for scores beyond the fixed point.
+    The median lies between both of its numbers: equal where its bin holds one value. `auc` may be
+    off by `auc_error`; it is None without positives or negatives. Mean and deviation are None where
+    the fixed point of their sums does not serve.
     """
 
     column: str

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fairaudit import batch, cli, engine
+from fairaudit import batch, cli, engine, tables
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, SpecError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.report import json as report_json
@@ -187,6 +187,29 @@ def test_a_broken_file_stops_no_other(tmp_path: Path, passes: list[int]) -> None
     assert "6.csv:2" in str(found["6.csv"])
     assert said(found["0.csv"])["groups"] == said(audit(SPECS["cut"], tmp_path / "0.csv"))["groups"]
     assert passes[0] == 5
+
+
+def test_our_own_crash_over_one_file_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in range(3):
+        write(tmp_path / f"{at}.csv")
+    tabulate = tables.tabulate
+    calls = []
+
+    def crash(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise RuntimeError("secret")
+        return tabulate(*arguments)
+
+    monkeypatch.setattr("fairaudit.pipeline.tabulate", crash)
+    first, second, third = audit_each(SPECS["plain"], tmp_path).values()
+    assert isinstance(first, AuditResult)
+    assert isinstance(third, AuditResult)
+    assert str(second).startswith("fairaudit itself failed: RuntimeError\n")
+    assert isinstance(second, FairauditError)
+    assert isinstance(second.__cause__, RuntimeError)
 
 
 def test_the_worst_exit_code_wins(tmp_path: Path) -> None:

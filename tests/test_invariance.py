@@ -36,11 +36,12 @@ SPEC: dict[str, Any] = {
 WEIGHTED = {**SPEC, "columns": {**SPEC["columns"], "weight": "w"}}
 SCORED = {**SPEC, "columns": {**SPEC["columns"], "score": "s"}}
 FILTERED = {**SCORED, "filter": "w > 1 and site <> 'x'"}
-SPECS = {"weighted": WEIGHTED, "scored": SCORED, "filtered": FILTERED}
+HEAVY = {**SPEC, "columns": {**SPEC["columns"], "weight": "h"}}
+SPECS = {"weighted": WEIGHTED, "heavy": HEAVY, "scored": SCORED, "filtered": FILTERED}
 
 
 def people() -> pl.DataFrame:
-    """Rows with missing values, weights of seventeen digits among them."""
+    """Rows with missing values, empty or null, and weights of two and of seventeen digits."""
     rng = np.random.default_rng(7)
     weights = np.where(rng.random(ROWS) < 0.9, rng.integers(1, 500, ROWS) / 100, rng.random(ROWS))
     frame = pl.DataFrame(
@@ -52,11 +53,15 @@ def people() -> pl.DataFrame:
             "y": rng.integers(0, 2, ROWS),
             "s": rng.random(ROWS),
             "w": weights,
+            "h": rng.random(ROWS) * 1e8,
         }
     )
     some = pl.Series(rng.random(ROWS) < 0.05)
     return frame.with_columns(
-        y=pl.when(~some).then("y"), s=pl.when(~some.reverse()).then("s"), race=pl.col("race")
+        y=pl.when(~some).then("y"),
+        s=pl.when(~some.reverse()).then("s"),
+        # Some of the empty ones are null: both mean that the race is not known.
+        race=pl.when((pl.col("race") != "") | (pl.col("sex") == "m")).then("race"),
     )
 
 
@@ -90,6 +95,8 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shuffled.write_parquet(folder / "shuffled.parquet", row_group_size=777, compression="snappy")
     frame.write_csv(folder / "one.csv")
     shuffled.write_csv(folder / "shuffled.csv", quote_style="always")
+    emptied = frame.with_columns(pl.col("race").fill_null(""))
+    emptied.write_parquet(folder / "emptied.parquet")
     (folder / "fifty").mkdir()
     for at in range(50):
         shuffled[at::50].write_parquet(folder / "fifty" / f"{at}.parquet")
@@ -103,7 +110,14 @@ def test_reports_are_equal_to_the_byte(stored: Path, name: str) -> None:
     spec = stored / f"{name}.yaml"
     first = report(spec, stored / "one.parquet", POLARS_MAX_THREADS="1")
     assert len(first) > 10_000
-    for data in ("one.parquet", "shuffled.parquet", "fifty", "one.csv", "shuffled.csv"):
+    for data in (
+        "one.parquet",
+        "shuffled.parquet",
+        "fifty",
+        "emptied.parquet",
+        "one.csv",
+        "shuffled.csv",
+    ):
         assert report(spec, stored / data, POLARS_MAX_THREADS="2") == first, data
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import rate_of
 
+import fairaudit
 from fairaudit.errors import DataError, SpecError
 from fairaudit.result import AuditResult, Standing
 
@@ -51,6 +53,30 @@ def sizes(result: AuditResult, *by: str) -> dict[str, int]:
         for row in result.groups
         if row.by == by and row.of == "prediction" and not row.stratum
     }
+
+
+@pytest.mark.parametrize("policy", ["aside", "drop", "show", "group"])
+@pytest.mark.parametrize(
+    "rows", ["g,r,y\n,a,1\nF,,0\n", "g,r,y\n,a,1\n,b,0\n", "g,r,y\n,,1\n,,0\n"]
+)
+def test_attributes_that_nobody_is_known_in_are_no_crash(
+    tmp_path: Path, policy: str, rows: str
+) -> None:
+    (tmp_path / "data.csv").write_text(rows)
+    spec = {
+        "columns": {"protected": ["g", "r"], "decision": {"column": "y", "positive": 1}},
+        "metrics": [
+            "selection_rate",
+            {"metric": "demographic_parity_ratio", "by": "all", "fail": {"below": 0.8}},
+            {"metric": "selection_rate", "compare": "ratio", "reference": "rest"},
+            {"metric": "differential_fairness", "by": "all", "warn": {"above": 1}},
+        ],
+        "simpson": {"rates": ["selection_rate"], "warn": "every_stratum"},
+        "missing": {"protected": policy},
+    }
+    result = fairaudit.audit(spec, tmp_path / "data.csv")
+    assert result.exit_code in {1, 3}
+    assert result.ledger.counted == 2
 
 
 def test_shown_unknowns_are_listed_and_never_compared(audit_csv: Audit) -> None:

@@ -86,12 +86,15 @@ def check_row(row: ScoreRow, rows: Sequence[Row]) -> None:
     """The row says of these rows what plain Python says."""
     people = sorted(s for _, _, _, s, n in rows if s is not None for _ in range(n))
     assert row.n == len(people)
+    if max(abs(s) for s in people) < 1e-3:
+        assert row.mean is None or row.mean == pytest.approx(statistics.fmean(people), abs=1e-8)
+        return
     assert row.mean is not None
     assert row.mean == pytest.approx(statistics.fmean(people), abs=1e-8)
     if len(people) > 1:
         assert row.deviation == pytest.approx(statistics.stdev(people), abs=1e-6, rel=1e-9)
-    assert row.lowest <= people[0]
-    assert row.highest >= people[-1]
+    assert (row.lowest, row.highest) == (people[0], people[-1])
+    assert "-0" not in f"{row.lowest} {row.highest} {row.median}".replace("e-0", "")
     assert row.median is not None
     low, high = row.median
     assert low <= people[(len(people) - 1) // 2] <= high
@@ -231,6 +234,12 @@ def test_scores_too_large_for_sums_have_bins_all_the_same(tmp_path: Path) -> Non
     rows: list[Row] = [("a", 30, at % 2, 1e6 * at, 1) for at in range(50)]
     row = fairaudit.audit(SPEC, write(tmp_path / "rows.parquet", rows)).scores[0]
     assert (row.mean, row.deviation) == (None, None)
+    notices = fairaudit.audit(SPEC, tmp_path / "rows.parquet").notices
+    assert any("s: no mean and no deviation" in one for one in notices)
+    tiny = [(r, a, y, (s or 0) * 1e-13, n) for r, a, y, s, n in rows]
+    found = fairaudit.audit(SPEC, write(tmp_path / "tiny.csv", tiny))
+    assert found.scores[0].mean is None
+    assert any("s: no mean and no deviation" in one for one in found.notices)
     assert (row.lowest, row.highest, row.median) == (0.0, 49e6, (24e6, 24e6))
     assert row.auc == pytest.approx(roc_auc_score([r[2] for r in rows], [r[3] for r in rows]))
 

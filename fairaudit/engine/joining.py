@@ -51,8 +51,8 @@ def joined(
         read=read,
         files=tuple(one.source.file for one in ready),
         route=route,
-        weight=Sum.reduced(weight, WEIGHT_SCALES[fine]) if plan.weight else None,
-        squares=Sum.reduced(squares, SQUARE_SCALES[fine]) if plan.weight else None,
+        weight=Sum.exact(weight, WEIGHT_SCALES[fine]) if plan.weight else None,
+        squares=Sum.exact(squares, SQUARE_SCALES[fine]) if plan.weight else None,
         weight_error=max(one.weight_errors[fine] for one in measures),
         scores=_joined_scores(plan, keys, counted) if plan.scores else None,
         notices=tuple(skipped),
@@ -100,7 +100,7 @@ def _joined_histogram(
     bins: Bins,
     shift: int,
 ) -> RawHistogram:
-    codes, of_moments = [], []
+    codes, cells = [], []
     for piece in pieces:
         shape = tuple(map(len, piece.keys))
         lookups = [
@@ -108,27 +108,26 @@ def _joined_histogram(
             for at, levels in zip(places, piece.keys, strict=True)
         ]
 
-        def united(cells: Ints, shape: tuple[int, ...], lookups: list[Ints]) -> Ints:
-            mine = np.unravel_index(cells, shape)
+        def united(flat: Ints, shape: tuple[int, ...], lookups: list[Ints]) -> Ints:
+            mine = np.unravel_index(flat, shape)
             return np.stack([to[one] for to, one in zip(lookups, mine, strict=True)], axis=1)
 
         codes.append(united(piece.cells, shape, lookups))
-        if piece.moments is not None:
-            of_moments.append((united(piece.moments[0], shape, lookups), piece.moments[1:]))
+        cells.append(united(piece.used, shape, lookups))
     finest = np.concatenate([piece.bins >> (shift - piece.shift) for piece in pieces])
-    moments = None
-    if len(of_moments) == len(pieces):
-        sums = zip(*(one[1] for one in of_moments), strict=True)
-        moments = (
-            np.concatenate([one[0] for one in of_moments]),
-            tuple([n for part in parts for n in part] for parts in sums),
-        )
+    sums = None
+    if all(piece.sums is not None for piece in pieces):
+        each = zip(*(piece.sums or () for piece in pieces), strict=True)
+        sums = tuple([number for part in parts for number in part] for parts in each)
     return RawHistogram(
-        places,
-        np.concatenate(codes),
-        np.searchsorted(bins.codes, finest),
-        np.concatenate([piece.people for piece in pieces]),
-        moments,
+        keys=places,
+        codes=np.concatenate(codes),
+        bins=np.searchsorted(bins.codes, finest),
+        people=np.concatenate([piece.people for piece in pieces]),
+        cells=np.concatenate(cells),
+        low=np.concatenate([piece.low for piece in pieces]),
+        high=np.concatenate([piece.high for piece in pieces]),
+        sums=sums,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,9 @@ Column = tuple[Codes, tuple[Level, ...]]
 class Piece:
     """What was counted of one grouping while its levels stayed: [E] entries, [C] cells.
 
-    Bins are those of `bins_of`, joined by `shift` bits. `moments` are cells, their people, and the
-    sums that `Moments` holds; None where a score is too large for the fixed point.
+    Bins are those of `bins_of`, joined by `shift` bits. `used` are the cells with people, `low` and
+    `high` their extreme scores, `sums` what `Moments` holds of them; None where a score is too
+    large for the fixed point.
     """
 
     grouping: int
@@ -42,7 +43,10 @@ class Piece:
     bins: Ints
     people: Ints
     shift: int
-    moments: tuple[Ints, list[int], list[int], list[int], list[int]] | None
+    used: Ints
+    low: Floats
+    high: Floats
+    sums: tuple[list[int], ...] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +80,7 @@ class Scores:
             people = None if people is None else people[known]
         if not len(scores):
             return
+        scores = scores + 0.0  # -0.0 is 0.0
         finest = bins_of(scores)
         for at, keys in enumerate(self._groupings):
             self._reopen(at, tuple(columns[key][1] for key in keys))
@@ -92,13 +97,13 @@ class Scores:
                 cell *= len(levels)
                 cell += codes
             cell = np.take(dense.places, cell)
-            dense.add(cell, place, 1 if people is None else people, terms)
+            dense.add(cell, place, scores, 1 if people is None else people, terms)
 
     def closed(self) -> ScoreParts:
         """All that was counted."""
         for at in range(len(self._groupings)):
             self._close(at)
-        pieces = self.pieces if self._fits else [_without_moments(one) for one in self.pieces]
+        pieces = self.pieces if self._fits else [replace(p, sums=None) for p in self.pieces]
         seen = np.flatnonzero(self._low <= self._high)
         bins = Bins(seen + self._base, self._low[seen], self._high[seen])
         return ScoreParts(pieces, bins, self._shift)
@@ -190,15 +195,20 @@ class _Dense:
         self._followed = levels
         self._counts = np.zeros((self.size, width), dtype=np.int64)
         self._sums = np.zeros((5, self.size), dtype=np.int64)
+        self._low = np.full(self.size, np.inf)
+        self._high = np.full(self.size, -np.inf)
 
     def add(
         self,
         cell: NDArray[np.int64],
         place: Ints,
+        scores: Floats,
         people: Ints | int,
         terms: tuple[Ints, Ints, Ints, Ints] | None,
     ) -> None:
         np.add.at(self._counts.reshape(-1), cell * self._counts.shape[1] + place, people)
+        np.minimum.at(self._low, cell, scores)
+        np.maximum.at(self._high, cell, scores)
         np.add.at(self._sums[0], cell, people)
         for total, one in zip(self._sums[1:], terms or (), strict=False):
             np.add.at(total, cell, one)
@@ -228,9 +238,8 @@ class _Dense:
         n, total, roots, high, low = (one[used].tolist() for one in self._sums)
         squares = [(one << _HALF) + two for one, two in zip(high, low, strict=True)]
         people = self._counts[cells, bins]
-        moments = used, n, total, roots, squares
-        return Piece(grouping, self.levels, cells, bins + base, people, shift, moments)
-
-
-def _without_moments(one: Piece) -> Piece:
-    return Piece(one.grouping, one.keys, one.cells, one.bins, one.people, one.shift, None)
+        extremes = self._low[used], self._high[used]
+        sums = n, total, roots, squares
+        return Piece(
+            grouping, self.levels, cells, bins + base, people, shift, used, *extremes, sums
+        )

@@ -16,6 +16,8 @@ def pick(
     over, and the group `apart_from` [Z] too: a pair is two groups, even where all are equal. Where
     nothing is left the index is 0, which the caller must not use.
     """
+    if not value.size:
+        return np.zeros(len(value), dtype=np.int64)
     candidates = among & ~np.isnan(value)
     if apart_from is not None:
         candidates[np.arange(len(candidates)), apart_from] = False

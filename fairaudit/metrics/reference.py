@@ -43,6 +43,8 @@ def reference_index(
     `value`, `n` (people in the denominator) and `takes_part` are [Z, G].
     """
     strata = len(table.strata)
+    if not table.groups:
+        return np.full((strata, 1), NOBODY), np.zeros((strata, 1), dtype=np.bool_)
     match reference.policy:
         case Policy.REST | Policy.OVERALL:
             return None, np.ones((strata, 1), dtype=np.bool_)

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairaudit.cube import ASIDE, UNKNOWN, Cube, Marks, Role
 from fairaudit.errors import DataError, NothingToAudit, Seek, SpecError
-from fairaudit.histogram import Histogram
+from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
 from fairaudit.ledger import Ledger, Line
 from fairaudit.plan import Plan, RawCells
 from fairaudit.recode.axis import DROP, Axis, Findings
@@ -71,6 +71,11 @@ def _oddities(spec: Spec, scores: Sequence[Histogram]) -> Iterator[str]:
         if spec.weight is not None:
             yield f"{spec.score.value}: the score of a weighted sample is not summarised yet"
         return
+    if scores[0].moments is None:
+        yield (
+            f"{spec.score.value}: no mean and no deviation: scores are added up at six and nine "
+            f"decimals, for magnitudes up to {TOO_LARGE:,.0f} of which one reaches {TOO_SMALL:g}"
+        )
     everybody = scores[0].people.sum(axis=(0, 1))
     bins = scores[0].bins
     outside = int(everybody[(bins.low < 0) | (bins.high > 1)].sum())
@@ -99,7 +104,9 @@ def _cube(cells: RawCells, axes: Sequence[Axis]) -> Cube:
             f"{sum(line.rows for line in ledger.dropped):,} dropped",
             "check the filter, and `missing:` in the spec",
         )
-    kept_axes = [axis for axis in axes if axis.key.levels]
+    # An attribute that nobody is known in stays; a score has no levels.
+    groupings = {Role.PROTECTED, Role.STRATUM}
+    kept_axes = [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
     codes = np.stack([axis.codes[stays] for axis in kept_axes], axis=1).astype(np.int32)
     return Cube.gather(
         [axis.key for axis in kept_axes],

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairaudit.cube import Group, Ints, KeyColumn
-from fairaudit.histogram import Histogram, Moments
+from fairaudit.histogram import TOO_SMALL, Histogram, Moments
 from fairaudit.plan import RawCells, RawHistogram, RawScores
 from fairaudit.recode.axis import DROP, Axis
 
@@ -42,11 +42,12 @@ def _histogram(
     stays = groups >= 0
     people = np.zeros((3, size, len(scores.bins.codes)), dtype=np.int64)
     np.add.at(people, (labels[stays], groups[stays], raw.bins[stays]), raw.people[stays])
-    moments = None
-    if raw.moments is not None:
-        codes, sums = raw.moments
-        groups, _ = _places(raw, codes, cells, axes, together=together)
-        moments = _moments(groups, sums, size)
+    groups, _ = _places(raw, raw.cells, cells, axes, together=together)
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(low, groups[groups >= 0], raw.low[groups >= 0])
+    np.maximum.at(high, groups[groups >= 0], raw.high[groups >= 0])
+    largest = max(abs(float(scores.bins.low[0])), abs(float(scores.bins.high[-1])))
+    fits = raw.sums is not None and largest >= TOO_SMALL
     names: tuple[Group, ...] = tuple(((axis.key.name, level),) for level in axis.key.levels)
     known = np.array([code not in axis.key.unknown for code in range(size)], dtype=np.bool_)
     return Histogram(
@@ -55,7 +56,9 @@ def _histogram(
         known=np.ones(1, dtype=np.bool_) if together else known,
         people=people,
         bins=scores.bins,
-        moments=moments,
+        low=low,
+        high=high,
+        moments=_moments(groups, raw.sums, size) if raw.sums is not None and fits else None,
     )
 
 

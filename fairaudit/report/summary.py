@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairaudit.errors import WORST_FIRST, FairauditError
+from fairaudit.errors import WORST_FIRST, FairauditError, NothingToAudit
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone
 from fairaudit.report.content import VERDICT_TONES
@@ -27,13 +27,17 @@ def document(answers: Sequence[Answer]) -> Document:
     blocks: list[Block] = [Heading("Summary"), table]
     errors = [(name, found) for name, found in ranked if isinstance(found, FairauditError)]
     if errors:
-        rows = [(Cell("error", Tone.BAD), f"{name}: {found}") for name, found in errors]
+        rows = [(Cell(_word(one).lower(), Tone.BAD), f"{name}: {one}") for name, one in errors]
         blocks.append(Entries(rows))
     return tuple(blocks)
 
 
+def _word(error: FairauditError) -> str:
+    return "NOTHING" if isinstance(error, NothingToAudit) else "ERROR"
+
+
 def _row(name: str, found: AuditResult | FairauditError) -> list[Cell]:
     if isinstance(found, FairauditError):
-        return [Cell(name), Cell("ERROR", Tone.BAD), Cell(""), Cell("no verdict")]
+        return [Cell(name), Cell(_word(found), Tone.BAD), Cell(""), Cell("no verdict")]
     verdict = Cell(found.verdict.upper(), VERDICT_TONES[found.verdict])
     return [Cell(name), verdict, Cell(numbers.whole(found.provenance.rows)), Cell(tally(found))]

@@ -31,8 +31,9 @@ def lattice(
         groups, smallest = 0, 0
         for title, one in zip(titles, asked, strict=True):
             cut = table(by, (), one.of)
-            part = cut.known & (cut.n[0] > 0)
-            groups, smallest = int(part.sum()), int(cut.n[0][part].min()) if part.any() else 0
+            people = cut.n[:1].sum(axis=0)  # there is no stratum where nobody is known
+            part = cut.known & (people > 0)
+            groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
             mine = [check for check in checks if _asks(check, one)]
             judged = any(check.by == by for check in mine)
             spread = replace(one, asked=_as_spread(one.asked))
@@ -91,21 +92,22 @@ def _as_spread(asked: Asked) -> Asked:
 def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
     """The value that departs most from the ideal."""
     ideal = 0 if isinstance(evaluation.asked, Quantity) else evaluation.asked.ideal
-    answered = np.flatnonzero(evaluation.judged[0])
-    departures = _departures(evaluation.value[0, answered], ideal)
+    answered = np.flatnonzero(evaluation.judged[:1].any(axis=0))
+    departures = _departures(evaluation.value[:1, answered].reshape(-1), ideal)
     known = bool(len(answered)) and not np.isnan(departures).all()
     worst = int(np.nanargmax(departures)) if known else 0
     departure, w = (float(departures[worst]), int(answered[worst])) if known else (math.nan, 0)
     table = evaluation.table
     estimate = estimate_of(evaluation, 0, w) if known else _nothing(evaluation, answered)
-    first, second = (group_at(table, side[0, w]) for side in (evaluation.first, evaluation.second))
+    pair = (evaluation.first, evaluation.second) if known else ()
+    first, second = (group_at(table, side[0, w]) for side in pair) if pair else ((), ())
     return LatticeEntry(
         metric=evaluation.asked.id,
         title=title,
         of=table.of,
         estimate=estimate,
-        first=first if known else (),
-        second=second if known else (),
+        first=first,
+        second=second,
         parts=parts_of(evaluation, 0, w) if known else (),
         spread=evaluation.spread,
         decided_by=evaluation.decided_by(0, w) if known else None,
