@@ -14,7 +14,8 @@ Result = TypeVar("Result")
 def once(function: Callable[[Value], Result]) -> Callable[[Value], Result]:
     """The function, computed once for each value; values compare by identity and are never amended.
 
-    For dataclasses of arrays: `@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)`.
+    For dataclasses of arrays: `@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)`. A
+    result must not hold the value it was computed from, or both would live for ever.
     """
     known: WeakKeyDictionary[Value, Result] = WeakKeyDictionary()
 

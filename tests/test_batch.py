@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import polars as pl
 import pytest
 
 from fairaudit import batch, cli, engine, tables
+from fairaudit.cube import GroupTable
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, SpecError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.report import json as report_json
@@ -210,6 +212,18 @@ def test_our_own_crash_over_one_file_stops_no_other(
     assert str(second).startswith("fairaudit itself failed: RuntimeError\n")
     assert isinstance(second, FairauditError)
     assert isinstance(second.__cause__, RuntimeError)
+
+
+def test_an_audit_leaves_nothing_in_memory(tmp_path: Path) -> None:
+    """What is remembered of a table goes with it: a batch of many files does not grow."""
+    path = write(tmp_path / "data.csv")
+    audit(SPECS["plain"], path)
+    gc.collect()
+    before = sum(isinstance(one, GroupTable) for one in gc.get_objects())
+    for _ in range(3):
+        audit(SPECS["plain"], path)
+    gc.collect()
+    assert sum(isinstance(one, GroupTable) for one in gc.get_objects()) <= before
 
 
 def test_the_worst_exit_code_wins(tmp_path: Path) -> None:

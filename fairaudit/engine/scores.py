@@ -24,6 +24,9 @@ _HALF = 31
 _MOST = 2**62
 _SLACK = 1024
 
+Terms = tuple[Ints, Ints, Ints, Ints]
+"""Of each row: the score at nine and at six decimals, and the halves of the latter's square."""
+
 Column = tuple[Codes, tuple[Level, ...]]
 """The codes of a batch, and the level that each stands for."""
 
@@ -82,13 +85,13 @@ class Scores:
             return
         scores = scores + 0.0  # -0.0 is 0.0
         finest = bins_of(scores)
+        terms, load = self._terms(scores, people)
         for at, keys in enumerate(self._groupings):
-            self._reopen(at, tuple(columns[key][1] for key in keys))
+            self._reopen(at, tuple(columns[key][1] for key in keys), load)
         self._make_room(int(finest.min()), int(finest.max()))
         place = (finest >> self._shift) - self._base
         np.minimum.at(self._low, place, scores)
         np.maximum.at(self._high, place, scores)
-        terms = self._terms(scores, people)
         for keys, dense in zip(self._groupings, self._dense, strict=True):
             assert dense is not None
             cell = np.zeros(len(scores), dtype=np.int64)
@@ -108,11 +111,13 @@ class Scores:
         bins = Bins(seen + self._base, self._low[seen], self._high[seen])
         return ScoreParts(pieces, bins, self._shift)
 
-    def _reopen(self, at: int, levels: tuple[tuple[Level, ...], ...]) -> None:
+    def _reopen(self, at: int, levels: tuple[tuple[Level, ...], ...], load: float) -> None:
+        """Makes a table for these levels, and so large an addition, the open one."""
         dense = self._dense[at]
-        if dense is None or not dense.follow(levels):
+        if dense is None or dense.load + load >= _MOST or not dense.follow(levels):
             self._close(at)
-            self._dense[at] = _Dense(levels, len(self._low))
+            dense = self._dense[at] = _Dense(levels, len(self._low))
+        dense.load += load
 
     def _close(self, at: int) -> None:
         dense = self._dense[at]
@@ -161,27 +166,20 @@ class Scores:
         self._base >>= 1
         self._shift += 1
 
-    def _terms(self, scores: Floats, people: Ints | None) -> tuple[Ints, Ints, Ints, Ints] | None:
-        """The terms of the sums: scores at both scales, the halves of their squares; or None."""
+    def _terms(self, scores: Floats, people: Ints | None) -> tuple[Terms | None, float]:
+        """The terms of the sums, and the most that they add; None once a score is too large."""
         largest = float(np.abs(scores).max())
         many = 1 if people is None else int(people.max())
         load = max(largest * SUM_SCALE, 2.0**_HALF) * many * len(scores)
         if not (largest * ROOT_SCALE < 2**_HALF and load < _MOST) or not self._fits:
             self._fits = False
-            return None
-        if any(dense is not None and dense.load + load >= _MOST for dense in self._dense):
-            for at, dense in enumerate(self._dense):
-                if dense is not None:
-                    self._close(at)
-                    self._dense[at] = _Dense(dense.levels, len(self._low))
-        for dense in self._dense:
-            if dense is not None:
-                dense.load += load
+            return None, 0.0
         roots = np.rint(scores * ROOT_SCALE).astype(np.int64)
         squares = roots * roots
         terms = np.rint(scores * SUM_SCALE).astype(np.int64)
-        found = terms, roots, squares >> _HALF, squares & (2**_HALF - 1)
-        return found if people is None else tuple(one * people for one in found)  # type: ignore[return-value]
+        times = 1 if people is None else people
+        halves = (squares >> _HALF) * times, (squares & (2**_HALF - 1)) * times
+        return (terms * times, roots * times, *halves), load
 
 
 class _Dense:
@@ -204,8 +202,9 @@ class _Dense:
         place: Ints,
         scores: Floats,
         people: Ints | int,
-        terms: tuple[Ints, Ints, Ints, Ints] | None,
+        terms: Terms | None,
     ) -> None:
+        """Adds a batch: the cell, bin and score of each row, its people and its terms."""
         np.add.at(self._counts.reshape(-1), cell * self._counts.shape[1] + place, people)
         np.minimum.at(self._low, cell, scores)
         np.maximum.at(self._high, cell, scores)
@@ -225,14 +224,17 @@ class _Dense:
         return True
 
     def resize(self, width: int, offset: int) -> None:
+        """Widens the range of bins; those that there are begin at the offset."""
         counts = np.zeros((self.size, width), dtype=np.int64)
         counts[:, offset : offset + self._counts.shape[1]] = self._counts
         self._counts = counts
 
     def halve(self) -> None:
+        """Joins bins in pairs."""
         self._counts = self._counts.reshape(self.size, -1, 2).sum(axis=2)
 
     def piece(self, grouping: int, base: int, shift: int) -> Piece:
+        """What was counted, without the cells and bins that nobody is in."""
         cells, bins = np.nonzero(self._counts)
         used = np.flatnonzero(self._sums[0])
         n, total, roots, high, low = (one[used].tolist() for one in self._sums)

@@ -142,7 +142,7 @@ def _others(tally: Tally) -> dict[tuple[Policy, bytes], Tally]:  # noqa: ARG001 
 
 
 @once
-def _fractions(tally: Tally) -> dict[tuple[str, int, int], Fraction | None]:  # noqa: ARG001
+def _fractions(tally: Tally) -> dict[tuple[str, int, int], Fraction | None]:  # noqa: ARG001  # the same
     return {}
 
 

@@ -9,7 +9,6 @@ from typing import TypeAlias
 from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import Asked, Evaluation, Measure, Quantity, Terms, evaluate, reason_of
-from fairaudit.once import once
 from fairaudit.spec import Shown
 
 TableOf: TypeAlias = Callable[[Grouping, Grouping, str], GroupTable]
@@ -42,20 +41,7 @@ def evaluated(one: Shown, by: Grouping, table: GroupTable) -> Evaluation | None:
     reference = one.references.get(by)
     if one.reference is not None and reference is None:
         return None
-    terms = Terms(reference, one.min_size, one.parameters)
-    known = _evaluations(table)
-    key = id(one.asked), terms
-    if key not in known:
-        # The record is kept beside, so that no other comes to have its identity.
-        known[key] = one.asked, evaluate(one.asked, table, terms)
-    return known[key][1]
-
-
-@once
-def _evaluations(
-    table: GroupTable,  # noqa: ARG001  # what it remembers for
-) -> dict[tuple[int, Terms], tuple[Asked, Evaluation]]:
-    return {}
+    return evaluate(one.asked, table, Terms(reference, one.min_size, one.parameters))
 
 
 def estimate_of(evaluation: Evaluation, z: int, w: int) -> Estimate:
