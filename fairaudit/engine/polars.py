@@ -75,12 +75,17 @@ def count(
         whole = _counted(found, plan)
         of_score = None if scores is None else scores.closed()
         return {batch.names[0]: replace(whole, scores=of_score)}
-    parts = {
-        str(key[0]): part for key, part in found.partition_by(own("file"), as_dict=True).items()
-    }
+    return _by_file(found, batch, plan, numbers)
+
+
+def _by_file(
+    found: pl.DataFrame, batch: Batch, plan: Plan, numbers: Numbers
+) -> dict[str, Counted | DataError]:
+    """The counts of each file; a file without a row has none, one with a bad row its error."""
+    parts = found.partition_by(own("file"), as_dict=True)
     counted: dict[str, Counted | DataError] = {}
     for path, name in zip(batch.paths, batch.names, strict=True):
-        part = parts.get(path, found.clear())
+        part = parts.get((path,), found.clear())
         try:
             numbers.refuse(part)
             counted[name] = _counted(part, plan)

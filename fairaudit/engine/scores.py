@@ -24,7 +24,7 @@ _HALF = 31
 _MOST = 2**62
 _SLACK = 1024
 
-Terms = tuple[Ints, Ints, Ints, Ints]
+Addends = tuple[Ints, Ints, Ints, Ints]
 """Of each row: the score at nine and at six decimals, and the halves of the latter's square."""
 
 Column = tuple[Codes, tuple[Level, ...]]
@@ -166,7 +166,7 @@ class Scores:
         self._base >>= 1
         self._shift += 1
 
-    def _terms(self, scores: Floats, people: Ints | None) -> tuple[Terms | None, float]:
+    def _terms(self, scores: Floats, people: Ints | None) -> tuple[Addends | None, float]:
         """The terms of the sums, and the most that they add; None once a score is too large."""
         largest = float(np.abs(scores).max())
         many = 1 if people is None else int(people.max())
@@ -202,7 +202,7 @@ class _Dense:
         place: Ints,
         scores: Floats,
         people: Ints | int,
-        terms: Terms | None,
+        terms: Addends | None,
     ) -> None:
         """Adds a batch: the cell, bin and score of each row, its people and its terms."""
         np.add.at(self._counts.reshape(-1), cell * self._counts.shape[1] + place, people)
