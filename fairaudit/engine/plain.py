@@ -14,7 +14,7 @@ from fairaudit.errors import DataError
 from fairaudit.progress import Progress
 from fairaudit.spec import Format
 
-_BLOCK = 2**20
+_BLOCK = 2**21
 _THREADS = 2
 _LF = b"\n"
 
