@@ -120,7 +120,7 @@ class ComparisonRow:
     stratum: Group
     group: Group | None
     reference: str | None
-    parameters: Mapping[str, float]
+    parameters: Mapping[str, str]
     estimate: Estimate
     parts: tuple[Part, ...]
     decided_by: str | None

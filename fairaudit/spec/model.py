@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from fairaudit.cube import Grouping
 from fairaudit.errors import Fault, Place
-from fairaudit.metrics import Asked, Parameters, Reference
+from fairaudit.metrics import Asked, Average, Parameters, Reference, Terms
 from fairaudit.simpson import Scan
 from fairaudit.verdict import Check, ReversalCheck
 
@@ -142,6 +142,15 @@ class Shown:
     declared: Mapping[Grouping, Reference]
     parameters: Parameters
     min_size: int | None
+    average: Average | None = None
+    of_class: str | None = None
+    against: str | None = None
+
+    def terms(self, by: Grouping) -> Terms:
+        """On what terms the measure is asked of a grouping."""
+        return Terms(
+            self.references.get(by), self.min_size, self.parameters, self.average, self.of_class
+        )
 
 
 @dataclass(frozen=True, slots=True)
