@@ -12,6 +12,7 @@ from fairaudit.spec.build import build
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     Format,
+    Kind,
     Missing,
     Others,
     Outcome,
@@ -21,6 +22,7 @@ from fairaudit.spec.model import (
     Spec,
     Text,
     Threshold,
+    uses,
     value_of,
 )
 from fairaudit.spec.schema import json_schema
@@ -56,6 +58,7 @@ def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
 
 __all__ = [
     "Format",
+    "Kind",
     "Missing",
     "Others",
     "Outcome",
@@ -70,5 +73,6 @@ __all__ = [
     "load",
     "of_mapping",
     "parse",
+    "uses",
     "value_of",
 ]

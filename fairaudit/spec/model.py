@@ -11,6 +11,7 @@ from itertools import pairwise
 from fairaudit.cube import Grouping
 from fairaudit.errors import Fault, Place
 from fairaudit.metrics import Asked, Parameters, Reference
+from fairaudit.metrics.records import Measure
 from fairaudit.simpson import Scan
 from fairaudit.verdict import Check, ReversalCheck
 
@@ -23,6 +24,14 @@ class Policy(StrEnum):
     ASIDE = "aside"
     DROP = "drop"
     ERROR = "error"
+
+
+class Kind(StrEnum):
+    """What is known of an outcome: one of several classes, a number, or nothing but a score."""
+
+    CLASSES = "classes"
+    NUMBER = "number"
+    SCORE = "score"
 
 
 class Others(StrEnum):
@@ -71,6 +80,7 @@ class Missing:
     label: Policy = Policy.ASIDE
     prediction: Policy = Policy.ERROR
     score: Policy = Policy.ERROR
+    numbers: Policy = Policy.ASIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +116,10 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A label, prediction or decision: its column and which of its values are positive.
+    """A label, prediction, decision or number: its column and which of its values are positive.
 
-    Without `positive` only measures of all classes (differential fairness) can be asked of it.
+    Without `positive` only measures of all classes (differential fairness) can be asked of it. The
+    column of an outcome that has nothing but a score is that score's.
     """
 
     name: str
@@ -118,6 +129,13 @@ class Outcome:
     negative: tuple[Text, ...] = ()
     others: Others = Others.ERROR
     favourable: bool = True
+    kind: Kind = Kind.CLASSES
+    score: Text | None = None
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether it is one of several classes: an axis of the cube."""
+        return self.kind is Kind.CLASSES
 
     @property
     def binary(self) -> bool:
@@ -143,10 +161,24 @@ class Shown:
     parameters: Parameters
     min_size: int | None
 
+    def uses(self, what: str) -> bool:
+        """Whether the measure says of itself that it uses that, such as `uses_score`."""
+        return uses(self.asked, what)
+
+
+def uses(asked: Asked, what: str) -> bool:
+    """Whether a record, or a quantity that it compares, has that attribute set."""
+    parts = asked.parts if isinstance(asked, Measure) else ()
+    return any(getattr(one, what, False) for one in (asked, *(quantity for quantity, _ in parts)))
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """An audit spec, read and resolved."""
+    """An audit spec, read and resolved.
+
+    `predictions` are the prediction or decision, the models, or a score alone; `numbers` further
+    numeric outcomes.
+    """
 
     path: str
     sha256: str
@@ -156,8 +188,8 @@ class Spec:
     protected: tuple[Protected, ...]
     strata: tuple[Protected, ...]
     label: Outcome | None
-    prediction: Outcome | None
-    score: Text | None
+    predictions: tuple[Outcome, ...]
+    numbers: tuple[Outcome, ...]
     count: Text | None
     weight: Text | None
     format: Format
@@ -171,5 +203,46 @@ class Spec:
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Label and prediction, those that are named."""
-        return tuple(one for one in (self.label, self.prediction) if one is not None)
+        """Label, predictions and numbers, those that are named."""
+        label = () if self.label is None else (self.label,)
+        return (*label, *self.predictions, *self.numbers)
+
+    @property
+    def groupable(self) -> tuple[Protected, ...]:
+        """The columns that people are grouped by: protected attributes and strata."""
+        return (*self.protected, *self.strata)
+
+    def histograms_of(self, one: Outcome) -> list[Grouping]:
+        """The groupings, strata among them, by which the score of an outcome gets histograms."""
+        attributes = [attribute.name for attribute in self.protected]
+        asked = [{name} for name in attributes]
+        if self.shows_histogram(one):
+            # The lattice looks at every subset.
+            asked.append({*attributes})
+        for shown in self.shown:
+            if shown.of == one.name and shown.uses("uses_histogram"):
+                asked += [{*by, *given} for given in shown.given for by in ((), *shown.by)]
+        for check in self.checks:
+            if isinstance(check, Check) and check.of == one.name:
+                asked += [{*check.by, *check.given}] if uses(check.asked, "uses_histogram") else []
+        return [
+            tuple(each.name for each in self.groupable if each.name in names) for names in asked
+        ]
+
+    def shows_histogram(self, one: Outcome) -> bool:
+        """Whether a metric asks for the histogram of the score of an outcome."""
+        return any(each.of == one.name and each.uses("uses_histogram") for each in self.shown)
+
+    def adds_score(self, one: Outcome) -> bool:
+        """Whether the score of an outcome is added up: where a metric asks, and none has weight."""
+        asked = any(each.of == one.name and each.uses("uses_score") for each in self.shown)
+        return asked and one.score is not None and self.weight is None
+
+    def attributes_measured(self, one: Outcome) -> tuple[Protected, ...]:
+        """The columns whose own numbers are added up for an outcome: those that have bins."""
+        asked = any(
+            each.of == one.name and each.uses("uses_attribute_numbers") for each in self.shown
+        )
+        if not asked or self.weight is not None:
+            return ()
+        return tuple(each for each in self.groupable if each.bins)

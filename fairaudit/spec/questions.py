@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -25,7 +25,7 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.spec import schema
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
-from fairaudit.spec.model import Outcome, Protected, Shown
+from fairaudit.spec.model import Kind, Outcome, Protected, Shown, uses
 from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import Check, Limit
 
@@ -34,11 +34,14 @@ _LABEL_ONLY = {"positives", "negatives"}
 
 def unanswerable(asked: Asked, of: str, outcomes: Mapping[str, Outcome]) -> str | None:
     """What the spec lacks for a measure of that outcome; None where nothing does."""
-    label = outcomes.get("label")
+    label, one = outcomes.get("label"), outcomes.get(of)
+    if uses(asked, "uses_score") or uses(asked, "uses_histogram") or uses(asked, "uses_number"):
+        return None if one is None else _without_number(asked, one)
     if isinstance(asked, Whole):
         if asked.needs_label and (label is None or of == "label"):
             return f"{asked.id} compares a prediction with a label: name both in `columns`"
-        return None
+        needed = {of, "label"} if asked.needs_label else {of}
+        return _without_classes(asked, needed, outcomes)
     cells = _cells(asked)
     needs_both = bool(cells & {"tp", "fp", "fn", "tn"})
     if needs_both and (label is None or of == "label"):
@@ -47,10 +50,37 @@ def unanswerable(asked: Asked, of: str, outcomes: Mapping[str, Outcome]) -> str 
         return f"{asked.id} needs a label: name it in `columns`"
     needed = {of} if cells - _LABEL_ONLY else set()
     needed |= {"label"} if needs_both or cells & _LABEL_ONLY else set()
+    if reason := _without_classes(asked, needed, outcomes):
+        return reason
     for name in sorted(needed):
         if not outcomes[name].binary:
-            return f"{asked.id} needs to know what is positive: `positive:` in columns.{name}"
+            where = _place_of(name)
+            return f"{asked.id} needs to know what is positive: `positive:` in {where}"
     return None
+
+
+def _without_number(asked: Asked, one: Outcome) -> str | None:
+    """Why a measure of a score, or of a number, cannot be asked: the outcome has none."""
+    if uses(asked, "uses_number"):
+        return None if one.kind is Kind.NUMBER else f"{asked.id} needs a number, not {one.name}"
+    return None if one.score is not None else f"{asked.id} needs a score, and {one.name} has none"
+
+
+def _without_classes(
+    asked: Asked, names: Iterable[str], outcomes: Mapping[str, Outcome]
+) -> str | None:
+    """Why a measure of classes cannot be asked: an outcome is a number, or has only a score."""
+    for name in sorted(names):
+        kind = outcomes[name].kind
+        if kind is not Kind.CLASSES:
+            return f"{asked.id} needs classes, and {name} is a {kind}"
+    return None
+
+
+def _place_of(outcome: str) -> str:
+    """Where in a spec an outcome with classes is described."""
+    plain = outcome in {"label", "prediction", "decision"}
+    return f"columns.{outcome}" if plain else f"columns.models.{outcome}.prediction"
 
 
 class Questions:
@@ -62,6 +92,7 @@ class Questions:
         shape: Shape,
         groupings: Groupings,
         outcomes: Mapping[str, Outcome],
+        first: str,
         protected: Sequence[Protected],
     ) -> None:
         self.document = document
@@ -69,6 +100,7 @@ class Questions:
         self.skipped = shape.skipped
         self.groupings = groupings
         self.outcomes = outcomes
+        self.first = first
         self.declared = {one.name: one.reference for one in protected}
         self.faults: list[Fault] = []
         self.notices: list[str] = []
@@ -120,17 +152,23 @@ class Questions:
         return compared(record, how)
 
     def _of(self, path: Path, entry: schema.Metric, asked: Asked) -> str | None:
-        """The audited outcome: the one asked for, else prediction or decision, else label."""
+        """The audited outcome: the one asked for, else the first prediction, else the label.
+
+        A score alone gives way to the label where the measure is one of classes.
+        """
         if entry.of is not None:
             if entry.of not in self.outcomes:
                 known = tuple(self.outcomes)
-                hint = did_you_mean(entry.of, known) or f"; there is {' and '.join(known)}"
+                hint = did_you_mean(entry.of, known) or f"; there is {', '.join(known)}"
                 self._fault((*path, "of"), f"no such outcome: {entry.of!r}{hint}")
                 return None
             return entry.of
         if not isinstance(asked, Whole) and _cells(asked) <= _LABEL_ONLY:
             return "label"
-        return next((name for name in self.outcomes if name != "label"), "label")
+        of = self.first
+        if self.outcomes[of].kind is Kind.SCORE and "label" in self.outcomes:
+            return "label" if unanswerable(asked, of, self.outcomes) else of
+        return of
 
     def _parameters(self, path: Path, entry: schema.Metric, asked: Asked) -> Parameters:
         parameters = Parameters(entry.smoothing, entry.concentration)
