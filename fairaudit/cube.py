@@ -7,7 +7,8 @@ second scan. `Cube.table` cuts it down to what a metric reads: a `GroupTable`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
@@ -16,18 +17,32 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger
 from fairaudit.once import once
 
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
-Marks: TypeAlias = NDArray[np.bool_]
+AmountName: TypeAlias = tuple[str, str]
+"""An outcome, and what is added up for it: `score`, `value`, `label`, `predicted`, `residual`."""
 
-Grouping: TypeAlias = tuple[str, ...]
-"""The columns that are crossed, in the order of the spec."""
-
-Group: TypeAlias = tuple[tuple[str, str], ...]
-"""Who is meant: (column, level) for each column of a grouping; `()` is everybody."""
+__all__ = [
+    "ASIDE",
+    "UNKNOWN",
+    "Amount",
+    "AmountName",
+    "Cube",
+    "Floats",
+    "Group",
+    "GroupTable",
+    "Grouping",
+    "Ints",
+    "KeyColumn",
+    "Marks",
+    "Role",
+    "Sum",
+    "distinct",
+    "every_subset",
+]
 
 ASIDE = -1
 """The code of a row that takes no part where its column is used; for an outcome: not known."""
@@ -102,12 +117,62 @@ class Sum:
             values, scale = [(value + 5) // 10 for value in values], scale // 10
         return cls(np.array(values, dtype=np.int64), scale)
 
+    @classmethod
+    def lowest(cls, exact: Sequence[int], scale: int) -> Sum:
+        """The sums in lowest terms: in 64 bits where they fit, else as Python's integers.
+
+        So equal sums are equal, and nothing is ever rounded away.
+        """
+        common = math.gcd(scale, *exact)
+        values = [value // common for value in exact]
+        fits = sum(map(abs, values)) < _SAFE
+        return cls(np.array(values, dtype=np.int64 if fits else object), scale // common)
+
     def joined(self, other: Sum) -> Sum:
         """Both runs of cells, one after the other, at a common scale."""
-        scale = max(self.scale, other.scale)
+        return Sum.reduced(*self._with(other))
+
+    def followed_by(self, other: Sum) -> Sum:
+        """The same, of sums in lowest terms."""
+        return Sum.lowest(*self._with(other))
+
+    def _with(self, other: Sum) -> tuple[list[int], int]:
+        scale = math.lcm(self.scale, other.scale)
         values = [int(v) * (scale // self.scale) for v in self.values]
-        values += [int(v) * (scale // other.scale) for v in other.values]
-        return Sum.reduced(values, scale)
+        return [*values, *(int(v) * (scale // other.scale) for v in other.values)], scale
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Amount:
+    """A number per cell: how many people have it, and the exact sums of it and of its square.
+
+    `magnitude` is the sum of its absolute value, where that is asked. A product of two numbers has
+    no squares: they are 0.
+    """
+
+    n: Ints
+    total: Sum
+    squares: Sum
+    magnitude: Sum | None = None
+
+    def changed(self, n: Callable[[Ints], Ints], sums: Callable[[Sum], Sum]) -> Amount:
+        """The same of other cells: `n` changes counts, `sums` changes sums."""
+        magnitude = self.magnitude and sums(self.magnitude)
+        return Amount(n(self.n), sums(self.total), sums(self.squares), magnitude)
+
+    def followed_by(self, other: Amount) -> Amount:
+        """Both runs of cells, one after the other."""
+        return Amount(
+            np.concatenate([self.n, other.n]),
+            self.total.followed_by(other.total),
+            self.squares.followed_by(other.squares),
+            self.magnitude and other.magnitude and self.magnitude.followed_by(other.magnitude),
+        )
+
+    def sums(self) -> tuple[Sum, ...]:
+        """All sums there are."""
+        found = (self.total, self.squares, self.magnitude)
+        return tuple(one for one in found if one is not None)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -117,7 +182,9 @@ class GroupTable:
     `people` and `mass` have the axes [Z strata, Y label classes, P audited classes, G groups]; the
     last class of Y and of P is "not known". `mass` is what rates are made of: people, or survey
     weights in fixed point; `squares` (Σ count · weight², same axes, as floats) gives the effective
-    size of a weighted sample, and is None without weights.
+    size of a weighted sample, and is None without weights. Where `of` has no classes, P is "not
+    known" alone. `amounts` (same axes) are of what is added up for `of`; `histogram` is that of its
+    score, by the same strata and groups, where a metric asks for it.
     """
 
     by: Grouping
@@ -136,6 +203,8 @@ class GroupTable:
     squares: Floats | None
     known: Marks
     known_strata: Marks
+    amounts: Mapping[str, Amount] = field(default_factory=dict)
+    histogram: Histogram | None = None
 
     @property
     def n(self) -> Ints:
@@ -150,7 +219,7 @@ def _people_of(table: GroupTable) -> Ints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cube:
-    """People (and rows, and weights) in every combination of levels that occurs.
+    """People (and rows, weights, amounts) in every combination of levels that occurs.
 
     `codes` is [C cells, K columns]; `ASIDE` marks a value that takes no part. Two cubes are equal
     when they hold the same counts under the same names, whatever the order of their cells.
@@ -163,6 +232,7 @@ class Cube:
     ledger: Ledger
     weight: Sum | None = None
     squares: Sum | None = None
+    amounts: Mapping[AmountName, Amount] = field(default_factory=dict)
     _names: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -178,6 +248,7 @@ class Cube:
         ledger: Ledger,
         weight: Sum | None = None,
         squares: Sum | None = None,
+        amounts: Mapping[AmountName, Amount] | None = None,
     ) -> Cube:
         """A cube in canonical form: equal combinations joined, cells in ascending order."""
         cells, index = distinct(codes)
@@ -185,6 +256,13 @@ class Cube:
 
         def joined(one: Sum | None) -> Sum | None:
             return one and Sum.reduced(_add_up(one.values, index, size).tolist(), one.scale)
+
+        def lowest(one: Sum) -> Sum:
+            values = _add_up(one.values.astype(object), index, size)
+            return Sum.lowest(values.tolist(), one.scale)
+
+        def counted(n: Ints) -> Ints:
+            return _add_up(n, index, size)
 
         return cls(
             tuple(keys),
@@ -194,12 +272,11 @@ class Cube:
             ledger,
             joined(weight),
             joined(squares),
+            {name: one.changed(counted, lowest) for name, one in (amounts or {}).items()},
         )
 
     def __add__(self, other: Cube) -> Cube:
-        if [(key.name, key.role) for key in self.keys] != [
-            (key.name, key.role) for key in other.keys
-        ]:
+        if self._terms() != other._terms():
             raise ValueError("cubes of different columns cannot be added")
         keys = [mine.united(theirs) for mine, theirs in zip(self.keys, other.keys, strict=True)]
         return Cube.gather(
@@ -210,6 +287,7 @@ class Cube:
             self.ledger + other.ledger,
             self.weight and other.weight and self.weight.joined(other.weight),
             self.squares and other.squares and self.squares.joined(other.squares),
+            {name: one.followed_by(other.amounts[name]) for name, one in self.amounts.items()},
         )
 
     def __eq__(self, other: object) -> bool:
@@ -217,9 +295,17 @@ class Cube:
 
     __hash__ = None  # type: ignore[assignment]  # arrays inside: equal cubes have no cheap hash
 
+    def _terms(self) -> tuple[object, ...]:
+        """What cubes that can be added have in common."""
+        return [(key.name, key.role) for key in self.keys], self.amounts.keys()
+
     def tally(self) -> dict[tuple[str | None, ...], tuple[int, ...]]:
-        """Plain counts by level names: {levels: (rows, people, weight, scale, squares)}."""
+        """Plain counts by level names: {levels: (rows, people, weight, scale, squares, …)}.
+
+        What is added up comes last, by its name: people, and each sum with its scale.
+        """
         counted = {}
+        amounts = [self.amounts[name] for name in sorted(self.amounts)]
         for at, codes in enumerate(self.codes):
             levels = tuple(
                 key.levels[code] if code >= 0 else None
@@ -229,7 +315,14 @@ class Cube:
                 number for one in (self.weight, self.squares) if one is not None
                 for number in (int(one.values[at]), one.scale)
             )  # fmt: skip
-            counted[levels] = (int(self.rows[at]), int(self.people[at]), *weights)
+            added = tuple(
+                number for amount in amounts
+                for number in (
+                    int(amount.n[at]),
+                    *(part for one in amount.sums() for part in (int(one.values[at]), one.scale)),
+                )
+            )  # fmt: skip
+            counted[levels] = (int(self.rows[at]), int(self.people[at]), *weights, *added)
         return counted
 
     def key(self, name: str) -> KeyColumn:
@@ -237,8 +330,9 @@ class Cube:
         return self.keys[self._names[name]]
 
     def outcome(self, of: str) -> KeyColumn | None:
-        """The axis of an outcome (`label`, `prediction` or `decision`), None if there is none."""
-        return self.key(of) if of in self._names else None
+        """The axis of an outcome, None where it has no classes."""
+        key = self.key(of) if of in self._names else None
+        return key if key is not None and key.role in {Role.LABEL, Role.PREDICTION} else None
 
     def subsets(self) -> list[Grouping]:
         """Every non-empty subset of the protected attributes, small ones first."""
@@ -256,13 +350,12 @@ class Cube:
         strata, z = distinct(codes[:, chosen[len(by) :]])
         # Where nobody is known in these columns there is no stratum either.
         strata = strata[: len(codes)]
-        label, y = self._classes(Role.LABEL, codes)
-        audited = self.key(of)
-        p = _slots(codes[:, self._names[of]], len(audited.levels))
+        label, y = self._classes("label", codes)
+        audited, p = self._classes(of, codes)
         shape = (
             len(strata),
             len(label.levels) + 1 if label else 1,
-            len(audited.levels) + 1,
+            len(audited.levels) + 1 if audited else 1,
             len(groups),
         )
         at = np.ravel_multi_index((z, y, p, g), shape) if len(codes) else g
@@ -270,6 +363,9 @@ class Cube:
 
         def dense(values: Ints) -> Ints:
             return _add_up(values[within], at, flat).reshape(shape)
+
+        def summed(one: Sum) -> Sum:
+            return Sum(dense(one.values), one.scale)
 
         people = dense(self.people)
         return GroupTable(
@@ -279,23 +375,27 @@ class Cube:
             groups=self._named(by, groups),
             strata=self._named(given, strata),
             labels=label.levels if label else (),
-            classes=audited.levels,
+            classes=audited.levels if audited else (),
             positive_label=_marks(label, shape[1]) if label else None,
-            positive=_marks(audited, shape[2]),
-            favourable=audited.favourable,
+            positive=_marks(audited, shape[2]) if audited else None,
+            favourable=audited.favourable if audited else True,
             people=people,
             mass=dense(self.weight.values) if self.weight else people,
             scale=self.weight.scale if self.weight else 1,
             squares=dense(self.squares.values) / self.squares.scale if self.squares else None,
             known=self._known(by, groups),
             known_strata=self._known(given, strata),
-        )
+            amounts={
+                name: one.changed(dense, summed)
+                for (outcome, name), one in self.amounts.items() if outcome == of
+            },
+        )  # fmt: skip
 
-    def _classes(self, role: Role, codes: NDArray[np.int32]) -> tuple[KeyColumn | None, Ints]:
-        for at, key in enumerate(self.keys):
-            if key.role is role:
-                return key, _slots(codes[:, at], len(key.levels))
-        return None, np.zeros(len(codes), dtype=np.int64)
+    def _classes(self, of: str, codes: NDArray[np.int32]) -> tuple[KeyColumn | None, Ints]:
+        key = self.outcome(of)
+        if key is None:
+            return None, np.zeros(len(codes), dtype=np.int64)
+        return key, _slots(codes[:, self._names[of]], len(key.levels))
 
     def _named(self, names: Grouping, codes: NDArray[np.int32]) -> tuple[Group, ...]:
         if not names:

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.cube import Floats, Group, Grouping, Ints, Marks
+from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 
 _INSIDE = 2**16
 """So many bins between 0 and 1, where probabilities lie."""
@@ -101,20 +101,25 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """People by group, label and bin of a score.
+    """People by stratum, group, label and bin of a score.
 
-    `people` is [3, G, B]: those whose label is negative, positive and not known. `low` and `high`
-    are the extreme scores of each group, [G]; `moments` is None where it has no fixed point.
+    `people` is [Z, 3, G, B]: those whose label is negative, positive and not known; `everybody` [B]
+    are all with a score, whatever their group. `low` and
+    `high` are the extreme scores of each stratum and group, [Z, G], infinite where nobody has one;
+    `moments` are [Z][G], None where the score has no fixed point.
     """
 
     by: Grouping
+    given: Grouping
     groups: tuple[Group, ...]
+    strata: tuple[Group, ...]
     known: Marks
     people: Ints
+    everybody: Ints
     bins: Bins
     low: Floats
     high: Floats
-    moments: tuple[Moments, ...] | None
+    moments: tuple[tuple[Moments, ...], ...] | None
 
 
 def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | None:

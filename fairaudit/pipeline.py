@@ -21,6 +21,7 @@ from fairaudit.metrics import evaluate_against
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import recode
+from fairaudit.recode.scores import with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow
 from fairaudit.simpson import Scanned, scan
 from fairaudit.spec import Spec, value_of
@@ -131,9 +132,14 @@ class _Question:
         recoded = recode(raw, counted_by, self.spec)
         cube, read = recoded.cube, self.spec
 
+        outcomes = {one.name: one for one in read.outcomes}
+
         @cache
         def table(by: Grouping, given: Grouping, of: str) -> GroupTable:
-            return cube.table(by, given, of)
+            one = outcomes[of]
+            found = replace(cube.table(by, given, of), favourable=one.favourable)
+            score = recoded.scores.get(one.score.value) if one.score else None
+            return with_histogram(found, score) if score and read.shows_histogram(one) else found
 
         scanned = scan(table, read.simpson) if read.simpson else Scanned()
         listing = tabulate(cube, table, read.shown, self.checks)
@@ -149,7 +155,9 @@ class _Question:
             reversals=scanned.found,
             definitions=listing.definitions,
             notices=(*read.notices, *raw.notices, *recoded.notices, *_unscanned(scanned)),
-            scores=tuple(scores(recoded.scores, value_of(read.score) or "")),
+            scores=tuple(
+                row for name, one in recoded.scores.items() for row in scores(name, one.summaries())
+            ),
             fail_on=self.fail_on,
         )
 
@@ -207,11 +215,15 @@ def _answer(
 def _with_median(
     rows: tuple[ScoreRow, ...], asked: Plan, entries: Sequence[str], base: Path
 ) -> tuple[ScoreRow, ...]:
-    """The rows with everybody's exact median, by a pass more where the bins do not tell it."""
-    if not rows or rows[0].median is None or rows[0].median[0] == rows[0].median[1]:
-        return rows
-    exact = engine.median(asked, entries, base, rows[0].median)
-    return (replace(rows[0], median=(exact, exact)), *rows[1:])
+    """The rows with everybody's exact medians, by a pass more where the bins do not tell one."""
+
+    def exact(row: ScoreRow) -> ScoreRow:
+        if row.by or row.median is None or row.median[0] == row.median[1]:
+            return row
+        found = engine.median(asked, row.column, entries, base, row.median)
+        return replace(row, median=(found, found))
+
+    return tuple(map(exact, rows))
 
 
 def _sound(found: Found | FairauditError) -> Found:
@@ -308,4 +320,7 @@ def _hash(cube: Cube) -> str:
     weights = [one.values for one in (cube.weight, cube.squares) if one is not None]
     for counts in (cube.rows, cube.people, *weights):
         found.update(counts.tobytes())
+    for name, amount in sorted(cube.amounts.items()):
+        sums = [(one.values.tolist(), one.scale) for one in amount.sums()]
+        found.update(repr((name, amount.n.tolist(), sums)).encode())
     return found.hexdigest()

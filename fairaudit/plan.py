@@ -7,9 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from fairaudit.cube import Floats, Ints, Sum
+from fairaudit.arrays import Floats, Ints
+from fairaudit.cube import Sum
 from fairaudit.histogram import Bins
-from fairaudit.spec import Format, Outcome, Protected, Spec, Text, Threshold, value_of
+from fairaudit.spec import Format, Kind, Outcome, Protected, Spec, Text, Threshold, value_of
+
+ADDED_SCALE = 10**9
+"""The fixed point of numbers that are added up."""
 
 MISSING = -1
 """The code of a number that is not there (in `RawKey.codes` of a cut column)."""
@@ -43,12 +47,34 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class Adding:
+    """What is added up in each cell: columns, products of two, and how far two lie apart.
+
+    The square of a column is its product with itself; that of every column is there.
+    """
+
+    columns: tuple[str, ...] = ()
+    products: tuple[tuple[str, str], ...] = ()
+    distances: tuple[tuple[str, str], ...] = ()
+
+    def __add__(self, other: Adding) -> Adding:
+        return Adding(
+            tuple(dict.fromkeys(self.columns + other.columns)),
+            tuple(dict.fromkeys(self.products + other.products)),
+            tuple(dict.fromkeys(self.distances + other.distances)),
+        )
+
+
+NOTHING_ADDED = Adding()
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything one pass must count.
 
     `unknown` holds the words that mean missing in a column that is read as a number, beside the
     `tokens` that mean it everywhere. `capped` are columns every level of which would be a group, so
-    they may have at most `MOST_LEVELS`. `scores` are the keys by which `score` gets histograms.
+    they may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets histograms.
     """
 
     keys: tuple[Key, ...]
@@ -60,8 +86,8 @@ class Plan:
     filter: Text | None = None
     unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     capped: tuple[Text, ...] = ()
-    score: str | None = None
-    scores: tuple[tuple[Key, ...], ...] = ()
+    scores: Mapping[str, tuple[tuple[Key, ...], ...]] = field(default_factory=dict)
+    adding: Adding = NOTHING_ADDED
 
     def text_key(self, column: str) -> int:
         """The number of the key that holds a column as text."""
@@ -119,6 +145,18 @@ class RawScores:
     bins: Bins
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RawAmounts:
+    """What was added up in each of [C] cells, as Python's integers; what is missing adds nothing.
+
+    Numbers and distances are at the fixed point `ADDED_SCALE`, products at its square.
+    """
+
+    columns: Mapping[str, Sequence[int]]
+    products: Mapping[tuple[str, str], Sequence[int]]
+    distances: Mapping[tuple[str, str], Sequence[int]]
+
+
 @dataclass(frozen=True, slots=True)
 class RawCells:
     """The counts of one pass by raw levels: an entry, or several, for each combination.
@@ -137,7 +175,8 @@ class RawCells:
     weight: Sum | None = None
     squares: Sum | None = None
     weight_error: float = 0.0
-    scores: RawScores | None = None
+    scores: Mapping[str, RawScores] = field(default_factory=dict)
+    amounts: RawAmounts | None = None
     notices: tuple[str, ...] = ()
 
 
@@ -154,13 +193,14 @@ def plan(spec: Spec) -> Plan:
             keys.setdefault(one.column.value)
     for outcome in spec.outcomes:
         texts.append(outcome.column)
-        if outcome.threshold is not None:
-            cuts.setdefault(outcome.column.value, set()).update(edges_of(outcome.threshold))
-        else:
+        if outcome.has_classes and outcome.threshold is None:
             keys.setdefault(outcome.column.value)
-    if spec.score is not None:
-        texts.append(spec.score)
-        cuts.setdefault(spec.score.value, set())
+        else:
+            edges = edges_of(outcome.threshold) if outcome.threshold else ()
+            cuts.setdefault(outcome.column.value, set()).update(edges)
+        if outcome.score is not None:
+            texts.append(outcome.score)
+            cuts.setdefault(outcome.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
     made = _keys(keys, cuts)
     return Plan(
@@ -177,23 +217,60 @@ def plan(spec: Spec) -> Plan:
             for one in (*spec.protected, *spec.strata)
             if not one.bins and one.keep is None
         ),
-        score=value_of(spec.score),
         scores=_score_keys(spec, made),
+        adding=_adding(spec),
     )
 
 
-def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
-    """The keys by which a score gets histograms: each attribute alone, with the label."""
-    if spec.score is None or spec.weight is not None:
-        return ()
+def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key, ...], ...]]:
+    """The keys by which each score gets histograms: those of its groupings, and of the label.
+
+    A grouping that another one contains is its roll-up.
+    """
+    if spec.weight is not None:
+        return {}
 
     def key_of(column: Text, *, is_cut: bool) -> Key:
         return next(k for k in keys if k.column == column.value and (k.edges is not None) is is_cut)
 
-    label = () if spec.label is None else (
+    columns = {one.name: key_of(one.column, is_cut=bool(one.bins)) for one in spec.groupable}
+    label = () if spec.label is None or not spec.label.has_classes else (
         key_of(spec.label.column, is_cut=spec.label.threshold is not None),
     )  # fmt: skip
-    return tuple((key_of(one.column, is_cut=bool(one.bins)), *label) for one in spec.protected)
+    found: dict[str, dict[tuple[Key, ...], None]] = {}
+    for one in spec.predictions:
+        if one.score is not None:
+            groupings = spec.histograms_of(one)
+            largest = [a for a in groupings if not any(set(a) < set(b) for b in groupings)]
+            wanted = {
+                tuple(dict.fromkeys([*(columns[name] for name in by), *label])): None
+                for by in largest
+            }
+            found.setdefault(one.score.value, {}).update(wanted)
+    return {column: tuple(groupings) for column, groupings in found.items()}
+
+
+def _adding(spec: Spec) -> Adding:
+    """What is added up for numeric outcomes, for scores and for the numbers of attributes."""
+    added = NOTHING_ADDED
+    for one in spec.outcomes:
+        label = spec.label if one is not spec.label else None
+        if one.kind is Kind.NUMBER:
+            added += _of_columns(one.column)
+            if label is not None and label.kind is Kind.NUMBER:
+                pair = (label.column.value, one.column.value)
+                added += Adding(products=(pair,), distances=(pair,))
+        if spec.adds_score(one) and one.score is not None:
+            added += _of_columns(one.score)
+        for attribute in spec.attributes_measured(one):
+            added += _of_columns(attribute.column)
+            if one.kind is Kind.NUMBER:
+                added += Adding(products=((attribute.column.value, one.column.value),))
+    return added
+
+
+def _of_columns(text: Text) -> Adding:
+    return Adding((text.value,), ((text.value, text.value),))
 
 
 def united(plans: Sequence[Plan]) -> Plan | None:
@@ -205,9 +282,11 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     keys: dict[str, None] = {}
     cuts: dict[str, set[Edge]] = {}
     unknown: dict[str, tuple[str, ...]] = {}
+    adding = NOTHING_ADDED
     for one in plans:
         if _terms(one) != _terms(first) or (first.scores and one.keys != first.keys):
             return None
+        adding += one.adding
         for key in one.keys:
             if key.edges is None:
                 keys.setdefault(key.column)
@@ -218,7 +297,8 @@ def united(plans: Sequence[Plan]) -> Plan | None:
             else:
                 cuts.setdefault(key.column, set()).update(key.edges)
     capped = {text.value: text for one in plans for text in one.capped}
-    return replace(first, keys=_keys(keys, cuts), unknown=unknown, capped=tuple(capped.values()))
+    made = _keys(keys, cuts)
+    return replace(first, keys=made, unknown=unknown, capped=tuple(capped.values()), adding=adding)
 
 
 def _terms(one: Plan) -> tuple[object, ...]:

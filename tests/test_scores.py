@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
@@ -18,9 +19,18 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import fairaudit
+from fairaudit import engine
+from fairaudit import spec as specs
+from fairaudit.cube import Cube, Grouping
 from fairaudit.engine import scores as engine_scores
 from fairaudit.histogram import Bins, auc, bins_of, quantile
+from fairaudit.metrics import Need, Rate
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.plan import plan
+from fairaudit.recode import recode
+from fairaudit.recode.scores import Distribution, with_histogram
 from fairaudit.result import AuditResult, ScoreRow
+from fairaudit.spec import Spec
 
 SPEC: dict[str, Any] = {
     "columns": {
@@ -297,3 +307,120 @@ def test_auc_and_quantile_say_nothing_of_nobody() -> None:
     assert auc(np.array([0]), np.array([3]), one.single) is None
     assert quantile(np.array([0]), one, Fraction(1, 2)) is None
     assert quantile(np.array([3]), one, Fraction(1, 2)) == (0.5, 0.5)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Shaped(Rate):
+    """A rate that asks for the histogram of the score."""
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset({Need.SCORE, Need.DISTRIBUTION})
+
+
+def shaped(mapping: dict[str, Any]) -> Spec:
+    """The spec, its one metric asking for histograms."""
+    read = specs.of_mapping(mapping)
+    words = {one.name: getattr(SELECTION_RATE, one.name) for one in dataclasses.fields(Rate)}
+    (shown,) = read.shown
+    return dataclasses.replace(
+        read, shown=(dataclasses.replace(shown, asked=Shaped(**words)),), checks=()
+    )
+
+
+MODELS: dict[str, Any] = {
+    **SPEC,
+    "columns": {
+        "protected": {"race": {}, "age": {"bins": [30]}},
+        "label": {"column": "y", "positive": 1, "negative": 0},
+        "models": {
+            "one": {"prediction": {"column": "s", "positive": {"above": 0}}, "score": "s"},
+            "two": {"score": "age"},
+        },
+        "strata": {"site": {"column": "y"}},
+        "count": "n",
+    },
+    "missing": {"label": "aside", "prediction": "aside", "score": "aside"},
+    "metrics": [{"metric": "selection_rate", "given": [["site"]]}],
+}
+
+
+def plain_counts(rows: Sequence[Row], of: str) -> dict[tuple[str, str, str, int, float], int]:
+    """People by race, age, site, label (0, 1, or 2: not known) and score, by a plain loop."""
+    found: dict[tuple[str, str, str, int, float], int] = {}
+    for race, age, y, s, n in rows:
+        score = s if of == "one" else float(age)
+        if score is not None and n:
+            old = "under 30" if age < 30 else "30 and over"
+            site = "(unknown)" if y is None else str(y)
+            key = (race or "(unknown)", old, site, 2 if y is None else y, score)
+            found[key] = found.get(key, 0) + n
+    return found
+
+
+def check_histogram(
+    cube: Cube, scores: Distribution, by: Grouping, given: Grouping, rows: Sequence[Row], of: str
+) -> None:
+    """The histogram of a table holds, in every bin, the people whose score lies there."""
+    table = with_histogram(cube.table(by, given, of), scores)
+    found = table.histogram
+    assert found is not None
+    assert (found.groups, found.strata) == (table.groups, table.strata)
+    assert found.known.tolist() == table.known.tolist()
+    expected = np.zeros_like(found.people)
+    names = ("race", "age", "site")
+    for key, n in plain_counts(rows, of).items():
+        level = dict(zip(names, key[:3], strict=True))
+        g = found.groups.index(tuple((name, level[name]) for name in by))
+        z = found.strata.index(tuple((name, level[name]) for name in given))
+        (b,) = np.flatnonzero((found.bins.low <= key[4]) & (key[4] <= found.bins.high))
+        expected[z, key[3], g, b] += n
+        assert found.low[z, g] <= key[4] <= found.high[z, g]
+    assert np.array_equal(found.people, expected)
+    if found.moments is not None:
+        people = [[one.n for one in stratum] for stratum in found.moments]
+        assert people == found.people.sum(axis=(1, 3)).tolist()
+
+
+@given(rows=ROWS, kind=st.sampled_from(["csv", "parquet", "frame"]))
+@settings(max_examples=60)
+def test_histograms_of_every_grouping_equal_those_of_the_rows(
+    rows: list[Row], kind: str, tmp_path: Path
+) -> None:
+    rows = [*rows, ("a", 30, 1, 0.5, 1), ("b", 20, 0, 0.25, 1)]
+    read = shaped(MODELS)
+    two = dataclasses.replace(read.shown[0], of="two")
+    read = dataclasses.replace(read, shown=(*read.shown, two))
+    asked = plan(read)
+    assert set(asked.scores) == {"s", "age"}
+    path = write(tmp_path / f"rows.{'csv' if kind == 'frame' else kind}", rows)
+    raw = (
+        engine.count_frame(asked, pl.read_csv(path))
+        if kind == "frame"
+        else engine.count_files(asked, [str(path)], Path())
+    )
+    recoded = recode(raw, asked, read)
+    for of, column in (("one", "s"), ("two", "age")):
+        for by in ((), ("race",), ("age",), ("race", "age")):
+            for strata in ((), ("site",)):
+                score = recoded.scores[column]
+                check_histogram(recoded.cube, score, by, strata, rows, of)
+
+
+def test_a_histogram_tells_another_row(tmp_path: Path) -> None:
+    rows: list[Row] = [("a", 30, 1, 0.5, 1), ("b", 20, 0, 0.25, 1), ("b", 20, 0, None, 1)]
+    read = shaped(MODELS)
+    asked = plan(read)
+    path = write(tmp_path / "rows.csv", rows)
+    recoded = recode(engine.count_files(asked, [str(path)], Path()), asked, read)
+    check_histogram(recoded.cube, recoded.scores["s"], ("race",), ("site",), rows, "one")
+    changed = [*rows[:2], ("b", 20, 0, 0.25, 1)]
+    with pytest.raises(AssertionError):
+        check_histogram(recoded.cube, recoded.scores["s"], ("race",), ("site",), changed, "one")
+
+
+def test_a_grouping_within_another_is_rolled_up() -> None:
+    groupings = plan(shaped(MODELS)).scores["s"]
+    assert [[key.column for key in keys] for keys in groupings] == [["race", "age", "y"]]
+    alone = plan(specs.of_mapping(SPEC)).scores["s"]
+    assert [[key.column for key in keys] for keys in alone] == [["race", "y"], ["age", "y"]]

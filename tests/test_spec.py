@@ -55,8 +55,7 @@ def test_five_faults_of_one_stage_are_five_messages() -> None:
 )
 def test_scalars_stay_text(value: str) -> None:
     text = MINIMAL.replace("positive: 1", f"positive: {value}")
-    outcome = specs.parse(text).prediction
-    assert outcome is not None
+    (outcome,) = specs.parse(text).predictions
     assert [one.value for one in outcome.positive] == [value]
 
 

@@ -206,14 +206,16 @@ def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | 
     return None
 
 
-def median(plan: Plan, entries: Sequence[str], base: Path, between: tuple[float, float]) -> float:
-    """The exact median of the plan's score, which lies between these, by a pass over one column."""
+def median(
+    plan: Plan, column: str, entries: Sequence[str], base: Path, between: tuple[float, float]
+) -> float:
+    """The exact median of a score, which lies between these, by a pass over one column."""
     from fairaudit.engine import quantiles
 
     with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
         opened = [_opened(path, plan.format, Path(folder)) for path in find_files(entries, base)[0]]
         ready = [_guarded(one, plan.format, Path(folder)).source for one in opened]
-        return quantiles.median(ready, plan, between)
+        return quantiles.median(ready, plan, column, between)
 
 
 def _name(path: Path) -> str:

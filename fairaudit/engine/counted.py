@@ -5,13 +5,13 @@ A weight becomes an integer before it is added, so sums are equal for any order,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from fairaudit.cube import Ints
 from fairaudit.engine.scores import ScoreParts
 from fairaudit.errors import DataError
-from fairaudit.plan import RawKey
+from fairaudit.plan import RawAmounts, RawKey
 
 WEIGHT_SCALES = (10**9, 10**18)
 """The fixed point of weights: as a rule, and where all weights are tiny."""
@@ -25,6 +25,7 @@ LARGE = 1e6
 """From here on a double has no nine decimals left: weights are taken at six."""
 
 LARGEST_WEIGHT = 1e9
+LARGEST_NUMBER = 1e9
 LARGEST_COUNT = 2.0**53 - 1
 MOST_PEOPLE = 2**62
 
@@ -54,4 +55,5 @@ class Counted:
     keys: tuple[RawKey, ...]
     kept: Ints
     measures: Measures
-    scores: ScoreParts | None = None
+    scores: Mapping[str, ScoreParts] = field(default_factory=dict)
+    amounts: RawAmounts | None = None

@@ -57,7 +57,7 @@ def count(
     files: Sequence[tuple[Path, str]], plan: Plan, progress: Progress
 ) -> dict[str, list[Counted]]:
     """The counts of those Parquet files (path, name) that this route serves, by name."""
-    if plan.filter or (plan.count and plan.weight):
+    if plan.filter or plan.adding.columns or (plan.count and plan.weight):
         return {}
     tasks = [task for path, name in files for task in _tasks(path, name, plan)]
     if not tasks:
@@ -179,8 +179,7 @@ class _Counter:
         )
         self._axes = _axes(self._reader.schema_arrow, plan)
         self._sums = sums_of(plan, _BATCH)
-        self._score = plan.score
-        self._scores = Scores(plan.scores) if plan.scores else None
+        self._scores = {column: Scores.of(plan, column) for column in plan.scores}
         self._levels: tuple[tuple[Level, ...], ...] = ()
         self._closed: list[Counted] = []
         # Half as wide while it is worked out, whole where it points.
@@ -217,16 +216,18 @@ class _Counter:
         index = self._index[: batch.num_rows]
         index[:] = cell
         self._sums.add(index)
-        if self._scores is not None and self._score is not None:
+        if self._scores:
             read = zip(self._axes, codes, levels, strict=True)
             keys = {key: (mine, theirs) for (key, _), mine, theirs in read}
-            self._scores.add(keys, scores(columns[self._score]), self._sums.people)
+            for column, counted in self._scores.items():
+                counted.add(keys, scores(columns[column]), self._sums.people)
 
     def counted(self) -> list[Counted]:
         """What was counted."""
         self._close()
-        if self._scores is not None and self._closed:
-            self._closed[0] = replace(self._closed[0], scores=self._scores.closed())
+        if self._scores and self._closed:
+            parts = {column: one.closed() for column, one in self._scores.items()}
+            self._closed[0] = replace(self._closed[0], scores=parts)
         return self._closed
 
     def _open(self, levels: tuple[tuple[Level, ...], ...]) -> None:

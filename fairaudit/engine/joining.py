@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from fairaudit.cube import Ints, Sum
 from fairaudit.engine.counted import SQUARE_SCALES, TINY, WEIGHT_SCALES, Counted, check_people
 from fairaudit.engine.levels import Level
-from fairaudit.engine.scores import MOST_ENTRIES, Piece
+from fairaudit.engine.scores import MOST_ENTRIES, Piece, ScoreParts
 from fairaudit.engine.sources import Guarded
 from fairaudit.errors import DataError
 from fairaudit.histogram import Bins, coarsest
-from fairaudit.plan import MOST_CELLS, Plan, RawCells, RawHistogram, RawKey, RawScores
+from fairaudit.plan import (
+    MOST_CELLS,
+    Key,
+    Plan,
+    RawAmounts,
+    RawCells,
+    RawHistogram,
+    RawKey,
+    RawScores,
+)
 
 
 def joined(
@@ -54,24 +63,53 @@ def joined(
         weight=Sum.exact(weight, WEIGHT_SCALES[fine]) if plan.weight else None,
         squares=Sum.exact(squares, SQUARE_SCALES[fine]) if plan.weight else None,
         weight_error=max(one.weight_errors[fine] for one in measures),
-        scores=_joined_scores(plan, keys, counted) if plan.scores else None,
+        scores=dict(_joined_scores(plan, keys, counted)),
+        amounts=_joined_amounts(plan, counted),
         notices=tuple(skipped),
+    )
+
+
+def _joined_amounts(plan: Plan, counted: Sequence[Counted]) -> RawAmounts | None:
+    """What was added up in all files, one after the other."""
+    parts = [one.amounts for one in counted if one.amounts is not None]
+    if not plan.adding.columns:
+        return None
+    adding = plan.adding
+    return RawAmounts(
+        {name: [n for one in parts for n in one.columns[name]] for name in adding.columns},
+        {pair: [n for one in parts for n in one.products[pair]] for pair in adding.products},
+        {pair: [n for one in parts for n in one.distances[pair]] for pair in adding.distances},
     )
 
 
 def _joined_scores(
     plan: Plan, keys: Sequence[RawKey], counted: Sequence[Counted]
+) -> Iterator[tuple[str, RawScores]]:
+    """The histograms of each score that somebody has."""
+    most = MOST_ENTRIES // max(len(plan.scores), 1)
+    for column, groupings in plan.scores.items():
+        parts = [one.scores[column] for one in counted if column in one.scores]
+        found = _joined_score(plan, groupings, keys, parts, most)
+        if found is not None:
+            yield column, found
+
+
+def _joined_score(
+    plan: Plan,
+    groupings: Sequence[tuple[Key, ...]],
+    keys: Sequence[RawKey],
+    parts: Sequence[ScoreParts],
+    most: int,
 ) -> RawScores | None:
-    """The histograms of all threads and files as one, with bins that 64 MB choose."""
-    parts = [one.scores for one in counted if one.scores is not None]
+    """The histograms of all threads and files as one, with bins that the room for them chooses."""
     low = [int(one.bins.codes[0]) << one.shift for one in parts if len(one.bins.codes)]
     high = [int(one.bins.codes[-1]) << one.shift for one in parts if len(one.bins.codes)]
     if not low:
         return None
-    places = [[plan.keys.index(key) for key in grouping] for grouping in plan.scores]
+    places = [[plan.keys.index(key) for key in grouping] for grouping in groupings]
     sizes = [math.prod(_size(keys[at]) for at in grouping) for grouping in places]
     shifts = [one.shift for one in parts]
-    shift = coarsest(shifts, sum(sizes), min(low), max(high), MOST_ENTRIES)
+    shift = coarsest(shifts, sum(sizes), min(low), max(high), most)
     bins = Bins.gather(
         np.concatenate([one.bins.codes >> (shift - one.shift) for one in parts]),
         np.concatenate([one.bins.low for one in parts]),

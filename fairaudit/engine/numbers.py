@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from fairaudit.engine.counted import LARGEST_COUNT, LARGEST_WEIGHT
+from fairaudit.engine.counted import LARGE, LARGEST_COUNT, LARGEST_NUMBER, LARGEST_WEIGHT
 from fairaudit.errors import DataError, Seek
-from fairaudit.plan import Plan, is_finite_number
+from fairaudit.plan import ADDED_SCALE, Plan, is_finite_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,16 @@ class Numbers:
         """The number, 0 where it is none: bad rows are refused after the pass, not in it."""
         return pl.when(self.sound(column)).then(self.value(column)).otherwise(0.0)
 
+    def fixed(self, column: str) -> pl.Expr:
+        """The number as an integer at nine decimals, 0 where there is none: rounded once.
+
+        From a million on a double has no nine decimals left: it is taken at six.
+        """
+        value = self.sound_value(column).cast(pl.Float64).fill_null(0.0)
+        fine = (value * ADDED_SCALE).round().cast(pl.Int64)
+        coarse = (value * 10**6).round().cast(pl.Int64) * (ADDED_SCALE // 10**6)
+        return pl.when(value.abs() < LARGE).then(fine).otherwise(coarse)
+
     def sound(self, column: str) -> pl.Expr:
         """Whether a row's number is one, of the kind its role asks; a missing one is."""
         value = self.value(column)
@@ -80,6 +90,13 @@ class Numbers:
         if column == self.plan.count:
             whole = (value == value.floor()) & (value >= 0) & (value <= LARGEST_COUNT)
             return whole.fill_null(value=False)
+        if column in self.plan.adding.columns:
+            return self._is_number(column) & (value.abs() <= LARGEST_NUMBER).fill_null(value=True)
+        return self._is_number(column)
+
+    def _is_number(self, column: str) -> pl.Expr:
+        """Whether a row holds a number, or what means that it is missing."""
+        value = self.value(column)
         if not is_text(self.batch.schema[column]):
             return pl.lit(value=True)
         text = pl.col(column).cast(pl.String).str.strip_chars()
@@ -109,6 +126,8 @@ class Numbers:
             hint = "correct the data, or name the values that mean missing in `missing.tokens`"
             if column in {self.plan.weight, self.plan.count}:
                 hint = "correct the data, or leave such rows out by a `filter`"
+            if column in self.plan.adding.columns:
+                what = "no number from -1e9 to 1e9"
             if column == self.plan.weight:
                 what = "no weight (a number from 0 to 1e9)"
             elif column == self.plan.count:

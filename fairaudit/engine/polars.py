@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,9 +22,12 @@ from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
 from fairaudit.engine.scores import Scores
 from fairaudit.errors import DataError, Seek, SpecError
-from fairaudit.plan import MISSING, Key, Plan, RawKey
+from fairaudit.plan import MISSING, Key, Plan, RawAmounts, RawKey
 from fairaudit.progress import SILENT, Progress
 from fairaudit.spec import Text
+
+_HALF = 30
+"""Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types beside texts and numbers whose values can be levels."""
@@ -56,8 +59,12 @@ def count(
     if plan.weight:
         columns.append(numbers.sound_value(plan.weight).cast(pl.Float64).alias(own("weight")))
         measures += _weights()
-    if plan.score:
-        columns.append(numbers.value(plan.score).cast(pl.Float64).alias(own("score")))
+    columns += [
+        numbers.value(column).cast(pl.Float64).alias(own(f"score{at}"))
+        for at, column in enumerate(plan.scores)
+    ]
+    columns += [numbers.fixed(name).alias(own(f"fixed {name}")) for name in plan.adding.columns]
+    measures += _amounts(plan)
     if batch.apart:
         columns.append(pl.col(own("file")))
     frame = batch.frame.select(*columns, *filtered(rule, numbers))
@@ -66,15 +73,15 @@ def count(
     kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
     by = [*keys, own("kept"), *([own("file")] if batch.apart else [])]
     frame = frame.with_columns(kept.alias(own("kept")))
-    scores = Scores(plan.scores) if plan.scores else None
-    if scores is not None:
+    scores = {column: Scores.of(plan, column) for column in plan.scores}
+    if scores:
         frame = frame.map_batches(_scored_by(scores, plan), streamable=True)
     found = collect(frame.group_by(*by).agg(*measures), batch)
     if not batch.apart:
         numbers.refuse(found)
         whole = _counted(found, plan)
-        of_score = None if scores is None else scores.closed()
-        return {batch.names[0]: replace(whole, scores=of_score)}
+        parts = {column: one.closed() for column, one in scores.items()}
+        return {batch.names[0]: replace(whole, scores=parts)}
     return _by_file(found, batch, plan, numbers)
 
 
@@ -94,11 +101,11 @@ def _by_file(
     return counted
 
 
-def _scored_by(scores: Scores, plan: Plan) -> Callable[[pl.DataFrame], pl.DataFrame]:
+def _scored_by(scores: Mapping[str, Scores], plan: Plan) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Passes rows on, and counts the scores of those that the filter keeps."""
     from fairaudit.engine.codes import texts  # noqa: PLC0415  # Arrow is imported for a score alone
 
-    wanted = {key for keys in plan.scores for key in keys}
+    wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
     axes = {at: texts() for at, key in enumerate(plan.keys) if key in wanted and key.edges is None}
     lock = threading.Lock()
 
@@ -119,7 +126,9 @@ def _scored_by(scores: Scores, plan: Plan) -> Callable[[pl.DataFrame], pl.DataFr
                     coded = text.alias("").cast(pl.Categorical).to_arrow()
                     columns[key] = axes[at].codes(coded), axes[at].levels
             people = kept[own("people")].to_numpy() if plan.count else None
-            scores.add(columns, kept[own("score")].fill_null(float("nan")).to_numpy(), people)
+            for at, one in enumerate(scores.values()):
+                values = kept[own(f"score{at}")].fill_null(float("nan")).to_numpy()
+                one.add(columns, values, people)
         return rows
 
     return passed
@@ -235,6 +244,47 @@ def _weights() -> list[pl.Expr]:
     ]
 
 
+def _amounts(plan: Plan) -> list[pl.Expr]:
+    """The sums that a plan asks, as integers: of products three, by the halves of both factors."""
+    people = pl.col(own("people")).cast(pl.Int128)
+
+    def halves(column: str) -> tuple[pl.Expr, pl.Expr]:
+        fixed = pl.col(own(f"fixed {column}"))
+        return fixed // 2**_HALF, fixed % 2**_HALF
+
+    def summed(one: pl.Expr) -> pl.Expr:
+        one = one.cast(pl.Int128)
+        return (one * people if plan.count else one).sum()
+
+    found = []
+    for at, column in enumerate(plan.adding.columns):
+        found.append(summed(pl.col(own(f"fixed {column}"))).alias(own(f"total{at}")))
+    for at, (first, second) in enumerate(plan.adding.products):
+        (high, low), (other_high, other_low) = halves(first), halves(second)
+        parts = (high * other_high, high * other_low + low * other_high, low * other_low)
+        found += [summed(p).alias(own(f"product{at} {part}")) for part, p in enumerate(parts)]
+    for at, (first, second) in enumerate(plan.adding.distances):
+        apart = pl.col(own(f"fixed {first}")) - pl.col(own(f"fixed {second}"))
+        found.append(summed(apart.abs()).alias(own(f"distance{at}")))
+    return found
+
+
+def _amounts_of(found: pl.DataFrame, plan: Plan) -> RawAmounts:
+    def product(at: int) -> list[int]:
+        parts = (found[own(f"product{at} {part}")].to_list() for part in range(3))
+        return [
+            (high << 2 * _HALF) + (middle << _HALF) + low
+            for high, middle, low in zip(*parts, strict=True)
+        ]
+
+    adding = plan.adding
+    return RawAmounts(
+        {name: found[own(f"total{at}")].to_list() for at, name in enumerate(adding.columns)},
+        {pair: product(at) for at, pair in enumerate(adding.products)},
+        {pair: found[own(f"distance{at}")].to_list() for at, pair in enumerate(adding.distances)},
+    )
+
+
 def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:
     """The filter's own columns: as numbers where it compares them with one, missing as null."""
     if rule is None:
@@ -284,6 +334,7 @@ def _counted(found: pl.DataFrame, plan: Plan) -> Counted:
                 largest("error1") / WEIGHT_SCALES[1] if plan.weight else 0.0,
             ),
         ),
+        amounts=_amounts_of(found, plan),
     )
 
 

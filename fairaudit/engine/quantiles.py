@@ -20,9 +20,11 @@ _FEW = 2**20
 _BINS = 2**16
 
 
-def median(sources: Sequence[Source], plan: Plan, between: tuple[float, float]) -> float:
+def median(
+    sources: Sequence[Source], plan: Plan, column: str, between: tuple[float, float]
+) -> float:
     """The smallest score with half of the people at or below it; it lies between these."""
-    scores = pl.concat([_scores(one, plan) for one in sources])
+    scores = pl.concat([_scores(one, plan, column) for one in sources])
     score, people = pl.col("score"), pl.col("people").sum()
     low, high = between
     counts = scores.select(people.alias("all"), pl.col("people").filter(score < low).sum())
@@ -47,12 +49,12 @@ def median(sources: Sequence[Source], plan: Plan, between: tuple[float, float]) 
     return low
 
 
-def _scores(one: Source, plan: Plan) -> pl.LazyFrame:
+def _scores(one: Source, plan: Plan, column: str) -> pl.LazyFrame:
     """Score and people of the rows that the filter keeps and that have a score."""
     (batch,) = batches([one], plan.format.separator)
     rule = rule_of(plan)
     numbers = Numbers(batch, plan)
-    score = numbers.value(plan.score or "").cast(pl.Float64).alias(own("score"))
+    score = numbers.value(column).cast(pl.Float64).alias(own("score"))
     people = numbers.sound_value(plan.count).cast(pl.Int64) if plan.count else pl.lit(1, pl.Int64)
     kept = pl.lit(value=True) if rule is None else rule.expression
     return (

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.cube import Floats, Ints
+from fairaudit.arrays import Floats, Ints
 from fairaudit.engine.levels import Codes, Level, places
+from fairaudit.errors import DataError
 from fairaudit.histogram import ROOT_SCALE, SUM_SCALE, Bins, bins_of
-from fairaudit.plan import Key
+from fairaudit.plan import Key, Plan
 
 MOST_ENTRIES = 64 * 2**20 // 8
-"""64 MB of counts, for all groupings together, choose the bins of the result."""
+"""64 MB of counts, for all scores and groupings together, choose the bins of the result."""
 
 _MOST_HERE = 4 * MOST_ENTRIES
 """Each thread keeps finer bins if need be, so that the result does not depend on the split."""
@@ -64,15 +65,21 @@ class ScoreParts:
 class Scores:
     """Counts the scores of batches by several groupings of their keys."""
 
-    def __init__(self, groupings: tuple[tuple[Key, ...], ...]) -> None:
+    def __init__(self, groupings: tuple[tuple[Key, ...], ...], most: int) -> None:
         self.pieces: list[Piece] = []
         self._groupings = groupings
+        self._most = most
         self._dense: list[_Dense | None] = [None] * len(groupings)
         self._shift = 0
         self._base = 0
         self._low = np.empty(0)
         self._high = np.empty(0)
         self._fits = True
+
+    @classmethod
+    def of(cls, plan: Plan, column: str) -> Scores:
+        """Counts one of the scores of a plan, which share the room there is."""
+        return cls(plan.scores[column], _MOST_HERE // len(plan.scores))
 
     def add(self, columns: Mapping[Key, Column], scores: Floats, people: Ints | None) -> None:
         """Counts a batch: the codes of each key, the scores (NaN: none), and people of each row."""
@@ -134,11 +141,17 @@ class Scores:
         begin = min(first, self._base) if width else first
         end = max(last + 1, self._base + width) if width else last + 1
         cells = sum(dense.size for dense in self._dense if dense is not None)
-        if cells * (end - begin) > _MOST_HERE and end - begin > 1:
+        if cells > self._most:
+            raise DataError(
+                f"the histograms of a score by so many columns would have {cells:,} combinations "
+                "of levels",
+                "ask for fewer columns in `by` and `given`, or bin or merge their levels",
+            )
+        if cells * (end - begin) > self._most and end - begin > 1:
             self._halve()
             self._make_room(low, high)
             return
-        spare = max(0, min(_SLACK, _MOST_HERE // max(cells, 1) - (end - begin)))
+        spare = max(0, min(_SLACK, self._most // max(cells, 1) - (end - begin)))
         self._resize(begin, end + spare)
 
     def _resize(self, begin: int, end: int) -> None:

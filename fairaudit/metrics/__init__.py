@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics import absolute, classes, conditional, inequality, parity
+from fairaudit.metrics import absolute, classes, conditional, inequality, numeric, parity
 from fairaudit.metrics import epsilon as _epsilon
 from fairaudit.metrics.average import Average, Weights
 from fairaudit.metrics.classes import macro
@@ -25,7 +25,7 @@ from fairaudit.metrics.records import (
     Parameters,
 )
 from fairaudit.metrics.reference import NOBODY, Policy, Reference, find_group
-from fairaudit.metrics.scores import SCORES
+from fairaudit.metrics.scores import SCORES, FirstOf
 
 QUANTITIES: tuple[Quantity, ...] = (
     *RATES,
@@ -49,6 +49,7 @@ WHOLES: tuple[Whole, ...] = (
     *absolute.WHOLES,
     *parity.WHOLES,
     inequality.BETWEEN_GROUPS,
+    *numeric.WHOLES,
 )
 """The measures of a whole table."""
 
@@ -72,6 +73,15 @@ def find_words(name: str) -> Named | None:
 def comparison(name: str) -> Comparison | None:
     """The comparison of that id; None where there is none."""
     return _COMPARISONS.get(name)
+
+
+def wanted(asked: Asked) -> frozenset[Need]:
+    """What a measure is made of, where the spec has it."""
+    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Measure) else [asked]
+    options = [
+        one for part in parts for one in (part.options if isinstance(part, FirstOf) else (part,))
+    ]
+    return frozenset().union(*(one.needs for one in options))
 
 
 def suggestion(name: str) -> str:
@@ -109,6 +119,7 @@ __all__ = [
     "Bounds",
     "Comparison",
     "Evaluation",
+    "FirstOf",
     "Mean",
     "Measure",
     "Named",
@@ -136,4 +147,5 @@ __all__ = [
     "macro",
     "reason_of",
     "suggestion",
+    "wanted",
 ]

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
 from fairaudit.once import once
 
 Cell: TypeAlias = Any
@@ -239,7 +239,46 @@ def tally_of(table: GroupTable) -> Tally:
         table.scale,
         table.favourable,
         table.mass.sum(axis=1)[:, : len(table.classes)],
+        _sums_of(table),
+        _scores_of(table),
     )
+
+
+def _sums_of(table: GroupTable) -> dict[str, Sums]:
+    """The sums of every number, [Z, G]; those of a score also by a binary label."""
+    everybody = np.ones(table.people.shape[1], dtype=np.bool_)
+    found = {name: _sums(one, everybody) for name, one in table.amounts.items()}
+    if "score" in table.amounts and table.positive_label is not None:
+        known = np.arange(len(everybody)) < len(table.labels)
+        score = table.amounts["score"]
+        found["score of positives"] = _sums(score, table.positive_label)
+        found["score of negatives"] = _sums(score, known & ~table.positive_label)
+    return found
+
+
+def _sums(amount: Amount, labels: Marks) -> Sums:
+    def joined(values: Ints) -> Ints:
+        return np.asarray(values[:, labels].sum(axis=(1, 2)))
+
+    magnitude = amount.magnitude or Sum(np.zeros_like(amount.n))
+    return Sums(
+        joined(amount.n),
+        joined(amount.total.values),
+        joined(amount.squares.values),
+        joined(magnitude.values),
+        amount.total.scale,
+        amount.squares.scale,
+        magnitude.scale,
+    )
+
+
+def _scores_of(table: GroupTable) -> Scores | None:
+    histogram = table.histogram
+    if histogram is None:
+        return None
+    people = np.moveaxis(histogram.people, 2, 3)
+    bins = histogram.bins
+    return Scores(people, bins.low, bins.high, histogram.everybody)
 
 
 @once
@@ -273,6 +312,12 @@ def collapsed(table: GroupTable) -> GroupTable:
         mass=people if table.mass is table.people else joined(table.mass),
         squares=None if table.squares is None else joined(table.squares),
         known_strata=np.ones(1, dtype=np.bool_),
+        amounts={
+            name: one.changed(joined, lambda sums: Sum(joined(sums.values), sums.scale))
+            for name, one in table.amounts.items()
+        },
+        histogram=table.histogram
+        and replace(table.histogram, strata=((),), people=joined(table.histogram.people)),
     )
 
 

@@ -153,5 +153,16 @@ class Parameters:
             found["utilities"] = ", ".join(f"{cell} {value}" for cell, value in self.utilities)
         return found
 
+    def numbers(self) -> dict[str, float | dict[str, float]]:
+        """The same as numbers."""
+        found: dict[str, float | dict[str, float]] = {
+            name: float(value)
+            for name in ("smoothing", "concentration", "alpha")
+            if (value := getattr(self, name)) is not None
+        }
+        if self.utilities:
+            found["utilities"] = {cell: float(value) for cell, value in self.utilities}
+        return found
+
 
 NO_PARAMETERS = Parameters()

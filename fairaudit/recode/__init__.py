@@ -5,20 +5,22 @@ Nothing disappears here without a line in the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, UNKNOWN, Cube, Marks, Role
+from fairaudit.cube import ASIDE, UNKNOWN, Amount, AmountName, Cube, Marks, Role, Sum
 from fairaudit.errors import DataError, NothingToAudit, Seek, SpecError
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
 from fairaudit.ledger import Ledger, Line
 from fairaudit.plan import Plan, RawCells
+from fairaudit.recode.amounts import amounts
+from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.axis import DROP, Axis, Findings
 from fairaudit.recode.groups import group_axis
-from fairaudit.recode.outcomes import outcome_axis, score_axis
-from fairaudit.recode.scores import histograms
+from fairaudit.recode.outcomes import number_axes, outcome_axis
+from fairaudit.recode.scores import Distribution, Recoding
 from fairaudit.spec import Policy, Spec
 
 
@@ -28,7 +30,7 @@ class Recoded:
 
     cube: Cube
     notices: tuple[str, ...]
-    scores: tuple[Histogram, ...] = ()
+    scores: Mapping[str, Distribution]
 
 
 def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
@@ -37,51 +39,61 @@ def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     findings = Findings()
     axes = [group_axis(one, Role.PROTECTED, cells, plan, spec, findings) for one in spec.protected]
     axes += [group_axis(one, Role.STRATUM, cells, plan, spec, findings) for one in spec.strata]
-    axes += [outcome_axis(one, cells, plan, spec, findings) for one in spec.outcomes]
-    if spec.score is not None:
-        axes.append(score_axis(spec.score, cells, plan, spec))
+    axes += [
+        outcome_axis(one, cells, plan, spec, findings) for one in spec.outcomes if one.has_classes
+    ]
+    named = {axis.key.name: axis for axis in axes}
+    axes += number_axes(cells, plan, spec)
     if findings.faults:
         raise SpecError(findings.faults)
     for axis in axes:
         _refuse_missing(axis, cells, plan)
-    cube = _cube(cells, axes)
-    scores = histograms(cells, _by_key(axes, cells, spec))
-    return Recoded(cube, (*findings.notices, *_oddities(spec, scores)), scores)
+    added = amounts(cells, plan, spec)
+    cube = _cube(cells, axes, added)
+    scores = _distributions(cells, named, plan, spec)
+    told = (*findings.notices, *_oddities(spec, scores), *added_notices(added))
+    return Recoded(cube, told, scores)
 
 
-def _by_key(axes: Sequence[Axis], cells: RawCells, spec: Spec) -> dict[int, Axis]:
-    """The axes that histograms need, by the number of the raw key that each was made of."""
-    if cells.scores is None:
+def _distributions(
+    cells: RawCells, named: Mapping[str, Axis], plan: Plan, spec: Spec
+) -> dict[str, Distribution]:
+    """The distribution of each score that somebody has, by its column."""
+    if not cells.scores:
         return {}
-    named = {axis.key.name: axis for axis in axes}
-    order = [one.name for one in spec.protected]
-    found = {}
-    for name, histogram in zip(order, cells.scores.histograms, strict=True):
-        found[histogram.keys[0]] = named[name]
-        if len(histogram.keys) > 1 and spec.label is not None:
-            found[histogram.keys[1]] = named[spec.label.name]
-    return found
+    columns = {}
+    for one in spec.groupable:
+        column = one.column.value
+        raw = plan.cut_key(column) if one.bins else plan.text_key(column)
+        columns[one.name] = Recoding.of(named[one.name], raw, cells)
+    label = None
+    if spec.label is not None and spec.label.has_classes:
+        column = spec.label.column.value
+        raw = plan.cut_key(column) if spec.label.threshold else plan.text_key(column)
+        label = Recoding.of(named[spec.label.name], raw, cells)
+    return {name: Distribution(name, raw, columns, label) for name, raw in cells.scores.items()}
 
 
-def _oddities(spec: Spec, scores: Sequence[Histogram]) -> Iterator[str]:
-    """Notices on a score that is likely meant to be a probability, and on what is not counted."""
-    if spec.score is None:
-        return
-    if not scores:
+def _oddities(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[str]:
+    """Notices on scores that are likely meant to be probabilities, and on what is not counted."""
+    for column in dict.fromkeys(one.score.value for one in spec.predictions if one.score):
         if spec.weight is not None:
-            yield f"{spec.score.value}: the score of a weighted sample is not summarised yet"
-        return
-    if scores[0].moments is None:
+            yield f"{column}: the score of a weighted sample is not summarised yet"
+        elif column in scores:
+            yield from _oddities_of(column, scores[column].histogram((), ()))
+
+
+def _oddities_of(column: str, everybody: Histogram) -> Iterator[str]:
+    if everybody.moments is None:
         yield (
-            f"{spec.score.value}: no mean and no deviation: scores are added up at six and nine "
+            f"{column}: no mean and no deviation: scores are added up at six and nine "
             f"decimals, for magnitudes up to {TOO_LARGE:,.0f} of which one reaches {TOO_SMALL:g}"
         )
-    everybody = scores[0].people.sum(axis=(0, 1))
-    bins = scores[0].bins
-    outside = int(everybody[(bins.low < 0) | (bins.high > 1)].sum())
-    if outside and 2 * outside < int(everybody.sum()):
+    people, bins = everybody.people.sum(axis=(0, 1, 2)), everybody.bins
+    outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
+    if outside and 2 * outside < int(people.sum()):
         yield (
-            f"{spec.score.value}: {outside:,} scores lie outside [0, 1], where most are: if it is "
+            f"{column}: {outside:,} scores lie outside [0, 1], where most are: if it is "
             "a probability, they are mistakes"
         )
 
@@ -96,7 +108,7 @@ def _refuse_nothing(cells: RawCells) -> None:
         )
 
 
-def _cube(cells: RawCells, axes: Sequence[Axis]) -> Cube:
+def _cube(cells: RawCells, axes: Sequence[Axis], added: Mapping[AmountName, Amount]) -> Cube:
     ledger, stays = _ledger(cells, axes)
     if not stays.any() or not cells.people[stays].sum():
         raise NothingToAudit(
@@ -104,9 +116,13 @@ def _cube(cells: RawCells, axes: Sequence[Axis]) -> Cube:
             f"{sum(line.rows for line in ledger.dropped):,} dropped",
             "check the filter, and `missing:` in the spec",
         )
-    # An attribute that nobody is known in stays; a score has no levels.
+    # An attribute that nobody is known in stays; a number has no levels.
     groupings = {Role.PROTECTED, Role.STRATUM}
     kept_axes = [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
+
+    def staying(one: Sum) -> Sum:
+        return Sum(one.values[stays], one.scale)
+
     codes = np.stack([axis.codes[stays] for axis in kept_axes], axis=1).astype(np.int32)
     return Cube.gather(
         [axis.key for axis in kept_axes],
@@ -114,8 +130,9 @@ def _cube(cells: RawCells, axes: Sequence[Axis]) -> Cube:
         cells.rows[stays],
         cells.people[stays],
         ledger,
-        cells.weight and type(cells.weight)(cells.weight.values[stays], cells.weight.scale),
-        cells.squares and type(cells.squares)(cells.squares.values[stays], cells.squares.scale),
+        cells.weight and staying(cells.weight),
+        cells.squares and staying(cells.squares),
+        {name: one.changed(lambda n: n[stays], staying) for name, one in added.items()},
     )
 
 
@@ -127,7 +144,7 @@ def _ledger(cells: RawCells, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
     dropped, aside = [], []
     for axis in axes:
         reasons = [
-            (axis.missing, f"missing ({_rule(axis)}: {axis.policy.value})"),
+            (axis.missing, f"missing ({axis.rule}: {axis.policy.value})"),
             (axis.dropped_values, "neither positive nor negative (others: drop)"),
         ]
         for marks, reason in reasons:
@@ -173,15 +190,10 @@ def _refuse_missing(axis: Axis, cells: RawCells, plan: Plan) -> None:
     missing = (cells.kept == 1) & axis.missing
     rows = int(cells.rows[missing].sum())
     if rows:
-        role = axis.key.role.value if axis.key.levels else "score"
+        role = {"strata": "stratum", "numbers": "number"}.get(axis.rule, axis.rule)
         raise DataError(
             f"{rows:,} {'row has' if rows == 1 else 'rows have'} no value in the {role} "
             f"{axis.column!r}",
-            f"complete the data, or say what becomes of them: `missing: {{{_rule(axis)}: …}}`",
+            f"complete the data, or say what becomes of them: `missing: {{{axis.rule}: …}}`",
             seek=Seek(axis.column, (None, *plan.tokens, *axis.words)),
         )
-
-
-def _rule(axis: Axis) -> str:
-    names = {Role.STRATUM: "strata"}
-    return names.get(axis.key.role, axis.key.role.value) if axis.key.levels else "score"

@@ -19,12 +19,14 @@ DROP = -2
 class Axis:
     """One recoded column: its key, a code for each cell, and which cells are missing.
 
-    `words` are the texts that mean missing in this column, beside the tokens of the spec.
+    `rule` is what `missing:` calls its policy. `words` are the texts that mean missing in this
+    column, beside the tokens of the spec.
     """
 
     key: KeyColumn
     codes: Ints
     column: str
+    rule: str
     policy: Policy
     missing: Marks
     dropped_values: Marks

@@ -23,7 +23,8 @@ def group_axis(
     findings: Findings,
 ) -> Axis:
     """The axis of a protected attribute or a stratum."""
-    policy = spec.missing.protected if role is Role.PROTECTED else spec.missing.strata
+    is_protected = role is Role.PROTECTED
+    policy = spec.missing.protected if is_protected else spec.missing.strata
     if one.bins:
         names, raw, levels = _binned(one, cells, plan)
     else:
@@ -58,7 +59,8 @@ def group_axis(
         )
     nothing = np.zeros(len(raw), dtype=np.bool_)
     key = KeyColumn(one.name, role, levels, unknown)
-    return Axis(key, codes, one.column.value, policy, missing, nothing, one.unknown)
+    rule = "protected" if is_protected else "strata"
+    return Axis(key, codes, one.column.value, rule, policy, missing, nothing, one.unknown)
 
 
 def _oddities(one: Protected, levels: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from fairaudit.errors import Fault, did_you_mean
 from fairaudit.plan import MISSING, Plan, RawCells, is_positive
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.values import canonical, is_like_missing, is_value, listing, lookalike
-from fairaudit.spec import Others, Outcome, Policy, Spec, Text
+from fairaudit.spec import Kind, Others, Outcome, Policy, Spec, Text
 
 
 def outcome_axis(one: Outcome, cells: RawCells, plan: Plan, spec: Spec, findings: Findings) -> Axis:
@@ -56,6 +56,7 @@ def outcome_axis(one: Outcome, cells: RawCells, plan: Plan, spec: Spec, findings
         key,
         np.array([code(level) for level in found], dtype=np.int64)[raw_key.codes],
         one.column.value,
+        str(role),
         policy,
         missing=marks(level is None for level in found),
         dropped_values=marks(
@@ -215,15 +216,35 @@ def _cut_axis(
     for code, word in ((1, "positive"), (0, "negative")):
         if not ((reached == code) & (cells.kept == 1)).any():
             findings.notices.append(f"{one.name}: by its cut no row is {word}")
-    return Axis(key, reached, one.column.value, policy, missing, nothing)
+    return Axis(key, reached, one.column.value, str(role), policy, missing, nothing)
 
 
-def score_axis(score: Text, cells: RawCells, plan: Plan, spec: Spec) -> Axis:
-    """A score is no axis of the cube yet; here only its missing values are accounted for."""
-    raw_key = cells.keys[plan.cut_key(score.value)]
-    missing = raw_key.codes == MISSING
-    policy = spec.missing.score
+def number_axes(cells: RawCells, plan: Plan, spec: Spec) -> list[Axis]:
+    """Scores and numeric outcomes, each column once a policy; they are no axes of the cube.
+
+    Here only their missing values are accounted for.
+    """
+    rules = {"label": spec.missing.label, "prediction": spec.missing.prediction}
+    rules |= {"score": spec.missing.score, "numbers": spec.missing.numbers}
+    used = [(one.column, _rule(one, spec)) for one in spec.outcomes if one.kind is Kind.NUMBER]
+    used += [(one.score, "score") for one in spec.outcomes if one.score is not None]
+    found: dict[tuple[str, Policy], str] = {}
+    for text, rule in used:
+        found.setdefault((text.value, rules[rule]), rule)
+    return [
+        _number_axis(column, rule, policy, cells, plan) for (column, policy), rule in found.items()
+    ]
+
+
+def _rule(one: Outcome, spec: Spec) -> str:
+    if one is spec.label:
+        return "label"
+    return "numbers" if one in spec.numbers else "prediction"
+
+
+def _number_axis(column: str, rule: str, policy: Policy, cells: RawCells, plan: Plan) -> Axis:
+    missing = cells.keys[plan.cut_key(column)].codes == MISSING
     codes = np.where(missing & (policy is Policy.DROP), DROP, 0)
-    key = KeyColumn(score.value, Role.PREDICTION, ())
+    key = KeyColumn(column, Role.PREDICTION, ())
     nothing = np.zeros(len(missing), dtype=np.bool_)
-    return Axis(key, codes, score.value, policy, missing, nothing)
+    return Axis(key, codes, column, rule, policy, missing, nothing)

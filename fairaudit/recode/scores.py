@@ -1,97 +1,165 @@
-"""The histograms of a score by audited levels, from those by raw ones."""
+"""The histograms of scores by audited levels, from those by raw ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairaudit.cube import Group, Ints, KeyColumn
+from fairaudit.cube import ASIDE, Group, Grouping, GroupTable, Ints, KeyColumn, Role, distinct
 from fairaudit.histogram import TOO_SMALL, Histogram, Moments
 from fairaudit.plan import RawCells, RawHistogram, RawScores
 from fairaudit.recode.axis import DROP, Axis
 
 _NEGATIVE, _POSITIVE, _NOT_KNOWN = range(3)
 
+Codes = NDArray[np.int32]
 
-def histograms(cells: RawCells, axes: Mapping[int, Axis]) -> tuple[Histogram, ...]:
-    """Everybody's histogram, and that of each attribute alone; `axes` by the number of their key.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recoding:
+    """An audited column of a histogram: its key, the raw key it is made of, and a code for each."""
+
+    key: KeyColumn
+    raw: int
+    lookup: Ints
+
+    @classmethod
+    def of(cls, axis: Axis, raw: int, cells: RawCells) -> Recoding:
+        """What the cells of each raw code have as audited code."""
+        codes = cells.keys[raw].codes
+        lookup = np.full(len(cells.keys[raw].levels or cells.keys[raw].key.edges or ()) + 2, DROP)
+        lookup[codes + 1] = axis.codes
+        return cls(axis.key, raw, lookup)
+
+    def codes(self, histogram: RawHistogram, codes: Ints) -> Ints:
+        """The audited codes of entries of a histogram by this column, among others."""
+        return np.asarray(self.lookup[codes[:, histogram.keys.index(self.raw)] + 1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distribution:
+    """How one score is distributed over the audited columns and the label.
 
     A row counts if it has a score and its group is known to the spec; whom another column drops is
     not seen here.
     """
-    if cells.scores is None:
-        return ()
-    first = cells.scores.histograms[0]
-    everybody = _histogram(first, cells, axes, cells.scores, together=True)
-    each = [_histogram(one, cells, axes, cells.scores) for one in cells.scores.histograms]
-    return (everybody, *each)
+
+    column: str
+    raw: RawScores
+    columns: Mapping[str, Recoding]
+    label: Recoding | None
+
+    def summaries(self) -> Iterator[Histogram]:
+        """Everybody's histogram, and that of each protected attribute alone."""
+        yield self.histogram((), ())
+        for name, one in self.columns.items():
+            if one.key.role is Role.PROTECTED:
+                yield self.histogram((name,), ())
+
+    def histogram(
+        self,
+        by: Grouping,
+        given: Grouping,
+        groups: Sequence[Group] | None = None,
+        strata: Sequence[Group] | None = None,
+    ) -> Histogram:
+        """The histogram of a grouping, by these groups and strata or by all that occur."""
+        raw = self._finest(by, given)
+        g, found = self._index(by, raw, raw.codes, groups)
+        z, within = self._index(given, raw, raw.codes, strata)
+        labels = self._labels(raw, raw.codes)
+        size = (len(within), len(found))
+        stays = (g >= 0) & (z >= 0) & (labels >= 0)
+        people = np.zeros((size[0], 3, size[1], len(self.raw.bins.codes)), dtype=np.int64)
+        place = (z[stays], labels[stays], g[stays], raw.bins[stays])
+        np.add.at(people, place, raw.people[stays])
+        everybody = np.zeros(len(self.raw.bins.codes), dtype=np.int64)
+        np.add.at(everybody, raw.bins[labels >= 0], raw.people[labels >= 0])
+        g, _ = self._index(by, raw, raw.cells, found)
+        z, _ = self._index(given, raw, raw.cells, within)
+        stays = (g >= 0) & (z >= 0) & (self._labels(raw, raw.cells) >= 0)
+        low, high = np.full(size, np.inf), np.full(size, -np.inf)
+        np.minimum.at(low, (z[stays], g[stays]), raw.low[stays])
+        np.maximum.at(high, (z[stays], g[stays]), raw.high[stays])
+        return Histogram(
+            by=by,
+            given=given,
+            groups=found,
+            strata=within,
+            known=np.array([self._is_known(group) for group in found], dtype=np.bool_),
+            people=people,
+            everybody=everybody,
+            bins=self.raw.bins,
+            low=low,
+            high=high,
+            moments=self._moments(raw, np.where(stays, z, -1), g, size),
+        )
+
+    def _finest(self, by: Grouping, given: Grouping) -> RawHistogram:
+        """The raw histogram that this one is a roll-up of."""
+        needed = {self.columns[name].raw for name in (*by, *given)}
+        return next(one for one in self.raw.histograms if needed <= set(one.keys))
+
+    def _index(
+        self,
+        names: Grouping,
+        raw: RawHistogram,
+        codes: Ints,
+        wanted: Sequence[Group] | None,
+    ) -> tuple[Ints, tuple[Group, ...]]:
+        """The number of each entry's group among those wanted, or all; below 0: none of them."""
+        columns = [self.columns[name] for name in names]
+        shape = (len(codes), len(columns))
+        audited = np.array([one.codes(raw, codes) for one in columns], dtype=np.int32)
+        rows, index = distinct(np.maximum(audited.T.reshape(shape), ASIDE))
+        found = [_named(columns, row) for row in rows.tolist()]
+        groups = tuple(one for one in found if one is not None) if wanted is None else tuple(wanted)
+        place: dict[Group | None, int] = {group: at for at, group in enumerate(groups)}
+        places = np.array([place.get(one, -1) for one in found], dtype=np.int64)
+        return places[index], groups
+
+    def _labels(self, raw: RawHistogram, codes: Ints) -> Ints:
+        """Negative, positive or not known; below 0 where the label leaves the audit."""
+        if self.label is None:
+            return np.full(len(codes), _NOT_KNOWN)
+        audited, key = self.label.codes(raw, codes), self.label.key
+        positive = np.isin(audited, list(key.positive or ()))
+        known = (audited >= 0) & (key.positive is not None)
+        labels = np.where(positive, _POSITIVE, np.where(known, _NEGATIVE, _NOT_KNOWN))
+        return np.where(audited == DROP, -1, labels)
+
+    def _is_known(self, group: Group) -> bool:
+        keys = ((self.columns[name].key, level) for name, level in group)
+        return not any(key.levels.index(level) in key.unknown for key, level in keys)
+
+    def _moments(
+        self, raw: RawHistogram, z: Ints, g: Ints, size: tuple[int, int]
+    ) -> tuple[tuple[Moments, ...], ...] | None:
+        bins = self.raw.bins
+        largest = max(abs(float(bins.low[0])), abs(float(bins.high[-1])))
+        if raw.sums is None or largest < TOO_SMALL:
+            return None
+        found = [[Moments(0, 0, 0, 0)] * size[1] for _ in range(size[0])]
+        for stratum, group, *more in zip(z.tolist(), g.tolist(), *raw.sums, strict=True):
+            if stratum >= 0:
+                found[stratum][group] = found[stratum][group] + Moments(*more)
+        return tuple(map(tuple, found))
 
 
-def _histogram(
-    raw: RawHistogram,
-    cells: RawCells,
-    axes: Mapping[int, Axis],
-    scores: RawScores,
-    *,
-    together: bool = False,
-) -> Histogram:
-    axis = axes[raw.keys[0]]
-    size = 1 if together else len(axis.key.levels)
-    groups, labels = _places(raw, raw.codes, cells, axes, together=together)
-    stays = groups >= 0
-    people = np.zeros((3, size, len(scores.bins.codes)), dtype=np.int64)
-    np.add.at(people, (labels[stays], groups[stays], raw.bins[stays]), raw.people[stays])
-    groups, _ = _places(raw, raw.cells, cells, axes, together=together)
-    low, high = np.full(size, np.inf), np.full(size, -np.inf)
-    np.minimum.at(low, groups[groups >= 0], raw.low[groups >= 0])
-    np.maximum.at(high, groups[groups >= 0], raw.high[groups >= 0])
-    largest = max(abs(float(scores.bins.low[0])), abs(float(scores.bins.high[-1])))
-    fits = raw.sums is not None and largest >= TOO_SMALL
-    names: tuple[Group, ...] = tuple(((axis.key.name, level),) for level in axis.key.levels)
-    known = np.array([code not in axis.key.unknown for code in range(size)], dtype=np.bool_)
-    return Histogram(
-        by=() if together else (axis.key.name,),
-        groups=((),) if together else names,
-        known=np.ones(1, dtype=np.bool_) if together else known,
-        people=people,
-        bins=scores.bins,
-        low=low,
-        high=high,
-        moments=_moments(groups, raw.sums, size) if raw.sums is not None and fits else None,
+def with_histogram(table: GroupTable, one: Distribution) -> GroupTable:
+    """The table with the histogram of its groups and strata."""
+    return replace(
+        table, histogram=one.histogram(table.by, table.given, table.groups, table.strata)
     )
 
 
-def _places(
-    raw: RawHistogram, codes: Ints, cells: RawCells, axes: Mapping[int, Axis], *, together: bool
-) -> tuple[Ints, Ints]:
-    """The audited group of each entry (below 0: none), and what its label is."""
-    found = [_audited(codes[:, at], key, cells, axes[key]) for at, key in enumerate(raw.keys)]
-    groups = np.where(found[0] == DROP, DROP, 0) if together else found[0]
-    labels = np.full(len(codes), _NOT_KNOWN)
-    if len(found) > 1:
-        labels = _labels(found[1], axes[raw.keys[1]].key)
-        groups = np.where(found[1] == DROP, DROP, groups)
-    return groups, labels
-
-
-def _audited(codes: Ints, key: int, cells: RawCells, axis: Axis) -> Ints:
-    """The audited code of each raw one: what the cells of that raw code have."""
-    raw = cells.keys[key].codes
-    lookup = np.full(int(max(raw.max(), codes.max(initial=0))) + 2, DROP)
-    lookup[raw + 1] = axis.codes
-    return np.asarray(lookup[codes + 1])
-
-
-def _labels(codes: Ints, key: KeyColumn) -> Ints:
-    positive = np.isin(codes, list(key.positive or ()))
-    known = (codes >= 0) & (key.positive is not None)
-    return np.where(positive, _POSITIVE, np.where(known, _NEGATIVE, _NOT_KNOWN))
-
-
-def _moments(groups: Ints, sums: tuple[list[int], ...], size: int) -> tuple[Moments, ...]:
-    found = [Moments(0, 0, 0, 0)] * size
-    for g, *more in zip(groups.tolist(), *sums, strict=True):
-        if g >= 0:
-            found[g] = found[g] + Moments(*more)
-    return tuple(found)
+def _named(columns: Sequence[Recoding], codes: Sequence[int]) -> Group | None:
+    """The group of audited codes; None where a column takes no part."""
+    if min(codes, default=0) < 0:
+        return None
+    return tuple(
+        (one.key.name, one.key.levels[code]) for one, code in zip(columns, codes, strict=True)
+    )

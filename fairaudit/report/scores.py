@@ -14,10 +14,13 @@ _HEADER = ("people", "mean", "s. d.", "lowest", "median", "highest", "AUC")
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """A table for everybody and for each attribute."""
-    if not result.scores:
-        return
-    yield Heading(f"The score {result.scores[0].column}")
-    for by, run in groupby(result.scores, key=lambda row: row.by):
+    for column, run in groupby(result.scores, key=lambda row: row.column):
+        yield from _of_column(column, list(run), most)
+
+
+def _of_column(column: str, scores: list[ScoreRow], most: int | None) -> Iterator[Block]:
+    yield Heading(f"The score {column}")
+    for by, run in groupby(scores, key=lambda row: row.by):
         rows = list(run)
         shown = rows if most is None else rows[:most]
         caption = f"By {numbers.subset(by)}" if by else "Everybody who has one"

@@ -12,6 +12,7 @@ from fairaudit.spec.build import build
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     Format,
+    Kind,
     Missing,
     Others,
     Outcome,
@@ -56,6 +57,7 @@ def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
 
 __all__ = [
     "Format",
+    "Kind",
     "Missing",
     "Others",
     "Outcome",

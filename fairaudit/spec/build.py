@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -17,6 +18,7 @@ from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.model import (
     Format,
+    Kind,
     Missing,
     Others,
     Outcome,
@@ -29,6 +31,9 @@ from fairaudit.spec.model import (
 from fairaudit.spec.questions import Questions, unanswerable
 from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import ReversalCheck
+
+_RESERVED = {"label", "prediction", "decision", "all", "each", "full"}
+"""Words of a spec that name no column."""
 
 
 def build(document: Document, shape: Shape, text: str) -> Spec:
@@ -45,8 +50,8 @@ class _Builder:
         self.shape = shape.spec
         self.faults: list[Fault] = list(shape.faults)
 
-    def _fault(self, path: Path, message: str) -> None:
-        self.faults.append(self.document.fault(path, message))
+    def _fault(self, path: Path, message: str, *, key: bool = False) -> None:
+        self.faults.append(self.document.fault(path, message, key=key))
 
     def spec(self, text: str) -> Spec:
         """The spec, or every fault that stands in its way."""
@@ -61,21 +66,27 @@ class _Builder:
         ]
         if not protected:
             self._fault(("columns", "protected"), "name at least one protected attribute")
-        label = self._outcome("label", columns.label)
-        prediction = self._prediction()
+        label = self._outcome(("columns", "label"), "label", columns.label)
+        predictions = self._predictions()
+        numbers = self._numbers()
         self._names(protected, strata)
-        outcomes = {one.name: one for one in (label, prediction) if one is not None}
+        self._outcome_names({one.name for one in (*protected, *strata)})
+        known = (label, *predictions, *numbers)
+        outcomes = {one.name: one for one in known if one is not None}
         if not outcomes:
             self._fault(("columns",), "name an outcome: a label, a prediction or a decision")
+        self._weighted(outcomes)
         if not protected or not outcomes:
             raise SpecError(self.faults)
         groupings = Groupings(
             tuple(one.name for one in protected), tuple(one.name for one in strata)
         )
-        questions = Questions(self.document, self.whole, groupings, outcomes, protected)
+        first = predictions[0].name if predictions else next(iter(outcomes))
+        questions = Questions(self.document, self.whole, groupings, outcomes, first, protected)
         shown, checks, notices = questions.all()
         self.faults += questions.faults
-        scan, gate = self._simpson(groupings, outcomes, protected)
+        of = first if outcomes[first].has_classes or label is None else label.name
+        scan, gate = self._simpson(groupings, outcomes, of, protected)
         spec = Spec(
             path=self.document.name,
             sha256=hashlib.sha256(text.encode()).hexdigest(),
@@ -85,8 +96,8 @@ class _Builder:
             protected=tuple(protected),
             strata=tuple(strata),
             label=label,
-            prediction=prediction,
-            score=self._optional(("columns", "score"), columns.score),
+            predictions=predictions,
+            numbers=numbers,
             count=self._optional(("columns", "count"), columns.count),
             weight=self._optional(("columns", "weight"), columns.weight),
             format=self._format(),
@@ -167,22 +178,66 @@ class _Builder:
             self._fault(path, "bin edges must ascend, each one once")
         return tuple(edges or ())
 
-    def _prediction(self) -> Outcome | None:
+    def _predictions(self) -> tuple[Outcome, ...]:
+        """The prediction or decision with its score, or the score alone; or every model."""
         columns = self.shape.columns
+        if columns.models is not None:
+            for key in ("prediction", "decision", "score"):
+                if getattr(columns, key) is not None:
+                    message = f"`models` stand instead of `{key}`: make it one of them"
+                    self._fault(("columns", key), message, key=True)
+            models = [
+                self._prediction(("columns", "models", name), name, one.prediction, one.score)
+                for name, one in columns.models.items()
+            ]
+            return tuple(one for one in models if one is not None)
         if columns.prediction is not None and columns.decision is not None:
             self._fault(
                 ("columns", "decision"),
                 "name a prediction (what a model says) or a decision (what people decided), "
                 "not both",
             )
-        if columns.decision is not None:
-            return self._outcome("decision", columns.decision)
-        return self._outcome("prediction", columns.prediction)
+        name = "prediction" if columns.decision is None else "decision"
+        shape = columns.decision or columns.prediction
+        found = self._prediction(("columns",), name, shape, columns.score)
+        return () if found is None else (found,)
 
-    def _outcome(self, name: str, shape: schema.OutcomeColumn | None) -> Outcome | None:
+    def _prediction(
+        self, path: Path, name: str, shape: schema.OutcomeColumn | None, score: str | None
+    ) -> Outcome | None:
+        """What a model or people said, and its score; where there is that alone, it is `score`."""
+        scored = self._optional((*path, "score"), score)
+        is_model = len(path) > 1
+        if shape is not None:
+            found = self._outcome((*path, "prediction" if is_model else name), name, shape)
+            return found and replace(found, score=scored)
+        if scored is not None:
+            name = name if is_model else "score"
+            return Outcome(name, scored, kind=Kind.SCORE, score=scored)
+        if is_model:
+            self._fault(path, "a model has a prediction, a score, or both", key=True)
+        return None
+
+    def _numbers(self) -> tuple[Outcome, ...]:
+        found = self.shape.columns.numbers.items()
+        return tuple(
+            Outcome(name, self._text(("columns", "numbers", name), column), kind=Kind.NUMBER)
+            for name, column in found
+        )
+
+    def _number(self, path: Path, name: str, shape: schema.OutcomeColumn) -> Outcome:
+        """An outcome that is a number: it has no classes to name."""
+        for key in ("positive", "negative", "others"):
+            if key in shape.model_fields_set:
+                self._fault((*path, key), f"a number has no classes: leave out `{key}`", key=True)
+        column = self._column(path, name, shape.column)
+        return Outcome(name, column, favourable=shape.favourable, kind=Kind.NUMBER)
+
+    def _outcome(self, path: Path, name: str, shape: schema.OutcomeColumn | None) -> Outcome | None:
         if shape is None:
             return None
-        path: Path = ("columns", name)
+        if shape.number:
+            return self._number(path, name, shape)
         positive = shape.positive
         if positive is None:
             if shape.negative is not None:
@@ -234,13 +289,36 @@ class _Builder:
                         "conditions on it"
                     )
                 )
-        reserved = {"label", "prediction", "decision", "all", "each", "full"}
         for one in (*protected, *strata):
-            if one.name in reserved:
+            if one.name in _RESERVED:
                 self.faults.append(
                     one.column.fault(f"{one.name!r} is a word of the spec; name it otherwise and "
                                      f"say `column: {one.column.value}`")
                 )  # fmt: skip
+
+    def _outcome_names(self, taken: set[str]) -> None:
+        """Faults of the names of models and numbers: each is one outcome's, and nothing else's."""
+        columns = self.shape.columns
+        named: list[Path] = [("columns", "models", name) for name in columns.models or ()]
+        named += [("columns", "numbers", name) for name in columns.numbers]
+        seen = {*taken, *(["score"] if columns.score is not None else [])}
+        for path in named:
+            name = str(path[-1])
+            if name in _RESERVED:
+                self._fault(path, f"{name!r} is a word of the spec; name it otherwise", key=True)
+            elif name in seen:
+                self._fault(path, f"{name!r} is the name of something else already", key=True)
+            seen.add(name)
+
+    def _weighted(self, outcomes: dict[str, Outcome]) -> None:
+        """A fault where numbers would be added up in a weighted sample."""
+        number = next((name for name, one in outcomes.items() if one.kind is Kind.NUMBER), None)
+        if number is not None and self.shape.columns.weight is not None:
+            self._fault(
+                ("columns", "weight"),
+                f"the numbers of a weighted sample ({number}) are not added up yet: leave out "
+                "the weight, or the numbers",
+            )
 
     def _format(self) -> Format:
         shape = self.shape.format
@@ -265,13 +343,17 @@ class _Builder:
             label=Policy(shape.label),
             prediction=Policy(shape.prediction),
             score=Policy(shape.score),
+            numbers=Policy(shape.numbers),
         )
 
     def _simpson(
-        self, groupings: Groupings, outcomes: dict[str, Outcome], protected: Sequence[Protected]
+        self,
+        groupings: Groupings,
+        outcomes: dict[str, Outcome],
+        of: str,
+        protected: Sequence[Protected],
     ) -> tuple[Scan | None, list[ReversalCheck]]:
         shape = self.shape.simpson
-        of = next((name for name in outcomes if name != "label"), "label")
         binary = outcomes[of].binary
         rates = self._rates(outcomes, of) if binary or shape.rates else []
         known = (*groupings.protected, *groupings.strata)

@@ -19,14 +19,12 @@ _NOT_YET: dict[str, frozenset[str]] = {
     "AuditSpec": frozenset(
         {"inference", "expect", "profile", "suppress_below", "waivers", "baseline"}
     ),
-    "Columns": frozenset({"models", "numbers"}),
     "ProtectedColumn": frozenset({"levels"}),
     "StratumColumn": frozenset({"quantiles"}),
-    "OutcomeColumn": frozenset({"number", "counts"}),
+    "OutcomeColumn": frozenset({"counts"}),
     "Positive": frozenset({"top"}),
-    "MissingRules": frozenset({"numbers"}),
     "Groups": frozenset({"exclude_below", "min_events"}),
-    "Metric": frozenset({"against", "average", "id", "min_size", "min_events", "sd", "utilities"}),
+    "Metric": frozenset({"id", "min_size", "min_events"}),
     "Bound": frozenset({"significant", "conclusive"}),
     "Simpson": frozenset({"search"}),
 }

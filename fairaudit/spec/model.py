@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from fairaudit.cube import Grouping
 from fairaudit.errors import Fault, Place
-from fairaudit.metrics import Asked, Average, Parameters, Reference, Terms
+from fairaudit.metrics import Asked, Average, Need, Parameters, Reference, Terms, wanted
 from fairaudit.simpson import Scan
 from fairaudit.verdict import Check, ReversalCheck
 
@@ -23,6 +23,14 @@ class Policy(StrEnum):
     ASIDE = "aside"
     DROP = "drop"
     ERROR = "error"
+
+
+class Kind(StrEnum):
+    """What is known of an outcome: one of several classes, a number, or nothing but a score."""
+
+    CLASSES = "classes"
+    NUMBER = "number"
+    SCORE = "score"
 
 
 class Others(StrEnum):
@@ -71,6 +79,7 @@ class Missing:
     label: Policy = Policy.ASIDE
     prediction: Policy = Policy.ERROR
     score: Policy = Policy.ERROR
+    numbers: Policy = Policy.ASIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +115,10 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A label, prediction or decision: its column and which of its values are positive.
+    """A label, prediction, decision or number: its column and which of its values are positive.
 
-    Without `positive` only measures of all classes (differential fairness) can be asked of it.
+    Without `positive` only measures of all classes (differential fairness) can be asked of it. The
+    column of an outcome that has nothing but a score is that score's.
     """
 
     name: str
@@ -118,6 +128,13 @@ class Outcome:
     negative: tuple[Text, ...] = ()
     others: Others = Others.ERROR
     favourable: bool = True
+    kind: Kind = Kind.CLASSES
+    score: Text | None = None
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether it is one of several classes: an axis of the cube."""
+        return self.kind is Kind.CLASSES
 
     @property
     def binary(self) -> bool:
@@ -152,10 +169,22 @@ class Shown:
             self.references.get(by), self.min_size, self.parameters, self.average, self.of_class
         )
 
+    def is_of(self, one: Outcome) -> bool:
+        """Whether it measures an outcome, be it to subtract it from another."""
+        return one.name in {self.of, self.against}
+
+    def uses(self, what: Need) -> bool:
+        """Whether the measure is made of that, where the spec has it."""
+        return what in wanted(self.asked)
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """An audit spec, read and resolved."""
+    """An audit spec, read and resolved.
+
+    `predictions` are the prediction or decision, the models, or a score alone; `numbers` further
+    numeric outcomes.
+    """
 
     path: str
     sha256: str
@@ -165,8 +194,8 @@ class Spec:
     protected: tuple[Protected, ...]
     strata: tuple[Protected, ...]
     label: Outcome | None
-    prediction: Outcome | None
-    score: Text | None
+    predictions: tuple[Outcome, ...]
+    numbers: tuple[Outcome, ...]
     count: Text | None
     weight: Text | None
     format: Format
@@ -180,5 +209,45 @@ class Spec:
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Label and prediction, those that are named."""
-        return tuple(one for one in (self.label, self.prediction) if one is not None)
+        """Label, predictions and numbers, those that are named."""
+        label = () if self.label is None else (self.label,)
+        return (*label, *self.predictions, *self.numbers)
+
+    @property
+    def groupable(self) -> tuple[Protected, ...]:
+        """The columns that people are grouped by: protected attributes and strata."""
+        return (*self.protected, *self.strata)
+
+    def histograms_of(self, one: Outcome) -> list[Grouping]:
+        """The groupings, strata among them, by which the score of an outcome gets histograms."""
+        attributes = [attribute.name for attribute in self.protected]
+        asked = [{name} for name in attributes]
+        if self.shows_histogram(one):
+            # The lattice looks at every subset.
+            asked.append({*attributes})
+        for shown in self.shown:
+            if shown.is_of(one) and shown.uses(Need.DISTRIBUTION):
+                asked += [{*by, *given} for given in shown.given for by in ((), *shown.by)]
+        for check in self.checks:
+            if isinstance(check, Check) and one.name in {check.of, check.against}:
+                ranks = Need.DISTRIBUTION in wanted(check.asked)
+                asked += [{*check.by, *check.given}] if ranks else []
+        return [
+            tuple(each.name for each in self.groupable if each.name in names) for names in asked
+        ]
+
+    def shows_histogram(self, one: Outcome) -> bool:
+        """Whether a metric asks for the histogram of the score of an outcome."""
+        return any(each.is_of(one) and each.uses(Need.DISTRIBUTION) for each in self.shown)
+
+    def adds_score(self, one: Outcome) -> bool:
+        """Whether the score of an outcome is added up: where a metric asks, and none has weight."""
+        asked = any(each.is_of(one) and each.uses(Need.SCORE) for each in self.shown)
+        return asked and one.score is not None and self.weight is None
+
+    def attributes_measured(self, one: Outcome) -> tuple[Protected, ...]:
+        """The columns whose own numbers are added up for an outcome: those that have bins."""
+        asked = any(each.is_of(one) and each.uses(Need.NUMERIC_ATTRIBUTE) for each in self.shown)
+        if not asked or self.weight is not None:
+            return ()
+        return tuple(each for each in self.groupable if each.bins)

@@ -24,11 +24,16 @@ from fairaudit.metrics import (
     find,
     macro,
 )
+from fairaudit.metrics.comparisons import (
+    STANDARDIZED_DIFFERENCE,
+    STANDARDIZED_DIFFERENCE_TOTAL,
+)
 from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.scores import FirstOf
 from fairaudit.spec import schema
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
-from fairaudit.spec.model import Outcome, Protected, Shown
+from fairaudit.spec.model import Kind, Outcome, Protected, Shown
 from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import Check, Limit
 
@@ -39,22 +44,51 @@ _CELLS = ("tp", "fp", "fn", "tn")
 _ONLY_LABEL = {Need.LABEL, Need.NUMERIC_LABEL}
 
 
-def unanswerable(asked: Asked, of: str, outcomes: Mapping[str, Outcome]) -> str | None:
-    """What the spec lacks for a measure of that outcome; None where nothing does."""
-    label = outcomes.get("label")
-    needs = asked.needs
-    if {Need.LABEL, Need.PREDICTION} <= needs and (label is None or of == "label"):
-        return f"{asked.id} compares a prediction with a label: name both in `columns`"
-    if needs & _ONLY_LABEL and label is None:
-        return f"{asked.id} needs a label: name it in `columns`"
-    if Need.CLASSES in needs:
-        return None
-    needed = {of} if Need.PREDICTION in needs else set()
-    needed |= {"label"} if Need.LABEL in needs else set()
-    for name in sorted(needed):
-        if not outcomes[name].binary:
-            return f"{asked.id} needs to know what is positive: `positive:` in columns.{name}"
+def unanswerable(
+    asked: Asked, of: str, outcomes: Mapping[str, Outcome], *, one_class: bool = False
+) -> str | None:
+    """What the spec lacks for a measure of that outcome; None where nothing does.
+
+    With `one_class` the entry says which class counts as positive.
+    """
+    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Measure) else [asked]
+    for part in parts:
+        options = part.options if isinstance(part, FirstOf) else (part,)
+        lacking = [_lacking(one.needs, of, outcomes, one_class=one_class) for one in options]
+        if all(lacking):
+            return f"{asked.id} {lacking[-1]}"
     return None
+
+
+def _lacking(
+    needs: frozenset[Need], of: str, outcomes: Mapping[str, Outcome], *, one_class: bool
+) -> str | None:
+    label, one = outcomes.get("label"), outcomes.get(of)
+    if {Need.LABEL, Need.PREDICTION} <= needs and (label is None or of == "label"):
+        return "compares a prediction with a label: name both in `columns`"
+    if needs & _ONLY_LABEL and label is None:
+        return "needs a label: name it in `columns`"
+    if Need.SCORE in needs and (one is None or one.score is None):
+        return f"needs a score, and {of} has none"
+    if Need.NUMBER in needs and (one is None or one.kind is not Kind.NUMBER):
+        return f"needs a number, and {of} is none: say `number: true`"
+    if Need.NUMERIC_LABEL in needs and (of == "label" or outcomes["label"].kind is not Kind.NUMBER):
+        return "needs a numeric label beside a prediction: say `number: true`"
+    of_class = {of} if needs & {Need.PREDICTION, Need.CLASSES} else set()
+    of_class |= {"label"} if Need.LABEL in needs else set()
+    for name in sorted(of_class):
+        if outcomes[name].kind is not Kind.CLASSES:
+            return f"needs classes, and {name} is a {outcomes[name].kind}"
+        binary = outcomes[name].binary or one_class or Need.CLASSES in needs
+        if not binary:
+            return f"needs to know what is positive: `positive:` in {_place_of(name)}"
+    return None
+
+
+def _place_of(outcome: str) -> str:
+    """Where in a spec an outcome with classes is described."""
+    plain = outcome in {"label", "prediction", "decision"}
+    return f"columns.{outcome}" if plain else f"columns.models.{outcome}.prediction"
 
 
 class Questions:
@@ -66,6 +100,7 @@ class Questions:
         shape: Shape,
         groupings: Groupings,
         outcomes: Mapping[str, Outcome],
+        first: str,
         protected: Sequence[Protected],
     ) -> None:
         self.document = document
@@ -73,6 +108,7 @@ class Questions:
         self.skipped = shape.skipped
         self.groupings = groupings
         self.outcomes = outcomes
+        self.first = first
         self.declared = {one.name: one.reference for one in protected}
         self.faults: list[Fault] = []
         self.notices: list[str] = []
@@ -88,7 +124,10 @@ class Questions:
             if asked is None:
                 continue
             of = self._of(path, entry, asked)
-            if of is not None and (reason := unanswerable(asked, of, self.outcomes)):
+            one_class = entry.of_class is not None
+            if of is not None and (
+                reason := unanswerable(asked, of, self.outcomes, one_class=one_class)
+            ):
                 self._fault((*path, "metric"), reason)
             if isinstance(asked, Measure) and asked.conditional and entry.given is None:
                 message = f"{asked.id} looks within strata: say `given:`"
@@ -119,8 +158,14 @@ class Questions:
             return None
         if entry.of_class == MACRO:
             record = self._macro(path, record)
+        if entry.sd is not None and entry.compare is None:
+            self._fault((*path, "sd"), f"{record.id} takes no deviation", key=True)
         if entry.compare is not None:
             how = comparison(entry.compare)
+            if entry.sd is not None and how is not STANDARDIZED_DIFFERENCE:
+                self._fault((*path, "sd"), f"{entry.compare} takes no deviation", key=True)
+            elif entry.sd == "total":
+                how = STANDARDIZED_DIFFERENCE_TOTAL
             if not isinstance(record, Quantity) or how is None:
                 self._fault((*path, "compare"), f"{record.id} is a comparison already")
                 return None
@@ -142,17 +187,23 @@ class Questions:
         return record
 
     def _of(self, path: Path, entry: schema.Metric, asked: Asked) -> str | None:
-        """The audited outcome: the one asked for, else prediction or decision, else label."""
+        """The audited outcome: the one asked for, else the first prediction, else the label.
+
+        A score alone gives way to the label where the measure is one of classes.
+        """
         if entry.of is not None:
             if entry.of not in self.outcomes:
                 known = tuple(self.outcomes)
-                hint = did_you_mean(entry.of, known) or f"; there is {' and '.join(known)}"
+                hint = did_you_mean(entry.of, known) or f"; there is {', '.join(known)}"
                 self._fault((*path, "of"), f"no such outcome: {entry.of!r}{hint}")
                 return None
             return entry.of
         if asked.needs and asked.needs <= _ONLY_LABEL:
             return "label"
-        return next((name for name in self.outcomes if name != "label"), "label")
+        of = self.first
+        if self.outcomes[of].kind is Kind.SCORE and "label" in self.outcomes:
+            return "label" if unanswerable(asked, of, self.outcomes) else of
+        return of
 
     def _parameters(self, path: Path, entry: schema.Metric, asked: Asked) -> Parameters:
         utilities = tuple((entry.utilities or {}).items())

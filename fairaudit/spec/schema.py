@@ -219,6 +219,7 @@ class OutcomeColumn(_Strict):
     negative: Texts | None = None
     others: Literal["error", "drop"] = "error"
     favourable: Flag = True
+    number: Flag = False
 
 
 def _shorthand(inner: type[BaseModel], short: dict[str, Any]) -> Any:  # noqa: ANN401
@@ -231,6 +232,13 @@ _Strata: TypeAlias = Annotated[dict[str, StratumColumn], BeforeValidator(_mapped
 _Outcome: TypeAlias = Annotated[OutcomeColumn, BeforeValidator(_under("column"))]
 
 
+class ModelColumns(_Strict):
+    """One of several models: what it predicts, and its score."""
+
+    prediction: _Outcome | None = None
+    score: Text | None = None
+
+
 class Columns(_Strict):
     """What each column of the data is to the audit."""
 
@@ -238,7 +246,9 @@ class Columns(_Strict):
     label: _Outcome | None = None
     prediction: _Outcome | None = None
     decision: _Outcome | None = None
+    models: dict[str, ModelColumns] | None = None
     score: Text | None = None
+    numbers: dict[str, Text] = {}
     count: Text | None = None
     weight: Text | None = None
     strata: _Strata = {}
@@ -262,6 +272,7 @@ class MissingRules(_Strict):
     label: Literal["aside", "drop", "error"] = "aside"
     prediction: Literal["aside", "drop", "error"] = "error"
     score: Literal["aside", "drop", "error"] = "error"
+    numbers: Literal["aside", "drop", "error"] = "aside"
 
 
 class Groups(_Strict):
@@ -333,6 +344,7 @@ class Metric(_Strict):
     average: _Average | None = None
     of_class: Annotated[Text | None, Field(alias="class")] = None
     aggregate: Literal["mean"] | None = None
+    sd: Literal["pooled", "total"] | None = None
     against: Text | None = None
 
 
@@ -390,6 +402,11 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     columns = schema["$defs"]["Columns"]["properties"]
     for key in ("label", "prediction", "decision"):
         columns[key] = _shorthand(OutcomeColumn, _SCALAR)
+    models = schema["$defs"]["ModelColumns"]
+    models["properties"]["prediction"] = _shorthand(OutcomeColumn, _SCALAR)
+    models["minProperties"] = 1
+    reference = {"$ref": "#/$defs/ModelColumns"}
+    columns["models"] = {"type": "object", "additionalProperties": reference, "minProperties": 1}
     for key, inner in (("protected", ProtectedColumn), ("strata", StratumColumn)):
         body = {"anyOf": [{"type": "null"}, {"$ref": f"#/$defs/{inner.__name__}"}]}
         columns[key] = {"anyOf": [_SCALAR, names, {"type": "object", "additionalProperties": body}]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -13,17 +13,17 @@ from fairaudit.result import ScoreRow
 _HALF = Fraction(1, 2)
 
 
-def scores(histograms: Sequence[Histogram], column: str) -> Iterator[ScoreRow]:
+def scores(column: str, histograms: Iterable[Histogram]) -> Iterator[ScoreRow]:
     """A row for everybody, and for each group of each attribute."""
     for one in histograms:
         for g, group in enumerate(one.groups):
-            by_label = one.people[:, g]
+            by_label = one.people[0, :, g]
             people = by_label.sum(axis=0)
             n = int(people.sum())
             if not n:
                 continue
             used = np.flatnonzero(people)
-            moments = one.moments[g] if one.moments else None
+            moments = one.moments[0][g] if one.moments else None
             mean = None if moments is None else moments.mean
             ranking = auc(by_label[1, used], by_label[0, used], one.bins.single[used])
             yield ScoreRow(
@@ -34,8 +34,8 @@ def scores(histograms: Sequence[Histogram], column: str) -> Iterator[ScoreRow]:
                 n=n,
                 mean=None if mean is None else float(mean),
                 deviation=None if moments is None else moments.deviation,
-                lowest=float(one.low[g]),
-                highest=float(one.high[g]),
+                lowest=float(one.low[0, g]),
+                highest=float(one.high[0, g]),
                 median=quantile(people, one.bins, _HALF),
                 auc=None if ranking is None else ranking[0],
                 auc_error=None if ranking is None else ranking[1],

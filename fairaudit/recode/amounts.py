@@ -1,0 +1,105 @@
+"""What was added up, by its name: scores, numeric outcomes and labels, and how far these lie apart.
+
+A value that is missing adds nothing; the cells are told apart by what is known, so a sum over the
+people who have two numbers is one over the cells in which both are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fairaudit.cube import Amount, AmountName, Ints, Marks, Sum
+from fairaudit.plan import ADDED_SCALE, MISSING, Plan, RawAmounts, RawCells
+from fairaudit.spec import Kind, Outcome, Spec
+
+
+def amounts(cells: RawCells, plan: Plan, spec: Spec) -> dict[AmountName, Amount]:
+    """Every amount of every outcome, in raw cells."""
+    if cells.amounts is None:
+        return {}
+    added = _Added(cells, cells.amounts, plan)
+    return {
+        (one.name, name): amount
+        for one in spec.outcomes
+        for name, amount in _of_outcome(one, spec, added)
+    }
+
+
+def notices(found: dict[AmountName, Amount]) -> Iterator[str]:
+    """Numbers that are too small for the fixed point in which they are added up."""
+    for (of, name), one in found.items():
+        n, squares = int(one.n.sum()), int(one.squares.values.sum())
+        if name in {"score", "value"} and squares * 10**6 < n * one.squares.scale:
+            yield (
+                f"{of}: numbers are added up at nine decimals, and these are small for that: their "
+                "root mean square is below 0.001"
+            )
+
+
+class _Added:
+    """Sums over the cells in which all the columns they are made of are known."""
+
+    def __init__(self, cells: RawCells, raw: RawAmounts, plan: Plan) -> None:
+        self._cells = cells
+        self._raw = raw
+        self._plan = plan
+
+    def number(self, column: str, *also: str) -> Amount:
+        """A column, among those in whom the others are known, too."""
+        known = self._known(column, *also)
+        total = self._sum(self._raw.columns[column], known)
+        return Amount(self._people(known), total, self._product(column, column, known))
+
+    def product(self, first: str, second: str) -> Amount:
+        """The product of two columns; its own squares are not asked."""
+        known = self._known(first, second)
+        total = self._product(first, second, known)
+        return Amount(self._people(known), total, Sum(np.zeros(len(known), dtype=np.int64)))
+
+    def residual(self, label: str, value: str) -> Amount:
+        """Label minus value."""
+        known = self._known(label, value)
+        one, two = self.number(label, value), self.number(value, label)
+        difference = one.total.values - two.total.values
+        both = self._product(label, value, known).values
+        squares = one.squares.values - 2 * both + two.squares.values
+        return Amount(
+            one.n,
+            Sum(difference, ADDED_SCALE),
+            Sum(squares, ADDED_SCALE**2),
+            self._sum(self._raw.distances[label, value], known),
+        )
+
+    def _known(self, *columns: str) -> Marks:
+        codes = [self._cells.keys[self._plan.cut_key(column)].codes for column in columns]
+        return np.asarray(np.all([one != MISSING for one in codes], axis=0))
+
+    def _people(self, known: Marks) -> Ints:
+        return np.where(known, self._cells.people, 0)
+
+    def _product(self, first: str, second: str, known: Marks) -> Sum:
+        return self._sum(self._raw.products[first, second], known, ADDED_SCALE**2)
+
+    @staticmethod
+    def _sum(values: Sequence[int], known: Marks, scale: int = ADDED_SCALE) -> Sum:
+        return Sum(np.where(known, np.array(values, dtype=object), 0), scale)
+
+
+def _of_outcome(one: Outcome, spec: Spec, added: _Added) -> Iterator[tuple[str, Amount]]:
+    if one.score is not None and spec.adds_score(one):
+        yield "score", added.number(one.score.value)
+    value = (one.column.value,) if one.kind is Kind.NUMBER else ()
+    if value:
+        yield "value", added.number(*value)
+    label = spec.label
+    if value and label is not None and label is not one and label.kind is Kind.NUMBER:
+        yield "label", added.number(label.column.value, *value)
+        yield "predicted", added.number(*value, label.column.value)
+        yield "residual", added.residual(label.column.value, *value)
+    for attribute in spec.attributes_measured(one):
+        name = f"attribute:{attribute.name}"
+        yield name, added.number(attribute.column.value, *value)
+        if value:
+            yield f"{name}*value", added.product(attribute.column.value, *value)
