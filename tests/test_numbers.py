@@ -193,7 +193,7 @@ def stored(frame: pl.DataFrame, folder: Path) -> Iterator[Path | pl.DataFrame]:
 
 
 @given(rows=ROWS)
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_amounts_equal_those_of_the_rows_in_every_form(rows: list[Row], tmp_path: Path) -> None:
     rows = [*rows, ("a", 30, 1.0, 1.0, 1.0, 1)]
     read = hungry(SPEC)

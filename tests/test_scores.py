@@ -381,7 +381,7 @@ def check_histogram(
 
 
 @given(rows=ROWS, kind=st.sampled_from(["csv", "parquet", "frame"]))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_histograms_of_every_grouping_equal_those_of_the_rows(
     rows: list[Row], kind: str, tmp_path: Path
 ) -> None:

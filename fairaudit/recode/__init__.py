@@ -64,7 +64,7 @@ def _distributions(
     columns = {}
     for one in spec.groupable:
         column = one.column.value
-        raw = plan.cut_key(column) if one.bins else plan.text_key(column)
+        raw = plan.cut_key(column) if one.is_cut else plan.text_key(column)
         columns[one.name] = Recoding.of(named[one.name], raw, cells)
     label = None
     if spec.label is not None and spec.label.has_classes:

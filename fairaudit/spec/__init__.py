@@ -9,6 +9,7 @@ from pathlib import Path
 from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import text
 from fairaudit.spec.build import build
+from fairaudit.spec.cuts import Cut, Quantile, closed, quantiles_of
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     Format,
@@ -57,6 +58,7 @@ def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
 
 
 __all__ = [
+    "Cut",
     "Format",
     "Kind",
     "Missing",
@@ -64,15 +66,18 @@ __all__ = [
     "Outcome",
     "Policy",
     "Protected",
+    "Quantile",
     "Shown",
     "Spec",
     "SpecError",
     "Text",
     "Threshold",
+    "closed",
     "json_schema",
     "load",
     "of_mapping",
     "parse",
+    "quantiles_of",
     "uses",
     "value_of",
 ]
