@@ -163,7 +163,7 @@ def _ledger(cells: RawCells, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
         filtered=filtered,
         undecided=undecided,
         dropped=tuple(dropped),
-        set_aside=tuple(aside),
+        set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
     )
     return ledger, stays
 

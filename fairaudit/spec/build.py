@@ -74,8 +74,10 @@ class _Builder:
         numbers = self._numbers()
         self._names(protected, strata)
         self._outcome_names({one.name for one in (*protected, *strata)})
-        known = (label, *predictions, *numbers)
-        outcomes = {one.name: one for one in known if one is not None}
+        outcomes: dict[str, Outcome] = {}
+        for one in (label, *predictions, *numbers):
+            if one is not None:
+                outcomes.setdefault(one.name, one)
         if not outcomes:
             self._fault(("columns",), "name an outcome: a label, a prediction or a decision")
         self._weighted(outcomes)

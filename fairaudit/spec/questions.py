@@ -73,7 +73,8 @@ def _without_classes(
     for name in sorted(names):
         kind = outcomes[name].kind
         if kind is not Kind.CLASSES:
-            return f"{asked.id} needs classes, and {name} is a {kind}"
+            what = "is a number" if kind is Kind.NUMBER else "has only a score"
+            return f"{asked.id} needs classes, and {name} {what}"
     return None
 
 
