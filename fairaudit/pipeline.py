@@ -24,7 +24,7 @@ from fairaudit.recode import recode
 from fairaudit.recode.scores import with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow
 from fairaudit.simpson import Scanned, scan
-from fairaudit.spec import Spec, value_of
+from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
 from fairaudit.tables import tabulate
 from fairaudit.tables.entries import TableOf
 from fairaudit.tables.scores import scores
@@ -54,6 +54,9 @@ def audit(
     if data is None or isinstance(data, str | Path):
         found = _sound(_answers([asked], data, progress)[0])
     else:
+        if asked.quantiles:
+            cuts = engine.find_cuts_of_frame(asked.plan, asked.quantiles, data)
+            asked = asked.with_cuts(cuts)
         raw = engine.count_frame(asked.plan, data)
         found = asked.answer(raw, asked.plan)
     return found
@@ -94,6 +97,10 @@ def audit_each(
     A file that cannot be audited has its error, and stops no other.
     """
     asked = _Question.of(spec, fail_on, only)
+    if asked.quantiles:
+        # Each file has cuts of its own.
+        files = engine.named_files([str(data)], Path())
+        return {name: _answers([asked], path, progress)[0] for name, path in files.items()}
     counted = engine.count_each(asked.plan, [str(data)], Path(), progress)
     return {
         name: _answer(asked, found, asked.plan, [name], Path()) for name, found in counted.items()
@@ -102,12 +109,16 @@ def audit_each(
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A spec that was read: the checks to judge, and what a pass must count for it."""
+    """A spec that was read: the checks to judge, and what a pass must count for it.
+
+    With `quantiles` the plan is not ready: `with_cuts` gives the one that is.
+    """
 
     spec: Spec
     plan: Plan
     checks: tuple[Check | ReversalCheck, ...]
     fail_on: FailOn
+    quantiles: tuple[Quantile, ...] = ()
 
     @classmethod
     def of(
@@ -117,7 +128,12 @@ class _Question:
         if fail_on not in set(FailOn):
             raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
         checks = _chosen(read.checks, (only,) if isinstance(only, str) else tuple(only or ()))
-        return cls(read, plan(read), checks, FailOn(fail_on))
+        return cls(read, plan(read), checks, FailOn(fail_on), quantiles_of(read))
+
+    def with_cuts(self, cuts: Mapping[Quantile, Cut]) -> _Question:
+        """The same question once its quantiles are found."""
+        read = closed(self.spec, cuts)
+        return replace(self, spec=read, plan=plan(read), quantiles=())
 
     def files(self, data: str | Path | None) -> tuple[tuple[str, ...], Path]:
         """The entries that name the data, and the folder they start from."""
@@ -168,9 +184,13 @@ def _answers(
     """The answer to each question; those of the same files and format are counted together."""
     found: dict[int, AuditResult | FairauditError] = {}
     groups: dict[object, list[int]] = {}
+    questions = [*questions]
     for at, one in enumerate(questions):
         try:
             entries, base = one.files(data)
+            if one.quantiles:
+                cuts = engine.find_cuts(one.plan, one.quantiles, entries, base, progress)
+                questions[at] = one.with_cuts(cuts)
         except FairauditError as error:
             found[at] = error
         else:

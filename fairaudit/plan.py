@@ -187,7 +187,7 @@ def plan(spec: Spec) -> Plan:
     cuts: dict[str, set[Edge]] = {}
     for one in (*spec.protected, *spec.strata):
         texts.append(one.column)
-        if one.bins:
+        if one.is_cut:
             cuts.setdefault(one.column.value, set()).update(_bin_edges(one))
         else:
             keys.setdefault(one.column.value)
@@ -211,11 +211,11 @@ def plan(spec: Spec) -> Plan:
         count=value_of(spec.count),
         weight=value_of(spec.weight),
         filter=spec.filter,
-        unknown={one.column.value: one.unknown for one in spec.protected if one.bins},
+        unknown={one.column.value: one.unknown for one in spec.protected if one.is_cut},
         capped=tuple(
             one.column
             for one in (*spec.protected, *spec.strata)
-            if not one.bins and one.keep is None
+            if not one.is_cut and one.keep is None
         ),
         scores=_score_keys(spec, made),
         adding=_adding(spec),
@@ -233,7 +233,7 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
     def key_of(column: Text, *, is_cut: bool) -> Key:
         return next(k for k in keys if k.column == column.value and (k.edges is not None) is is_cut)
 
-    columns = {one.name: key_of(one.column, is_cut=bool(one.bins)) for one in spec.groupable}
+    columns = {one.name: key_of(one.column, is_cut=one.is_cut) for one in spec.groupable}
     label = () if spec.label is None or not spec.label.has_classes else (
         key_of(spec.label.column, is_cut=spec.label.threshold is not None),
     )  # fmt: skip

@@ -129,7 +129,7 @@ def test_a_score_alone_is_an_outcome_without_classes() -> None:
     assert (only.name, only.kind, only.has_classes) == ("score", Kind.SCORE, False)
     asked = specs.of_mapping({**spec(score="s1"), "metrics": ["selection_rate"]}).shown
     assert [one.of for one in asked] == ["label"]
-    with pytest.raises(SpecError, match="selection_rate needs classes, and score is a score"):
+    with pytest.raises(SpecError, match="selection_rate needs classes, and score has only a sc"):
         specs.of_mapping({**spec(score="s1"), "metrics": [{"metric": METRICS[0], "of": "score"}]})
 
 

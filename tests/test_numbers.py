@@ -194,7 +194,7 @@ def stored(frame: pl.DataFrame, folder: Path) -> Iterator[Path | pl.DataFrame]:
 
 
 @given(rows=ROWS)
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_amounts_equal_those_of_the_rows_in_every_form(rows: list[Row], tmp_path: Path) -> None:
     rows = [*rows, ("a", 30, 1.0, 1.0, 1.0, 1)]
     read = hungry(SPEC)
@@ -315,3 +315,35 @@ def test_numbers_of_a_weighted_sample_are_refused() -> None:
     columns = {**numeric()["columns"], "weight": "w"}
     with pytest.raises(FairauditError, match="the numbers of a weighted sample"):
         specs.of_mapping({**numeric(), "columns": columns})
+
+
+def test_each_file_has_its_own_amounts(tmp_path: Path) -> None:
+    read = hungry(SPEC)
+    rows: list[Row] = [("a", 30, float(at), 0.5 * at, -1.0, 1) for at in range(10)]
+    halves = {"a": rows[:3], "b": rows[3:]}
+    for name, half in halves.items():
+        frame_of(half).write_csv(tmp_path / f"{name}.csv")
+    (tmp_path / "c.csv").write_text(",".join(NAMES) + "\na,1,1,1,2e9,1\n")
+    asked = dataclasses.replace(plan(read), scores={})
+    found = engine.count_each(asked, [str(tmp_path)], Path())
+    cubes = [one for one in found.values() if not isinstance(one, FairauditError)]
+    for counted, half in zip(cubes, halves.values(), strict=True):
+        check(recode(counted, asked, read).cube, half, "rate_spread")
+    (error,) = (one for one in found.values() if isinstance(one, FairauditError))
+    assert "1 row holds no number from -1e9 to 1e9" in str(error)
+
+
+def test_specs_with_and_without_numbers_share_a_pass(tmp_path: Path) -> None:
+    rows: list[Row] = [("a", 30, float(at), 0.5 * at, at / 3, 1 + at % 3) for at in range(20)]
+    frame_of(rows).write_csv(tmp_path / "rows.csv")
+    alone = {**SPEC, "columns": {**SPEC["columns"]}}
+    del alone["columns"]["numbers"], alone["columns"]["label"]
+    reads = [hungry(SPEC), hungry(alone)]
+    plans = [plan(read) for read in reads]
+    counted = engine.count_together(
+        [dataclasses.replace(one, scores={}) for one in plans], [str(tmp_path / "rows.csv")], Path()
+    )
+    assert counted[0][0] is counted[1][0]
+    for read, (by, cells) in zip(reads, counted, strict=True):
+        assert not isinstance(cells, FairauditError)
+        assert recode(cells, by, read).cube == cube_of(read, tmp_path / "rows.csv")

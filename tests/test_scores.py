@@ -23,6 +23,7 @@ from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.cube import Cube, Grouping
 from fairaudit.engine import scores as engine_scores
+from fairaudit.errors import DataError
 from fairaudit.histogram import Bins, auc, bins_of, quantile
 from fairaudit.metrics import Need, Rate
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -31,6 +32,7 @@ from fairaudit.recode import recode
 from fairaudit.recode.scores import Distribution, with_histogram
 from fairaudit.result import AuditResult, ScoreRow
 from fairaudit.spec import Spec
+from fairaudit.tables import Listing
 
 SPEC: dict[str, Any] = {
     "columns": {
@@ -383,7 +385,7 @@ def check_histogram(
 
 
 @given(rows=ROWS, kind=st.sampled_from(["csv", "parquet", "frame"]))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_histograms_of_every_grouping_equal_those_of_the_rows(
     rows: list[Row], kind: str, tmp_path: Path
 ) -> None:
@@ -424,3 +426,40 @@ def test_a_grouping_within_another_is_rolled_up() -> None:
     assert [[key.column for key in keys] for keys in groupings] == [["race", "age", "y"]]
     alone = plan(specs.of_mapping(SPEC)).scores["s"]
     assert [[key.column for key in keys] for keys in alone] == [["race", "y"], ["age", "y"]]
+
+
+def test_tables_come_with_the_histogram_that_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of every subset of the attributes, alone and in the strata; but of no other strata."""
+    tables: dict[str, Any] = {}
+
+    def tabulate(_cube: Cube, table: Any, *_: Any) -> Listing:
+        for strata in ((), ("site",), ("age",)):
+            tables[str(strata)] = table(("race",), strata, "one").histogram
+        tables["label"] = table(("race",), (), "label").histogram
+        return Listing((), (), (), (), (), ())
+
+    monkeypatch.setattr("fairaudit.pipeline.tabulate", tabulate)
+    rows = [(r, a, y, s, 1 + y) for r, a, y, s, _ in generated(200) if y is not None]
+    models = {**MODELS, "columns": {**MODELS["columns"], "strata": {"site": {"column": "n"}}}}
+    del models["columns"]["count"]
+    fairaudit.audit(shaped(models), write(tmp_path / "rows.csv", rows))
+    assert tables["('site',)"].people.shape[:3] == (2, 3, 2)
+    assert tables["()"].people.sum() == tables["('age',)"].people.sum() == 200
+    assert tables["label"] is None
+    alone = {**models, "metrics": ["selection_rate"], "groups": {"by": "race"}}
+    fairaudit.audit(shaped(alone), tmp_path / "rows.csv")
+    assert tables["()"].people.shape[:3] == (1, 3, 2)
+    assert tables["('site',)"] is None
+    fairaudit.audit(alone, tmp_path / "rows.csv")
+    assert tables["()"] is None
+
+
+def test_too_many_combinations_for_a_histogram_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "rows.parquet", generated(200))
+    monkeypatch.setattr(engine_scores, "_MOST_HERE", 4)
+    with pytest.raises(DataError, match="the histograms of a score by so many columns"):
+        fairaudit.audit(SPEC, path)

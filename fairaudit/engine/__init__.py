@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairaudit.engine.columns import check_columns
 from fairaudit.engine.counted import Counted
@@ -32,7 +32,10 @@ from fairaudit.engine.sources import (
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError
 from fairaudit.plan import MOST_CELLS, File, Plan, RawCells, united
 from fairaudit.progress import SILENT, Progress
-from fairaudit.spec import Format
+from fairaudit.spec import Cut, Format, Quantile
+
+if TYPE_CHECKING:
+    from fairaudit.engine.numbers import Batch
 
 Found = TypeVar("Found")
 
@@ -216,6 +219,48 @@ def median(
         opened = [_opened(path, plan.format, Path(folder)) for path in find_files(entries, base)[0]]
         ready = [_guarded(one, plan.format, Path(folder)).source for one in opened]
         return quantiles.median(ready, plan, column, between)
+
+
+def find_cuts(
+    plan: Plan,
+    wanted: Sequence[Quantile],
+    entries: Sequence[str],
+    base: Path,
+    progress: Progress = SILENT,
+) -> dict[Quantile, Cut]:
+    """The quantiles of columns of the files, by passes over each such column."""
+    with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
+        opened = [_opened(path, plan.format, Path(folder)) for path in find_files(entries, base)[0]]
+        check_columns(plan, opened)
+        ready = [_guarded(one, plan.format, Path(folder), progress).source for one in opened]
+        return _cuts(ready, plan, wanted)
+
+
+def find_cuts_of_frame(plan: Plan, wanted: Sequence[Quantile], data: Any) -> dict[Quantile, Cut]:  # noqa: ANN401
+    """The quantiles of columns of a data frame."""
+    from fairaudit.engine import frame
+
+    batch, _ = frame.batch_of(data)
+    check_columns(plan, [Source(File(frame.NAME, 0, None), Path(), "frame", tuple(batch.schema))])
+    return _cuts(batch, plan, wanted)
+
+
+def _cuts(
+    data: Sequence[Source] | Batch, plan: Plan, wanted: Sequence[Quantile]
+) -> dict[Quantile, Cut]:
+    from fairaudit.engine import quantiles
+
+    found: dict[Quantile, Cut] = {}
+    for column in dict.fromkeys(column for column, _ in wanted):
+        shares = [share for name, share in wanted if name == column]
+        cuts = quantiles.cuts(data, plan, column, shares)
+        found |= {(column, share): cut for share, cut in zip(shares, cuts, strict=True)}
+    return found
+
+
+def named_files(entries: Sequence[str], base: Path) -> dict[str, str]:
+    """The files that paths, folders and globs name, as the report names them, each by itself."""
+    return {_name(path): str(path) for path in find_files(entries, base)[0]}
 
 
 def _name(path: Path) -> str:

@@ -1,20 +1,26 @@
-"""The exact quantile of any number of scores in constant memory: a pass more over one column.
+"""Exact quantiles of any number of values in constant memory: passes over one column.
 
-A histogram says in which bin the quantile lies; only what is in that bin is looked at again, by
-its values where they are few, else by finer bins.
+A histogram says in which bin a quantile lies; only what is in that bin is looked at again, by its
+values where they are few, else by finer bins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import accumulate
 
 import polars as pl
 
-from fairaudit.engine.numbers import Numbers, own
-from fairaudit.engine.polars import filtered
-from fairaudit.engine.scan import batches, rule_of
+from fairaudit.engine.numbers import Batch, Numbers, own
+from fairaudit.engine.polars import collect, filtered
+from fairaudit.engine.scan import batches, checked_rule
 from fairaudit.engine.sources import Source
+from fairaudit.errors import DataError
+from fairaudit.histogram import bins_of
 from fairaudit.plan import Plan
+from fairaudit.spec import Cut
 
 _FEW = 2**20
 _BINS = 2**16
@@ -24,41 +30,98 @@ def median(
     sources: Sequence[Source], plan: Plan, column: str, between: tuple[float, float]
 ) -> float:
     """The smallest score with half of the people at or below it; it lies between these."""
-    scores = pl.concat([_scores(one, plan, column) for one in sources])
-    score, people = pl.col("score"), pl.col("people").sum()
-    low, high = between
-    counts = scores.select(people.alias("all"), pl.col("people").filter(score < low).sum())
-    total, below = counts.collect(engine="streaming").row(0)
-    wanted = (total + 1) // 2
-    while low < high:
-        inside = scores.filter(score.is_between(low, high))
-        rows = int(inside.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
-        part = score
-        if rows > _FEW:
-            part = ((score - low) / (high - low) * _BINS).floor().clip(0, _BINS - 1)
-        found = (
-            inside.group_by(part.alias("part"))
-            .agg(people, score.min().alias("low"), score.max().alias("high"))
-            .collect(engine="streaming")
-            .sort("part")
+    values = _Values([_batch(one, plan) for one in sources], plan, column)
+    below, _ = values.around(between[0])
+    return values.within(*between, below, -(-values.people // 2))
+
+
+def cuts(
+    data: Sequence[Source] | Batch, plan: Plan, column: str, shares: Sequence[Fraction]
+) -> Iterator[Cut]:
+    """The quantile of each share, over the rows that the filter keeps and that have the number."""
+    found = [data] if isinstance(data, Batch) else [_batch(one, plan) for one in data]
+    values = _Values(found, plan, column)
+    if not values.people:
+        raise DataError(
+            f"no row has a number in the column {column!r}, so there is no share of them to cut",
+            "check the column, and the filter in the spec",
         )
-        reached = below + found["people"].cum_sum()
-        at = int((reached < wanted).sum())
-        below = int(reached[at - 1]) if at else below
-        low, high = float(found["low"][at]), float(found["high"][at])
-    return low
+    for share in shares:
+        value = values.quantile(share)
+        below, at = values.around(value)
+        yield Cut(value, values.people - below - at, at, below)
 
 
-def _scores(one: Source, plan: Plan, column: str) -> pl.LazyFrame:
-    """Score and people of the rows that the filter keeps and that have a score."""
+class _Values:
+    """The values of a column with their people; how many people there are."""
+
+    def __init__(self, data: Sequence[Batch], plan: Plan, column: str) -> None:
+        self._batch = data[0]
+        self._frame = pl.concat([_values(one, plan, column) for one in data])
+        self.people = self._sum(pl.lit(value=True))
+        self._coarse: pl.DataFrame | None = None
+
+    def quantile(self, share: Fraction) -> float:
+        """The smallest value with so large a share of the people at or below it."""
+        wanted = -(-share.numerator * self.people // share.denominator)
+        if self._coarse is None:
+            bins = pl.col("value").map_batches(_bins, pl.Int64, is_elementwise=True)
+            self._coarse = self._grouped(self._frame, bins)
+        return self.within(*_bin_of(self._coarse, 0, wanted), wanted)
+
+    def within(self, low: float, high: float, below: int, wanted: int) -> float:
+        """The value that so many people reach; it lies between these, and so many lie below."""
+        value = pl.col("value")
+        while low < high:
+            inside = self._frame.filter(value.is_between(low, high))
+            rows = inside.select(pl.len().cast(pl.Int64))
+            part = value
+            if int(collect(rows, self._batch).item()) > _FEW:
+                part = ((value - low) / (high - low) * _BINS).floor().clip(0, _BINS - 1)
+            low, high, below = _bin_of(self._grouped(inside, part), below, wanted)
+        return low + 0.0  # -0.0 is 0.0
+
+    def around(self, value: float) -> tuple[int, int]:
+        """The people below a value, and at it."""
+        return self._sum(pl.col("value") < value), self._sum(pl.col("value") == value)
+
+    def _sum(self, where: pl.Expr) -> int:
+        people = pl.col("people").filter(where).cast(pl.Int128).sum()
+        return int(collect(self._frame.select(people), self._batch).item())
+
+    def _grouped(self, frame: pl.LazyFrame, part: pl.Expr) -> pl.DataFrame:
+        """The parts in ascending order, with their people and the range of what is in each."""
+        value, people = pl.col("value"), pl.col("people").cast(pl.Int128).sum()
+        grouped = frame.with_columns(part.alias("part")).group_by("part")
+        found = grouped.agg(people, value.min().alias("low"), value.max().alias("high"))
+        return collect(found, self._batch).sort("part")
+
+
+def _bin_of(parts: pl.DataFrame, below: int, wanted: int) -> tuple[float, float, int]:
+    """The range of the part in which so many people are reached, and the people below it."""
+    reached = [*accumulate(parts["people"].to_list(), initial=below)]
+    at = bisect_left(reached, wanted, lo=1)
+    return float(parts["low"][at - 1]), float(parts["high"][at - 1]), reached[at - 1]
+
+
+def _bins(values: pl.Series) -> pl.Series:
+    return pl.Series(bins_of(values.to_numpy()))
+
+
+def _batch(one: Source, plan: Plan) -> Batch:
     (batch,) = batches([one], plan.format.separator)
-    rule = rule_of(plan)
+    return batch
+
+
+def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:
+    """Value and people of the rows that the filter keeps and that have a number."""
+    rule = checked_rule(batch, plan)
     numbers = Numbers(batch, plan)
-    score = numbers.value(column).cast(pl.Float64).alias(own("score"))
+    value = numbers.value(column).cast(pl.Float64).alias(own("value"))
     people = numbers.sound_value(plan.count).cast(pl.Int64) if plan.count else pl.lit(1, pl.Int64)
     kept = pl.lit(value=True) if rule is None else rule.expression
     return (
-        batch.frame.select(score, people.alias(own("people")), *filtered(rule, numbers))
-        .filter(kept & pl.col(own("score")).is_not_null())
-        .select(score=own("score"), people=own("people"))
+        batch.frame.select(value, people.alias(own("people")), *filtered(rule, numbers))
+        .filter(kept & pl.col(own("value")).is_not_null())
+        .select(value=own("value"), people=own("people"))
     )

@@ -35,10 +35,15 @@ def count_batch(
 ) -> dict[str, Counted | DataError]:
     """The counts of the files of a batch by name."""
     _refuse_ids(batch, plan)
+    return polars.count(batch, plan, checked_rule(batch, plan), progress)
+
+
+def checked_rule(batch: Batch, plan: Plan) -> Filter | None:
+    """The filter of a plan; raises `SpecError` where it cannot be applied to a batch."""
     rule = rule_of(plan)
     if rule and plan.filter:
         polars.check_filter(batch, plan, rule, plan.filter)
-    return polars.count(batch, plan, rule, progress)
+    return rule
 
 
 def rule_of(plan: Plan) -> Filter | None:

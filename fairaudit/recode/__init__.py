@@ -64,7 +64,7 @@ def _distributions(
     columns = {}
     for one in spec.groupable:
         column = one.column.value
-        raw = plan.cut_key(column) if one.bins else plan.text_key(column)
+        raw = plan.cut_key(column) if one.is_cut else plan.text_key(column)
         columns[one.name] = Recoding.of(named[one.name], raw, cells)
     label = None
     if spec.label is not None and spec.label.has_classes:
@@ -163,7 +163,7 @@ def _ledger(cells: RawCells, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
         filtered=filtered,
         undecided=undecided,
         dropped=tuple(dropped),
-        set_aside=tuple(aside),
+        set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
     )
     return ledger, stays
 

@@ -68,6 +68,8 @@ class Distribution:
     ) -> Histogram:
         """The histogram of a grouping, by these groups and strata or by all that occur."""
         raw = self._finest(by, given)
+        if raw is None:
+            raise ValueError(f"no histogram by {by} given {given} was counted")
         g, found = self._index(by, raw, raw.codes, groups)
         z, within = self._index(given, raw, raw.codes, strata)
         labels = self._labels(raw, raw.codes)
@@ -98,10 +100,14 @@ class Distribution:
             moments=self._moments(raw, np.where(stays, z, -1), g, size),
         )
 
-    def _finest(self, by: Grouping, given: Grouping) -> RawHistogram:
+    def covers(self, by: Grouping, given: Grouping) -> bool:
+        """Whether a histogram by all these columns was counted."""
+        return self._finest(by, given) is not None
+
+    def _finest(self, by: Grouping, given: Grouping) -> RawHistogram | None:
         """The raw histogram that this one is a roll-up of."""
         needed = {self.columns[name].raw for name in (*by, *given)}
-        return next(one for one in self.raw.histograms if needed <= set(one.keys))
+        return next((one for one in self.raw.histograms if needed <= set(one.keys)), None)
 
     def _index(
         self,
@@ -150,7 +156,9 @@ class Distribution:
 
 
 def with_histogram(table: GroupTable, one: Distribution) -> GroupTable:
-    """The table with the histogram of its groups and strata."""
+    """The table with the histogram of its groups and strata, where a metric asks for such."""
+    if not one.covers(table.by, table.given):
+        return table
     return replace(
         table, histogram=one.histogram(table.by, table.given, table.groups, table.strata)
     )

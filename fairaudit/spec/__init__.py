@@ -9,6 +9,7 @@ from pathlib import Path
 from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import text
 from fairaudit.spec.build import build
+from fairaudit.spec.cuts import Cut, Quantile, closed, quantiles_of
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     Format,
@@ -56,6 +57,7 @@ def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
 
 
 __all__ = [
+    "Cut",
     "Format",
     "Kind",
     "Missing",
@@ -63,14 +65,17 @@ __all__ = [
     "Outcome",
     "Policy",
     "Protected",
+    "Quantile",
     "Shown",
     "Spec",
     "SpecError",
     "Text",
     "Threshold",
+    "closed",
     "json_schema",
     "load",
     "of_mapping",
     "parse",
+    "quantiles_of",
     "value_of",
 ]

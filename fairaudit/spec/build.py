@@ -14,6 +14,7 @@ from fairaudit.metrics import Rate, find
 from fairaudit.metrics.rates import SELECTED_SHARE
 from fairaudit.simpson import Scan
 from fairaudit.spec import schema
+from fairaudit.spec.cuts import reference_faults
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.model import (
@@ -31,6 +32,8 @@ from fairaudit.spec.model import (
 from fairaudit.spec.questions import Questions, unanswerable
 from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import ReversalCheck
+
+_MOST_QUANTILES = 100
 
 _RESERVED = {"label", "prediction", "decision", "all", "each", "full"}
 """Words of a spec that name no column."""
@@ -71,8 +74,10 @@ class _Builder:
         numbers = self._numbers()
         self._names(protected, strata)
         self._outcome_names({one.name for one in (*protected, *strata)})
-        known = (label, *predictions, *numbers)
-        outcomes = {one.name: one for one in known if one is not None}
+        outcomes: dict[str, Outcome] = {}
+        for one in (label, *predictions, *numbers):
+            if one is not None:
+                outcomes.setdefault(one.name, one)
         if not outcomes:
             self._fault(("columns",), "name an outcome: a label, a prediction or a decision")
         self._weighted(outcomes)
@@ -130,9 +135,10 @@ class _Builder:
         return Text(name, found.path, found.place, found.source)
 
     def _protected(self, path: Path, name: str, shape: schema.ProtectedColumn) -> Protected:
-        recoded = shape.merge or shape.keep is not None
-        if shape.bins is not None and (recoded or shape.other):
-            self._fault((*path, "bins"), "a column is either binned or merged and kept, not both")
+        recoded = shape.merge or shape.keep is not None or shape.other
+        for key in ("bins", "quantiles"):
+            if getattr(shape, key) is not None and recoded:
+                self._fault((*path, key), "a column is either binned or merged and kept, not both")
         if shape.other is not None and shape.keep is None:
             self._fault(
                 (*path, "other"), "`other` names what `keep` leaves: name the levels to keep"
@@ -158,20 +164,26 @@ class _Builder:
             keep=None if shape.keep is None else self._texts((*path, "keep"), shape.keep),
             other=shape.other or "other",
             bins=self._bins((*path, "bins"), shape.bins),
+            quantiles=self._quantiles(path, shape),
             reference=self._optional((*path, "reference"), shape.reference),
         )
-        labels = built.bin_labels()
-        if built.bins and built.reference and built.reference.value not in labels:
-            hint = did_you_mean(built.reference.value, labels)
-            known = ", ".join(repr(label) for label in labels)
-            self.faults.append(
-                built.reference.fault(f"no such bin{hint or f'; there are {known}'}")
-            )
+        self.faults += reference_faults(built)
         return built
 
     def _stratum(self, path: Path, name: str, shape: schema.StratumColumn) -> Protected:
         column = self._column(path, name, shape.column)
-        return Protected(name, column, bins=self._bins((*path, "bins"), shape.bins))
+        bins = self._bins((*path, "bins"), shape.bins)
+        return Protected(name, column, bins=bins, quantiles=self._quantiles(path, shape))
+
+    def _quantiles(
+        self, path: Path, shape: schema.ProtectedColumn | schema.StratumColumn
+    ) -> int | None:
+        where = (*path, "quantiles")
+        if shape.quantiles is not None and shape.bins is not None:
+            self._fault(where, "either bins or quantiles, not both", key=True)
+        elif shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
+            self._fault(where, f"from 2 to {_MOST_QUANTILES} quantiles make groups")
+        return shape.quantiles
 
     def _bins(self, path: Path, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
         if edges is not None and (not edges or list(edges) != sorted(set(edges))):
@@ -264,7 +276,13 @@ class _Builder:
         )
 
     def _threshold(self, path: Path, positive: schema.Positive) -> Threshold | None:
-        cut = Threshold(positive.at_least, positive.above, positive.at_most, positive.below)
+        by_median = isinstance(positive.above, str)
+        above = positive.above if isinstance(positive.above, Decimal) else None
+        cut = Threshold(positive.at_least, above, positive.at_most, positive.below)
+        if by_median or positive.top is not None:
+            if cut != Threshold() or positive.values is not None or (by_median and positive.top):
+                self._fault(path, "a cut by share (`above: median`, `top: 3%`) stands alone")
+            return Threshold(beyond=Fraction(1, 2) if positive.top is None else 1 - positive.top)
         if cut == Threshold():
             if not positive.values:
                 self._fault(path, "say which values are positive, or cut: `at_least: 0.5`")

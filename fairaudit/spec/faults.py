@@ -20,9 +20,7 @@ _NOT_YET: dict[str, frozenset[str]] = {
         {"inference", "expect", "profile", "suppress_below", "waivers", "baseline"}
     ),
     "ProtectedColumn": frozenset({"levels"}),
-    "StratumColumn": frozenset({"quantiles"}),
     "OutcomeColumn": frozenset({"counts"}),
-    "Positive": frozenset({"top"}),
     "Groups": frozenset({"exclude_below", "min_events"}),
     "Metric": frozenset({"id", "min_size", "min_events"}),
     "Bound": frozenset({"significant", "conclusive"}),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 from itertools import pairwise
 
 from fairaudit.cube import Grouping
@@ -82,9 +83,18 @@ class Missing:
     numbers: Policy = Policy.ASIDE
 
 
+def written(edge: Decimal) -> str:
+    """A number as the spec writes it; one that needs an exponent as Python does."""
+    text = repr(float(edge))
+    return text.removesuffix(".0") if "E" in str(edge) or "e+" in text else str(edge)
+
+
 @dataclass(frozen=True, slots=True)
 class Protected:
-    """A protected attribute, or a stratum: where it is read and how it is recoded."""
+    """A protected attribute, or a stratum: where it is read and how it is recoded.
+
+    `quantiles` are so many bins of as many people each, whose edges are yet to be found.
+    """
 
     name: str
     column: Text
@@ -94,23 +104,33 @@ class Protected:
     keep: tuple[Text, ...] | None = None
     other: str = "other"
     bins: tuple[Decimal, ...] = ()
+    quantiles: int | None = None
     reference: Text | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its column is one of numbers, cut into bins."""
+        return bool(self.bins or self.quantiles)
 
     def bin_labels(self) -> tuple[str, ...]:
         """The levels its bins make: `under 25`, `25 to 40`, `40 and over`."""
-        edges = [str(edge) for edge in self.bins]
+        edges = [written(edge) for edge in self.bins]
         middle = [f"{low} to {high}" for low, high in pairwise(edges)]
         return (f"under {edges[0]}", *middle, f"{edges[-1]} and over") if edges else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A cut on a number: positive where every bound that is given holds."""
+    """A cut on a number: positive where every bound that is given holds.
+
+    `beyond` is a share of the people: those above its quantile, which is yet to be found.
+    """
 
     at_least: Decimal | None = None
     above: Decimal | None = None
     at_most: Decimal | None = None
     below: Decimal | None = None
+    beyond: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,4 +270,4 @@ class Spec:
         asked = any(each.is_of(one) and each.uses(Need.NUMERIC_ATTRIBUTE) for each in self.shown)
         if not asked or self.weight is not None:
             return ()
-        return tuple(each for each in self.groupable if each.bins)
+        return tuple(each for each in self.groupable if each.is_cut)

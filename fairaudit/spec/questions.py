@@ -78,7 +78,8 @@ def _lacking(
     of_class |= {"label"} if Need.LABEL in needs else set()
     for name in sorted(of_class):
         if outcomes[name].kind is not Kind.CLASSES:
-            return f"needs classes, and {name} is a {outcomes[name].kind}"
+            what = "is a number" if outcomes[name].kind is Kind.NUMBER else "has only a score"
+            return f"needs classes, and {name} {what}"
         binary = outcomes[name].binary or one_class or Need.CLASSES in needs
         if not binary:
             return f"needs to know what is positive: `positive:` in {_place_of(name)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal
+from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
@@ -16,6 +17,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     WithJsonSchema,
 )
 
@@ -49,6 +51,26 @@ def _number(value: object) -> Decimal:
     if not math.isfinite(float(number)):
         raise ValueError("this number is too large")
     return number
+
+
+def _number_or_median(value: object) -> Decimal | str:
+    if value == "median":
+        return "median"
+    try:
+        return _number(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or `median`") from None
+
+
+def _share(value: object) -> Fraction:
+    text = value.strip() if isinstance(value, str) else ""
+    number = text.removesuffix("%").strip()
+    if not _NUMBER.fullmatch(number):
+        raise ValueError("expected a share of the people, such as 3% or 0.03")
+    share = Fraction(Decimal(number)) / (100 if text.endswith("%") else 1)
+    if not 0 < share < 1:
+        raise ValueError("a share of the people lies between 0 and 1, or 0% and 100%")
+    return share
 
 
 def _whole(value: object) -> int:
@@ -142,6 +164,12 @@ def _bound(value: object) -> object:
 
 Text: TypeAlias = Annotated[str, BeforeValidator(_text), WithJsonSchema(_SCALAR)]
 Number: TypeAlias = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema(_NUMERIC)]
+_ABOVE = {"anyOf": [_NUMERIC, {"const": "median"}]}
+Above: TypeAlias = Annotated[
+    Decimal | str, PlainValidator(_number_or_median), WithJsonSchema(_ABOVE)
+]
+_SHARE = {"type": ["string", "number"]}
+Share: TypeAlias = Annotated[Fraction, PlainValidator(_share), WithJsonSchema(_SHARE)]
 Whole: TypeAlias = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
 Flag: TypeAlias = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
 _TEXTS = {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}
@@ -165,9 +193,10 @@ class Positive(_Strict):
 
     values: Texts | None = None
     at_least: Number | None = None
-    above: Number | None = None
+    above: Above | None = None
     at_most: Number | None = None
     below: Number | None = None
+    top: Share | None = None
 
 
 class ProtectedColumn(_Strict):
@@ -180,6 +209,7 @@ class ProtectedColumn(_Strict):
     keep: Texts | None = None
     other: Text | None = None
     bins: Numbers | None = None
+    quantiles: Whole | None = None
     reference: Text | None = None
 
 
@@ -188,6 +218,7 @@ class StratumColumn(_Strict):
 
     column: Text | None = None
     bins: Numbers | None = None
+    quantiles: Whole | None = None
 
 
 class OutcomeColumn(_Strict):
@@ -206,9 +237,11 @@ class OutcomeColumn(_Strict):
                             "type": "object",
                             "additionalProperties": False,
                             "minProperties": 1,
-                            "properties": dict.fromkeys(
-                                ("at_least", "above", "at_most", "below"), _NUMERIC
-                            ),
+                            "properties": {
+                                **dict.fromkeys(("at_least", "at_most", "below"), _NUMERIC),
+                                "above": _ABOVE,
+                                "top": _SHARE,
+                            },
                         },
                     ]
                 }
