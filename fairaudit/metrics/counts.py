@@ -136,7 +136,7 @@ class Sums:
         return np.asarray(np.where(np.asarray(self.n) > 0, found, np.nan))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Scores:
     """People by label and ascending bin of a score: [Z, 3 (negative, positive, unknown), B, G].
 

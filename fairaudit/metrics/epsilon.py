@@ -136,7 +136,12 @@ def _credible(table: GroupTable, min_size: int | None, parameters: Parameters) -
     b = a.sum(axis=1, keepdims=True) - a
     groups = plain.takes_part.sum(axis=1)[:, None, None]
     tail = 1 - _CREDIBLE ** (1 / np.maximum(groups * (classes - 1), 1))
-    ends = [np.log(betaincinv(a, b, share)) for share in (1 - tail / 2, tail / 2)]
+    asked = slice(1 if classes == 2 else None)
+    upper, lower = (betaincinv(a[:, asked], b[:, asked], p) for p in (1 - tail / 2, tail / 2))
+    if classes == 2:
+        # The second outcome's ends are what the first one's leave.
+        upper, lower = np.append(upper, 1 - lower, axis=1), np.append(lower, 1 - upper, axis=1)
+    ends = [np.log(upper), np.log(lower)]
     at = np.arange(len(a))
     best, outcome = np.full(len(a), np.nan), np.full(len(a), -1, dtype=np.int64)
     high, low = outcome.copy(), outcome.copy()

@@ -9,6 +9,7 @@ from fairaudit.metrics.counts import Scores, tally_of
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.records import Need, Parameters, Source
 from fairaudit.metrics.scores import calibration_bins
+from fairaudit.once import once
 
 _BEUTEL = Source("Beutel et al.", 2019, "https://arxiv.org/abs/1901.04562")
 _CHOULDECHOVA = Source("Chouldechova", 2017, "https://arxiv.org/abs/1703.00056")
@@ -24,6 +25,7 @@ def _asked(table: GroupTable, min_size: int | None) -> tuple[Scores, Ints, Marks
     return scores, n, takes_part if min_size is None else takes_part & (n >= min_size)
 
 
+@once
 def _above(scores: Scores) -> tuple[Floats, Floats]:
     """P(s ≥ lowest of the bin | g) for each bin, [Z, B, G], and everybody's, [Z, B, 1]."""
     people = scores.people.sum(axis=1)

@@ -16,6 +16,7 @@ from fairaudit.metrics.counts import Scores, Sums, Tally
 from fairaudit.metrics.measures import Sides
 from fairaudit.metrics.quantities import Formula, Quantity, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters, Source
+from fairaudit.once import once
 
 _KLEINBERG = Source("Kleinberg, Mullainathan & Raghavan", 2016, "https://arxiv.org/abs/1609.05807")
 _MLHEALTH = Source("Allen et al., fairMLHealth: Evaluating Fairness", 2021)
@@ -557,6 +558,7 @@ def _within_one(scores: Scores) -> bool:
     return not len(scores.low) or bool(scores.low[0] >= 0 and scores.high[-1] <= 1)
 
 
+@once
 def _calibration(tally: Tally) -> tuple[Floats, Floats, Ints]:
     """Σ |positives - Σ scores| over bins, what bins hide of it, and people; [Z, G]."""
     scores = _scores(tally)

@@ -1,0 +1,124 @@
+"""What the whole catalogue costs after the scan: every measure of every subset of five attributes.
+
+python benchmarks/catalogue.py [--cells 50000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+
+from fairaudit.cube import Amount, Cube, GroupTable, KeyColumn, Role, Sum
+from fairaudit.histogram import Bins, Histogram
+from fairaudit.ledger import Ledger
+from fairaudit.metrics import (
+    CATALOGUE,
+    Asked,
+    Measure,
+    Need,
+    Parameters,
+    Policy,
+    Reference,
+    Terms,
+    evaluate,
+)
+
+LEVELS = (3, 5, 9, 6, 51)
+BINS = 64
+UTILITIES = tuple((cell, Decimal(1)) for cell in ("tp", "fp", "fn", "tn"))
+COUNTED = {Need.LABEL, Need.PREDICTION, Need.CLASSES, Need.SCORE, Need.DISTRIBUTION}
+MOST_SHOWN = 5
+
+
+def main() -> None:
+    """Make a cube, evaluate, and tell the time."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cells", type=int, default=50_000)
+    cube = _cube(parser.parse_args().cells)
+    started = time.perf_counter()
+    tables = list(_tables(cube))
+    rolled = time.perf_counter() - started
+    groups = sum(len(table.groups) for table in tables)
+    asked = [one for one in CATALOGUE if one.needs <= COUNTED and not _is_conditional(one)]
+    cost: Counter[str] = Counter()
+    for table in tables:
+        for one in asked:
+            before = time.perf_counter()
+            evaluate(one, table, _terms(one))
+            cost[one.id] += time.perf_counter() - before
+    print(f"{len(cube.codes):,} cells, {len(tables)} subsets, {groups:,} groups")
+    print(f"roll-ups and histograms: {rolled:.2f} s")
+    print(f"{len(asked)} measures of every subset: {cost.total():.2f} s")
+    for name, seconds in cost.most_common(MOST_SHOWN):
+        print(f"  {name}: {seconds:.2f} s")
+
+
+def _is_conditional(one: Asked) -> bool:
+    return isinstance(one, Measure) and one.conditional
+
+
+def _terms(one: Asked) -> Terms:
+    """To the largest group, where a reference is needed."""
+    reference = Reference(Policy.LARGEST) if isinstance(one, Measure) and one.to_reference else None
+    return Terms(reference, parameters=Parameters(utilities=UTILITIES))
+
+
+def _cube(cells: int) -> Cube:
+    """People in random combinations of five attributes, label and prediction, with scores."""
+    random = np.random.default_rng(0)
+    keys = [
+        KeyColumn(f"attribute{at}", Role.PROTECTED, tuple(f"level{code:02}" for code in range(n)))
+        for at, n in enumerate(LEVELS)
+    ]
+    for name, role in (("label", Role.LABEL), ("prediction", Role.PREDICTION)):
+        keys.append(KeyColumn(name, role, ("no", "yes"), positive=frozenset({1})))
+    # Some combinations are drawn twice.
+    drawn = int(cells * 1.2)
+    codes = np.stack([random.integers(0, len(key.levels), drawn) for key in keys], axis=1)
+    people = random.integers(1, 2000, drawn)
+    tenths = random.integers(0, 10, drawn)
+    score = Amount(people, Sum(tenths * people, 10), Sum(tenths**2 * people, 100))
+    return Cube.gather(
+        keys,
+        codes.astype(np.int32),
+        people,
+        people,
+        Ledger(0, 0, 0, 0, 0),
+        amounts={("prediction", "score"): score},
+    )
+
+
+def _tables(cube: Cube) -> Iterator[GroupTable]:
+    """The table of each subset, with a histogram of the score."""
+    random = np.random.default_rng(1)
+    edges = np.arange(BINS) / BINS
+    for by in cube.subsets():
+        table = cube.table(by, (), "prediction")
+        counts = random.integers(0, 50, (1, 3, len(table.groups), BINS))
+        nothing = np.zeros((1, len(table.groups)))
+        yield replace(
+            table,
+            histogram=Histogram(
+                by=by,
+                given=(),
+                groups=table.groups,
+                strata=((),),
+                known=table.known,
+                people=counts,
+                everybody=counts.sum(axis=(0, 1, 2)),
+                bins=Bins(np.arange(BINS), edges, edges + 0.5 / BINS),
+                low=nothing,
+                high=nothing,
+                moments=None,
+            ),
+        )
+
+
+if __name__ == "__main__":
+    main()
