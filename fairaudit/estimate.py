@@ -33,6 +33,7 @@ class Estimate:
     `exact` is the value as a fraction where the measure is rational; `numerator / denominator` are
     the integers a rate is made of (divided by `scale` when people carry survey weights); `n` counts
     the people in the denominator; `low` and `high` bound the interval, None where there is none.
+    `error` bounds what the bins of a score hide.
     """
 
     value: float
@@ -44,6 +45,7 @@ class Estimate:
     low: float | None = None
     high: float | None = None
     reason: str | None = None
+    error: float = 0.0
 
     @property
     def state(self) -> State:

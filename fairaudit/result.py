@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -107,6 +107,7 @@ class RateRow:
     reference: Group
     difference: float
     ratio: float
+    parameters: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class ComparisonRow:
     stratum: Group
     group: Group | None
     reference: str | None
-    parameters: Mapping[str, float | Mapping[str, float]]
+    parameters: Mapping[str, object]
     estimate: Estimate
     parts: tuple[Part, ...]
     decided_by: str | None

@@ -101,6 +101,7 @@ class Check:
     average: Average | None = None
     of_class: str | None = None
     against: str | None = None
+    at: Decimal | None = None
     min_size: int | None = None
     undefined: OnUndefined = OnUndefined.FAIL
     warn: Limit | None = None
@@ -110,7 +111,9 @@ class Check:
     @property
     def terms(self) -> Terms:
         """On what terms the measure is asked."""
-        return Terms(self.reference, self.min_size, self.parameters, self.average, self.of_class)
+        return Terms(
+            self.reference, self.min_size, self.parameters, self.average, self.of_class, self.at
+        )
 
 
 @dataclass(frozen=True, slots=True)

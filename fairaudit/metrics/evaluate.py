@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -26,6 +27,7 @@ from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
 from fairaudit.metrics.reference import NOBODY, Policy, Reference, reference_index
+from fairaudit.metrics.thresholds import cut_at
 from fairaudit.once import once
 
 Asked: TypeAlias = Quantity | Measure | Whole
@@ -45,7 +47,7 @@ class Terms:
     """On what terms a measure is asked: the reference, who is large enough, its parameters.
 
     `average` says how rates are averaged over the strata before they are compared; `of_class` which
-    class counts as positive against all others.
+    class counts as positive against all others, `at` from which score on somebody is selected.
     """
 
     reference: Reference | None = None
@@ -53,6 +55,7 @@ class Terms:
     parameters: Parameters = NO_PARAMETERS
     average: Average | None = None
     of_class: str | None = None
+    at: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,8 @@ class Evaluation:
 
 def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
     """The values of a measure on a table, on the given terms."""
+    if terms.at is not None:
+        return _at_threshold(asked, table, terms, terms.at)
     if terms.of_class is not None:
         table = against_rest(table)[table.classes.index(terms.of_class)]
     if isinstance(asked, Whole):
@@ -126,6 +131,18 @@ def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
         for at, part in enumerate(asked.parts)
     ]
     return parts[0] if len(parts) == 1 else _folded(asked, parts)
+
+
+def _at_threshold(asked: Asked, table: GroupTable, terms: Terms, at: Decimal) -> Evaluation:
+    """The values at a threshold of the score, and by how much a bin across it may change them."""
+    above, below = cut_at(table, at)
+    terms = replace(terms, at=None)
+    found = evaluate(asked, above, terms)
+    if above is below:
+        return found
+    other = evaluate(asked, below, terms)
+    with np.errstate(invalid="ignore"):
+        return replace(found, error=np.nan_to_num(np.abs(found.value - other.value)))
 
 
 def _mean(asked: Measure, each: Evaluation) -> Evaluation:

@@ -84,16 +84,16 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Heading("Rates, worst first")
     yield _everybody([row for row in result.rates if not row.by and not row.stratum], result)
     shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
-    for (metric, of, by, stratum), run in groupby(
+    for (metric, of, by, stratum, said), run in groupby(
         (row for row in result.rates if row.by),
-        key=lambda row: (row.metric, row.of, row.by, row.stratum),
+        key=lambda row: (row.metric, row.of, row.by, row.stratum, sentences.said(row.parameters)),
     ):
         rows = list(run)
         shown = rows if most is None else rows[:most]
         title = _title(metric, result)
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         yield Table(
-            f"{title} of the {of} by {numbers.subset(by)}{where}",
+            f"{title}{said} of the {of} by {numbers.subset(by)}{where}",
             (numbers.subset(by), "of all", "count", "rate", "95 %", "diff.", "ratio", ""),
             [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
             (False, True, True, True, False, True, True, False),
@@ -119,7 +119,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         ("", "of the", "count", "rate", "95 %"),
         [
             [
-                Cell(_title(row.metric, result)),
+                Cell(_title(row.metric, result) + sentences.said(row.parameters)),
                 Cell(row.of),
                 Cell(numbers.counts(row.estimate)),
                 Cell(_value(row)),
@@ -133,7 +133,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
 
 def _value(row: RateRow) -> str:
     value = row.estimate.value
-    return numbers.percent(value) if sentences.is_share(row.metric) else numbers.number(value, 2)
+    return numbers.percent(value) if sentences.is_share(row.metric) else numbers.number(value, 3)
 
 
 def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
@@ -146,7 +146,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
     as_share = sentences.is_share(row.metric)
     compared = not is_reference and row.standing is Standing.ELIGIBLE
     tone = Tone.PLAIN if row.standing is Standing.ELIGIBLE else Tone.MUTED
-    difference = numbers.points(row.difference) if as_share else numbers.number(row.difference, 2)
+    difference = numbers.points(row.difference) if as_share else numbers.number(row.difference, 3)
     return [
         Cell(text, tone)
         for text in (

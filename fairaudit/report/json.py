@@ -217,6 +217,7 @@ def _estimate(one: Estimate) -> dict[str, Any]:
         "scale": one.scale,
         "low": one.low,
         "high": one.high,
+        **({"error": one.error} if one.error else {}),
     }
 
 
@@ -262,6 +263,7 @@ def _rate_row(row: RateRow) -> dict[str, Any]:
         "reference": _group(row.reference),
         "difference": _value(row.difference),
         "ratio": _value(row.ratio),
+        "parameters": dict(row.parameters),
     }
 
 
@@ -276,6 +278,7 @@ def _comparison_row(row: ComparisonRow) -> dict[str, Any]:
         "reference": row.reference,
         **_value(row.estimate.value),
         "reason": row.estimate.reason,
+        **({"error": row.estimate.error} if row.estimate.error else {}),
         "parameters": dict(row.parameters),
         "witness": _witness(row.parts, row.decided_by, row, spread=row.group is None),
         "parts": [_part(part) for part in row.parts],

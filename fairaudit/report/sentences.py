@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from fairaudit.cube import Group
 from fairaudit.evidence import Part, Side
-from fairaudit.metrics import Measure, Quantity, find
+from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Kind, Reversal, Share
@@ -59,6 +59,8 @@ def title(finding: Finding) -> str:
     words += [f"{name} {value}" for name, value in check.parameters.named().items()]
     if check.of_class is not None:
         words.append(f"class {check.of_class}")
+    if check.at is not None:
+        words.append(f"at a score of {check.at}")
     if check.against is not None:
         words.append(f"less that of {check.against}")
     words.append(f"by {numbers.subset(check.by)}")
@@ -237,7 +239,22 @@ def title_of(metric: str) -> str:
 def is_share(metric: str) -> bool:
     """Whether a rate is a share, to be written in per cent; false negatives per positive is not."""
     record = find(metric)
-    return not isinstance(record, Quantity) or record.bounds == (0, 1)
+    if not isinstance(record, Quantity):
+        return True
+    return isinstance(record, Rate | Mean) and record.bounds == (0, 1)
+
+
+def said(parameters: Mapping[str, object]) -> str:
+    """What an entry says beside its measure, in a few words; empty where it says nothing."""
+    words = {"at": "at a score of", "class": "of class", "average": "averaged,"}
+    found = [f"{words.get(name, name)} {_listed(value)}" for name, value in parameters.items()]
+    return f" ({'; '.join(found)})" if found else ""
+
+
+def _listed(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {number:g}" for name, number in value.items())
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def short_of(name: str) -> str:

@@ -182,11 +182,17 @@ class Shown:
     average: Average | None = None
     of_class: str | None = None
     against: str | None = None
+    at: Decimal | None = None
 
     def terms(self, by: Grouping) -> Terms:
         """On what terms the measure is asked of a grouping."""
         return Terms(
-            self.references.get(by), self.min_size, self.parameters, self.average, self.of_class
+            self.references.get(by),
+            self.min_size,
+            self.parameters,
+            self.average,
+            self.of_class,
+            self.at,
         )
 
     def is_of(self, one: Outcome) -> bool:
@@ -195,7 +201,19 @@ class Shown:
 
     def uses(self, what: Need) -> bool:
         """Whether the measure is made of that, where the spec has it."""
-        return what in wanted(self.asked)
+        by_threshold = self.at is not None and what is Need.DISTRIBUTION
+        return by_threshold or what in wanted(self.asked)
+
+    @property
+    def said(self) -> dict[str, object]:
+        """What an entry says beside the measure, its outcome and its groups, by name."""
+        found: dict[str, object] = dict(self.parameters.numbers())
+        if self.average is not None:
+            levels = {name: float(weight) for name, weight in self.average.levels.items()}
+            found["average"] = levels or str(self.average)
+        named = {"class": self.of_class, "against": self.against}
+        found |= {name: text for name, text in named.items() if text is not None}
+        return found if self.at is None else {**found, "at": float(self.at)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +268,7 @@ class Spec:
                 asked += [{*by, *given} for given in shown.given for by in ((), *shown.by)]
         for check in self.checks:
             if isinstance(check, Check) and one.name in {check.of, check.against}:
-                ranks = Need.DISTRIBUTION in wanted(check.asked)
+                ranks = check.at is not None or Need.DISTRIBUTION in wanted(check.asked)
                 asked += [{*check.by, *check.given}] if ranks else []
         return [
             tuple(each.name for each in self.groupable if each.name in names) for names in asked

@@ -23,6 +23,7 @@ from fairaudit.metrics import (
     comparison,
     find,
     macro,
+    wanted,
 )
 from fairaudit.metrics.comparisons import (
     STANDARDIZED_DIFFERENCE,
@@ -131,10 +132,7 @@ class Questions:
             if asked is None:
                 continue
             of = self._of(path, entry, asked)
-            one_class = entry.of_class is not None
-            if of is not None and (
-                reason := unanswerable(asked, of, self.outcomes, one_class=one_class)
-            ):
+            if of is not None and (reason := self._unanswerable(entry, asked, of)):
                 self._fault((*path, "metric"), reason)
             if isinstance(asked, Measure) and asked.conditional and entry.given is None:
                 message = f"{asked.id} looks within strata: say `given:`"
@@ -146,9 +144,10 @@ class Questions:
             one = self._shown(path, entry, asked, of or "label", parameters)
             if len(self.faults) == before:
                 self._notice(path, entry, asked, of)
-                shown.append(one)
-                if warn or fail:
-                    checks += self._checks(path, entry, one, (warn, fail))
+                for each in [replace(one, at=at) for at in entry.at or (None,)]:
+                    shown.append(each)
+                    if warn or fail:
+                        checks += self._checks(path, entry, each, (warn, fail))
         self._unique(checks)
         return tuple(shown), tuple(checks), tuple(self.notices)
 
@@ -211,6 +210,20 @@ class Questions:
         if self.outcomes[of].kind is Kind.SCORE and "label" in self.outcomes:
             return "label" if unanswerable(asked, of, self.outcomes) else of
         return of
+
+    def _unanswerable(self, entry: schema.Metric, asked: Asked, of: str) -> str | None:
+        """What the spec lacks for an entry."""
+        if entry.at is None:
+            one_class = entry.of_class is not None
+            return unanswerable(asked, of, self.outcomes, one_class=one_class)
+        if not wanted(asked) <= {Need.LABEL, Need.PREDICTION, Need.CLASSES}:
+            return f"{asked.id} takes no threshold of a score"
+        if self.outcomes[of].score is None:
+            return f"{asked.id} at a threshold needs a score, and {of} has none"
+        labels = asked.needs & {Need.LABEL}
+        return _lacking(labels, of, self.outcomes, one_class=False) and (
+            f"{asked.id} needs a label of two classes: name it in `columns`"
+        )
 
     def _parameters(self, path: Path, entry: schema.Metric, asked: Asked) -> Parameters:
         utilities = tuple((entry.utilities or {}).items())
@@ -457,6 +470,7 @@ class Questions:
             average=shown.average,
             of_class=shown.of_class,
             against=shown.against,
+            at=shown.at,
             min_size=shown.min_size,
             undefined=entry.undefined or self.shape.undefined,
             warn=warn,
@@ -511,6 +525,8 @@ def _id(entry: schema.Metric, shown: Shown, by: Grouping, given: Grouping) -> st
         head.append(f"class={entry.of_class}")
     if entry.aggregate is not None:
         head.append(entry.aggregate)
+    if shown.at is not None:
+        head.append(f"at={shown.at}")
     strata = "+".join(given) + (f"={shown.average}" if shown.average else "")
     of = shown.of if shown.against is None else f"{shown.of}-{shown.against}"
     segments = [".".join(head), "+".join(by), strata, of]

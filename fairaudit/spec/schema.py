@@ -379,6 +379,7 @@ class Metric(_Strict):
     aggregate: Literal["mean"] | None = None
     sd: Literal["pooled", "total"] | None = None
     against: Text | None = None
+    at: Numbers | None = None
 
 
 class Simpson(_Strict):

@@ -34,7 +34,7 @@ def comparisons(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[Comparison
 def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonRow]:
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
-    compare, parameters = compare_of(one.asked), one.parameters.numbers()
+    compare, parameters = compare_of(one.asked), one.said
     firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:

@@ -54,7 +54,9 @@ def evaluated(one: Shown, by: Grouping, given: Grouping, table: TableOf) -> Eval
 def estimate_of(evaluation: Evaluation, z: int, w: int) -> Estimate:
     """A value as it is listed, with a reason where there is none; only checks need it exact."""
     value = float(evaluation.value[z, w])
-    return Estimate(value, reason=reason_of(evaluation, z, w) if math.isnan(value) else None)
+    error = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
+    reason = reason_of(evaluation, z, w) if math.isnan(value) else None
+    return Estimate(value, reason=reason, error=error)
 
 
 def compare_of(asked: Asked) -> str | None:

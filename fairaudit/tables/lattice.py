@@ -51,7 +51,7 @@ def _asks(check: Check, one: Shown) -> bool:
         and check.of == one.of
         and not check.given
         and check.parameters == one.parameters
-        and (check.of_class, check.against) == (one.of_class, one.against)
+        and (check.of_class, check.against, check.at) == (one.of_class, one.against, one.at)
         and (check.reference and check.reference.policy) == (one.reference and one.reference.policy)
     )
 
@@ -73,6 +73,8 @@ def _title(one: Shown) -> str:
     words = [one.asked.short or one.asked.id]
     if one.of_class is not None:
         words.append(f"of {one.of_class}")
+    if one.at is not None:
+        words.append(f"at {one.at}")
     if one.against is not None:
         words.append(f"against {one.against}")
     if one.reference is not None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from fairaudit.cube import Grouping, GroupTable
+from fairaudit.cube import GroupTable
 from fairaudit.evidence import estimate_at
 from fairaudit.metrics import (
     NOBODY,
@@ -62,10 +62,10 @@ def _standing(table: GroupTable, g: int, n: int, min_size: int | None) -> Standi
 
 def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
     """A row for each rate of everybody and of each group, each rate once."""
-    seen: set[tuple[str, str, Grouping, Grouping]] = set()
+    seen: set[tuple[object, ...]] = set()
     for one, by, given in asked_of(shown, everybody=True):
         for quantity in quantities(one.asked):
-            key = (quantity.id, one.of, by, given)
+            key = (quantity.id, one.of, by, given, repr(_said(one, quantity)))
             if key not in seen:
                 seen.add(key)
                 yield from _rate_rows(quantity, one, table(by, given, one.of))
@@ -75,11 +75,12 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
     """The rows of one rate, worst first in each stratum; small and unknown groups last."""
     terms = replace(one.terms(table.by), reference=None)
     evaluation = evaluate(quantity, table, terms)
-    reading, table = _reading(evaluation), evaluation.table
+    reading = _reading(evaluation)
     beside = replace(terms, reference=_beside(one, table))
     difference, ratio = (
         evaluate(compared(quantity, how), table, beside) for how in (DIFFERENCE, RATIO)
     )
+    table = evaluation.table
     rows = []
     people, counted = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
@@ -104,6 +105,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
                     reference=group_at(table, references[z][g]),
                     difference=differences[z][g],
                     ratio=ratios[z][g],
+                    parameters=_said(one, quantity),
                 )
             )
     low_is_worse = _low_is_worse(quantity, favourable=table.favourable)
@@ -115,6 +117,13 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
         return table.strata.index(row.stratum), order.index(row.standing), rank
 
     return sorted(rows, key=worst_first)
+
+
+def _said(one: Shown, quantity: Quantity) -> dict[str, object]:
+    """What an entry says of one of its quantities."""
+    parameters = one.parameters.named().keys()
+    left_out = {"against", *(name for name in parameters if name not in quantity.takes)}
+    return {name: value for name, value in one.said.items() if name not in left_out}
 
 
 def _reading(evaluation: Evaluation) -> Reading:
