@@ -11,8 +11,7 @@ from itertools import pairwise
 
 from fairaudit.cube import Grouping
 from fairaudit.errors import Fault, Place
-from fairaudit.metrics import Asked, Parameters, Reference
-from fairaudit.metrics.records import Measure
+from fairaudit.metrics import Asked, Measure, Parameters, Reference
 from fairaudit.simpson import Scan
 from fairaudit.verdict import Check, ReversalCheck
 

@@ -30,17 +30,21 @@ from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import Check, Limit
 
 _LABEL_ONLY = {"positives", "negatives"}
+_OF_SCORES = {"uses_score", "uses_histogram"}
+_OF_NUMBERS = {"uses_score", "uses_histogram", "uses_number", "uses_residual"}
+"""What a record sets where it is no measure of classes alone."""
 
 
 def unanswerable(asked: Asked, of: str, outcomes: Mapping[str, Outcome]) -> str | None:
     """What the spec lacks for a measure of that outcome; None where nothing does."""
-    label, one = outcomes.get("label"), outcomes.get(of)
-    if uses(asked, "uses_score") or uses(asked, "uses_histogram") or uses(asked, "uses_number"):
-        return None if one is None else _without_number(asked, one)
+    label = outcomes.get("label")
+    if reason := _without_number(asked, of, outcomes):
+        return reason
     if isinstance(asked, Whole):
         if asked.needs_label and (label is None or of == "label"):
             return f"{asked.id} compares a prediction with a label: name both in `columns`"
-        needed = {of, "label"} if asked.needs_label else {of}
+        needed = {"label"} if asked.needs_label else set()
+        needed |= set() if any(uses(asked, what) for what in _OF_NUMBERS) else {of}
         return _without_classes(asked, needed, outcomes)
     cells = _cells(asked)
     needs_both = bool(cells & {"tp", "fp", "fn", "tn"})
@@ -59,11 +63,20 @@ def unanswerable(asked: Asked, of: str, outcomes: Mapping[str, Outcome]) -> str 
     return None
 
 
-def _without_number(asked: Asked, one: Outcome) -> str | None:
-    """Why a measure of a score, or of a number, cannot be asked: the outcome has none."""
-    if uses(asked, "uses_number"):
-        return None if one.kind is Kind.NUMBER else f"{asked.id} needs a number, not {one.name}"
-    return None if one.score is not None else f"{asked.id} needs a score, and {one.name} has none"
+def _without_number(asked: Asked, of: str, outcomes: Mapping[str, Outcome]) -> str | None:
+    """Why a measure of a score, or of numbers, cannot be asked: the outcome has none."""
+    one, label = outcomes.get(of), outcomes.get("label")
+    scored, numeric, compared_with_label = (
+        any(uses(asked, what) for what in words)
+        for words in (_OF_SCORES, _OF_NUMBERS - _OF_SCORES, {"uses_residual"})
+    )
+    if one is not None and scored and one.score is None:
+        return f"{asked.id} needs a score, and {of} has none"
+    if one is not None and numeric and one.kind is not Kind.NUMBER:
+        return f"{asked.id} needs a number, and {of} is none"
+    if compared_with_label and (of == "label" or label is None or label.kind is not Kind.NUMBER):
+        return f"{asked.id} compares numbers with a label that is one: `number: true` beside it"
+    return None
 
 
 def _without_classes(
@@ -164,7 +177,8 @@ class Questions:
                 self._fault((*path, "of"), f"no such outcome: {entry.of!r}{hint}")
                 return None
             return entry.of
-        if not isinstance(asked, Whole) and _cells(asked) <= _LABEL_ONLY:
+        only_label = not isinstance(asked, Whole) and _cells(asked) <= _LABEL_ONLY
+        if only_label and not any(uses(asked, what) for what in _OF_NUMBERS):
             return "label"
         of = self.first
         if self.outcomes[of].kind is Kind.SCORE and "label" in self.outcomes:
