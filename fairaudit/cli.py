@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairaudit.batch import Answer
     from fairaudit.progress import Progress
     from fairaudit.report.blocks import Document
-    from fairaudit.result import AuditResult
+    from fairaudit.result import AuditResult, Definition
 
 INTERRUPTED = 130
 NO_VERDICT = 2
@@ -46,6 +46,11 @@ class _FailOn(StrEnum):
     FAIL = "fail"
     WARN = "warn"
     NEVER = "never"
+
+
+class _Listing(StrEnum):
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
 
 
 class _Schema(StrEnum):
@@ -192,21 +197,43 @@ def explain(
     name: Annotated[str | None, typer.Argument(help="A metric; without it, all of them.")] = None,
 ) -> None:
     """Explain a metric: formula, direction, when it misleads, source."""
-    from fairaudit import metrics
+    from fairaudit import metrics as catalogue
     from fairaudit.report import explain as pages
     from fairaudit.result import definition
 
     if name is None:
-        every = (*metrics.CATALOGUE, *metrics.COMPARISONS)
-        _print_document(pages.index([definition(record) for record in every]))
+        _print_document(pages.index(_definitions()))
         return
-    record = metrics.find(name) or metrics.comparison(name)
+    record = catalogue.find(name) or catalogue.comparison(name)
     if record is None:
         raise UsageError(
-            f"unknown metric {name!r}{metrics.suggestion(name)}",
-            "fairaudit explain lists all of them",
+            f"unknown metric {name!r}{catalogue.suggestion(name)}",
+            "fairaudit metrics lists all of them",
         )
     _print_document(pages.page(definition(record)))
+
+
+@app.command()
+def metrics(
+    form: Annotated[_Listing, typer.Option("--format", help="terminal or markdown")] = (
+        _Listing.TERMINAL
+    ),
+) -> None:
+    """List all metrics, or print the page of each in Markdown."""
+    from fairaudit.report import explain as pages
+
+    if form is _Listing.MARKDOWN:
+        _stdout().write(pages.markdown(_definitions()))
+    else:
+        _print_document(pages.index(_definitions()))
+
+
+def _definitions() -> list[Definition]:
+    """The words of every metric and comparison."""
+    from fairaudit import metrics as catalogue
+    from fairaudit.result import definition
+
+    return [definition(record) for record in (*catalogue.CATALOGUE, *catalogue.COMPARISONS)]
 
 
 @app.command()

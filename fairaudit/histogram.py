@@ -103,7 +103,8 @@ class Moments:
 class Histogram:
     """People by stratum, group, label and bin of a score.
 
-    `people` is [Z, 3, G, B]: those whose label is negative, positive and not known. `low` and
+    `people` is [Z, 3, G, B]: those whose label is negative, positive and not known; `everybody` [B]
+    are all with a score, whatever their group. `low` and
     `high` are the extreme scores of each stratum and group, [Z, G], infinite where nobody has one;
     `moments` are [Z][G], None where the score has no fixed point.
     """
@@ -114,6 +115,7 @@ class Histogram:
     strata: tuple[Group, ...]
     known: Marks
     people: Ints
+    everybody: Ints
     bins: Bins
     low: Floats
     high: Floats

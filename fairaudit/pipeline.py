@@ -17,7 +17,7 @@ from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.cube import Cube, Grouping, GroupTable
 from fairaudit.errors import DataError, FairauditError, UsageError, did_you_mean
-from fairaudit.metrics import Terms, evaluate
+from fairaudit.metrics import evaluate_against
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import recode
@@ -281,8 +281,9 @@ def _chosen(
 def _finding(check: Check | ReversalCheck, table: TableOf, scanned: Scanned) -> Finding:
     if isinstance(check, ReversalCheck):
         return judge_reversals(check, scanned)
-    terms = Terms(check.reference, check.min_size, check.parameters)
-    return judge(check, evaluate(check.asked, table(check.by, check.given, check.of), terms))
+    cut = table(check.by, check.given, check.of)
+    against = None if check.against is None else table(check.by, check.given, check.against)
+    return judge(check, evaluate_against(check.asked, cut, check.terms, against))
 
 
 def _unscanned(scanned: Scanned) -> tuple[str, ...]:

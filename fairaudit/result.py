@@ -14,7 +14,8 @@ from fairaudit.errors import AuditFailed
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part
 from fairaudit.ledger import Ledger
-from fairaudit.metrics import Asked, Comparison, Measure, Named, Quantity
+from fairaudit.metrics import FAMILIES, Asked, Bounds, Comparison, Measure, Need, Quantity
+from fairaudit.metrics.example import example_of
 from fairaudit.simpson import Reversal
 from fairaudit.verdict import Finding, Status
 
@@ -120,7 +121,7 @@ class ComparisonRow:
     stratum: Group
     group: Group | None
     reference: str | None
-    parameters: Mapping[str, float]
+    parameters: Mapping[str, float | Mapping[str, float]]
     estimate: Estimate
     parts: tuple[Part, ...]
     decided_by: str | None
@@ -183,9 +184,14 @@ class Definition:
     id: str
     title: str
     family: str
+    compares: str
+    use: str
     means: str
     formula: str
+    values: str
     direction: str
+    needs: str
+    takes: tuple[str, ...]
     caution: str
     elsewhere: str
     source: str
@@ -300,37 +306,48 @@ class AuditResult:
 
 def definition(record: Asked | Comparison) -> Definition:
     """The words of a record, ready to print."""
-    example = getattr(record, "example", None)
-    worked = ""
-    if example is not None:
-        cells = example.counts
-        value = f"{float(example.value):.4g}"
-        worked = f"tp {cells.tp}, fp {cells.fp}, fn {cells.fn}, tn {cells.tn}: {value}"
+    family = FAMILIES[record.family]
     return Definition(
         id=record.id,
         title=record.title,
         family=record.family,
+        compares=family.compares,
+        use=family.use,
         means=record.means,
         formula=_formula(record),
+        values="" if isinstance(record, Comparison) else _values(record.bounds),
         direction=_direction(record),
+        needs="" if isinstance(record, Comparison) else _needs(record),
+        takes=() if isinstance(record, Comparison) else record.takes,
         caution=record.caution,
         elsewhere=record.elsewhere,
         source=str(record.source),
         aliases=record.aliases,
-        example=worked,
+        example=example_of(record),
     )
 
 
-def _formula(record: Named) -> str:
-    if isinstance(record, Comparison):
-        texts = {
-            "difference": "group - reference",
-            "ratio": "group / reference",
-            "gap": "highest - lowest",
-            "min_ratio": "lowest / highest",
-        }
-        return texts[record.id]
-    return str(getattr(record, "formula", ""))
+def _formula(record: Asked | Comparison) -> str:
+    """The formula, with that of its comparison where it is not plain from its name."""
+    if not isinstance(record, Measure):
+        return record.formula
+    how = record.comparison
+    plain = {"difference", "ratio", "gap", "min_ratio", "highest", "itself"}
+    return record.formula + ("" if how.id in plain else f"; {how.id}: {how.formula}")
+
+
+def _values(bounds: Bounds) -> str:
+    low, high = bounds
+    return f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
+
+
+def _needs(record: Asked) -> str:
+    needed = [str(one) for one in sorted(record.needs - {Need.DISTRIBUTION})]
+    if isinstance(record, Measure) and record.conditional:
+        needed.append("strata, by `given`")
+    if isinstance(record, Measure) and record.to_reference and record.reference is None:
+        needed.append("a reference")
+    return ", ".join(needed)
 
 
 def _direction(record: Asked | Comparison) -> str:

@@ -23,12 +23,14 @@ from fairaudit.metrics import (
     NO_PARAMETERS,
     NOBODY,
     Asked,
+    Average,
     Better,
     Evaluation,
     Measure,
     Parameters,
     Quantity,
     Reference,
+    Terms,
     describe,
     find_group,
     reason_of,
@@ -96,11 +98,19 @@ class Check:
     given: Grouping = ()
     reference: Reference | None = None
     parameters: Parameters = NO_PARAMETERS
+    average: Average | None = None
+    of_class: str | None = None
+    against: str | None = None
     min_size: int | None = None
     undefined: OnUndefined = OnUndefined.FAIL
     warn: Limit | None = None
     fail: Limit | None = None
     place: Place | None = None
+
+    @property
+    def terms(self) -> Terms:
+        """On what terms the measure is asked."""
+        return Terms(self.reference, self.min_size, self.parameters, self.average, self.of_class)
 
 
 @dataclass(frozen=True, slots=True)

@@ -511,6 +511,10 @@ def _folded_signed(
     return folded
 
 
+CRITERIA = (*UNSIGNED, *UNSIGNED_FOLDS, *SIGNED_FOLDS, *SIGNED, "impact_ratio")
+"""The criteria that are computed here; those of scores and the absolute ones have their own."""
+
+
 def criterion(
     name: str,
     rows: Sequence[Row],

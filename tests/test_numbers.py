@@ -18,13 +18,12 @@ from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.cube import Amount, Cube, Sum
 from fairaudit.errors import DataError, FairauditError, SpecError
-from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
-from fairaudit.metrics.records import Rate
+from fairaudit.metrics import Need, Rate
+from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.plan import plan
 from fairaudit.recode import recode
 from fairaudit.result import AuditResult
 from fairaudit.spec import Spec
-from fairaudit.spec.questions import unanswerable
 
 Row = tuple[str | None, int | None, float | None, float | None, float | None, int]
 NAMES = ("race", "age", "y", "p", "spread", "n")
@@ -68,8 +67,9 @@ ROWS = st.lists(
 class Hungry(Rate):
     """A rate that asks for all that can be added up."""
 
-    uses_score: bool = True
-    uses_attribute_numbers: bool = True
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset({Need.SCORE, Need.NUMERIC_ATTRIBUTE})
 
 
 def hungry(mapping: Mapping[str, Any]) -> Spec:
@@ -347,38 +347,6 @@ def test_specs_with_and_without_numbers_share_a_pass(tmp_path: Path) -> None:
     for read, (by, cells) in zip(reads, counted, strict=True):
         assert not isinstance(cells, FairauditError)
         assert recode(cells, by, read).cube == cube_of(read, tmp_path / "rows.csv")
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Flagged(Rate):
-    """A rate that uses something else than classes."""
-
-    uses_score: bool = False
-    uses_number: bool = False
-    uses_residual: bool = False
-
-
-@pytest.mark.parametrize(
-    ("what", "of", "reason"),
-    [
-        ("uses_score", "prediction", "needs a score, and prediction has none"),
-        ("uses_score", "score", None),
-        ("uses_number", "score", "needs a number, and score is none"),
-        ("uses_number", "prediction", None),
-        ("uses_number", "again", None),
-        ("uses_number", "label", "needs a number, and label is none"),
-        ("uses_residual", "prediction", "compares numbers with a label that is one"),
-    ],
-)
-def test_what_measures_of_numbers_need_is_told(what: str, of: str, reason: str | None) -> None:
-    words = {one.name: getattr(BASE_RATE, one.name) for one in dataclasses.fields(Rate)}
-    asked = Flagged(**{**words, what: True})
-    outcomes = {one.name: one for one in specs.of_mapping(numeric()).outcomes}
-    only_score = {"protected": ["race"], "label": "y", "score": "s"}
-    scored = specs.of_mapping({"columns": only_score, "metrics": ["differential_fairness"]})
-    outcomes |= {one.name: one for one in scored.predictions}
-    found = unanswerable(asked, of, outcomes)
-    assert found is None if reason is None else found is not None and reason in found
 
 
 def test_the_fingerprint_of_the_counts_covers_their_sums(audit_csv: Audit) -> None:

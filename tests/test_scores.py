@@ -25,8 +25,8 @@ from fairaudit.cube import Cube, Grouping
 from fairaudit.engine import scores as engine_scores
 from fairaudit.errors import DataError
 from fairaudit.histogram import Bins, auc, bins_of, quantile
+from fairaudit.metrics import Need, Rate
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.records import Rate
 from fairaudit.plan import plan
 from fairaudit.recode import recode
 from fairaudit.recode.scores import Distribution, with_histogram
@@ -315,7 +315,9 @@ def test_auc_and_quantile_say_nothing_of_nobody() -> None:
 class Shaped(Rate):
     """A rate that asks for the histogram of the score."""
 
-    uses_histogram: bool = True
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset({Need.SCORE, Need.DISTRIBUTION})
 
 
 def shaped(mapping: dict[str, Any]) -> Spec:

@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 from fairaudit.errors import did_you_mean
+from fairaudit.metrics import absolute, classes, conditional, inequality, numeric, parity
+from fairaudit.metrics import epsilon as _epsilon
+from fairaudit.metrics.average import Average, Weights
+from fairaudit.metrics.classes import macro
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
-from fairaudit.metrics.epsilon import WHOLES, epsilon
-from fairaudit.metrics.evaluate import Asked, Evaluation, Terms, evaluate
+from fairaudit.metrics.epsilon import epsilon
+from fairaudit.metrics.evaluate import Asked, Evaluation, Terms, evaluate, evaluate_against
+from fairaudit.metrics.measures import Comparison, Measure, Shape, Whole
+from fairaudit.metrics.quantities import Mean, Quantity, Rate, Reading
 from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.reasons import describe, describe_all, reason_of
 from fairaudit.metrics.records import (
+    FAMILIES,
     NO_PARAMETERS,
     Better,
     Bounds,
-    Comparison,
-    Mean,
-    Measure,
     Named,
+    Need,
     Parameters,
-    Quantity,
-    Rate,
-    Reading,
-    Shape,
-    Whole,
 )
 from fairaudit.metrics.reference import NOBODY, Policy, Reference, find_group
+from fairaudit.metrics.scores import SCORES, FirstOf
 
-CATALOGUE: tuple[Asked, ...] = (*RATES, *CRITERIA, *WHOLES)
+QUANTITIES: tuple[Quantity, ...] = (
+    *RATES,
+    *SCORES,
+    *conditional.QUANTITIES,
+    *inequality.INEQUALITY,
+)
+"""The numbers of one group."""
+
+MEASURES: tuple[Measure, ...] = (
+    *CRITERIA,
+    *absolute.MEASURES,
+    *conditional.MEASURES,
+    classes.KL_DIVERGENCE,
+)
+"""The comparisons of groups that have a name of their own."""
+
+WHOLES: tuple[Whole, ...] = (
+    *_epsilon.WHOLES,
+    classes.TOTAL_VARIATION,
+    *absolute.WHOLES,
+    *parity.WHOLES,
+    inequality.BETWEEN_GROUPS,
+    *numeric.WHOLES,
+)
+"""The measures of a whole table."""
+
+CATALOGUE: tuple[Asked, ...] = (*QUANTITIES, *MEASURES, *WHOLES)
 """Everything a spec can name under `metric`, in display order."""
 
 _BY_NAME = {name: record for record in CATALOGUE for name in (record.id, *record.aliases)}
@@ -46,6 +73,15 @@ def find_words(name: str) -> Named | None:
 def comparison(name: str) -> Comparison | None:
     """The comparison of that id; None where there is none."""
     return _COMPARISONS.get(name)
+
+
+def wanted(asked: Asked) -> frozenset[Need]:
+    """What a measure is made of, where the spec has it."""
+    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Measure) else [asked]
+    options = [
+        one for part in parts for one in (part.options if isinstance(part, FirstOf) else (part,))
+    ]
+    return frozenset().union(*(one.needs for one in options))
 
 
 def suggestion(name: str) -> str:
@@ -71,19 +107,23 @@ def compared(quantity: Quantity, how: Comparison) -> Measure:
 __all__ = [
     "CATALOGUE",
     "COMPARISONS",
-    "CRITERIA",
+    "FAMILIES",
+    "MEASURES",
     "NOBODY",
     "NO_PARAMETERS",
-    "RATES",
+    "QUANTITIES",
     "WHOLES",
     "Asked",
+    "Average",
     "Better",
     "Bounds",
     "Comparison",
     "Evaluation",
+    "FirstOf",
     "Mean",
     "Measure",
     "Named",
+    "Need",
     "Parameters",
     "Policy",
     "Quantity",
@@ -92,6 +132,7 @@ __all__ = [
     "Reference",
     "Shape",
     "Terms",
+    "Weights",
     "Whole",
     "compared",
     "comparison",
@@ -99,9 +140,12 @@ __all__ = [
     "describe_all",
     "epsilon",
     "evaluate",
+    "evaluate_against",
     "find",
     "find_group",
     "find_words",
+    "macro",
     "reason_of",
     "suggestion",
+    "wanted",
 ]

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from operator import sub, truediv
 
-from fairaudit.metrics.records import Comparison, Shape, Source
+import numpy as np
+
+from fairaudit.metrics.contrasts import (
+    correlation,
+    divergence,
+    exact_normalized,
+    normalized,
+    standardized,
+    standardized_by_all,
+)
+from fairaudit.metrics.measures import Comparison, Shape
+from fairaudit.metrics.records import Source
 
 _SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
 _MLHEALTH = Source("Allen et al., fairMLHealth: Evaluating Fairness", 2021)
+_FOULDS = Source("Foulds & Pan", 2020, "https://arxiv.org/abs/1807.08362")
+_COHEN = Source("Cohen, Statistical Power Analysis for the Behavioral Sciences", 1988)
+_KULLBACK = Source("Kullback & Leibler", 1951, "https://doi.org/10.1214/aoms/1177729694")
 _FAIRLEARN = Source("Weerts et al., Fairlearn", 2023, "https://arxiv.org/abs/2303.16626")
 
 DIFFERENCE = Comparison(
@@ -18,6 +33,7 @@ DIFFERENCE = Comparison(
     caution="Positive means more of the rate, not favoured: that depends on what is counted.",
     source=_SURVEY,
     elsewhere="AIF360 subtracts in the same order; Žliobaitė's mean difference has the other sign.",
+    formula="group - reference",
     shape=Shape.TO_REFERENCE,
     ideal=0,
     apply=sub,
@@ -31,6 +47,7 @@ RATIO = Comparison(
     caution="Exaggerates at small rates: 2 % against 1 % is a ratio of 2 and one point.",
     source=_MLHEALTH,
     elsewhere="Aequitas prints 10 for x/0 and others 0 for 0/0; here they are infinite, undefined.",
+    formula="group / reference",
     shape=Shape.TO_REFERENCE,
     ideal=1,
     apply=truediv,
@@ -44,6 +61,7 @@ GAP = Comparison(
     caution="Grows with the number of groups by chance alone: look at the sizes of the pair.",
     source=_FAIRLEARN,
     elsewhere="Fairlearn's `difference(method='between_groups')`.",
+    formula="highest - lowest",
     shape=Shape.SPREAD,
     ideal=0,
     apply=sub,
@@ -57,6 +75,7 @@ MIN_RATIO = Comparison(
     caution="Shrinks with the number of groups by chance alone, and exaggerates at small rates.",
     source=_FAIRLEARN,
     elsewhere="Fairlearn's `ratio(method='between_groups')`, which prints NaN or 0 for 0/0.",
+    formula="lowest / highest",
     shape=Shape.SPREAD,
     ideal=1,
     apply=truediv,
@@ -64,4 +83,200 @@ MIN_RATIO = Comparison(
     highest_first=False,
 )
 
-COMPARISONS = (DIFFERENCE, RATIO, GAP, MIN_RATIO)
+LOG_RATIO = Comparison(
+    id="log_ratio",
+    title="Log-ratio to the reference",
+    family="comparison",
+    means="The natural logarithm of the group's value divided by the reference's; 0 at parity.",
+    caution="Infinite where one of both is zero; a logarithm is compared with limits as a float.",
+    source=_FOULDS,
+    elsewhere="ε of differential fairness is the largest of its absolute values.",
+    formula="ln(group / reference)",
+    shape=Shape.TO_REFERENCE,
+    ideal=0,
+    apply=lambda group, reference: np.log(group / reference),
+    quotient=False,
+    rational=False,
+    range=(None, None),
+)
+ODDS_RATIO = Comparison(
+    id="odds_ratio",
+    title="Odds ratio to the reference",
+    family="comparison",
+    means="The group's odds divided by the reference's; 1 at parity.",
+    caution="Farther from 1 than the ratio of rates, and no statement about how many people.",
+    source=_SURVEY,
+    elsewhere="Žliobaitė prints the other group on top, though the limits of his Table 4 need this "
+    "orientation.",
+    formula="group · (1 - reference) / (reference · (1 - group))",
+    shape=Shape.TO_REFERENCE,
+    ideal=1,
+    apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
+    quotient=True,
+)
+STANDARDIZED_DIFFERENCE = Comparison(
+    id="standardized_difference",
+    title="Standardized difference to the reference",
+    family="comparison",
+    means="The difference in units of the standard deviation; 0 at parity.",
+    caution="The deviation is that of the two groups compared; 0.2 is called small by convention.",
+    source=_COHEN,
+    elsewhere="Cohen's d, with the pooled sample standard deviation.",
+    formula="(group - reference) / pooled standard deviation",
+    shape=Shape.TO_REFERENCE,
+    ideal=0,
+    apply=sub,
+    quotient=False,
+    rational=False,
+    contrast=standardized,
+    range=(None, None),
+)
+STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
+    id="standardized_difference_total",
+    title="Standardized difference to the reference, by everybody's deviation",
+    family="comparison",
+    means="The difference in units of everybody's standard deviation; 0 at parity.",
+    caution="The groups' own difference is in the deviation, so it is smaller than the pooled one.",
+    source=_SURVEY,
+    formula="(group - reference) / everybody's standard deviation",
+    shape=Shape.TO_REFERENCE,
+    ideal=0,
+    apply=sub,
+    quotient=False,
+    rational=False,
+    contrast=standardized_by_all,
+    range=(None, None),
+)
+COHENS_H = Comparison(
+    id="cohens_h",
+    title="Cohen's h",
+    family="comparison",
+    means="The difference of two rates on the arcsine scale, where equal steps are equally seen.",
+    caution="Not a number of people; 0.2 is called small by convention.",
+    source=_COHEN,
+    formula="2 asin √group - 2 asin √reference",
+    shape=Shape.TO_REFERENCE,
+    ideal=0,
+    apply=lambda group, reference: (
+        2 * np.arcsin(np.sqrt(group)) - 2 * np.arcsin(np.sqrt(reference))
+    ),
+    quotient=False,
+    rational=False,
+    range=(-4, 4),
+)
+SHORTFALL = Comparison(
+    id="shortfall",
+    title="Difference to the reference, the survey's sign",
+    family="comparison",
+    means="The reference's value minus the group's; 0 at parity, positive: the group has less.",
+    caution="The sign is the other way round than that of `difference`.",
+    source=_SURVEY,
+    formula="reference - group",
+    shape=Shape.TO_REFERENCE,
+    ideal=0,
+    apply=lambda group, reference: reference - group,
+    quotient=False,
+)
+NORMALIZED = Comparison(
+    id="normalized",
+    title="Difference to the reference, normalized",
+    family="comparison",
+    means="The difference divided by the largest that the same number of positives allows.",
+    caution="1 is reverse or full separation at this share of positives, not a number of people.",
+    source=_SURVEY,
+    formula="(reference - group) / the largest such difference, in the two groups compared",
+    shape=Shape.TO_REFERENCE,
+    ideal=0,
+    apply=sub,
+    quotient=False,
+    contrast=normalized,
+    exact_of=exact_normalized,
+    range=(-1, 1),
+)
+RANKED = Comparison(
+    id="ranked",
+    title="Chance that the reference is ranked higher",
+    family="comparison",
+    means="The probability that somebody of the reference has the higher value, plus half of ties.",
+    caution="½ at parity; it says nothing about how far apart the values are.",
+    source=_SURVEY,
+    elsewhere="Žliobaitė's rank formula lacks the division by n₀n₁; this is the area itself.",
+    formula="½ + (reference - group) / 2",
+    shape=Shape.TO_REFERENCE,
+    ideal=Fraction(1, 2),
+    apply=lambda group, reference: (1 + reference - group) / 2,
+    quotient=False,
+    range=(0, 1),
+)
+CORRELATION = Comparison(
+    id="correlation",
+    title="Correlation with membership",
+    family="comparison",
+    means="Pearson's correlation with belonging to the group, against the rest.",
+    caution="Shrinks with the size of the smaller side; undefined where the outcome never varies.",
+    source=_SURVEY,
+    formula="Pearson's r of the outcome and membership",
+    shape=Shape.TO_REFERENCE,
+    ideal=0,
+    apply=sub,
+    quotient=False,
+    rational=False,
+    contrast=correlation,
+    range=(-1, 1),
+)
+DIVERGENCE = Comparison(
+    id="divergence",
+    title="Kullback–Leibler divergence from the reference",
+    family="comparison",
+    means="How much information is lost if the group's outcomes are taken for the reference's.",
+    caution="Directed; infinite where the group has an outcome that the reference never has.",
+    source=_KULLBACK,
+    formula="Σ over classes y of P(y|group) ln(P(y|group) / P(y|reference)), in nats",
+    shape=Shape.TO_REFERENCE,
+    ideal=0,
+    apply=sub,
+    quotient=False,
+    rational=False,
+    contrast=divergence,
+    range=(0, None),
+)
+HIGHEST = Comparison(
+    id="highest",
+    title="The highest of all groups",
+    family="comparison",
+    means="The highest value of a group.",
+    caution="Small groups reach high values by chance alone.",
+    source=_FAIRLEARN,
+    formula="highest",
+    shape=Shape.SPREAD,
+    ideal=0,
+    apply=lambda highest, lowest: highest,  # noqa: ARG005  # one side is the answer
+    quotient=False,
+)
+ITSELF = Comparison(
+    id="itself",
+    title="The group's own value",
+    family="comparison",
+    means="The value of the group, which is a comparison already.",
+    caution="0 at parity.",
+    source=_SURVEY,
+    formula="group",
+    shape=Shape.TO_REFERENCE,
+    ideal=0,
+    apply=lambda group, reference: group,  # noqa: ARG005  # one side is the answer
+    quotient=False,
+    range=(-1, 1),
+)
+
+COMPARISONS = (
+    DIFFERENCE,
+    RATIO,
+    GAP,
+    MIN_RATIO,
+    LOG_RATIO,
+    ODDS_RATIO,
+    STANDARDIZED_DIFFERENCE,
+    STANDARDIZED_DIFFERENCE_TOTAL,
+    COHENS_H,
+)
+"""Those that a spec can ask for by `compare:`; the others stand in the criteria."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.cube import GroupTable, Ints, Marks
+from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
 from fairaudit.once import once
 
 Cell: TypeAlias = Any
@@ -21,7 +22,8 @@ class Counts:
     """The cells of one group, or of all groups in all strata.
 
     The margins exist on their own: a row whose label is not known is `selected` or `rejected` all
-    the same, so `selected` may exceed `tp + fp`. `all_selected` is the sum over all groups.
+    the same, so `selected` may exceed `tp + fp`. `all_selected` and `all_rejected` are those of all
+    groups.
     """
 
     tp: Cell
@@ -33,11 +35,13 @@ class Counts:
     positives: Cell
     negatives: Cell
     all_selected: Cell
+    all_rejected: Cell
 
     @classmethod
     def of_cells(cls, *, tp: int, fp: int, fn: int, tn: int) -> Counts:
         """Whole numbers for one group, every row with a known label and prediction."""
-        return cls(tp, fp, fn, tn, tp + fp, fn + tn, tp + fn, fp + tn, all_selected=tp + fp)
+        selected, rejected = tp + fp, fn + tn
+        return cls(tp, fp, fn, tn, selected, rejected, tp + fn, fp + tn, selected, rejected)
 
     @classmethod
     def of_joint(cls, table: GroupTable, joint: Cell) -> Counts:
@@ -53,23 +57,28 @@ class Counts:
             return joint[:, y][:, :, p].sum(axis=(1, 2))
 
         minus, unlabelled = known_p & ~plus, known_y & ~label
-        selected = cell(anybody, plus)
+        selected, rejected = cell(anybody, plus), cell(anybody, minus)
+
+        def everybody(margin: Cell) -> Cell:
+            return np.broadcast_to(margin.sum(axis=-1, keepdims=True), margin.shape)
+
         return cls(
             tp=cell(label, plus),
             fp=cell(unlabelled, plus),
             fn=cell(label, minus),
             tn=cell(unlabelled, minus),
             selected=selected,
-            rejected=cell(anybody, minus),
+            rejected=rejected,
             positives=cell(label, anything),
             negatives=cell(unlabelled, anything),
-            all_selected=np.broadcast_to(selected.sum(axis=-1, keepdims=True), selected.shape),
+            all_selected=everybody(selected),
+            all_rejected=everybody(rejected),
         )
 
     def map(self, change: Callable[[Cell], Cell]) -> Counts:
-        """Every cell changed in the same way, but for `all_selected`: it is everybody's already."""
-        *cells, everybody = _cells(self)
-        return Counts(*[*map(change, cells), everybody])
+        """Every cell changed in the same way, but for those that are everybody's already."""
+        *cells, all_selected, all_rejected = _cells(self)
+        return Counts(*[*map(change, cells), all_selected, all_rejected])
 
     def at(self, z: int, g: int) -> Counts:
         """The cells of one stratum and group, as Python integers."""
@@ -79,38 +88,143 @@ class Counts:
 _cells = attrgetter(*(one.name for one in fields(Counts)))
 
 
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Exact sums of a number over people: arrays [Z, G], or those of one group.
+
+    The sum meant is `total / scale`, that of squares `squares / square_scale`; `magnitude` is that
+    of absolute values, at `magnitude_scale`.
+    """
+
+    n: Cell
+    total: Cell
+    squares: Cell
+    magnitude: Cell
+    scale: int = 1
+    square_scale: int = 1
+    magnitude_scale: int = 1
+
+    def map(self, change: Callable[[Cell], Cell]) -> Sums:
+        """Every sum changed in the same way."""
+        return replace(
+            self,
+            n=change(self.n),
+            total=change(self.total),
+            squares=change(self.squares),
+            magnitude=change(self.magnitude),
+        )
+
+    @property
+    def mean(self) -> Floats:
+        """The mean; NaN without people."""
+        return np.asarray(self.total / self.scale / self.n)
+
+    @property
+    def exact_mean(self) -> Fraction | None:
+        """The mean of one group."""
+        return Fraction(int(self.total), self.scale * int(self.n)) if self.n else None
+
+    @property
+    def deviation(self) -> Floats:
+        """The sum of squared deviations from the mean, by exact integers; NaN without people."""
+        n, total, squares = (
+            np.asarray(one).astype(object) for one in (self.n, self.total, self.squares)
+        )
+        over = n * squares * self.scale**2 - total**2 * self.square_scale
+        under = np.where(np.asarray(self.n) > 0, n, 1) * (self.square_scale * self.scale**2)
+        found = np.maximum((over / under).astype(np.float64), 0.0)
+        return np.asarray(np.where(np.asarray(self.n) > 0, found, np.nan))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """People by label and ascending bin of a score: [Z, 3 (negative, positive, unknown), B, G].
+
+    `low` and `high` [B] are the extreme scores seen in each bin, `everybody` [B] all people there.
+    """
+
+    people: Ints
+    low: Floats
+    high: Floats
+    everybody: Ints
+
+    @property
+    def single(self) -> Marks:
+        """Which bins hold one value only."""
+        return np.asarray(self.low == self.high)
+
+    def map(self, change: Callable[[Cell], Cell]) -> Scores:
+        """The people changed; the bins stay."""
+        return Scores(change(self.people), self.low, self.high, self.everybody)
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Tally:
-    """What one table counts: people, and the mass that rates are made of (people, or weights)."""
+    """What one table counts: people, and the mass that rates are made of (people, or weights).
+
+    `classes` [Z, P, G] is the mass of each class of the outcome, `sums` are those of the numbers
+    that belong to it, `scores` the histogram of its score. `each` holds a tally for each class
+    against the rest, where a measure averages over classes.
+    """
 
     people: Counts
     mass: Counts
     squares: Counts | None
     scale: int
+    favourable: bool
+    classes: Ints
+    sums: Mapping[str, Sums] = field(default_factory=dict)
+    scores: Scores | None = None
+    each: tuple[Tally, ...] = ()
 
     def overall(self) -> Tally:
         """Everybody in the stratum, the group included, beside each group."""
-        return self._changed(
+        return self.changed(
             lambda cell: np.broadcast_to(cell.sum(axis=-1, keepdims=True), cell.shape)
         )
 
     def rest(self) -> Tally:
         """Everybody else in the stratum, beside each group."""
-        return self._changed(lambda cell: cell.sum(axis=-1, keepdims=True) - cell)
+        return self.changed(lambda cell: cell.sum(axis=-1, keepdims=True) - cell)
+
+    def everywhere(self) -> Tally:
+        """Everybody in all strata, beside each group of each stratum."""
+        return self.changed(
+            lambda cell: np.broadcast_to(cell.sum(axis=(0, -1), keepdims=True), cell.shape)
+        )
 
     def taken(self, index: Ints) -> Tally:
         """The cells of the group that `index` [Z, 1] names, beside each group."""
-        return self._changed(
-            lambda cell: np.broadcast_to(np.take_along_axis(cell, index, axis=1), cell.shape)
+
+        def take(cell: Cell) -> Cell:
+            at = index.reshape(len(index), *([1] * (cell.ndim - 1)))
+            return np.broadcast_to(np.take_along_axis(cell, at, axis=-1), cell.shape)
+
+        return self.changed(take)
+
+    def one(self, z: int, g: int) -> Tally:
+        """What is counted of one group, as Python integers."""
+        return replace(
+            self,
+            people=self.people.at(z, g),
+            mass=self.mass.at(z, g),
+            sums={name: sums.map(lambda cell: int(cell[z, g])) for name, sums in self.sums.items()},
+            scores=None,
+            each=(),
         )
 
-    def _changed(self, change: Callable[[Cell], Cell]) -> Tally:
+    def changed(self, change: Callable[[Cell], Cell]) -> Tally:
+        """Everything counted, changed in the same way."""
         people = self.people.map(change)
-        return Tally(
-            people,
-            people if self.mass is self.people else self.mass.map(change),
-            None if self.squares is None else self.squares.map(change),
-            self.scale,
+        return replace(
+            self,
+            people=people,
+            mass=people if self.mass is self.people else self.mass.map(change),
+            squares=None if self.squares is None else self.squares.map(change),
+            classes=change(self.classes),
+            sums={name: sums.map(change) for name, sums in self.sums.items()},
+            scores=None if self.scores is None else self.scores.map(change),
+            each=tuple(one.changed(change) for one in self.each),
         )
 
 
@@ -123,6 +237,87 @@ def tally_of(table: GroupTable) -> Tally:
         people if table.mass is table.people else Counts.of_joint(table, table.mass),
         None if table.squares is None else Counts.of_joint(table, table.squares),
         table.scale,
+        table.favourable,
+        table.mass.sum(axis=1)[:, : len(table.classes)],
+        _sums_of(table),
+        _scores_of(table),
+    )
+
+
+def _sums_of(table: GroupTable) -> dict[str, Sums]:
+    """The sums of every number, [Z, G]; those of a score also by a binary label."""
+    everybody = np.ones(table.people.shape[1], dtype=np.bool_)
+    found = {name: _sums(one, everybody) for name, one in table.amounts.items()}
+    if "score" in table.amounts and table.positive_label is not None:
+        known = np.arange(len(everybody)) < len(table.labels)
+        score = table.amounts["score"]
+        found["score of positives"] = _sums(score, table.positive_label)
+        found["score of negatives"] = _sums(score, known & ~table.positive_label)
+    return found
+
+
+def _sums(amount: Amount, labels: Marks) -> Sums:
+    def joined(values: Ints) -> Ints:
+        return np.asarray(values[:, labels].sum(axis=(1, 2)))
+
+    magnitude = amount.magnitude or Sum(np.zeros_like(amount.n))
+    return Sums(
+        joined(amount.n),
+        joined(amount.total.values),
+        joined(amount.squares.values),
+        joined(magnitude.values),
+        amount.total.scale,
+        amount.squares.scale,
+        magnitude.scale,
+    )
+
+
+def _scores_of(table: GroupTable) -> Scores | None:
+    histogram = table.histogram
+    if histogram is None:
+        return None
+    people = np.moveaxis(histogram.people, 2, 3)
+    bins = histogram.bins
+    return Scores(people, bins.low, bins.high, histogram.everybody)
+
+
+@once
+def against_rest(table: GroupTable) -> tuple[GroupTable, ...]:
+    """The table once for each class of the outcome: that class positive, in the label too."""
+    size = table.people.shape[2]
+    labels = np.array([*table.labels, ""], dtype=object)
+    return tuple(
+        replace(
+            table,
+            positive=np.arange(size) == at,
+            positive_label=labels == name if name in table.labels else None,
+        )
+        for at, name in enumerate(table.classes)
+    )
+
+
+@once
+def collapsed(table: GroupTable) -> GroupTable:
+    """The same people without strata; those whose stratum is not known are left out."""
+
+    def joined(cells: Cell) -> Cell:
+        return cells[table.known_strata].sum(axis=0, keepdims=True)
+
+    people = joined(table.people)
+    return replace(
+        table,
+        given=(),
+        strata=((),),
+        people=people,
+        mass=people if table.mass is table.people else joined(table.mass),
+        squares=None if table.squares is None else joined(table.squares),
+        known_strata=np.ones(1, dtype=np.bool_),
+        amounts={
+            name: one.changed(joined, lambda sums: Sum(joined(sums.values), sums.scale))
+            for name, one in table.amounts.items()
+        },
+        histogram=table.histogram
+        and replace(table.histogram, strata=((),), people=joined(table.histogram.people)),
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fairaudit.metrics import rates as r
-from fairaudit.metrics.comparisons import DIFFERENCE, GAP, MIN_RATIO, RATIO
-from fairaudit.metrics.records import (
+from fairaudit.metrics import scores as s
+from fairaudit.metrics.comparisons import DIFFERENCE, GAP, HIGHEST, MIN_RATIO, RATIO
+from fairaudit.metrics.measures import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
     MAX,
@@ -13,9 +14,9 @@ from fairaudit.metrics.records import (
     MIN,
     Comparison,
     Measure,
-    Quantity,
-    Source,
 )
+from fairaudit.metrics.quantities import Quantity
+from fairaudit.metrics.records import Source
 from fairaudit.metrics.reference import Policy
 
 _DWORK = Source("Dwork et al.", 2012, "https://arxiv.org/abs/1104.3913")
@@ -26,6 +27,8 @@ _BERK = Source("Berk et al.", 2018, "https://arxiv.org/abs/1703.09207")
 _FAIRLEARN = Source("Weerts et al., Fairlearn", 2023, "https://arxiv.org/abs/2303.16626")
 _AIF360 = Source("Bellamy et al., AIF360", 2018, "https://arxiv.org/abs/1810.01943")
 _MLHEALTH = Source("Allen et al., fairMLHealth: Evaluating Fairness", 2021)
+_KLEINBERG = Source("Kleinberg, Mullainathan & Raghavan", 2016, "https://arxiv.org/abs/1609.05807")
+_LL144 = Source("New York City, 6 RCNY § 5-300", 2023)
 _UGESP = Source("EEOC et al., Uniform Guidelines on Employee Selection, 29 CFR 1607.4(D)", 1978)
 
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
@@ -233,6 +236,10 @@ CRITERIA = (
     _signed(r.ACCURACY, RATIO),
     _signed(r.BALANCED_ACCURACY, DIFFERENCE),
     _signed(r.BALANCED_ACCURACY, RATIO),
+    _signed(s.MEAN_PREDICTION, DIFFERENCE),
+    _signed(s.MEAN_PREDICTION, RATIO),
+    _signed(s.MAE, DIFFERENCE),
+    _signed(s.MAE, RATIO),
     Measure(
         id="average_odds_difference",
         title="Average odds difference",
@@ -306,5 +313,52 @@ CRITERIA = (
         parts=((r.SELECTION_RATE, RATIO),),
         reference=Policy.HIGHEST,
         four_fifths=True,
+    ),
+    Measure(
+        id="scoring_impact_ratio",
+        title="Scoring impact ratio",
+        short="scoring impact",
+        family="score",
+        means="The group's scoring rate divided by that of the group with the highest.",
+        caution="The four-fifths rule is guidance for US employment selection; it is no evidence "
+        "by itself, and unstable in small groups.",
+        source=_LL144,
+        elsewhere="The ratio that New York City's Local Law 144 asks for where a tool scores.",
+        parts=((s.SCORING_RATE, RATIO),),
+        reference=Policy.HIGHEST,
+    ),
+    Measure(
+        id="balance_positive_class",
+        title="Balance for the positive class",
+        short="balance (+)",
+        aliases=("balance_for_the_positive_class",),
+        family="separation",
+        means="The highest mean score of a group's positives minus the lowest.",
+        caution=_NEEDS_A_TRUSTED_LABEL,
+        source=_KLEINBERG,
+        parts=((s.MEAN_SCORE_POSITIVES, GAP),),
+    ),
+    Measure(
+        id="balance_negative_class",
+        title="Balance for the negative class",
+        short="balance (-)",
+        aliases=("balance_for_the_negative_class",),
+        family="separation",
+        means="The highest mean score of a group's negatives minus the lowest.",
+        caution=_NEEDS_A_TRUSTED_LABEL,
+        source=_KLEINBERG,
+        parts=((s.MEAN_SCORE_NEGATIVES, GAP),),
+    ),
+    Measure(
+        id="well_calibration",
+        title="Well-calibration",
+        short="worst ECE",
+        aliases=("multicalibration", "calibration_within_groups"),
+        family="sufficiency",
+        means="The largest expected calibration error of a group.",
+        caution=s.CALIBRATION_ERROR.caution,
+        source=_KLEINBERG,
+        elsewhere="Over every subset of the attributes it is multicalibration of that lattice.",
+        parts=((s.CALIBRATION_ERROR, HIGHEST),),
     ),
 )

@@ -7,15 +7,21 @@ outcome and every pair of groups, so it is the largest spread of ln P(y | group)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.picking import pick_pair
-from fairaudit.metrics.records import Parameters, Source, Whole, WholeReading
+from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.picking import pick, pick_pair
+from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters, Source
 
 _FOULDS = Source("Foulds & Pan", 2020, "https://arxiv.org/abs/1807.08362")
+_PSEUDO_COUNTS = ("smoothing", "concentration")
+_CREDIBLE = 0.95
+_JEFFREYS = 0.5
 
 
 def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
@@ -65,6 +71,98 @@ def _bias_amplification(
     )
 
 
+def _within_labels(table: GroupTable, min_size: int | None, parameters: Parameters) -> WholeReading:
+    """ε of the prediction within each label; the label that has the largest decides."""
+    slots = np.arange(table.people.shape[1])
+    found = [_within(table, slots == at, min_size, parameters) for at in range(len(table.labels))]
+    values = np.stack([one.value for one in found])
+    # A label that nobody in the stratum has says nothing; one that a group lacks, leaves it open.
+    there = np.stack([one.n.sum(axis=1) > 0 for one in found])
+    worst = np.argmax(np.where(there & ~np.isnan(values), values, -np.inf), axis=0)
+    strata = np.arange(values.shape[1])
+    undefined = (there & np.isnan(values)).any(axis=0) | ~there.any(axis=0)
+
+    def taken(arrays: Sequence[Any]) -> Any:  # noqa: ANN401  # any array
+        return np.stack(arrays)[worst, strata]
+
+    return WholeReading(
+        np.where(undefined, np.nan, taken([one.value for one in found])),
+        taken([one.outcome for one in found]),
+        taken([one.high for one in found]),
+        taken([one.low for one in found]),
+        np.logical_and.reduce([one.takes_part for one in found]),
+        np.min([one.n for one in found], axis=0),
+        taken([one.counts for one in found]),
+        found[0].outcomes,
+    )
+
+
+def _within_positives(
+    table: GroupTable, min_size: int | None, parameters: Parameters
+) -> WholeReading:
+    """ε of the prediction among people whose label is positive."""
+    positive = table.positive_label
+    labels = np.zeros(table.people.shape[1], np.bool_) if positive is None else positive
+    return _within(table, labels, min_size, parameters)
+
+
+def _within(
+    table: GroupTable, labels: Marks, min_size: int | None, parameters: Parameters
+) -> WholeReading:
+    """ε of the prediction among those who have one of the labels."""
+
+    def kept(joint: Any) -> Any:  # noqa: ANN401  # people, or their squared weights
+        return np.where(labels[:, None, None], joint, 0)
+
+    people = kept(table.people)
+    within = replace(
+        table,
+        people=people,
+        mass=people if table.mass is table.people else kept(table.mass),
+        squares=None if table.squares is None else kept(table.squares),
+    )
+    everybody = table.known & (table.n > 0)
+    return _of_classes(within, table.classes, (0, 1), min_size, parameters, among=everybody)
+
+
+def _credible(table: GroupTable, min_size: int | None, parameters: Parameters) -> WholeReading:
+    """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
+    from scipy.special import betaincinv  # noqa: PLC0415  # only who asks for it pays
+
+    plain = _of_classes(table, table.classes, (0, 1), min_size, NO_PARAMETERS)
+    classes = len(table.classes)
+    prior = parameters.per_outcome(classes) or _JEFFREYS
+    a = plain.counts + prior
+    b = a.sum(axis=1, keepdims=True) - a
+    groups = plain.takes_part.sum(axis=1)[:, None, None]
+    tail = 1 - _CREDIBLE ** (1 / np.maximum(groups * (classes - 1), 1))
+    ends = [np.log(betaincinv(a, b, share)) for share in (1 - tail / 2, tail / 2)]
+    at = np.arange(len(a))
+    best, outcome = np.full(len(a), np.nan), np.full(len(a), -1, dtype=np.int64)
+    high, low = outcome.copy(), outcome.copy()
+    # As for ε itself: groups without anybody in the denominator leave it undefined.
+    enough = (plain.takes_part.sum(axis=1) >= 2) & ~(
+        plain.takes_part & (plain.counts.sum(axis=1) == 0)
+    ).any(axis=1)
+    for y in range(classes):
+        for top, bottom in _pairs_of_ends(ends[0][:, y], ends[1][:, y], plain.takes_part):
+            spread = ends[0][at, y, top] - ends[1][at, y, bottom]
+            better = enough & (top != bottom) & (np.isnan(best) | (spread > best))
+            best[better], outcome[better] = spread[better], y
+            high[better], low[better] = top[better], bottom[better]
+    return replace(plain, value=best, outcome=outcome, high=high, low=low)
+
+
+def _pairs_of_ends(upper: Floats, lower: Floats, among: Marks) -> list[tuple[Ints, Ints]]:
+    """Two candidates for the widest pair of different groups: each end may have to give way."""
+    n = np.zeros_like(upper)
+    top, bottom = pick(upper, among, n, highest=True), pick(lower, among, n, highest=False)
+    return [
+        (top, pick(lower, among, n, highest=False, apart_from=top)),
+        (pick(upper, among, n, highest=True, apart_from=bottom), bottom),
+    ]
+
+
 def _of_classes(  # one private function serves both outcomes of a table
     table: GroupTable,
     classes: Sequence[str],
@@ -73,8 +171,12 @@ def _of_classes(  # one private function serves both outcomes of a table
     parameters: Parameters,
     *,
     both: bool = False,
+    among: Marks | None = None,
 ) -> WholeReading:
-    """ε over `classes`: with order (0, 1) those of the audited outcome, with (1, 0) the label's."""
+    """ε over `classes`: with order (0, 1) those of the audited outcome, with (1, 0) the label's.
+
+    With `both` of those for whom both are known; `among` says who takes part, if not all with n.
+    """
     other, own = order
 
     def by_class(joint: Floats | Ints) -> Floats | Ints:
@@ -93,7 +195,7 @@ def _of_classes(  # one private function serves both outcomes of a table
             # exceeds n (Cauchy-Schwarz), whatever fixed point rounds away.
             size = np.fmin(total**2 / squares, people)
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
-    takes_part = table.known & ((people if both else table.n) > 0)
+    takes_part = table.known & ((people if both else table.n) > 0) if among is None else among
     if min_size is not None:
         takes_part = takes_part & (people >= min_size)
     smoothing = parameters.per_outcome(len(classes))
@@ -141,6 +243,7 @@ DIFFERENTIAL_FAIRNESS = Whole(
     "1/|Y| to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome.",
     read=_differential_fairness,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
+    takes=_PSEUDO_COUNTS,
 )
 BIAS_AMPLIFICATION = Whole(
     id="bias_amplification",
@@ -155,8 +258,60 @@ BIAS_AMPLIFICATION = Whole(
     read=_bias_amplification,
     formula="ε(prediction) - ε(label), on rows where both are known",
     bounds=(None, None),
-    needs_label=True,
-    needs_prediction=True,
+    needs=frozenset({Need.CLASSES, Need.LABEL, Need.PREDICTION}),
+    takes=_PSEUDO_COUNTS,
+)
+DIFFERENTIAL_EQUALIZED_ODDS = Whole(
+    id="differential_equalized_odds",
+    title="Differential equalized odds",
+    short="ε given label",
+    family="separation",
+    means="ε of the prediction among people with the same label, the largest over labels.",
+    caution="Trusts the label. One small group without an outcome makes it infinite.",
+    source=_FOULDS,
+    elsewhere="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
+    read=_within_labels,
+    formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
+    needs=frozenset({Need.CLASSES, Need.LABEL, Need.PREDICTION}),
+    takes=_PSEUDO_COUNTS,
+)
+DIFFERENTIAL_EQUAL_OPPORTUNITY = Whole(
+    id="differential_equal_opportunity",
+    title="Differential equal opportunity",
+    short="ε given +",
+    family="separation",
+    means="ε of the prediction among people whose label is positive.",
+    caution="Trusts the label. One small group without an outcome makes it infinite.",
+    source=_FOULDS,
+    elsewhere="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
+    read=_within_positives,
+    formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
+    needs=frozenset({Need.CLASSES, Need.LABEL, Need.PREDICTION}),
+    takes=_PSEUDO_COUNTS,
+)
+DIFFERENTIAL_FAIRNESS_CREDIBLE = Whole(
+    id="differential_fairness_credible",
+    title="Differential fairness ε over a credible region",
+    short="ε of Θ",
+    aliases=("epsilon_credible",),
+    family="independence",
+    means="The largest log-ratio that any distribution in a credible region of 95 % allows: Θ of "
+    "Definition 3.1.",
+    caution="An upper bound that grows with the number of groups and as they shrink; no interval "
+    "of ε, and no test.",
+    source=_FOULDS,
+    elsewhere="A percentile interval of posterior draws of ε misses 0 always at equality, and is "
+    "not offered.",
+    read=_credible,
+    formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals at "
+    "1 - 0.95^(1 / (groups · (classes - 1))), pseudo-count ½ unless said otherwise",
+    takes=_PSEUDO_COUNTS,
 )
 
-WHOLES = (DIFFERENTIAL_FAIRNESS, BIAS_AMPLIFICATION)
+WHOLES = (
+    DIFFERENTIAL_FAIRNESS,
+    DIFFERENTIAL_FAIRNESS_CREDIBLE,
+    DIFFERENTIAL_EQUALIZED_ODDS,
+    DIFFERENTIAL_EQUAL_OPPORTUNITY,
+    BIAS_AMPLIFICATION,
+)

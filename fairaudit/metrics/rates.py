@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fairaudit.metrics.counts import Counts
-from fairaudit.metrics.records import Better, Example, Mean, Quantity, Rate, Source
+from fairaudit.metrics.quantities import Mean, Quantity, Rate
+from fairaudit.metrics.records import Better, Example, Source
 
 _HARDT = Source("Hardt, Price & Srebro", 2016, "https://arxiv.org/abs/1610.02413")
 _CHOULDECHOVA = Source("Chouldechova", 2017, "https://arxiv.org/abs/1703.00056")

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairaudit.cube import Group, Marks
 from fairaudit.metrics.evaluate import Evaluation
-from fairaudit.metrics.records import WholeReading
+from fairaudit.metrics.measures import WholeReading
 from fairaudit.metrics.reference import NOBODY, Policy, find_group
 
 

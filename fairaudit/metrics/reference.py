@@ -25,6 +25,7 @@ class Policy(StrEnum):
     LOWEST = "lowest"
     REST = "rest"
     OVERALL = "overall"
+    EVERYBODY = "everybody in all strata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def reference_index(
     if not table.groups:
         return np.full((strata, 1), NOBODY), np.zeros((strata, 1), dtype=np.bool_)
     match reference.policy:
-        case Policy.REST | Policy.OVERALL:
+        case Policy.REST | Policy.OVERALL | Policy.EVERYBODY:
             return None, np.ones((strata, 1), dtype=np.bool_)
         case Policy.LARGEST:
             index = pick(table.n.astype(np.float64), takes_part, n, highest=True)

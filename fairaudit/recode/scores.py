@@ -78,6 +78,8 @@ class Distribution:
         people = np.zeros((size[0], 3, size[1], len(self.raw.bins.codes)), dtype=np.int64)
         place = (z[stays], labels[stays], g[stays], raw.bins[stays])
         np.add.at(people, place, raw.people[stays])
+        everybody = np.zeros(len(self.raw.bins.codes), dtype=np.int64)
+        np.add.at(everybody, raw.bins[labels >= 0], raw.people[labels >= 0])
         g, _ = self._index(by, raw, raw.cells, found)
         z, _ = self._index(given, raw, raw.cells, within)
         stays = (g >= 0) & (z >= 0) & (self._labels(raw, raw.cells) >= 0)
@@ -91,6 +93,7 @@ class Distribution:
             strata=within,
             known=np.array([self._is_known(group) for group in found], dtype=np.bool_),
             people=people,
+            everybody=everybody,
             bins=self.raw.bins,
             low=low,
             high=high,

@@ -10,22 +10,28 @@ from fairaudit.result import Definition
 
 def page(one: Definition) -> Document:
     """The page of one metric."""
+    return (Heading(one.title), Paragraph(one.means), Facts(_facts(one)))
+
+
+def _facts(one: Definition) -> list[tuple[str, str]]:
+    """What there is to say of a metric, by name."""
     facts = [
         ("id", one.id),
         ("also", ", ".join(one.aliases)),
         ("family", one.family),
+        ("compares", one.compares),
+        ("use", one.use),
         ("formula", one.formula),
+        ("values", one.values),
         ("direction", one.direction),
+        ("needs", one.needs),
+        ("takes", ", ".join(one.takes)),
         ("example", one.example),
         ("caution", one.caution),
         ("elsewhere", one.elsewhere),
         ("source", one.source),
     ]
-    return (
-        Heading(one.title),
-        Paragraph(one.means),
-        Facts([(name, text) for name, text in facts if text]),
-    )
+    return [(name, text) for name, text in facts if text]
 
 
 def index(definitions: Sequence[Definition]) -> Document:
@@ -36,3 +42,22 @@ def index(definitions: Sequence[Definition]) -> Document:
         Table("", ("id", "family", "what it says"), rows, (False, False, False)),
         Paragraph("fairaudit explain NAME prints one page on a metric."),
     )
+
+
+def markdown(definitions: Sequence[Definition]) -> str:
+    """The pages of all metrics in one Markdown document, as docs/metrics.md has them."""
+    origin = (
+        "Printed by `fairaudit metrics --format markdown` from the records that compute them; "
+        "`fairaudit explain NAME` prints one of these pages."
+    )
+    lines = ["# The metrics", "", origin]
+    for one in definitions:
+        lines += ["", f"## {one.title}", "", one.means, ""]
+        lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in _facts(one)]
+    return "\n".join([*lines, ""])
+
+
+def _as_code(name: str, text: str) -> str:
+    if name in {"id", "also", "takes"}:
+        return ", ".join(f"`{word}`" for word in text.split(", "))
+    return f"`{text}`" if name == "formula" else text.replace("<", "\\<").replace("|", "\\|")

@@ -56,13 +56,15 @@ def title(finding: Finding) -> str:
         words = [f"{asked.parts[0][0].title} of the {check.of}"]
         to = f"{asked.comparison.id.replace('_', ' ')} {to}".rstrip()
     words += [to] if to else []
-    for name in ("smoothing", "concentration"):
-        value = getattr(check.parameters, name)
-        if value is not None:
-            words.append(f"{name} {value}")
+    words += [f"{name} {value}" for name, value in check.parameters.named().items()]
+    if check.of_class is not None:
+        words.append(f"class {check.of_class}")
+    if check.against is not None:
+        words.append(f"less that of {check.against}")
     words.append(f"by {numbers.subset(check.by)}")
     if check.given:
-        words.append(f"given {numbers.subset(check.given)}")
+        averaged = f" (averaged, {check.average})" if check.average else ""
+        words.append(f"given {numbers.subset(check.given)}{averaged}")
     return ", ".join(words)
 
 

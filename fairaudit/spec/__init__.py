@@ -23,7 +23,6 @@ from fairaudit.spec.model import (
     Spec,
     Text,
     Threshold,
-    uses,
     value_of,
 )
 from fairaudit.spec.schema import json_schema
@@ -78,6 +77,5 @@ __all__ = [
     "of_mapping",
     "parse",
     "quantiles_of",
-    "uses",
     "value_of",
 ]

@@ -22,7 +22,7 @@ _NOT_YET: dict[str, frozenset[str]] = {
     "ProtectedColumn": frozenset({"levels"}),
     "OutcomeColumn": frozenset({"counts"}),
     "Groups": frozenset({"exclude_below", "min_events"}),
-    "Metric": frozenset({"against", "average", "id", "min_size", "min_events", "sd", "utilities"}),
+    "Metric": frozenset({"id", "min_size", "min_events"}),
     "Bound": frozenset({"significant", "conclusive"}),
     "Simpson": frozenset({"search"}),
 }
@@ -161,7 +161,11 @@ def _unknown_key(path: Path) -> str:
     key = str(path[-1])
     if key in _NOT_YET.get(model.__name__, ()):
         return "this key is not yet supported by this version"
-    known = [name for name in model.model_fields if (model.__name__, name) not in _UNWRITTEN]
+    known = [
+        field.alias or name
+        for name, field in model.model_fields.items()
+        if (model.__name__, name) not in _UNWRITTEN
+    ]
     return f"unknown key{did_you_mean(key, known) or '; known here: ' + ', '.join(known)}"
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from fairaudit.cube import Grouping
 from fairaudit.errors import Fault, Place
-from fairaudit.metrics import Asked, Measure, Parameters, Reference
+from fairaudit.metrics import Asked, Average, Need, Parameters, Reference, Terms, wanted
 from fairaudit.simpson import Scan
 from fairaudit.verdict import Check, ReversalCheck
 
@@ -179,16 +179,23 @@ class Shown:
     declared: Mapping[Grouping, Reference]
     parameters: Parameters
     min_size: int | None
+    average: Average | None = None
+    of_class: str | None = None
+    against: str | None = None
 
-    def uses(self, what: str) -> bool:
-        """Whether the measure says of itself that it uses that, such as `uses_score`."""
-        return uses(self.asked, what)
+    def terms(self, by: Grouping) -> Terms:
+        """On what terms the measure is asked of a grouping."""
+        return Terms(
+            self.references.get(by), self.min_size, self.parameters, self.average, self.of_class
+        )
 
+    def is_of(self, one: Outcome) -> bool:
+        """Whether it measures an outcome, be it to subtract it from another."""
+        return one.name in {self.of, self.against}
 
-def uses(asked: Asked, what: str) -> bool:
-    """Whether a record, or a quantity that it compares, has that attribute set."""
-    parts = asked.parts if isinstance(asked, Measure) else ()
-    return any(getattr(one, what, False) for one in (asked, *(quantity for quantity, _ in parts)))
+    def uses(self, what: Need) -> bool:
+        """Whether the measure is made of that, where the spec has it."""
+        return what in wanted(self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,29 +246,28 @@ class Spec:
             # The lattice looks at every subset.
             asked.append({*attributes})
         for shown in self.shown:
-            if shown.of == one.name and shown.uses("uses_histogram"):
+            if shown.is_of(one) and shown.uses(Need.DISTRIBUTION):
                 asked += [{*by, *given} for given in shown.given for by in ((), *shown.by)]
         for check in self.checks:
-            if isinstance(check, Check) and check.of == one.name:
-                asked += [{*check.by, *check.given}] if uses(check.asked, "uses_histogram") else []
+            if isinstance(check, Check) and one.name in {check.of, check.against}:
+                ranks = Need.DISTRIBUTION in wanted(check.asked)
+                asked += [{*check.by, *check.given}] if ranks else []
         return [
             tuple(each.name for each in self.groupable if each.name in names) for names in asked
         ]
 
     def shows_histogram(self, one: Outcome) -> bool:
         """Whether a metric asks for the histogram of the score of an outcome."""
-        return any(each.of == one.name and each.uses("uses_histogram") for each in self.shown)
+        return any(each.is_of(one) and each.uses(Need.DISTRIBUTION) for each in self.shown)
 
     def adds_score(self, one: Outcome) -> bool:
         """Whether the score of an outcome is added up: where a metric asks, and none has weight."""
-        asked = any(each.of == one.name and each.uses("uses_score") for each in self.shown)
+        asked = any(each.is_of(one) and each.uses(Need.SCORE) for each in self.shown)
         return asked and one.score is not None and self.weight is None
 
     def attributes_measured(self, one: Outcome) -> tuple[Protected, ...]:
         """The columns whose own numbers are added up for an outcome: those that have bins."""
-        asked = any(
-            each.of == one.name and each.uses("uses_attribute_numbers") for each in self.shown
-        )
+        asked = any(each.is_of(one) and each.uses(Need.NUMERIC_ATTRIBUTE) for each in self.shown)
         if not asked or self.weight is not None:
             return ()
         return tuple(each for each in self.groupable if each.is_cut)

@@ -2,92 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 
 from fairaudit.cube import Grouping, every_subset
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.metrics import (
     Asked,
+    Average,
     Bounds,
     Measure,
+    Need,
     Parameters,
     Policy,
     Quantity,
     Reference,
+    Weights,
     Whole,
     compared,
     comparison,
     find,
+    macro,
+)
+from fairaudit.metrics.comparisons import (
+    STANDARDIZED_DIFFERENCE,
+    STANDARDIZED_DIFFERENCE_TOTAL,
 )
 from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.scores import FirstOf
 from fairaudit.spec import schema
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
-from fairaudit.spec.model import Kind, Outcome, Protected, Shown, uses
+from fairaudit.spec.model import Kind, Outcome, Protected, Shown
 from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import Check, Limit
 
-_LABEL_ONLY = {"positives", "negatives"}
-_OF_SCORES = {"uses_score", "uses_histogram"}
-_OF_NUMBERS = {"uses_score", "uses_histogram", "uses_number", "uses_residual"}
-"""What a record sets where it is no measure of classes alone."""
+MACRO = "macro"
+"""The class that stands for the mean over all of them."""
+
+_CELLS = ("tp", "fp", "fn", "tn")
+_ONLY_LABEL = {Need.LABEL, Need.NUMERIC_LABEL}
 
 
-def unanswerable(asked: Asked, of: str, outcomes: Mapping[str, Outcome]) -> str | None:
-    """What the spec lacks for a measure of that outcome; None where nothing does."""
-    label = outcomes.get("label")
-    if reason := _without_number(asked, of, outcomes):
-        return reason
-    if isinstance(asked, Whole):
-        if asked.needs_label and (label is None or of == "label"):
-            return f"{asked.id} compares a prediction with a label: name both in `columns`"
-        needed = {"label"} if asked.needs_label else set()
-        needed |= set() if any(uses(asked, what) for what in _OF_NUMBERS) else {of}
-        return _without_classes(asked, needed, outcomes)
-    cells = _cells(asked)
-    needs_both = bool(cells & {"tp", "fp", "fn", "tn"})
-    if needs_both and (label is None or of == "label"):
-        return f"{asked.id} compares a prediction with a label: name both in `columns`"
-    if cells & _LABEL_ONLY and label is None:
-        return f"{asked.id} needs a label: name it in `columns`"
-    needed = {of} if cells - _LABEL_ONLY else set()
-    needed |= {"label"} if needs_both or cells & _LABEL_ONLY else set()
-    if reason := _without_classes(asked, needed, outcomes):
-        return reason
-    for name in sorted(needed):
-        if not outcomes[name].binary:
-            where = _place_of(name)
-            return f"{asked.id} needs to know what is positive: `positive:` in {where}"
-    return None
-
-
-def _without_number(asked: Asked, of: str, outcomes: Mapping[str, Outcome]) -> str | None:
-    """Why a measure of a score, or of numbers, cannot be asked: the outcome has none."""
-    one, label = outcomes.get(of), outcomes.get("label")
-    scored, numeric, compared_with_label = (
-        any(uses(asked, what) for what in words)
-        for words in (_OF_SCORES, _OF_NUMBERS - _OF_SCORES, {"uses_residual"})
-    )
-    if one is not None and scored and one.score is None:
-        return f"{asked.id} needs a score, and {of} has none"
-    if one is not None and numeric and one.kind is not Kind.NUMBER:
-        return f"{asked.id} needs a number, and {of} is none"
-    if compared_with_label and (of == "label" or label is None or label.kind is not Kind.NUMBER):
-        return f"{asked.id} compares numbers with a label that is one: `number: true` beside it"
-    return None
-
-
-def _without_classes(
-    asked: Asked, names: Iterable[str], outcomes: Mapping[str, Outcome]
+def unanswerable(
+    asked: Asked, of: str, outcomes: Mapping[str, Outcome], *, one_class: bool = False
 ) -> str | None:
-    """Why a measure of classes cannot be asked: an outcome is a number, or has only a score."""
-    for name in sorted(names):
-        kind = outcomes[name].kind
-        if kind is not Kind.CLASSES:
-            what = "is a number" if kind is Kind.NUMBER else "has only a score"
-            return f"{asked.id} needs classes, and {name} {what}"
+    """What the spec lacks for a measure of that outcome; None where nothing does.
+
+    With `one_class` the entry says which class counts as positive.
+    """
+    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Measure) else [asked]
+    for part in parts:
+        options = part.options if isinstance(part, FirstOf) else (part,)
+        lacking = [_lacking(one.needs, of, outcomes, one_class=one_class) for one in options]
+        if all(lacking):
+            return f"{asked.id} {lacking[-1]}"
+    return None
+
+
+def _lacking(
+    needs: frozenset[Need], of: str, outcomes: Mapping[str, Outcome], *, one_class: bool
+) -> str | None:
+    label, one = outcomes.get("label"), outcomes.get(of)
+    if {Need.LABEL, Need.PREDICTION} <= needs and (label is None or of == "label"):
+        return "compares a prediction with a label: name both in `columns`"
+    if needs & _ONLY_LABEL and label is None:
+        return "needs a label: name it in `columns`"
+    if Need.SCORE in needs and (one is None or one.score is None):
+        return f"needs a score, and {of} has none"
+    if Need.NUMBER in needs and (one is None or one.kind is not Kind.NUMBER):
+        return f"needs a number, and {of} is none: say `number: true`"
+    if Need.NUMERIC_LABEL in needs and (of == "label" or outcomes["label"].kind is not Kind.NUMBER):
+        return "needs a numeric label beside a prediction: say `number: true`"
+    of_class = {of} if needs & {Need.PREDICTION, Need.CLASSES} else set()
+    of_class |= {"label"} if Need.LABEL in needs else set()
+    for name in sorted(of_class):
+        if outcomes[name].kind is not Kind.CLASSES:
+            is_number = outcomes[name].kind is Kind.NUMBER
+            return f"needs classes, and {name} {'is a number' if is_number else 'has only a score'}"
+        binary = outcomes[name].binary or one_class or Need.CLASSES in needs
+        if not binary:
+            return f"needs to know what is positive: `positive:` in {_place_of(name)}"
     return None
 
 
@@ -130,7 +125,10 @@ class Questions:
             if asked is None:
                 continue
             of = self._of(path, entry, asked)
-            if of is not None and (reason := unanswerable(asked, of, self.outcomes)):
+            one_class = entry.of_class is not None
+            if of is not None and (
+                reason := unanswerable(asked, of, self.outcomes, one_class=one_class)
+            ):
                 self._fault((*path, "metric"), reason)
             if isinstance(asked, Measure) and asked.conditional and entry.given is None:
                 message = f"{asked.id} looks within strata: say `given:`"
@@ -157,13 +155,37 @@ class Questions:
     def _asked(self, path: Path, entry: schema.Metric) -> Asked | None:
         """The record that an entry names, with its `compare`."""
         record = find(entry.metric)
-        if record is None or entry.compare is None:
-            return record
-        how = comparison(entry.compare)
-        if not isinstance(record, Quantity) or how is None:
-            self._fault((*path, "compare"), f"{record.id} is a comparison already")
+        if record is None:
             return None
-        return compared(record, how)
+        if entry.of_class == MACRO:
+            record = self._macro(path, record)
+        if entry.sd is not None and entry.compare is None:
+            self._fault((*path, "sd"), f"{record.id} takes no deviation", key=True)
+        if entry.compare is not None:
+            how = comparison(entry.compare)
+            if entry.sd is not None and how is not STANDARDIZED_DIFFERENCE:
+                self._fault((*path, "sd"), f"{entry.compare} takes no deviation", key=True)
+            elif entry.sd == "total":
+                how = STANDARDIZED_DIFFERENCE_TOTAL
+            if not isinstance(record, Quantity) or how is None:
+                self._fault((*path, "compare"), f"{record.id} is a comparison already")
+                return None
+            record = compared(record, how)
+        if entry.aggregate is not None:
+            if not isinstance(record, Measure) or not record.to_reference:
+                self._fault((*path, "aggregate"), f"{record.id} has one value already", key=True)
+                return None
+            record = replace(record, mean=True)
+        return record
+
+    def _macro(self, path: Path, record: Asked) -> Asked:
+        """The mean over classes of a quantity, or of the quantities that a measure compares."""
+        if isinstance(record, Quantity):
+            return macro(record)
+        if isinstance(record, Measure):
+            return replace(record, parts=tuple((macro(one), how) for one, how in record.parts))
+        self._fault((*path, "class"), f"{record.id} looks at all classes already", key=True)
+        return record
 
     def _of(self, path: Path, entry: schema.Metric, asked: Asked) -> str | None:
         """The audited outcome: the one asked for, else the first prediction, else the label.
@@ -177,8 +199,7 @@ class Questions:
                 self._fault((*path, "of"), f"no such outcome: {entry.of!r}{hint}")
                 return None
             return entry.of
-        only_label = not isinstance(asked, Whole) and _cells(asked) <= _LABEL_ONLY
-        if only_label and not any(uses(asked, what) for what in _OF_NUMBERS):
+        if asked.needs and asked.needs <= _ONLY_LABEL:
             return "label"
         of = self.first
         if self.outcomes[of].kind is Kind.SCORE and "label" in self.outcomes:
@@ -186,15 +207,20 @@ class Questions:
         return of
 
     def _parameters(self, path: Path, entry: schema.Metric, asked: Asked) -> Parameters:
-        parameters = Parameters(entry.smoothing, entry.concentration)
+        utilities = tuple((entry.utilities or {}).items())
+        parameters = Parameters(entry.smoothing, entry.concentration, entry.alpha, utilities)
+        for key in parameters.named():
+            if key not in asked.takes:
+                self._fault((*path, key), f"{asked.id} takes no {key}", key=True)
         for key in ("smoothing", "concentration"):
             value = getattr(entry, key)
-            if value is not None and not isinstance(asked, Whole):
-                self._fault((*path, key), f"{asked.id} takes no {key}", key=True)
             if value is not None and value < 0:
                 self._fault((*path, key), "a pseudo-count is not negative")
         if entry.smoothing is not None and entry.concentration is not None:
             self._fault((*path, "concentration"), "either smoothing or concentration, not both")
+        if "utilities" in asked.takes and {cell for cell, _ in utilities} != set(_CELLS):
+            what = f"{asked.id} takes four utilities: `utilities: {{tp: 1, fp: 0, fn: -1, tn: 0}}`"
+            self._fault((*path, "metric"), what)
         return parameters
 
     def _shown(
@@ -220,7 +246,62 @@ class Questions:
             declared=self._for_each(Reference(Policy.DECLARED), subsets),
             parameters=parameters,
             min_size=self.shape.groups.min_size,
+            average=self._average(path, entry, asked),
+            of_class=self._of_class(path, entry, of),
+            against=self._against(path, entry, of, asked),
         )
+
+    def _average(self, path: Path, entry: schema.Metric, asked: Asked) -> Average | None:
+        """How an entry is averaged over its strata; None where each stratum is judged."""
+        if entry.average is None:
+            return None
+        where = (*path, "average")
+        if entry.given is None:
+            self._fault(where, "an average is taken over strata: say `given:`", key=True)
+        if isinstance(asked, Whole):
+            self._fault(where, f"{asked.id} is no rate that could be averaged", key=True)
+            return None
+        contrasts = (
+            [how.id for _, how in asked.parts if how.contrast] if isinstance(asked, Measure) else []
+        )
+        if contrasts:
+            self._fault(where, f"{contrasts[0]} needs more than averages", key=True)
+        if isinstance(asked, Measure) and len(asked.averages) > 1:
+            self._fault(where, f"{asked.id} says itself how it is averaged", key=True)
+        (word, *_), weights = entry.average, entry.average.values()
+        if not word.startswith("="):
+            if any(weight < 0 for weight in weights) or not any(weights):
+                self._fault(where, "weights are not negative, and not all of them are 0")
+            return Average(Weights.LEVELS, dict(entry.average))
+        rule = Weights(word[1:])
+        compared = isinstance(asked, Measure) and asked.to_reference
+        if rule in {Weights.REFERENCE, Weights.GROUP} and not compared:
+            self._fault(where, f"{asked.id} has no reference to weigh by: say pooled or uniform")
+        return Average(rule)
+
+    def _of_class(self, path: Path, entry: schema.Metric, of: str) -> str | None:
+        if entry.of_class is None or entry.of_class == MACRO:
+            return None
+        if self.outcomes[of].threshold is not None:
+            self._fault((*path, "class"), f"{of} is cut at a number: it has no classes", key=True)
+        return entry.of_class
+
+    def _against(self, path: Path, entry: schema.Metric, of: str, asked: Asked) -> str | None:
+        """The outcome whose value is subtracted."""
+        other = entry.against
+        if other is None:
+            return None
+        where = (*path, "against")
+        if other not in self.outcomes:
+            known = tuple(self.outcomes)
+            hint = did_you_mean(other, known) or f"; there is {' and '.join(known)}"
+            self._fault(where, f"no such outcome: {other!r}{hint}")
+            return None
+        if other == of:
+            self._fault(where, f"{other!r} against itself is nothing")
+        elif reason := unanswerable(asked, other, self.outcomes):
+            self._fault(where, reason)
+        return other
 
     def _reference(self, path: Path, entry: schema.Metric, asked: Asked) -> Reference | None:
         """The reference of an entry as it is written; None where the measure takes none."""
@@ -286,7 +367,7 @@ class Questions:
             self._fault(path, f"this limit can never be crossed: {asked.id} lies in {span}")
         limit = Limit(below, above)
         ideal = None if isinstance(asked, Quantity) else asked.ideal
-        if ideal is not None and limit.excess(ideal) > 0:
+        if ideal is not None and limit.excess(float(ideal)) > 0:
             percent = below is not None and 1 < below <= 100
             what = f"{below} % is written {below / 100}" if percent and below else "turn it round"
             self._fault(path, f"parity itself ({ideal}) would cross this limit: {what}")
@@ -367,6 +448,9 @@ class Questions:
             given=given,
             reference=reference,
             parameters=shown.parameters,
+            average=shown.average,
+            of_class=shown.of_class,
+            against=shown.against,
             min_size=shown.min_size,
             undefined=entry.undefined or self.shape.undefined,
             warn=warn,
@@ -416,15 +500,12 @@ def _id(entry: schema.Metric, shown: Shown, by: Grouping, given: Grouping) -> st
         head.append(entry.compare)
     if entry.reference is not None:
         head.append("+".join(entry.reference.values()))
-    for key in ("smoothing", "concentration"):
-        value: Decimal | None = getattr(entry, key)
-        if value is not None:
-            head.append(f"{key}={value}")
-    segments = [".".join(head), "+".join(by), "+".join(given), shown.of]
+    head += [f"{key}={value}" for key, value in shown.parameters.named().items()]
+    if entry.of_class is not None:
+        head.append(f"class={entry.of_class}")
+    if entry.aggregate is not None:
+        head.append(entry.aggregate)
+    strata = "+".join(given) + (f"={shown.average}" if shown.average else "")
+    of = shown.of if shown.against is None else f"{shown.of}-{shown.against}"
+    segments = [".".join(head), "+".join(by), strata, of]
     return "/".join(segment for segment in segments if segment)
-
-
-def _cells(asked: Quantity | Measure) -> frozenset[str]:
-    if isinstance(asked, Quantity):
-        return asked.cells
-    return frozenset().union(*(quantity.cells for quantity, _ in asked.parts))

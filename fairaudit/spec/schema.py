@@ -16,11 +16,13 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PlainValidator,
     WithJsonSchema,
 )
 
-from fairaudit.metrics import CATALOGUE, comparison, find, suggestion
+from fairaudit.errors import did_you_mean
+from fairaudit.metrics import CATALOGUE, COMPARISONS, comparison, find, suggestion
 from fairaudit.metrics import Policy as ReferencePolicy
 from fairaudit.simpson import Kind
 from fairaudit.verdict import OnUndefined
@@ -94,6 +96,28 @@ def _metric_name(value: object) -> str:
             raise ValueError(f"{name!r} is a comparison: name a rate and say `compare: {name}`")
         raise ValueError(f"unknown metric {name!r}{suggestion(name)}")
     return name
+
+
+def _comparison(value: object) -> str:
+    name = str(_text(value))
+    known = [one.id for one in COMPARISONS]
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
+        raise ValueError(f"unknown comparison {name!r}{hint}")
+    return name
+
+
+def _averaged(value: object) -> object:
+    """A rule as a mapping of its word to 1; a mapping gives each stratum its weight."""
+    if isinstance(value, dict):
+        if not value:
+            raise ValueError("name the weight of each stratum")
+        return value
+    name = str(_text(value))
+    if name not in _AVERAGES:
+        hint = did_you_mean(name, _AVERAGES) or f"; there is {', '.join(_AVERAGES)}"
+        raise ValueError(f"unknown weights {name!r}{hint}, or a weight for each stratum")
+    return {f"={name}": "1"}
 
 
 def _nested(value: object) -> object:
@@ -314,11 +338,31 @@ _MetricName: TypeAlias = Annotated[
 ]
 
 
+_Comparison: TypeAlias = Annotated[
+    str,
+    BeforeValidator(_comparison),
+    WithJsonSchema({"enum": [one.id for one in COMPARISONS]}),
+]
+_AVERAGES = ("pooled", "uniform", "reference", "group")
+_Average: TypeAlias = Annotated[
+    dict[str, Number],
+    BeforeValidator(_averaged),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(_AVERAGES)},
+                {"type": "object", "additionalProperties": _NUMERIC, "minProperties": 1},
+            ]
+        }
+    ),
+]
+
+
 class Metric(_Strict):
     """A metric to report, and with a limit a check."""
 
     metric: _MetricName
-    compare: Literal["difference", "ratio", "gap", "min_ratio"] | None = None
+    compare: _Comparison | None = None
     reference: _ReferenceMap | None = None
     by: Groupings | None = None
     given: Groupings | None = None
@@ -328,6 +372,13 @@ class Metric(_Strict):
     undefined: OnUndefined | None = None
     smoothing: Number | None = None
     concentration: Number | None = None
+    alpha: Number | None = None
+    utilities: dict[str, Number] | None = None
+    average: _Average | None = None
+    of_class: Annotated[Text | None, Field(alias="class")] = None
+    aggregate: Literal["mean"] | None = None
+    sd: Literal["pooled", "total"] | None = None
+    against: Text | None = None
 
 
 class Simpson(_Strict):
@@ -360,7 +411,11 @@ class AuditSpec(_Strict):
     simpson: Simpson = Simpson()
 
 
-REFERENCES = tuple(str(policy) for policy in ReferencePolicy if policy is not ReferencePolicy.LEVEL)
+REFERENCES = tuple(
+    str(policy)
+    for policy in ReferencePolicy
+    if policy not in {ReferencePolicy.LEVEL, ReferencePolicy.EVERYBODY}
+)
 """The words that name a reference policy in a spec."""
 
 

@@ -25,7 +25,7 @@ def comparisons(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[Comparison
     for one, by, given in asked_of(shown):
         if isinstance(one.asked, Quantity):
             continue
-        evaluation = evaluated(one, by, table(by, given, one.of))
+        evaluation = evaluated(one, by, given, table)
         if evaluation is None:
             continue
         yield from _comparison_rows(one, evaluation)
@@ -34,7 +34,7 @@ def comparisons(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[Comparison
 def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonRow]:
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
-    compare, parameters = compare_of(one.asked), _parameters(one)
+    compare, parameters = compare_of(one.asked), one.parameters.numbers()
     firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
@@ -58,8 +58,3 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
                 second=group_at(table, seconds[z][w]),
                 takes_part=takes_part,
             )
-
-
-def _parameters(one: Shown) -> dict[str, float]:
-    named = {"smoothing": one.parameters.smoothing, "concentration": one.parameters.concentration}
-    return {name: float(value) for name, value in named.items() if value is not None}

@@ -8,7 +8,14 @@ from typing import TypeAlias
 
 from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.estimate import Estimate
-from fairaudit.metrics import Asked, Evaluation, Measure, Quantity, Terms, evaluate, reason_of
+from fairaudit.metrics import (
+    Asked,
+    Evaluation,
+    Measure,
+    Quantity,
+    evaluate_against,
+    reason_of,
+)
 from fairaudit.spec import Shown
 
 TableOf: TypeAlias = Callable[[Grouping, Grouping, str], GroupTable]
@@ -36,12 +43,12 @@ def quantities(asked: Asked) -> list[Quantity]:
     return [quantity for quantity, _ in asked.parts] if isinstance(asked, Measure) else []
 
 
-def evaluated(one: Shown, by: Grouping, table: GroupTable) -> Evaluation | None:
+def evaluated(one: Shown, by: Grouping, given: Grouping, table: TableOf) -> Evaluation | None:
     """The measure on a table; None where it needs a reference that the grouping lacks."""
-    reference = one.references.get(by)
-    if one.reference is not None and reference is None:
+    if one.reference is not None and one.references.get(by) is None:
         return None
-    return evaluate(one.asked, table, Terms(reference, one.min_size, one.parameters))
+    against = None if one.against is None else table(by, given, one.against)
+    return evaluate_against(one.asked, table(by, given, one.of), one.terms(by), against)
 
 
 def estimate_of(evaluation: Evaluation, z: int, w: int) -> Estimate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def lattice(
             mine = [check for check in checks if _asks(check, one)]
             judged = any(check.by == by for check in mine)
             spread = replace(one, asked=_as_spread(one.asked))
-            evaluation = evaluated(spread, by, cut)
+            evaluation = evaluated(spread, by, (), table)
             if evaluation is not None:
                 entries.append(_worst(title, evaluation, judged=judged, limited=bool(mine)))
         yield LatticeRow(by, groups, smallest, tuple(entries))
@@ -50,6 +51,7 @@ def _asks(check: Check, one: Shown) -> bool:
         and check.of == one.of
         and not check.given
         and check.parameters == one.parameters
+        and (check.of_class, check.against) == (one.of_class, one.against)
         and (check.reference and check.reference.policy) == (one.reference and one.reference.policy)
     )
 
@@ -69,6 +71,10 @@ def _titles(asked: Sequence[Shown]) -> list[str]:
 def _title(one: Shown) -> str:
     """The short name of an entry, with what sets it apart."""
     words = [one.asked.short or one.asked.id]
+    if one.of_class is not None:
+        words.append(f"of {one.of_class}")
+    if one.against is not None:
+        words.append(f"against {one.against}")
     if one.reference is not None:
         words.append(f"to {one.reference.policy}")
     return " ".join(words) + _parameters_in_words(one)
@@ -76,12 +82,7 @@ def _title(one: Shown) -> str:
 
 def _parameters_in_words(one: Shown) -> str:
     """The pseudo-counts of an entry: both parameters, whichever the spec names."""
-    parameters = one.parameters
-    if parameters.smoothing:
-        return f", smoothing {parameters.smoothing}"
-    if parameters.concentration:
-        return f", concentration {parameters.concentration}"
-    return ""
+    return "".join(f", {name} {value}" for name, value in one.parameters.named().items())
 
 
 def _as_spread(asked: Asked) -> Asked:
@@ -124,10 +125,10 @@ def _nothing(evaluation: Evaluation, answered: Ints) -> Estimate:
     return Estimate(math.nan, reason=reason_of(evaluation, 0, w))
 
 
-def _departures(values: Floats, ideal: int) -> Floats:
+def _departures(values: Floats, ideal: int | Fraction) -> Floats:
     """How far from parity each value is: on the log scale for ratios."""
-    with np.errstate(divide="ignore"):
-        return np.abs(values if ideal == 0 else np.log(values))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.abs(np.log(values) if ideal == 1 else values - float(ideal))
 
 
 def epsilons(cube: Cube, table: TableOf, shown: tuple[Shown, ...]) -> Iterator[EpsilonReading]:

@@ -16,7 +16,6 @@ from fairaudit.metrics import (
     Quantity,
     Reading,
     Reference,
-    Terms,
     compared,
     describe,
     evaluate,
@@ -74,8 +73,10 @@ def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
 
 def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRow]:
     """The rows of one rate, worst first in each stratum; small and unknown groups last."""
-    reading = _reading(evaluate(quantity, table, Terms(min_size=one.min_size)))
-    beside = Terms(_beside(one, table), one.min_size)
+    terms = replace(one.terms(table.by), reference=None)
+    evaluation = evaluate(quantity, table, terms)
+    reading, table = _reading(evaluation), evaluation.table
+    beside = replace(terms, reference=_beside(one, table))
     difference, ratio = (
         evaluate(compared(quantity, how), table, beside) for how in (DIFFERENCE, RATIO)
     )

@@ -1,0 +1,195 @@
+"""Measures of people who are alike in a legitimate factor: judged, or averaged, over its strata."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.cube import Floats, Ints
+from fairaudit.metrics import rates as r
+from fairaudit.metrics.average import MIDDLE, OWN, POOLED, UNIFORM
+from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF, RATIO, SHORTFALL
+from fairaudit.metrics.counts import Tally
+from fairaudit.metrics.measures import REMAINDER, Measure
+from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.records import Better, Need, Parameters, Source
+from fairaudit.metrics.reference import Policy
+
+_BEUTEL = Source("Beutel et al.", 2019, "https://arxiv.org/abs/1901.04562")
+_SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
+_KAMIRAN = Source("Kamiran, Žliobaitė & Calders", 2013)
+_WACHTER = Source("Wachter, Mittelstadt & Russell", 2021, "https://arxiv.org/abs/2005.05906")
+_PEDRESCHI = Source("Pedreschi, Ruggieri & Turini", 2009)
+_FACTOR = "A factor that is itself shaped by the disparity hides it."
+_PREDICTION = frozenset({Need.PREDICTION})
+_LABEL = frozenset({Need.LABEL})
+
+
+def _disparity(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+    mass, people = tally.mass, tally.people
+    value = mass.rejected / mass.all_rejected - mass.selected / mass.all_selected
+    return np.asarray(value), np.asarray(people.all_selected + people.all_rejected)
+
+
+def _exact_disparity(tally: Tally, _: Parameters) -> Fraction | None:
+    mass = tally.mass
+    if not mass.all_rejected or not mass.all_selected:
+        return None
+    return Fraction(mass.rejected, mass.all_rejected) - Fraction(mass.selected, mass.all_selected)
+
+
+DEMOGRAPHIC_DISPARITY = Formula(
+    id="demographic_disparity",
+    title="Demographic disparity",
+    short="DD",
+    family="independence",
+    means="The group's share of the rejected minus its share of the selected.",
+    caution="A large group's is larger at equal rates; only its sign compares groups.",
+    source=_WACHTER,
+    better=Better.LOWER,
+    bounds=(-1, 1),
+    formula="rejected / all rejected - selected / all selected",
+    needs=_PREDICTION,
+    value_of=_disparity,
+    exact_of=_exact_disparity,
+)
+
+
+def _share_of(cells: tuple[str, ...], tally: Tally) -> tuple[Floats, Ints]:
+    mass = sum(getattr(tally.mass, cell) for cell in cells)
+    people = sum(getattr(tally.people, cell) for cell in cells)
+    total = np.broadcast_to(np.sum(people, axis=0, keepdims=True), np.shape(people))
+    return np.asarray(mass / np.sum(mass, axis=0, keepdims=True)), np.asarray(total)
+
+
+def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[Need]) -> Formula:
+    return Formula(
+        id=name,
+        title=f"Share of the stratum{of}",
+        short=f"stratum{of}",
+        family="conditional",
+        means=f"The share of the group{of} that stands in the stratum.",
+        caution="Describes who is where; the strata of two groups may be filled very differently.",
+        source=_BEUTEL,
+        better=Better.NEITHER,
+        formula="n(z, g) / n(g)",
+        needs=needs,
+        value_of=lambda tally, _: _share_of(cells, tally),
+    )
+
+
+STRATUM_SHARE = _stratum_share("stratum_share", "", ("selected", "rejected"), _PREDICTION)
+STRATUM_SHARE_OF_POSITIVES = _stratum_share(
+    "stratum_share_of_positives", " among positives", ("positives",), _LABEL
+)
+STRATUM_SHARE_OF_NEGATIVES = _stratum_share(
+    "stratum_share_of_negatives", " among negatives", ("negatives",), _LABEL
+)
+
+QUANTITIES = (
+    DEMOGRAPHIC_DISPARITY,
+    STRATUM_SHARE,
+    STRATUM_SHARE_OF_POSITIVES,
+    STRATUM_SHARE_OF_NEGATIVES,
+)
+
+MEASURES = (
+    Measure(
+        id="conditional_equal_opportunity_gap",
+        title="Conditional equality of opportunity, gap",
+        short="cond. FPR diff.",
+        aliases=("conditional_equality_gap",),
+        family="conditional",
+        means="The group's false positive rate minus the reference's, both averaged over the same "
+        "strata with the same weights (all alike, unless `average` says otherwise).",
+        caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
+        source=_BEUTEL,
+        elsewhere="Beutel et al. weigh by P(A = a | s = 0) of the focused subgroup, which is "
+        "`average: group`.",
+        parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
+        averages=(UNIFORM,),
+        conditional=True,
+    ),
+    Measure(
+        id="conditional_equal_opportunity_ratio",
+        title="Conditional equality of opportunity, ratio",
+        short="cond. FPR ratio",
+        aliases=("conditional_equality_ratio",),
+        family="conditional",
+        means="The group's averaged false positive rate divided by the reference's.",
+        caution=_FACTOR + " A ratio of averages, not an average of ratios.",
+        source=_BEUTEL,
+        parts=((r.FALSE_POSITIVE_RATE, RATIO),),
+        averages=(UNIFORM,),
+        conditional=True,
+    ),
+    Measure(
+        id="unexplained_difference",
+        title="Unexplained difference",
+        short="d unexplained",
+        family="conditional",
+        means="The part of the mean difference that is left at an equal mix of strata.",
+        caution=_FACTOR + " On strata where both groups occur: see how many people do not.",
+        source=_KAMIRAN,
+        elsewhere="Žliobaitė §3.3: d_u = d - d_e.",
+        parts=((r.SELECTION_RATE, SHORTFALL),),
+        averages=(MIDDLE,),
+        conditional=True,
+    ),
+    Measure(
+        id="explained_difference",
+        title="Explained difference",
+        short="d explained",
+        family="conditional",
+        means="The part of the mean difference that the groups' mix of strata accounts for.",
+        caution=_FACTOR + " Explained is not justified: that depends on the factor.",
+        source=_KAMIRAN,
+        elsewhere="Žliobaitė §3.3: d_e, with p*(+|z) the plain mean of both groups' rates.",
+        parts=((r.SELECTION_RATE, SHORTFALL), (r.SELECTION_RATE, SHORTFALL)),
+        averages=(OWN, MIDDLE),
+        fold=REMAINDER,
+        conditional=True,
+    ),
+    Measure(
+        id="conditional_demographic_disparity",
+        title="Conditional demographic disparity",
+        short="CDD",
+        family="conditional",
+        means="The demographic disparity within strata, averaged by their people.",
+        caution=_FACTOR + " Strata where nobody, or everybody, is selected tell nothing.",
+        source=_WACHTER,
+        elsewhere="SageMaker Clarify counts strata without both outcomes as 0; here they are left "
+        "out, and listed.",
+        parts=((DEMOGRAPHIC_DISPARITY, ITSELF),),
+        averages=(POOLED,),
+        reference=Policy.OVERALL,
+        conditional=True,
+    ),
+    Measure(
+        id="belift",
+        title="Extended lift within a stratum",
+        short="belift",
+        aliases=("bayesian_elift",),
+        family="conditional",
+        means="The group's selection rate in the stratum divided by everybody's there.",
+        caution=_FACTOR + " A large group pulls everybody's rate to its own.",
+        source=_PEDRESCHI,
+        parts=((r.SELECTION_RATE, RATIO),),
+        reference=Policy.OVERALL,
+        conditional=True,
+    ),
+    Measure(
+        id="belift_overall",
+        title="Lift of a stratum over everybody",
+        short="belift, all",
+        family="conditional",
+        means="The group's selection rate in the stratum divided by everybody's in all strata.",
+        caution="Mixes the stratum with the group: strata differ for everybody.",
+        source=_SURVEY,
+        elsewhere="As Žliobaitė prints belift; `belift` compares within the stratum.",
+        parts=((r.SELECTION_RATE, RATIO),),
+        reference=Policy.EVERYBODY,
+        conditional=True,
+    ),
+)

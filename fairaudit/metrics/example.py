@@ -1,0 +1,188 @@
+"""A worked example for every record: the same few people, of two groups in two strata."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from functools import cache
+
+import numpy as np
+
+from fairaudit.cube import Amount, Floats, GroupTable, Ints, Sum
+from fairaudit.histogram import Bins, Histogram
+from fairaudit.metrics.comparisons import COMPARISONS
+from fairaudit.metrics.counts import collapsed
+from fairaudit.metrics.evaluate import Asked, Evaluation, Terms, evaluate
+from fairaudit.metrics.measures import Comparison, Measure, Whole
+from fairaudit.metrics.quantities import Quantity
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.records import Need, Parameters
+from fairaudit.metrics.reference import Policy, Reference
+
+_GROUPS = ("women", "men")
+_STRATA = ("day", "night")
+_CELLS = {
+    # tp, fp, fn, tn of women and of men
+    "day": ((10, 5, 5, 20), (30, 15, 5, 10)),
+    "night": ((10, 5, 5, 40), (10, 5, 5, 20)),
+}
+_SCORES = {"tp": 0.8, "fp": 0.6, "fn": 0.4, "tn": 0.2}
+_YEARS = {"tp": 50, "fp": 40, "fn": 35, "tn": 30}
+_UTILITIES = tuple(
+    (cell, Decimal(value)) for cell, value in (("tp", 1), ("fp", -1), ("fn", 0), ("tn", 0))
+)
+PEOPLE = "women tp 20, fp 10, fn 10, tn 60; men tp 40, fp 20, fn 10, tn 30"
+IN_STRATA = (
+    "by day women tp 10, fp 5, fn 5, tn 20 and men tp 30, fp 15, fn 5, tn 10; "
+    "at night women tp 10, fp 5, fn 5, tn 40 and men tp 10, fp 5, fn 5, tn 20"
+)
+SCORED = "; all tp score .8, fp .6, fn .4, tn .2"
+NUMBERED = "; predicted are 8, 6, 4 and 2, the label 10 or 0"
+AGED = "; aged 50, 40, 35 and 30"
+
+
+def example_of(record: Asked | Comparison) -> str:
+    """The values that a record has on the example, in words; empty for what only others use."""
+    asked: Asked
+    if isinstance(record, Comparison):
+        if record not in COMPARISONS:
+            return ""
+        asked = Measure(
+            **{name: getattr(SELECTION_RATE, name) for name in _WORDS},
+            parts=((SELECTION_RATE, record),),
+        )
+        what = "selection rates of "
+    else:
+        asked, what = record, ""
+    people = IN_STRATA if _looks_within(asked) else PEOPLE
+    return f"{what}{people}{_more(asked)}: {_values(_evaluated(asked))}"
+
+
+_WORDS = ("id", "title", "means", "caution", "source", "family")
+
+
+def _more(asked: Asked) -> str:
+    needs = asked.needs
+    texts = ""
+    if Need.SCORE in needs:
+        texts += SCORED
+    if Need.NUMBER in needs:
+        texts += NUMBERED
+    if Need.NUMERIC_ATTRIBUTE in needs:
+        texts += AGED
+    return texts
+
+
+def _evaluated(asked: Asked) -> Evaluation:
+    numeric = Need.NUMBER in asked.needs
+    table = _table(numeric=numeric)
+    reference = None
+    if isinstance(asked, Measure) and asked.to_reference:
+        reference = Reference(Policy.LEVEL, (("group", "men"),))
+    terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
+    return evaluate(asked, table if _looks_within(asked) else collapsed(table), terms)
+
+
+def _looks_within(asked: Asked) -> bool:
+    """Whether a record only has a meaning within strata."""
+    if isinstance(asked, Measure):
+        return asked.conditional
+    return isinstance(asked, Quantity) and asked.family == "conditional"
+
+
+def _values(found: Evaluation) -> str:
+    shown = []
+    for z, stratum in enumerate(found.table.strata):
+        where = f" {stratum[0][1]}" if stratum else ""
+        if isinstance(found.asked, Whole) or found.spread:
+            shown.append(f"{_number(float(found.value[z, 0]))}{where}")
+            continue
+        shown += [
+            f"{found.table.groups[w][0][1]}{where} {_number(float(found.value[z, w]))}"
+            for w in np.flatnonzero(found.judged[z]).tolist()
+        ]
+    return ", ".join(shown)
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "undefined"
+    return f"{value:.4f}".rstrip("0").rstrip(".") if math.isfinite(value) else f"{value}"
+
+
+@cache
+def _table(*, numeric: bool) -> GroupTable:
+    shape = (2, 3, 3, 2) if not numeric else (2, 3, 1, 2)
+    people = np.zeros(shape, dtype=np.int64)
+    scores, squares, years, years_squared = (np.zeros(shape, dtype=np.int64) for _ in range(4))
+    bins = sorted(_SCORES.values())
+    histogram = np.zeros((2, 3, 2, 4), dtype=np.int64)
+    for z, stratum in enumerate(_STRATA):
+        for g, cells in enumerate(_CELLS[stratum]):
+            for name, count in zip(_SCORES, cells, strict=True):
+                y, p = int(name in {"tp", "fn"}), 0 if numeric else int(name in {"tp", "fp"})
+                tenths = round(10 * _SCORES[name])
+                people[z, y, p, g] += count
+                scores[z, y, p, g] += tenths * count
+                squares[z, y, p, g] += tenths**2 * count
+                years[z, y, p, g] += _YEARS[name] * count
+                years_squared[z, y, p, g] += _YEARS[name] ** 2 * count
+                histogram[z, y, g, bins.index(_SCORES[name])] += count
+    amounts = {"score": Amount(people, Sum(scores, 10), Sum(squares, 100))}
+    amounts["attribute:group"] = Amount(people, Sum(years), Sum(years_squared))
+    if numeric:
+        amounts = _numbers(people, scores, squares)
+    return GroupTable(
+        by=("group",),
+        given=("shift",),
+        of="prediction",
+        groups=tuple((("group", name),) for name in _GROUPS),
+        strata=tuple((("shift", name),) for name in _STRATA),
+        labels=("no", "yes"),
+        classes=() if numeric else ("reject", "accept"),
+        positive_label=np.array([False, True, False]),
+        positive=None if numeric else np.array([False, True, False]),
+        favourable=True,
+        people=people,
+        mass=people,
+        scale=1,
+        squares=None,
+        known=np.ones(2, dtype=np.bool_),
+        known_strata=np.ones(2, dtype=np.bool_),
+        amounts=amounts,
+        histogram=_histogram(histogram, np.array(bins)),
+    )
+
+
+def _numbers(people: Ints, predicted: Ints, squares: Ints) -> dict[str, Amount]:
+    """Predictions of 2 to 8, labels of 0 and 10; residuals are never mixed within a label."""
+    positive = np.array([0, 1, 0])[None, :, None, None]
+    label = 10 * people * positive
+    residual = label - predicted
+    return {
+        "value": Amount(people, Sum(predicted), Sum(squares)),
+        "label": Amount(people, Sum(label), Sum(10 * label)),
+        "residual": Amount(
+            people,
+            Sum(residual),
+            Sum(100 * people * positive - 20 * predicted * positive + squares),
+            Sum(np.abs(residual)),
+        ),
+    }
+
+
+def _histogram(people: Ints, values: Floats) -> Histogram:
+    none = np.zeros((2, 2))
+    return Histogram(
+        by=("group",),
+        given=("shift",),
+        groups=(),
+        strata=(),
+        known=np.ones(2, dtype=np.bool_),
+        people=people,
+        everybody=people.sum(axis=(0, 1, 2)),
+        bins=Bins(np.arange(len(values)), values, values),
+        low=none,
+        high=none,
+        moments=None,
+    )

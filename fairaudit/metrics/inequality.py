@@ -1,0 +1,209 @@
+"""How unequally benefit is spread over people: generalized entropy and its relatives, from counts.
+
+The benefit of a row is b = ŷ - y + 1 (Speicher et al. 2018), or y - ŷ + 1 where the positive is a
+burden: 0 for those wronged, 1 for those treated right, 2 for those favoured.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.cube import Floats, GroupTable, Ints
+from fairaudit.metrics.counts import Cell, Tally, tally_of
+from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.records import Better, Need, Parameters, Source
+
+_SPEICHER = Source("Speicher et al.", 2018, "https://arxiv.org/abs/1807.00787")
+_THEIL = Source("Theil, Economics and Information Theory", 1967)
+_ATKINSON = Source("Atkinson, On the measurement of inequality", 1970)
+_HEIDARI = Source("Heidari et al.", 2018, "https://arxiv.org/abs/1806.04959")
+_BOTH = frozenset({Need.LABEL, Need.PREDICTION})
+_TWO = Decimal(2)
+_BENEFIT = "b = ŷ - y + 1 (y - ŷ + 1 where the positive is a burden)"
+_CAUTION = (
+    "Weighs each false positive against a false negative in a fixed way; says nothing of who."
+)
+
+
+def _levels(tally: Tally) -> tuple[Cell, Cell, Cell]:
+    """How much mass has the benefits 0, 1 and 2."""
+    wronged, favoured = tally.mass.fn, tally.mass.fp
+    if not tally.favourable:
+        wronged, favoured = favoured, wronged
+    return wronged, tally.mass.tp + tally.mass.tn, favoured
+
+
+def _people(tally: Tally) -> Ints:
+    cells = tally.people
+    return np.asarray(cells.tp + cells.fp + cells.fn + cells.tn)
+
+
+def _entropy(levels: tuple[Cell, Cell, Cell], alpha: float) -> Floats:
+    """GE(α) of the benefits; 0 · ln 0 is 0, and a benefit of 0 is infinite for α ≤ 0."""
+    masses = [np.asarray(level, dtype=np.float64) for level in levels]
+    n = np.asarray(sum(masses))
+    mean = (masses[1] + 2 * masses[2]) / n
+    found = np.zeros_like(n)
+    for benefit, mass in enumerate(masses):
+        found = found + np.where(mass > 0, mass * _term(benefit / mean, alpha), 0.0)
+    # Σ(r^α - 1) over people, so that equal benefits give 0 and not what rounding leaves of it.
+    factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
+    value = np.where((n > 0) & (mean > 0), found / n / factor, np.nan)
+    return np.asarray(np.where(value < 0, 0.0, value))
+
+
+def _term(ratio: Floats, alpha: float) -> Floats:
+    if alpha == 1:
+        return np.asarray(np.where(ratio == 0, 0.0, ratio * np.log(ratio)))
+    return np.asarray(-np.log(ratio) if alpha == 0 else ratio**alpha - 1)
+
+
+def _exact_half_square(levels: tuple[int, int, int]) -> Fraction | None:
+    """GE(2), half the squared coefficient of variation."""
+    zero, one, two = levels
+    n, total = zero + one + two, one + 2 * two
+    return (Fraction((one + 4 * two) * n, total**2) - 1) / 2 if total else None
+
+
+def _alpha(parameters: Parameters) -> float:
+    return float(_TWO if parameters.alpha is None else parameters.alpha)
+
+
+GENERALIZED_ENTROPY = Formula(
+    id="generalized_entropy",
+    title="Generalized entropy",
+    short="GE",
+    aliases=("generalized_entropy_index", "generalized_entropy_error"),
+    family="inequality",
+    means="How unequally the benefit of the decisions is spread over the people of the group.",
+    caution=_CAUTION,
+    source=_SPEICHER,
+    elsewhere="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1.",
+    better=Better.LOWER,
+    bounds=(0, None),
+    takes=("alpha",),
+    formula=f"Σ[(b/μ)^α - 1] / (n α (α - 1)), {_BENEFIT}, α = 2 unless said otherwise",
+    needs=_BOTH,
+    value_of=lambda tally, p: (_entropy(_levels(tally), _alpha(p)), _people(tally)),
+    exact_of=lambda tally, p: _exact_half_square(_levels(tally)) if _alpha(p) == 2 else None,
+)
+THEIL = Formula(
+    id="theil",
+    title="Theil index",
+    short="Theil",
+    aliases=("theil_index",),
+    family="inequality",
+    means="Generalized entropy at α = 1: how unequally benefit is spread.",
+    caution=_CAUTION,
+    source=_THEIL,
+    elsewhere="AIF360's `theil_index`; fairMLHealth's too, by AIF360.",
+    better=Better.LOWER,
+    bounds=(0, None),
+    formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
+    needs=_BOTH,
+    value_of=lambda tally, _: (_entropy(_levels(tally), 1.0), _people(tally)),
+)
+COEFFICIENT_OF_VARIATION = Formula(
+    id="coefficient_of_variation",
+    title="Coefficient of variation of benefit",
+    short="CV",
+    family="inequality",
+    means="The standard deviation of the benefit, divided by its mean.",
+    caution=_CAUTION,
+    source=_SPEICHER,
+    elsewhere="fairMLHealth and AIF360 print 2 √GE(2), which is √2 times as much.",
+    better=Better.LOWER,
+    bounds=(0, None),
+    formula=f"√(2 · GE(2)), {_BENEFIT}",
+    needs=_BOTH,
+    value_of=lambda tally, _: (np.sqrt(2 * _entropy(_levels(tally), 2.0)), _people(tally)),
+)
+ATKINSON = Formula(
+    id="atkinson",
+    title="Atkinson index of benefit",
+    short="Atkinson",
+    family="inequality",
+    means="The share of all benefit that could be given up if the rest were spread equally.",
+    caution="1 as soon as one person has no benefit at all.",
+    source=_ATKINSON,
+    better=Better.LOWER,
+    formula=f"1 - exp(-GE(0)), {_BENEFIT}",
+    needs=_BOTH,
+    value_of=lambda tally, _: (1 - np.exp(-_entropy(_levels(tally), 0.0)), _people(tally)),
+)
+
+
+def _utility(tally: Tally, parameters: Parameters) -> tuple[Floats, Ints]:
+    cells = tally.mass
+    over = sum(float(value) * getattr(cells, cell) for cell, value in parameters.utilities)
+    n = cells.tp + cells.fp + cells.fn + cells.tn
+    return np.asarray(over / n), _people(tally)
+
+
+def _exact_utility(tally: Tally, parameters: Parameters) -> Fraction | None:
+    cells = tally.mass
+    n = cells.tp + cells.fp + cells.fn + cells.tn
+    over = sum(Fraction(value) * getattr(cells, cell) for cell, value in parameters.utilities)
+    return Fraction(over, n) if n else None
+
+
+EXPECTED_UTILITY = Formula(
+    id="expected_utility",
+    title="Expected utility",
+    short="utility",
+    family="inequality",
+    means="What a decision is worth on average to the people of the group, by declared utilities.",
+    caution="As good as the four utilities, which are a judgement of value.",
+    source=_HEIDARI,
+    better=Better.HIGHER,
+    bounds=(None, None),
+    takes=("utilities",),
+    formula="(u(tp)·tp + u(fp)·fp + u(fn)·fn + u(tn)·tn) / n",
+    needs=_BOTH,
+    value_of=_utility,
+    exact_of=_exact_utility,
+)
+
+
+def _between(table: GroupTable, min_size: int | None, parameters: Parameters) -> WholeReading:
+    """GE(α) of the groups' mean benefits, each as often as the group has people."""
+    tally, alpha = tally_of(table), _alpha(parameters)
+    people = _people(tally)
+    takes_part = table.known & (table.n > 0)
+    if min_size is not None:
+        takes_part = takes_part & (people >= min_size)
+    zero, one, two = (np.where(takes_part, level, 0) for level in _levels(tally))
+    n = zero + one + two
+    total = n.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (one + 2 * two).sum(axis=1) / total
+        ratio = (one + 2 * two) / n / mean[:, None]
+        terms = np.where(n > 0, n * _term(ratio, alpha), 0.0).sum(axis=1)
+        factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
+        value = np.where(mean > 0, np.maximum(terms / total / factor, 0.0), np.nan)
+    enough = (takes_part.sum(axis=1) >= 2) & ~(takes_part & (people == 0)).any(axis=1)
+    return WholeReading.of(np.where(enough, value, np.nan), takes_part, people)
+
+
+BETWEEN_GROUPS = Whole(
+    id="between_group_generalized_entropy",
+    title="Generalized entropy between groups",
+    short="GE between",
+    aliases=("between_all_groups_generalized_entropy_index",),
+    family="inequality",
+    means="The part of the inequality of benefit that lies between groups.",
+    caution="The rest, within groups, is usually far larger; a small part is no proof of fairness.",
+    source=_SPEICHER,
+    elsewhere="AIF360's `between_all_groups_generalized_entropy_index`.",
+    formula="GE(α) with each row at its group's mean b, α = 2 unless said otherwise; the part "
+    "within groups is the total less this",
+    needs=_BOTH,
+    takes=("alpha",),
+    read=_between,
+)
+
+INEQUALITY = (GENERALIZED_ENTROPY, THEIL, COEFFICIENT_OF_VARIATION, ATKINSON, EXPECTED_UTILITY)

@@ -1,0 +1,241 @@
+"""The types of measures: how quantities are compared, and how several become one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics.average import Average
+from fairaudit.metrics.quantities import Quantity, Reading
+from fairaudit.metrics.records import Bounds, Named, Need, Parameters
+from fairaudit.metrics.reference import Policy
+
+
+class Shape(StrEnum):
+    """What a comparison gives: one number a grouping (spread), or one a group (to a reference)."""
+
+    SPREAD = "spread"
+    TO_REFERENCE = "to_reference"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """The readings that a comparison sets against each other, aligned [Z, G]."""
+
+    group: Reading
+    reference: Reading
+    everybody: Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Named):
+    """How two groups' values are set against each other.
+
+    `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
+    spread: the highest and the lowest, in the order that `highest_first` says. Where values alone
+    do not do, `contrast` takes the readings, and `exact_of` the fractions over / under of both
+    sides. `range` are the values it can take where they do not follow from the quantity's.
+    """
+
+    shape: Shape
+    ideal: int | Fraction
+    apply: Callable[[Any, Any], Any]
+    quotient: bool
+    formula: str
+    highest_first: bool = True
+    rational: bool = True
+    contrast: Callable[[Sides], Floats] | None = None
+    exact_of: Callable[[tuple[int, int], tuple[int, int]], Fraction | None] | None = None
+    range: Bounds | None = None
+
+    def bounds(self, quantity: Quantity) -> Bounds:
+        """The values it can take when it compares that quantity."""
+        if self.range is not None:
+            return self.range
+        bottom, top = quantity.bounds
+        if self.quotient:
+            return (0, 1) if self.shape is Shape.SPREAD else (0, None)
+        width = None if top is None or bottom is None else top - bottom
+        if self.shape is Shape.SPREAD:
+            return (0, width)
+        return (None if width is None else -width, width)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """How the parts of a criterion become one number, on arrays and on fractions alike.
+
+    With `rank` the value is that of one part, the one that ranks highest (the first of equals),
+    and the witness names it; with `combine` it is made of all.
+    """
+
+    id: str
+    rank: Callable[[Any], Any] | None = None
+    combine: Callable[[Sequence[Any]], Any] | None = None
+
+    def exact(self, parts: Sequence[Fraction]) -> Fraction:
+        """The folded value of exact parts."""
+        value: Fraction
+        if self.rank is not None:
+            value = max(parts, key=self.rank)
+        elif self.combine is not None:
+            value = self.combine(parts)
+        return value
+
+
+MAX = Fold(id="max", rank=lambda v: v)
+MIN = Fold(id="min", rank=lambda v: -v)
+MEAN = Fold(id="mean", combine=lambda parts: sum(parts) / len(parts))
+MEAN_MAGNITUDE = Fold(
+    id="mean magnitude", combine=lambda parts: sum(abs(part) for part in parts) / len(parts)
+)
+LARGEST_MAGNITUDE = Fold(id="largest magnitude", rank=abs)
+FARTHEST_FROM_1 = Fold(id="farthest from 1", rank=lambda v: abs(v - 1))
+REMAINDER = Fold(id="remainder", combine=lambda parts: parts[0] - parts[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure(Named):
+    """A criterion: one or more quantities, each compared, folded to one number.
+
+    `reference` is set where the definition fixes it. `four_fifths`: where the positive is a burden
+    the rule applies to the complement rate. `conditional`: it only has a meaning given strata;
+    `averages`: how each part is averaged over them, if the definition says so. `mean`: of all
+    groups' departures from parity the mean, weighed by people, in place of each.
+    """
+
+    parts: tuple[tuple[Quantity, Comparison], ...]
+    fold: Fold = MAX
+    reference: Policy | None = None
+    four_fifths: bool = False
+    conditional: bool = False
+    averages: tuple[Average, ...] = ()
+    mean: bool = False
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What a spec must name for it."""
+        return frozenset().union(*(quantity.needs for quantity, _ in self.parts))
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The parameters of its quantities."""
+        return tuple(dict.fromkeys(name for quantity, _ in self.parts for name in quantity.takes))
+
+    @property
+    def comparison(self) -> Comparison:
+        """The comparison its parts share."""
+        return self.parts[0][1]
+
+    @property
+    def to_reference(self) -> bool:
+        """Whether it gives one number a group, compared with a reference."""
+        return self.comparison.shape is Shape.TO_REFERENCE
+
+    @property
+    def signed(self) -> bool:
+        """Whether it can depart from its ideal on either side."""
+        one_sided = self.reference is Policy.HIGHEST or self.fold is MEAN_MAGNITUDE or self.mean
+        return self.to_reference and not one_sided
+
+    @property
+    def ideal(self) -> int | Fraction:
+        """The value at parity; a remainder of two equal values is 0."""
+        return 0 if self.fold is REMAINDER else self.comparison.ideal
+
+    @property
+    def bounds(self) -> Bounds:
+        """The values it can take, whatever the reference."""
+        return self.bounds_to(self.reference)
+
+    def bounds_to(self, policy: Policy | None) -> Bounds:
+        """The values it can take against a reference: nobody is above the highest group."""
+        low, high = self.comparison.bounds(self.parts[0][0])
+        if self.mean:
+            return (1, None) if self.comparison.quotient else (0, high)
+        if self.fold is REMAINDER:
+            return (
+                None if low is None or high is None else low - high,
+                None if low is None or high is None else high - low,
+            )
+        if self.fold is MEAN_MAGNITUDE:
+            return 0, high
+        match policy:
+            case Policy.HIGHEST if self._follows_the_order:
+                return low, int(self.ideal)
+            case Policy.LOWEST if self._follows_the_order:
+                return int(self.ideal), high
+            case _:
+                return low, high
+
+    @property
+    def _follows_the_order(self) -> bool:
+        """Whether a group with a higher rate has a higher value."""
+        return self.comparison.id not in {"shortfall", "normalized", "ranked", "itself"}
+
+    @property
+    def formula(self) -> str:
+        """The formula in the ids of its parts."""
+        averages = [f" averaged ({one})" for one in self.averages] or [""] * len(self.parts)
+        terms = [
+            f"{compare.id}({quantity.id}{average})"
+            for (quantity, compare), average in zip(self.parts, averages, strict=True)
+        ]
+        to = f" to {self.reference}" if self.reference else ""
+        return (terms[0] if len(terms) == 1 else f"{self.fold.id}[{', '.join(terms)}]") + to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole(Named):
+    """A measure of a whole table that is no comparison of rates, such as differential fairness."""
+
+    read: Callable[[GroupTable, int | None, Parameters], WholeReading]
+    formula: str
+    needs: frozenset[Need] = frozenset({Need.CLASSES})
+    ideal: int = 0
+    bounds: Bounds = (0, None)
+    takes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WholeReading:
+    """A number of a whole table, [Z]: value, and the pair and outcome that attain it.
+
+    Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];
+    `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them.
+    """
+
+    value: Floats
+    outcome: Ints
+    high: Ints
+    low: Ints
+    takes_part: Marks
+    n: Ints
+    counts: Floats
+    outcomes: tuple[str, ...]
+    parts: tuple[tuple[str, WholeReading], ...] = ()
+    error: Floats | None = None
+
+    @classmethod
+    def of(
+        cls,
+        value: Floats,
+        takes_part: Marks,
+        n: Ints,
+        *,
+        high: Ints | None = None,
+        low: Ints | None = None,
+        error: Floats | None = None,
+    ) -> WholeReading:
+        """A number that is not attained by one outcome."""
+        nobody = np.full(len(value), -1, dtype=np.int64)
+        high, low = (nobody if one is None else one for one in (high, low))
+        return cls(
+            value, nobody, high, low, takes_part, n, n[:, None].astype(np.float64), (), (), error
+        )

@@ -1,0 +1,148 @@
+"""Protected attributes that are numbers, such as age: by exact sums, beside their bins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.records import Need, Parameters, Source
+
+_SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
+_ARMITAGE = Source("Armitage", 1955, "https://doi.org/10.2307/3001775")
+_ONE = "The number itself, not its bins; of one attribute at a time."
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What a line through points (s, x) is made of, [Z]: people, and sums about the means."""
+
+    n: Floats
+    ss: Floats
+    sx: Floats
+    xx: Floats
+
+
+def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
+    """The attribute's numbers s against the outcome x: 1 if positive, 0 if not, or a number.
+
+    Sums are Python's integers, so that nothing is lost where numbers are large and spread little.
+    """
+    takes_part = np.asarray(table.known & (table.n > 0))
+    name = f"attribute:{table.by[0]}" if len(table.by) == 1 else ""
+    amount = table.amounts.get(name)
+    nothing = np.full(len(table.strata), np.nan)
+    if amount is None:
+        return _Line(nothing, nothing, nothing, nothing), takes_part, table.n
+
+    def total(values: Ints, classes: Marks) -> Ints:
+        part = values.astype(object)[:, :, classes][..., table.known]
+        return np.asarray(part.sum(axis=(1, 2, 3)))
+
+    known = np.arange(table.people.shape[2]) < len(table.classes)
+    value, product = table.amounts.get("value"), table.amounts.get(f"{name}*value")
+    if value is not None and product is not None:
+        known = np.ones_like(known)
+        n = total(amount.n, known)
+        # Whoever has no number of the outcome cannot be told apart in the attribute's sums.
+        whole = (n == total(value.n, known)) & (n == total(product.n, known))
+        x, xx, sx = value.total, value.squares, product.total
+        parts = [(total(one.values, known), one.scale) for one in (x, xx, sx)]
+    else:
+        positive = np.zeros_like(known) if table.positive is None else table.positive
+        n, whole = total(amount.n, known), np.ones(len(table.strata), np.bool_)
+        hits = total(amount.n, known & positive)
+        parts = [
+            (hits, 1),
+            (hits, 1),
+            (total(amount.total.values, known & positive), amount.total.scale),
+        ]
+    s = total(amount.total.values, known)
+    ss = total(amount.squares.values, known)
+    (x_sum, x_scale), (xx_sum, xx_scale), (sx_sum, sx_scale) = parts
+    scale = amount.total.scale
+    return (
+        _Line(
+            np.where(whole, n, np.nan).astype(np.float64),
+            _about(n, ss, amount.squares.scale, (s, scale), (s, scale)),
+            _about(n, sx_sum, sx_scale, (s, scale), (x_sum, x_scale)),
+            _about(n, xx_sum, xx_scale, (x_sum, x_scale), (x_sum, x_scale)),
+        ),
+        takes_part,
+        np.asarray(amount.n.sum(axis=(1, 2))),
+    )
+
+
+def _about(
+    n: Ints, products: Ints, scale: int, one: tuple[Ints, int], two: tuple[Ints, int]
+) -> Floats:
+    """Σ(a - mean a)(b - mean b) by exact integers; NaN without people."""
+    (a, a_scale), (b, b_scale) = one, two
+    some = np.where(n > 0, n, 1)
+    over = some * products * (a_scale * b_scale) - a * b * scale
+    return np.where(n > 0, (over / (some * (scale * a_scale * b_scale))).astype(np.float64), np.nan)
+
+
+def _read(
+    number: Callable[[_Line], Floats],
+) -> Callable[[GroupTable, int | None, Parameters], WholeReading]:
+    def read(table: GroupTable, min_size: int | None, _: Parameters) -> WholeReading:
+        line, takes_part, n = _line(table)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.where(line.ss > 0, number(line), np.nan)
+        if min_size is not None:
+            value = np.where(line.n >= min_size, value, np.nan)
+        value = np.where(np.isfinite(value) & ~np.isnan(line.n), value, np.nan)
+        return WholeReading.of(value, takes_part, n)
+
+    return read
+
+
+SLOPE = Whole(
+    id="slope",
+    title="Slope on the attribute",
+    short="slope",
+    family="independence",
+    means="By how much the selection rate (or the mean of a number) changes with each unit of a "
+    "numeric attribute.",
+    caution="A straight line: it misses what rises and falls again. " + _ONE,
+    source=_SURVEY,
+    elsewhere="The coefficient of ordinary least squares on the attribute alone.",
+    formula="Σ (s - mean s)(ŷ - mean ŷ) / Σ (s - mean s)²",
+    bounds=(None, None),
+    needs=frozenset({Need.NUMERIC_ATTRIBUTE}),
+    read=_read(lambda line: line.sx / line.ss),
+)
+NUMERIC_CORRELATION = Whole(
+    id="numeric_correlation",
+    title="Correlation with the attribute",
+    short="r",
+    family="independence",
+    means="Pearson's correlation of the outcome with a numeric attribute.",
+    caution="A straight line: it misses what rises and falls again. " + _ONE,
+    source=_SURVEY,
+    formula="Pearson's r of s and ŷ",
+    bounds=(-1, 1),
+    needs=frozenset({Need.NUMERIC_ATTRIBUTE}),
+    read=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
+)
+TREND = Whole(
+    id="trend",
+    title="Cochran–Armitage trend",
+    short="trend z",
+    aliases=("cochran_armitage",),
+    family="independence",
+    means="The trend of the selection rate along a numeric attribute, in standard errors.",
+    caution="Grows with the number of people: it says how sure, not how much. " + _ONE,
+    source=_ARMITAGE,
+    elsewhere="The signed root of R's `prop.trend.test`; statsmodels divides by n - 1.",
+    formula="Σ (s - mean s)(ŷ - mean ŷ) / √(mean ŷ (1 - mean ŷ) Σ (s - mean s)²)",
+    bounds=(None, None),
+    needs=frozenset({Need.PREDICTION, Need.NUMERIC_ATTRIBUTE}),
+    read=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
+)
+
+WHOLES = (SLOPE, NUMERIC_CORRELATION, TREND)

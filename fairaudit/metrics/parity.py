@@ -1,0 +1,170 @@
+"""Distributions of a score against each other: parity at every threshold, and in every bin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics.counts import Scores, tally_of
+from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.records import Need, Parameters, Source
+from fairaudit.metrics.scores import calibration_bins
+
+_BEUTEL = Source("Beutel et al.", 2019, "https://arxiv.org/abs/1901.04562")
+_CHOULDECHOVA = Source("Chouldechova", 2017, "https://arxiv.org/abs/1703.00056")
+
+
+def _asked(table: GroupTable, min_size: int | None) -> tuple[Scores, Ints, Marks]:
+    """The scores of a table, the people with one, and who takes part; both [Z, G]."""
+    scores = tally_of(table).scores
+    if scores is None:
+        raise ValueError("a measure of scores without a histogram")
+    n = np.asarray(scores.people.sum(axis=(1, 2)))
+    takes_part = np.asarray(table.known & (table.n > 0))
+    return scores, n, takes_part if min_size is None else takes_part & (n >= min_size)
+
+
+def _above(scores: Scores) -> tuple[Floats, Floats]:
+    """P(s ≥ lowest of the bin | g) for each bin, [Z, B, G], and everybody's, [Z, B, 1]."""
+    people = scores.people.sum(axis=1)
+    at_least = people[:, ::-1].cumsum(axis=1)[:, ::-1]
+    everybody = at_least.sum(axis=2, keepdims=True)
+    n, all_people = people.sum(axis=1)[:, None], people.sum(axis=(1, 2))[:, None, None]
+    return at_least / n, everybody / all_people
+
+
+def _hidden(scores: Scores, takes_part: Marks) -> Floats:
+    """The largest share of a group in one bin of several values: what thresholds in it may hide."""
+    people = scores.people.sum(axis=1)[:, ~scores.single]
+    if not people.shape[1]:
+        return np.zeros(len(takes_part))
+    shares = people / scores.people.sum(axis=(1, 2))[:, None]
+    return np.asarray(np.where(takes_part[:, None], shares, 0.0).max(axis=(1, 2)))
+
+
+def _defined(takes_part: Marks, n: Ints) -> Marks:
+    return np.asarray((takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1))
+
+
+def _parity(table: GroupTable, min_size: int | None, _: Parameters) -> WholeReading:
+    """Max over g, t of |P(s ≥ t | g) - P(s ≥ t)|: a lower bound where bins hold several values."""
+    scores, n, takes_part = _asked(table, min_size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        group, everybody = _above(scores)
+        apart = np.where(takes_part[:, None], np.abs(group - everybody), 0.0)
+        hidden = _hidden(scores, takes_part)
+    of_group = apart.max(axis=1, initial=0.0)
+    worst = of_group.argmax(axis=1) if of_group.shape[1] else np.zeros(len(of_group), np.int64)
+    defined = _defined(takes_part, n)
+    return WholeReading.of(
+        np.where(defined, of_group.max(axis=1, initial=0.0), np.nan),
+        takes_part,
+        n,
+        high=np.where(defined, worst, -1),
+        error=np.where(defined, hidden, 0.0),
+    )
+
+
+def _parity_gap(table: GroupTable, min_size: int | None, _: Parameters) -> WholeReading:
+    """Max over t of the highest minus the lowest P(s ≥ t | g)."""
+    scores, n, takes_part = _asked(table, min_size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        group = _above(scores)[0]
+        hidden = _hidden(scores, takes_part)
+    top = np.where(takes_part[:, None], group, -np.inf)
+    bottom = np.where(takes_part[:, None], group, np.inf)
+    return _widest(top, bottom, takes_part, n, hidden)
+
+
+def _test_fairness(table: GroupTable, min_size: int | None, _: Parameters) -> WholeReading:
+    """The largest gap over score bins of P(y = + | bin, g), among groups with people in the bin."""
+    scores, n, takes_part = _asked(table, min_size)
+    number = calibration_bins(scores)
+    bins = np.unique(number)
+    plus, minus = (
+        np.stack([scores.people[:, label][:, number == one].sum(axis=1) for one in bins], axis=1)
+        if len(bins)
+        else scores.people[:, label]
+        for label in (1, 0)
+    )
+    people = plus + minus
+    there = takes_part[:, None] & (people > 0)
+    if min_size is not None:
+        there &= people >= min_size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = plus / people
+    compared = there.sum(axis=2, keepdims=True) >= 2
+    top = np.where(there & compared, share, -np.inf)
+    bottom = np.where(there & compared, share, np.inf)
+    found = _widest(top, bottom, takes_part, n, np.zeros(len(n)))
+    if (number < 0).any():  # ten equal bins are of [0, 1] alone
+        return WholeReading.of(np.full(len(n), np.nan), takes_part, n)
+    return found
+
+
+def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floats) -> WholeReading:
+    """The largest difference [Z, B] of the highest and the lowest, with both groups."""
+    defined = _defined(takes_part, n)
+    if not top.shape[1] or not top.shape[2]:
+        return WholeReading.of(np.full(len(n), np.nan), takes_part, n)
+    apart = top.max(axis=2) - bottom.min(axis=2)
+    at = np.where(np.isfinite(apart), apart, -1.0).argmax(axis=1)
+    strata = np.arange(len(at))
+    value = apart[strata, at]
+    defined = defined & np.isfinite(value)
+    return WholeReading.of(
+        np.where(defined, value, np.nan),
+        takes_part,
+        n,
+        high=np.where(defined, top[strata, at].argmax(axis=1), -1),
+        low=np.where(defined, bottom[strata, at].argmin(axis=1), -1),
+        error=np.where(defined, error, 0.0),
+    )
+
+
+SCORE_PARITY = Whole(
+    id="score_parity",
+    title="Score parity",
+    short="score parity",
+    family="score",
+    means="The largest difference, over groups and thresholds, between the share of a group and of "
+    "everybody that scores at least so much.",
+    caution="Takes no account of who qualifies. With many thresholds chance alone lifts it.",
+    source=_BEUTEL,
+    formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
+    needs=frozenset({Need.SCORE, Need.DISTRIBUTION}),
+    bounds=(0, 1),
+    read=_parity,
+)
+SCORE_PARITY_GAP = Whole(
+    id="score_parity_gap",
+    title="Score parity gap",
+    short="score gap",
+    aliases=("kolmogorov_smirnov",),
+    family="score",
+    means="The largest gap between groups, over thresholds, in the share that scores so much.",
+    caution="Takes no account of who qualifies. With many thresholds chance alone lifts it.",
+    source=_BEUTEL,
+    elsewhere="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
+    formula="max over t of (max over g of P(s ≥ t | g) - min over g of P(s ≥ t | g))",
+    needs=frozenset({Need.SCORE, Need.DISTRIBUTION}),
+    bounds=(0, 1),
+    read=_parity_gap,
+)
+TEST_FAIRNESS = Whole(
+    id="test_fairness",
+    title="Test fairness",
+    short="test fairness",
+    aliases=("calibration_gap", "matching_conditional_frequencies"),
+    family="sufficiency",
+    means="The largest gap between groups in the share of positives among people of equal score.",
+    caution="Bins of few people gape by chance: `min_size` holds in each bin.",
+    source=_CHOULDECHOVA,
+    formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
+    "of at most twenty",
+    needs=frozenset({Need.SCORE, Need.DISTRIBUTION, Need.LABEL}),
+    bounds=(0, 1),
+    read=_test_fairness,
+)
+
+WHOLES = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS)

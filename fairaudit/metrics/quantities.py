@@ -1,0 +1,213 @@
+"""The types of numbers of one group: rates, means of rates, formulas."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from fairaudit.cube import Floats, Ints, Marks
+from fairaudit.metrics.counts import Cell, Counts, Tally
+from fairaudit.metrics.records import (
+    NO_PARAMETERS,
+    Better,
+    Bounds,
+    Example,
+    Named,
+    Need,
+    Parameters,
+)
+
+_OF_LABEL = frozenset({"positives", "negatives"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity(Named, ABC):
+    """A number of one group; `bounds` are the values it can take, `takes` its parameters."""
+
+    better: Better
+    bounds: Bounds = (0, 1)
+    takes: tuple[str, ...] = ()
+
+    @property
+    @abstractmethod
+    def needs(self) -> frozenset[Need]:
+        """What a spec must name for it."""
+
+    @property
+    @abstractmethod
+    def formula(self) -> str:
+        """The formula in cells."""
+
+    @abstractmethod
+    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+        """Its value in every stratum and group."""
+
+    @abstractmethod
+    def exact(
+        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+    ) -> Fraction | None:
+        """Its value in one group as a fraction; None where it is undefined, infinite or none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Reading:
+    """A quantity in every stratum and group: arrays [Z, G].
+
+    `value` is NaN where the denominator is empty and infinite at positive/0. `n` counts people in
+    the denominator; `size` is n, or the effective n under survey weights. `over / under` are the
+    integers behind a rate (times `scale` under weights), None for a formula of several rates.
+    `deviation` is the sum of squared deviations from the value; `error` bounds what bins hide;
+    `shares` [Z, classes, G] are the probabilities of all classes, `scores` [Z, bins, G] the people
+    by ascending bin of a score, with `single` [bins] where a bin holds one value.
+    """
+
+    quantity: Quantity
+    value: Floats
+    n: Ints
+    size: Floats
+    over: Ints | None = None
+    under: Ints | None = None
+    scale: int = 1
+    deviation: Floats | None = None
+    error: Floats | None = None
+    shares: Floats | None = None
+    scores: Ints | None = None
+    single: Marks | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate(Quantity):
+    """A ratio of sums of cells; `proportion` where it is a share of people (so: binomial)."""
+
+    over: tuple[str, ...]
+    under: tuple[str, ...]
+    example: Example
+    proportion: bool = True
+
+    @property
+    def cells(self) -> frozenset[str]:
+        """Numerator and denominator cells."""
+        return frozenset(self.over) | frozenset(self.under)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A label or a prediction or both, by its cells."""
+        return _needs_of(self.cells)
+
+    @property
+    def formula(self) -> str:
+        """The formula in cells, such as `tp / (tp + fn)`."""
+        return f"{_sum_text(self.over)} / {_sum_text(self.under)}"
+
+    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:  # noqa: ARG002  # takes none
+        """Its value in every stratum and group."""
+        over, under = _total(tally.mass, self.over), _total(tally.mass, self.under)
+        # A cell may stand twice in a formula (f1), but its people are counted once.
+        n = _total(tally.people, sorted(self.under if self.proportion else self.cells))
+        size = n.astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if tally.squares is not None:
+                squares = _total(tally.squares, sorted(set(self.under)))
+                # Never more than n (Cauchy-Schwarz), whatever fixed point rounds away.
+                size = np.fmin((under / tally.scale) ** 2 / squares, size)
+            value = over / under
+            deviation = size * value * (1 - value) if self.proportion else None
+            return Reading(self, value, n, size, over, under, tally.scale, deviation)
+
+    def exact(
+        self,
+        tally: Tally,
+        z: int,
+        g: int,
+        parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
+    ) -> Fraction | None:
+        """Its value in one group as a fraction; None where the denominator is empty."""
+        return self.of(tally.mass.at(z, g))
+
+    def of(self, counts: Counts) -> Fraction | None:
+        """Its value by whole counts."""
+        under = _total(counts, self.under)
+        return Fraction(_total(counts, self.over), under) if under else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean(Quantity):
+    """The plain mean of several rates of one group: a formula of parts, not a share of people."""
+
+    parts: tuple[Rate, ...]
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What its parts need."""
+        return frozenset().union(*(part.needs for part in self.parts))
+
+    @property
+    def formula(self) -> str:
+        """The mean, in the ids of its parts."""
+        return f"({' + '.join(part.id for part in self.parts)}) / {len(self.parts)}"
+
+    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+        """Its value in every stratum and group; n is that of the smallest part."""
+        parts = [part.read(tally, parameters) for part in self.parts]
+        value = np.mean([part.value for part in parts], axis=0)
+        size = np.min([part.size for part in parts], axis=0)
+        return Reading(self, value, np.min([part.n for part in parts], axis=0), size)
+
+    def exact(
+        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+    ) -> Fraction | None:
+        """Its value in one group as a fraction; None where a part is undefined."""
+        parts = [part.exact(tally, z, g, parameters) for part in self.parts]
+        known = [part for part in parts if part is not None]
+        return sum(known, Fraction(0)) / len(parts) if len(known) == len(parts) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formula(Quantity):
+    """Any other number of a group.
+
+    `value_of` gives value and people, [Z, G]; `exact_of` the value of one group as a fraction,
+    where it is rational.
+    """
+
+    formula: str
+    needs: frozenset[Need]
+    value_of: Callable[[Tally, Parameters], tuple[Floats, Ints]]
+    exact_of: Callable[[Tally, Parameters], Fraction | None] | None = None
+
+    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+        """Its value in every stratum and group."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            value, n = self.value_of(tally, parameters)
+        return Reading(self, value, n, n.astype(np.float64))
+
+    def exact(
+        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+    ) -> Fraction | None:
+        """Its value in one group as a fraction; None where it is none."""
+        return None if self.exact_of is None else self.exact_of(tally.one(z, g), parameters)
+
+
+def _needs_of(cells: frozenset[str]) -> frozenset[Need]:
+    if cells <= _OF_LABEL:
+        return frozenset({Need.LABEL})
+    joint = {Need.LABEL} if cells & {"tp", "fp", "fn", "tn"} or cells & _OF_LABEL else set()
+    return frozenset({Need.PREDICTION, *joint})
+
+
+def _total(counts: Counts, names: Sequence[str]) -> Cell:
+    return reduce(add, (getattr(counts, name) for name in names))
+
+
+def _sum_text(names: tuple[str, ...]) -> str:
+    terms = [
+        name if names.count(name) == 1 else f"{names.count(name)}·{name}"
+        for name in dict.fromkeys(names)
+    ]
+    return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"

@@ -1,0 +1,626 @@
+"""Scores and numbers of one group: means and errors by exact sums, ranks by histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairaudit.cube import Floats, Ints, Marks
+from fairaudit.metrics import rates as r
+from fairaudit.metrics.comparisons import RANKED
+from fairaudit.metrics.counts import Scores, Sums, Tally
+from fairaudit.metrics.measures import Sides
+from fairaudit.metrics.quantities import Formula, Quantity, Reading
+from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters, Source
+
+_KLEINBERG = Source("Kleinberg, Mullainathan & Raghavan", 2016, "https://arxiv.org/abs/1609.05807")
+_MLHEALTH = Source("Allen et al., fairMLHealth: Evaluating Fairness", 2021)
+_BRIER = Source("Brier", 1950)
+_GUO = Source("Guo et al.", 2017, "https://arxiv.org/abs/1706.04599")
+_HANLEY = Source("Hanley & McNeil", 1982, "https://doi.org/10.1148/radiology.143.1.7063747")
+_LL144 = Source("New York City, 6 RCNY § 5-300, scoring rate", 2023)
+_STEYERBERG = Source("Steyerberg, Clinical Prediction Models", 2019)
+_SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
+
+_SCORE = frozenset({Need.SCORE})
+_SCORE_AND_LABEL = frozenset({Need.SCORE, Need.LABEL})
+_DISTRIBUTION = frozenset({Need.SCORE, Need.DISTRIBUTION})
+_DISTRIBUTION_AND_LABEL = frozenset({Need.SCORE, Need.DISTRIBUTION, Need.LABEL})
+_NUMBER = frozenset({Need.NUMBER})
+_BOTH_NUMBERS = frozenset({Need.NUMBER, Need.NUMERIC_LABEL})
+_POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
+_TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
+_BINS, _FEW_VALUES = 10, 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Average(Quantity):
+    """The mean of a number over the people of a group who have it."""
+
+    of: str
+    formula: str
+    needs: frozenset[Need]
+
+    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:  # noqa: ARG002  # takes none
+        """The mean in every stratum and group, with its sum of squared deviations."""
+        sums = tally.sums[self.of]
+        n = np.asarray(sums.n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return Reading(self, sums.mean, n, n.astype(np.float64), deviation=sums.deviation)
+
+    def exact(
+        self,
+        tally: Tally,
+        z: int,
+        g: int,
+        parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
+    ) -> Fraction | None:
+        """The mean of one group as a fraction, of numbers in fixed point."""
+        return tally.one(z, g).sums[self.of].exact_mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked(Formula):
+    """A number that is read from the histogram of a score; what bins hide is its error."""
+
+    errors_of: Callable[[Tally], Floats]
+
+    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+        """Its value in every stratum and group, with the bound of its error."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value, n = self.value_of(tally, parameters)
+            error = np.nan_to_num(self.errors_of(tally))
+        return Reading(self, value, n, n.astype(np.float64), error=error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution(Formula):
+    """The whole histogram of a score."""
+
+    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+        """The people with a score, and their histogram."""
+        value, n = self.value_of(tally, parameters)
+        scores = _scores(tally)
+        return Reading(
+            self,
+            value,
+            n,
+            n.astype(np.float64),
+            scores=scores.people.sum(axis=1),
+            single=scores.single,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstOf(Quantity):
+    """The first of several quantities that the data have."""
+
+    options: tuple[Quantity, ...]
+    formula: str
+    needs: frozenset[Need]
+
+    def _chosen(self, tally: Tally) -> Quantity:
+        def there(one: Quantity) -> bool:
+            return not isinstance(one, Average | Formula) or _has(tally, one)
+
+        return next(one for one in self.options if there(one))
+
+    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+        """The reading of the one that is there."""
+        return self._chosen(tally).read(tally, parameters)
+
+    def exact(
+        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+    ) -> Fraction | None:
+        """Its value in one group as a fraction."""
+        return self._chosen(tally).exact(tally, z, g, parameters)
+
+
+def _has(tally: Tally, one: Average | Formula) -> bool:
+    name = one.of if isinstance(one, Average) else None
+    if name is None:
+        return Need.SCORE not in one.needs or "score" in tally.sums
+    return name in tally.sums
+
+
+def _scores(tally: Tally) -> Scores:
+    if tally.scores is None:
+        raise ValueError("a measure of ranks without a histogram")
+    return tally.scores
+
+
+def _mean(
+    of: str,
+    words: tuple[str, str, str],
+    needs: frozenset[Need],
+    **more: Any,  # noqa: ANN401  # fields of a record
+) -> Average:
+    """The record of a mean: its id, title and meaning, and what differs from the others."""
+    name, title, means = words
+    usual = {
+        "short": title.lower(),
+        "family": "score",
+        "caution": "A mean hides how a number is spread.",
+        "source": _KLEINBERG,
+        "better": Better.NEITHER,
+        "bounds": (None, None),
+    }
+    return Average(id=name, title=title, means=means, of=of, needs=needs, **{**usual, **more})
+
+
+MEAN_SCORE = _mean(
+    "score",
+    (
+        "mean_score",
+        "Mean score",
+        "The mean of the score over the people of the group.",
+    ),
+    _SCORE,
+    formula="Σ s / n",
+)
+MEAN_SCORE_POSITIVES = _mean(
+    _POSITIVES,
+    (
+        "mean_score_positives",
+        "Mean score of positives",
+        "The mean of the score over the people of the group whose label is positive.",
+    ),
+    _SCORE_AND_LABEL,
+    formula="Σ s over label + / n(+)",
+    caution=_TRUSTS_THE_LABEL,
+)
+MEAN_SCORE_NEGATIVES = _mean(
+    _NEGATIVES,
+    (
+        "mean_score_negatives",
+        "Mean score of negatives",
+        "The mean of the score over the people of the group whose label is negative.",
+    ),
+    _SCORE_AND_LABEL,
+    formula="Σ s over label - / n(-)",
+    caution=_TRUSTS_THE_LABEL,
+)
+MEAN_PREDICTION = _mean(
+    "value",
+    (
+        "mean_prediction",
+        "Mean prediction",
+        "The mean of the predicted number over the people of the group.",
+    ),
+    _NUMBER,
+    formula="Σ ŷ / n",
+    source=_MLHEALTH,
+    aliases=("mean_value",),
+)
+MEAN_LABEL = _mean(
+    "label",
+    (
+        "mean_label",
+        "Mean label",
+        "The mean of the numeric label over the people of the group with a prediction.",
+    ),
+    _BOTH_NUMBERS,
+    formula="Σ y / n",
+    source=_MLHEALTH,
+    caution="Describes the label, not the prediction; a difference may be history.",
+)
+_RESIDUAL = _mean(
+    "residual",
+    (
+        "mean_residual_of_numbers",
+        "Mean residual",
+        "The mean of label minus prediction.",
+    ),
+    _BOTH_NUMBERS,
+    formula="Σ (y - ŷ) / n",
+    source=_MLHEALTH,
+)
+
+
+def _squared(tally: Tally) -> Sums:
+    return tally.sums["residual"]
+
+
+def _mae(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+    sums = _squared(tally)
+    return np.asarray(sums.magnitude / sums.magnitude_scale / sums.n), np.asarray(sums.n)
+
+
+def _exact_mae(tally: Tally, _: Parameters) -> Fraction | None:
+    sums = _squared(tally)
+    return Fraction(sums.magnitude, sums.magnitude_scale * sums.n) if sums.n else None
+
+
+def _rmse(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+    sums = _squared(tally)
+    return np.sqrt(sums.squares / sums.square_scale / sums.n), np.asarray(sums.n)
+
+
+def _r2(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+    sums = _squared(tally)
+    total = tally.sums["label"].deviation
+    explained = 1 - sums.squares / sums.square_scale / total
+    return np.asarray(np.where(total > 0, explained, np.nan)), np.asarray(sums.n)
+
+
+MAE = Formula(
+    id="mae",
+    title="Mean absolute error",
+    short="MAE",
+    aliases=("mean_absolute_error",),
+    family="accuracy",
+    means="The mean size of label minus prediction.",
+    caution=_TRUSTS_THE_LABEL + " In the unit of the label.",
+    source=_MLHEALTH,
+    better=Better.LOWER,
+    bounds=(0, None),
+    formula="Σ |y - ŷ| / n",
+    needs=_BOTH_NUMBERS,
+    value_of=_mae,
+    exact_of=_exact_mae,
+)
+RMSE = Formula(
+    id="rmse",
+    title="Root mean squared error",
+    short="RMSE",
+    aliases=("root_mean_squared_error",),
+    family="accuracy",
+    means="The root of the mean square of label minus prediction.",
+    caution=_TRUSTS_THE_LABEL + " A few large errors decide it.",
+    source=_MLHEALTH,
+    better=Better.LOWER,
+    bounds=(0, None),
+    formula="√(Σ (y - ŷ)² / n)",
+    needs=_BOTH_NUMBERS,
+    value_of=_rmse,
+)
+R2 = Formula(
+    id="r2",
+    title="Coefficient of determination",
+    short="R²",
+    aliases=("r2_score",),
+    family="accuracy",
+    means="The share of the label's variance in the group that the prediction accounts for.",
+    caution="Against the group's own mean: a group of little variance has a low one at equal "
+    "errors.",
+    source=_MLHEALTH,
+    elsewhere="scikit-learn's `r2_score` of the group alone, which prints 1 or 0 at no variance.",
+    better=Better.HIGHER,
+    bounds=(None, 1),
+    formula="1 - Σ (y - ŷ)² / Σ (y - mean y)²",
+    needs=_BOTH_NUMBERS,
+    value_of=_r2,
+)
+
+
+def _large(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+    """E[y] - E[s] over people with a label and a score."""
+    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
+    n = np.asarray(plus.n + minus.n)
+    return np.asarray((plus.n - (plus.total + minus.total) / plus.scale) / n), n
+
+
+def _exact_large(tally: Tally, _: Parameters) -> Fraction | None:
+    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
+    n = plus.n + minus.n
+    return (plus.n - Fraction(plus.total + minus.total, plus.scale)) / n if n else None
+
+
+CALIBRATION_IN_THE_LARGE = Formula(
+    id="calibration_in_the_large",
+    title="Calibration in the large",
+    short="calibration, large",
+    family="sufficiency",
+    means="The share of positives minus the mean score: above 0 the group is scored too low.",
+    caution=_TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
+    source=_STEYERBERG,
+    better=Better.NEITHER,
+    bounds=(None, None),
+    formula="mean of y - mean of s",
+    needs=_SCORE_AND_LABEL,
+    value_of=_large,
+    exact_of=_exact_large,
+)
+
+
+def _brier(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+    """Σ(y - s)² = n₊ - 2Σ₊s + Σs², over people with a label."""
+    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
+    n = np.asarray(plus.n + minus.n)
+    squares = (plus.squares + minus.squares) / plus.square_scale
+    found = np.asarray((plus.n - 2 * plus.total / plus.scale + squares) / n)
+    return found if _within_one(_scores(tally)) else np.full_like(found, np.nan), n
+
+
+BRIER = Formula(
+    id="brier",
+    title="Brier score",
+    short="Brier",
+    aliases=("brier_score",),
+    family="accuracy",
+    means="The mean square of label minus score.",
+    caution=_TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger ones at equal skill.",
+    source=_BRIER,
+    elsewhere="scikit-learn's `brier_score_loss`.",
+    better=Better.LOWER,
+    bounds=(0, None),
+    formula="Σ (y - s)² / n, y being 0 or 1",
+    needs=_DISTRIBUTION_AND_LABEL,
+    value_of=_brier,
+)
+
+
+def _mean_residual_of_counts(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+    mass, people = tally.mass, tally.people
+    n = mass.tp + mass.fp + mass.fn + mass.tn
+    return np.asarray((mass.fn - mass.fp) / n), np.asarray(
+        people.tp + people.fp + people.fn + people.tn
+    )
+
+
+def _exact_residual_of_counts(tally: Tally, _: Parameters) -> Fraction | None:
+    mass = tally.mass
+    n = mass.tp + mass.fp + mass.fn + mass.tn
+    return Fraction(mass.fn - mass.fp, n) if n else None
+
+
+_RESIDUAL_OF_COUNTS = Formula(
+    id="mean_residual_of_classes",
+    title="Mean residual",
+    family="accuracy",
+    means="The mean of label minus prediction, both 0 or 1.",
+    caution=_TRUSTS_THE_LABEL,
+    source=_SURVEY,
+    better=Better.NEITHER,
+    bounds=(-1, 1),
+    formula="(fn - fp) / n",
+    needs=frozenset({Need.LABEL, Need.PREDICTION}),
+    value_of=_mean_residual_of_counts,
+    exact_of=_exact_residual_of_counts,
+)
+MEAN_RESIDUAL = FirstOf(
+    id="mean_residual",
+    title="Mean residual",
+    short="residual",
+    family="accuracy",
+    means="The mean of label minus prediction: above 0 the group is predicted too low.",
+    caution=_TRUSTS_THE_LABEL + " Errors of both signs cancel.",
+    source=_SURVEY,
+    better=Better.NEITHER,
+    bounds=(None, None),
+    formula="mean of y - ŷ; for two classes mean of y - s, without a score (fn - fp) / n",
+    needs=frozenset({Need.LABEL}),
+    options=(_RESIDUAL, CALIBRATION_IN_THE_LARGE, _RESIDUAL_OF_COUNTS),
+)
+OUTCOME_MEAN = FirstOf(
+    id="outcome_mean",
+    title="Mean outcome",
+    short="outcome",
+    family="score",
+    means="The mean score, else the mean number, else the selection rate.",
+    caution="Which of them it is depends on what the spec declares.",
+    source=_SURVEY,
+    better=Better.NEITHER,
+    bounds=(None, None),
+    formula="mean of s, else of ŷ",
+    needs=frozenset(),
+    options=(MEAN_SCORE, MEAN_PREDICTION, r.SELECTION_RATE),
+)
+OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
+    id="outcome_mean_of_negatives",
+    title="Mean outcome of negatives",
+    short="outcome (-)",
+    family="score",
+    means="The mean score of negatives, else the false positive rate.",
+    caution=_TRUSTS_THE_LABEL,
+    source=_SURVEY,
+    better=Better.NEITHER,
+    formula="mean of s over label -, else fp / (fp + tn)",
+    needs=frozenset({Need.LABEL}),
+    options=(MEAN_SCORE_NEGATIVES, r.FALSE_POSITIVE_RATE),
+)
+
+
+def _by_label(tally: Tally) -> tuple[Ints, Ints]:
+    """Histograms [Z, B, G] of positives and of negatives."""
+    people = _scores(tally).people
+    return people[:, 1], people[:, 0]
+
+
+def _auc(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+    positive, negative = _by_label(tally)
+    return _ranked(positive, negative), np.asarray((positive + negative).sum(axis=1))
+
+
+def _auc_error(tally: Tally) -> Floats:
+    positive, negative = _by_label(tally)
+    return _rank_error(positive, negative, _scores(tally).single)
+
+
+def _ranked(upper: Ints, lower: Ints) -> Floats:
+    """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; those of one bin count as equal."""
+    one, two = upper.astype(np.float64), lower.astype(np.float64)
+    below = np.cumsum(two, axis=1) - two
+    pairs = one.sum(axis=1) * two.sum(axis=1)
+    return np.asarray((one * (2 * below + two)).sum(axis=1) / (2 * pairs))
+
+
+def _rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
+    one, two = upper.astype(np.float64), lower.astype(np.float64)
+    pairs = one.sum(axis=1) * two.sum(axis=1)
+    return np.asarray((one * two)[:, ~single].sum(axis=1) / (2 * pairs))
+
+
+AUC = Ranked(
+    id="auc",
+    title="Area under the ROC curve",
+    short="AUC",
+    aliases=("roc_auc", "roc_auc_score"),
+    family="accuracy",
+    means="The chance that a positive of the group scores higher than a negative of it, plus half "
+    "of the ties.",
+    caution="Within the group only: equal areas say nothing about ranks across groups.",
+    source=_HANLEY,
+    elsewhere="scikit-learn's `roc_auc_score` of the group alone.",
+    better=Better.HIGHER,
+    formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
+    needs=_DISTRIBUTION_AND_LABEL,
+    value_of=_auc,
+    errors_of=_auc_error,
+)
+
+
+def rank_between(sides: Sides) -> Floats:
+    """P(a score of the reference is higher than one of the group) + ½ P(equal)."""
+    ours, theirs = sides.group.scores, sides.reference.scores
+    if ours is None or theirs is None:
+        return np.full_like(sides.group.value, np.nan)
+    return _ranked(theirs, ours)
+
+
+def _score_people(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+    n = _scores(tally).people.sum(axis=(1, 2))
+    return np.where(n > 0, 1.0, np.nan), np.asarray(n)
+
+
+SCORE_DISTRIBUTION = Distribution(
+    id="score_distribution",
+    title="Distribution of the score",
+    family="score",
+    means="How many people have which score.",
+    caution="Read it as a picture.",
+    source=_SURVEY,
+    better=Better.NEITHER,
+    formula="n(s, g)",
+    needs=_DISTRIBUTION,
+    value_of=_score_people,
+)
+
+
+def _above_the_median(tally: Tally) -> tuple[Ints, Ints, Ints]:
+    """People [Z, G] above the median of everybody, in its bin, and with a score."""
+    scores = _scores(tally)
+    total = int(scores.everybody.sum())
+    reached = np.cumsum(scores.everybody) * 2 >= total
+    at = int(np.argmax(reached)) if total else 0
+    people = scores.people.sum(axis=1)
+    return people[:, at + 1 :].sum(axis=1), people[:, at], people.sum(axis=1)
+
+
+def _scoring_rate(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+    above, n = _above_the_median(tally)[::2]
+    return np.asarray(above / n), np.asarray(n)
+
+
+def _scoring_error(tally: Tally) -> Floats:
+    _, inside, n = _above_the_median(tally)
+    scores = _scores(tally)
+    reached = np.cumsum(scores.everybody) * 2 >= int(scores.everybody.sum())
+    exact = bool(scores.single[int(np.argmax(reached))]) if len(reached) else True
+    return np.asarray(np.where(exact, 0.0, inside / n))
+
+
+SCORING_RATE = Ranked(
+    id="scoring_rate",
+    title="Scoring rate",
+    short="scoring rate",
+    family="score",
+    means="The share of the group whose score is above the median of everybody's.",
+    caution="Strictly above: where many share the median, fewer than half are.",
+    source=_LL144,
+    better=Better.POLARITY,
+    formula="n(s > median) / n",
+    needs=_DISTRIBUTION,
+    value_of=_scoring_rate,
+    errors_of=_scoring_error,
+)
+
+
+def calibration_bins(scores: Scores) -> Ints:
+    """The number of the calibration bin of each bin of a histogram; -1 outside [0, 1].
+
+    Ten equal bins of [0, 1], the last one closed; at most twenty distinct values are a bin each.
+    """
+    if len(scores.low) <= _FEW_VALUES and scores.single.all():
+        return np.arange(len(scores.low))
+    inside = (scores.low >= 0) & (scores.high <= 1)
+    tenth = np.minimum(np.floor(scores.low * _BINS), _BINS - 1)
+    return np.where(inside, tenth, -1).astype(np.int64)
+
+
+def _within_one(scores: Scores) -> bool:
+    """Whether every score is a probability."""
+    return not len(scores.low) or bool(scores.low[0] >= 0 and scores.high[-1] <= 1)
+
+
+def _calibration(tally: Tally) -> tuple[Floats, Floats, Ints]:
+    """Σ |positives - Σ scores| over bins, what bins hide of it, and people; [Z, G]."""
+    scores = _scores(tally)
+    positive, negative = _by_label(tally)
+    n = (positive + negative).sum(axis=1)
+    number = calibration_bins(scores)
+    middle = ((scores.low + scores.high) / 2)[None, :, None]
+    apart, hidden = np.zeros(n.shape), np.zeros(n.shape)
+    for one in np.unique(number).tolist():
+        mine = number == one
+        plus, minus = positive[:, mine], negative[:, mine]
+        people = plus + minus
+        apart += np.abs(plus.sum(axis=1) - (people * middle[:, mine]).sum(axis=1))
+    half = ((scores.high - scores.low) / 2)[None, :, None]
+    tenth = np.minimum(np.floor(scores.high * _BINS), _BINS - 1)
+    straddles = ~scores.single & (tenth != np.minimum(np.floor(scores.low * _BINS), _BINS - 1))
+    hidden += ((positive + negative) * (half + 2.0 * straddles[None, :, None])).sum(axis=1)
+    return np.where(_within_one(scores), apart, np.nan), hidden, n
+
+
+def _calibration_error(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+    apart, n = _calibration(tally)[::2]
+    return np.asarray(apart / n), np.asarray(n)
+
+
+def _calibration_doubt(tally: Tally) -> Floats:
+    _, hidden, n = _calibration(tally)
+    return np.asarray(hidden / n)
+
+
+CALIBRATION_ERROR = Ranked(
+    id="calibration_error",
+    title="Expected calibration error",
+    short="ECE",
+    aliases=("expected_calibration_error",),
+    family="sufficiency",
+    means="The mean distance of a bin's share of positives from its mean score.",
+    caution="Biased upwards in small groups: a perfect model shows .137, .032 and .010 at 50, "
+    "1,000 and 10,000 people.",
+    source=_GUO,
+    better=Better.LOWER,
+    formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
+    "most twenty",
+    needs=_DISTRIBUTION_AND_LABEL,
+    value_of=_calibration_error,
+    errors_of=_calibration_doubt,
+)
+
+SCORES: tuple[Quantity, ...] = (
+    MEAN_SCORE,
+    MEAN_SCORE_POSITIVES,
+    MEAN_SCORE_NEGATIVES,
+    SCORING_RATE,
+    AUC,
+    BRIER,
+    CALIBRATION_ERROR,
+    CALIBRATION_IN_THE_LARGE,
+    MEAN_PREDICTION,
+    MEAN_LABEL,
+    MEAN_RESIDUAL,
+    MAE,
+    RMSE,
+    R2,
+)
+
+RANKED_SCORES = replace(RANKED, id="ranked_scores", contrast=rank_between, rational=False)
+"""`RANKED` of two histograms."""
