@@ -130,6 +130,9 @@ class Questions:
                 reason := unanswerable(asked, of, self.outcomes, one_class=one_class)
             ):
                 self._fault((*path, "metric"), reason)
+            if Need.SCORE in asked.needs and self.shape.columns.weight is not None:
+                what = f"{asked.id} needs scores added up: a weighted sample's are not yet"
+                self._fault((*path, "metric"), what)
             if isinstance(asked, Measure) and asked.conditional and entry.given is None:
                 message = f"{asked.id} looks within strata: say `given:`"
                 self._fault((*path, "metric"), message)
