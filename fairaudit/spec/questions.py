@@ -78,8 +78,8 @@ def _lacking(
     of_class |= {"label"} if Need.LABEL in needs else set()
     for name in sorted(of_class):
         if outcomes[name].kind is not Kind.CLASSES:
-            is_number = outcomes[name].kind is Kind.NUMBER
-            return f"needs classes, and {name} {'is a number' if is_number else 'has only a score'}"
+            what = "is a number" if outcomes[name].kind is Kind.NUMBER else "has only a score"
+            return f"needs classes, and {name} {what}"
         binary = outcomes[name].binary or one_class or Need.CLASSES in needs
         if not binary:
             return f"needs to know what is positive: `positive:` in {_place_of(name)}"
