@@ -238,15 +238,17 @@ def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[N
     table = evaluation.table
     entries: list[_Entry] = []
     missing: list[NotEvaluated] = []
-    if check.given and _strata_decide(evaluation):
+    if check.given and _strata_decide(evaluation.strata or table):
         reason = f"the strata determine the {check.of}: within them there is nothing to compare"
         return [], [NotEvaluated((), (), reason, blocks=True)]
+    if evaluation.strata is not None:
+        missing += _off_support(evaluation, evaluation.strata)
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
             reason = f"the stratum is not known ({_crowd(table, z)})"
             missing.append(NotEvaluated((), stratum, reason, blocks=False))
             continue
-        alone = _stands_alone(evaluation, z) if check.given else None
+        alone = _stands_alone(evaluation, z) if check.given and not check.average else None
         if alone is not None:
             missing.append(alone)
             continue
@@ -260,9 +262,15 @@ def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[N
                 missing.append(
                     NotEvaluated(group, stratum, reason_of(evaluation, z, w), blocks=True)
                 )
-            else:
-                exact = evaluation.exact(z, w) if _near_a_limit(check, value) else None
-                entries.append(_Entry(z, w, value, exact, _people(evaluation, z, w)))
+                continue
+            doubt = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
+            if doubt and _may_cross(check, value, doubt):
+                group = () if evaluation.spread else table.groups[w]
+                reason = f"the bins of the score leave open by {doubt:.1g} what the value is"
+                missing.append(NotEvaluated(group, stratum, reason, blocks=True))
+                continue
+            exact = evaluation.exact(z, w) if _near_a_limit(check, value) else None
+            entries.append(_Entry(z, w, value, exact, _people(evaluation, z, w)))
     if not entries and not any(one.blocks for one in missing):
         reason = reason_of(evaluation, 0, 0) if table.strata and not check.given else ""
         reason = reason or "no group could be judged"
@@ -310,11 +318,39 @@ def _too_small(check: Check, evaluation: Evaluation, z: int) -> Iterator[NotEval
             yield NotEvaluated(table.groups[g], table.strata[z], reason, blocks=False)
 
 
-def _strata_decide(evaluation: Evaluation) -> bool:
+def _strata_decide(table: GroupTable) -> bool:
     """Whether the strata determine the audited outcome, so that no gap is left within them."""
-    table = evaluation.table
     occurs = table.people[table.known_strata].sum(axis=(1, 3))[:, :-1] > 0
     return bool((occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1)
+
+
+def _off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:
+    """The strata that an average leaves out: those not known, and those without one of the sides.
+
+    Each with the share of the weight that it would have had; the others make up for it.
+    """
+    for z, stratum in enumerate(table.strata):
+        if not table.known_strata[z]:
+            reason = f"the stratum is not known ({_crowd(table, z)})"
+            yield NotEvaluated((), stratum, reason, blocks=False)
+        elif evaluation.averaged is not None:
+            shares = np.broadcast_to(
+                evaluation.averaged.left_out[z], evaluation.takes_part.shape[1:]
+            )
+            judged = np.flatnonzero(evaluation.takes_part[0] & (shares > 0)).tolist()
+            whose = [(table.groups[g], shares[g]) for g in judged]
+            if evaluation.spread:
+                whose = [((), share) for _, share in whose[:1]]
+            for group, share in whose:
+                reason = f"not estimable, one side is missing: {share:.1%} of the weight left out"
+                yield NotEvaluated(group, stratum, reason, blocks=False)
+
+
+def _may_cross(check: Check, value: float, doubt: float) -> bool:
+    """Whether a value known up to a doubt may lie on either side of a bound."""
+    limits = [limit for limit in (check.fail, check.warn) if limit is not None]
+    ends = (value - doubt, value + doubt)
+    return any(len({limit.excess(end) > 0 for end in ends}) > 1 for limit in limits)
 
 
 def _near_a_limit(check: Check, value: float) -> bool:

@@ -187,11 +187,14 @@ class Tally:
         """Everybody else in the stratum, beside each group."""
         return self.changed(lambda cell: cell.sum(axis=-1, keepdims=True) - cell)
 
-    def everywhere(self) -> Tally:
-        """Everybody in all strata, beside each group of each stratum."""
-        return self.changed(
-            lambda cell: np.broadcast_to(cell.sum(axis=(0, -1), keepdims=True), cell.shape)
-        )
+    def everywhere(self, known: Marks) -> Tally:
+        """Everybody in all known strata, beside each group of each stratum."""
+
+        def total(cell: Cell) -> Cell:
+            everybody = cell[known].sum(axis=(0, -1), keepdims=True)
+            return np.broadcast_to(everybody, cell.shape)
+
+        return self.changed(total)
 
     def taken(self, index: Ints) -> Tally:
         """The cells of the group that `index` [Z, 1] names, beside each group."""

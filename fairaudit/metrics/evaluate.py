@@ -246,14 +246,14 @@ def _tally(quantity: Quantity, table: GroupTable) -> Tally:
     return _each_class(table) if isinstance(quantity, Macro) else tally_of(table)
 
 
-def _beside(tally: Tally, policy: Policy, index: Ints | None) -> Tally:
+def _beside(table: GroupTable, tally: Tally, policy: Policy, index: Ints | None) -> Tally:
     """The cells of the reference, beside each group."""
     known, key = _others(tally), (policy, b"" if index is None else index.tobytes())
     if key not in known:
         if index is not None:
             known[key] = tally.taken(np.maximum(index, 0))
         elif policy is Policy.EVERYBODY:
-            known[key] = tally.everywhere()
+            known[key] = tally.everywhere(table.known_strata)
         else:
             known[key] = tally.rest() if policy is Policy.REST else tally.overall()
     return known[key]
@@ -262,6 +262,12 @@ def _beside(tally: Tally, policy: Policy, index: Ints | None) -> Tally:
 def _participants(table: GroupTable, n: Ints, min_size: int | None) -> Marks:
     """Who takes part, [Z, G]: known groups with people, of at least `min_size` in the rate."""
     takes_part = table.known & (table.n > 0)
+    return takes_part if min_size is None else takes_part & (n >= min_size)
+
+
+def _participants_overall(table: GroupTable, n: Ints, min_size: int | None) -> Marks:
+    """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not."""
+    takes_part = np.asarray((table.known & (table.n.sum(axis=0) > 0))[None])
     return takes_part if min_size is None else takes_part & (n >= min_size)
 
 
@@ -312,7 +318,7 @@ def _bare_average(
     )
     whole = collapsed(table)
     n = np.asarray((reading.n * found.support).sum(axis=0, keepdims=True))
-    takes_part = _participants(whole, n, terms.min_size)
+    takes_part = _participants_overall(table, n, terms.min_size)
     own = np.arange(len(table.groups))[None]
 
     def exact(_: int, g: int) -> Fraction | None:
@@ -366,11 +372,11 @@ def _spread(measure: Measure, table: GroupTable, terms: Terms, tally: Tally) -> 
         return _exact_of(quantity, tally, terms.parameters, z, g)
 
     fraction: Callable[[int, int], Fraction | None] = of_group
+    takes_part = _participants(table, reading.n, terms.min_size)
     if terms.average is not None:
         one = _common_average(reading, table, terms, terms.average, fraction)
         table, reading, weights, strata = one.table, _reading_of(one), one.averaged, table
-        fraction = one.exact
-    takes_part = _participants(table, reading.n, terms.min_size)
+        takes_part, fraction = one.takes_part, one.exact
     high, low = pick_pair(reading.value, takes_part, reading.n)
     at = np.arange(len(high))
     ends = (high, low) if comparison.highest_first else (low, high)
@@ -425,7 +431,8 @@ def _common_average(
 ) -> Evaluation:
     """The rate of each group, averaged over the strata where every group has somebody."""
     mass = _mass(reading)
-    part = _participants(collapsed(table), reading.n.sum(axis=0, keepdims=True), terms.min_size)
+    n = reading.n[table.known_strata].sum(axis=0, keepdims=True)
+    part = _participants_overall(table, n, terms.min_size)
     occurs = ((mass > 0) & ~np.isnan(reading.value)) | ~part
     common = occurs.all(axis=1, keepdims=True)
     everybody = np.where(part, mass, 0).sum(axis=1, keepdims=True)
@@ -461,13 +468,15 @@ def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tall
     reading = read(quantity, tally, terms.parameters)
     takes_part = _participants(table, reading.n, terms.min_size)
     index, usable = reference_index(reference, table, reading.value, reading.n, takes_part)
-    beside = _beside(tally, reference.policy, index)
+    beside = _beside(table, tally, reference.policy, index)
     against = read(quantity, beside, terms.parameters)
     with np.errstate(divide="ignore", invalid="ignore"):
         if comparison.contrast is None:
             value = _values_compared(quantity, comparison, reading.value, against.value)
         else:
-            everybody = read(quantity, _beside(tally, Policy.OVERALL, None), terms.parameters)
+            everybody = read(
+                quantity, _beside(table, tally, Policy.OVERALL, None), terms.parameters
+            )
             value = comparison.contrast(Sides(reading, against, everybody))
 
     def exact(z: int, g: int) -> Fraction | None:
@@ -545,10 +554,10 @@ def _average_to_reference(
     assert how is not None
     whole = collapsed(table)
     crude = read(quantity, _tally(quantity, whole), terms.parameters)
-    takes_part = _participants(whole, crude.n, terms.min_size)
+    takes_part = _participants_overall(table, crude.n, terms.min_size)
     index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
     in_strata = None if index is None else np.broadcast_to(index, (len(table.strata), 1))
-    beside = _beside(tally, reference.policy, in_strata)
+    beside = _beside(table, tally, reference.policy, in_strata)
     reading, against = (read(quantity, one, terms.parameters) for one in (tally, beside))
     if how.weights is Weights.POOLED and reference.policy is Policy.OVERALL:
         # The group is among everybody already.

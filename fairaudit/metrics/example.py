@@ -66,7 +66,7 @@ def _more(asked: Asked) -> str:
     texts = ""
     if Need.SCORE in needs:
         texts += SCORED
-    if Need.NUMBER in needs:
+    if needs & {Need.NUMBER, Need.NUMERIC_LABEL}:
         texts += NUMBERED
     if Need.NUMERIC_ATTRIBUTE in needs:
         texts += AGED
@@ -74,7 +74,7 @@ def _more(asked: Asked) -> str:
 
 
 def _evaluated(asked: Asked) -> Evaluation:
-    numeric = Need.NUMBER in asked.needs
+    numeric = bool(asked.needs & {Need.NUMBER, Need.NUMERIC_LABEL})
     table = _table(numeric=numeric)
     reference = None
     if isinstance(asked, Measure) and asked.to_reference:

@@ -88,6 +88,7 @@ def _test_fairness(table: GroupTable, min_size: int | None, _: Parameters) -> Wh
         for label in (1, 0)
     )
     people = plus + minus
+    n = np.asarray(people.sum(axis=1))
     there = takes_part[:, None] & (people > 0)
     if min_size is not None:
         there &= people >= min_size

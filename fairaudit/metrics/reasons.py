@@ -23,6 +23,9 @@ def reason_of(evaluation: Evaluation, z: int, w: int) -> str:
         and np.isnan(evaluation.whole.value[z])
     ):
         return _reason_of_difference(evaluation.whole, z)
+    if evaluation.averaged is not None and not evaluation.averaged.support[:, w].any():
+        sides = "it occurs" if evaluation.against is None else "both sides occur"
+        return f"{_what(evaluation)}: no stratum where {sides}"
     named = evaluation.table.groups
     missing = _without_value(evaluation, z, w)
     if missing and (evaluation.spread or evaluation.against is None):

@@ -197,13 +197,13 @@ MEAN_PREDICTION = _mean(
     aliases=("mean_value",),
 )
 MEAN_LABEL = _mean(
-    "label",
+    "value",
     (
         "mean_label",
         "Mean label",
-        "The mean of the numeric label over the people of the group with a prediction.",
+        "The mean of the numeric label over the people of the group.",
     ),
-    _BOTH_NUMBERS,
+    frozenset({Need.NUMERIC_LABEL}),
     formula="Σ y / n",
     source=_MLHEALTH,
     caution="Describes the label, not the prediction; a difference may be history.",
@@ -393,7 +393,7 @@ MEAN_RESIDUAL = FirstOf(
     better=Better.NEITHER,
     bounds=(None, None),
     formula="mean of y - ŷ; for two classes mean of y - s, without a score (fn - fp) / n",
-    needs=frozenset({Need.LABEL}),
+    needs=frozenset(),
     options=(_RESIDUAL, CALIBRATION_IN_THE_LARGE, _RESIDUAL_OF_COUNTS),
 )
 OUTCOME_MEAN = FirstOf(
@@ -420,7 +420,7 @@ OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     source=_SURVEY,
     better=Better.NEITHER,
     formula="mean of s over label -, else fp / (fp + tn)",
-    needs=frozenset({Need.LABEL}),
+    needs=frozenset(),
     options=(MEAN_SCORE_NEGATIVES, r.FALSE_POSITIVE_RATE),
 )
 

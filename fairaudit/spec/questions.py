@@ -63,26 +63,32 @@ def unanswerable(
 def _lacking(
     needs: frozenset[Need], of: str, outcomes: Mapping[str, Outcome], *, one_class: bool
 ) -> str | None:
-    label, one = outcomes.get("label"), outcomes.get(of)
+    label = outcomes.get("label")
     if {Need.LABEL, Need.PREDICTION} <= needs and (label is None or of == "label"):
         return "compares a prediction with a label: name both in `columns`"
     if needs & _ONLY_LABEL and label is None:
         return "needs a label: name it in `columns`"
-    if Need.SCORE in needs and (one is None or one.score is None):
-        return f"needs a score, and {of} has none"
-    if Need.NUMBER in needs and (one is None or one.kind is not Kind.NUMBER):
-        return f"needs a number, and {of} is none: say `number: true`"
-    if Need.NUMERIC_LABEL in needs and (of == "label" or outcomes["label"].kind is not Kind.NUMBER):
-        return "needs a numeric label beside a prediction: say `number: true`"
     of_class = {of} if needs & {Need.PREDICTION, Need.CLASSES} else set()
     of_class |= {"label"} if Need.LABEL in needs else set()
     for name in sorted(of_class):
         if outcomes[name].kind is not Kind.CLASSES:
             what = "is a number" if outcomes[name].kind is Kind.NUMBER else "has only a score"
             return f"needs classes, and {name} {what}"
-        binary = outcomes[name].binary or one_class or Need.CLASSES in needs
-        if not binary:
+        if not (outcomes[name].binary or one_class or Need.CLASSES in needs):
             return f"needs to know what is positive: `positive:` in {_place_of(name)}"
+    return _lacking_number(needs, of, outcomes)
+
+
+def _lacking_number(needs: frozenset[Need], of: str, outcomes: Mapping[str, Outcome]) -> str | None:
+    one = outcomes.get(of)
+    if Need.SCORE in needs and (one is None or one.score is None):
+        return f"needs a score, and {of} has none"
+    if Need.NUMBER in needs and (one is None or one.kind is not Kind.NUMBER):
+        return f"needs a number, and {of} is none: say `number: true`"
+    if Need.NUMERIC_LABEL in needs and outcomes["label"].kind is not Kind.NUMBER:
+        return "needs a numeric label: say `number: true`"
+    if Need.NUMERIC_LABEL in needs and (Need.NUMBER in needs) is (of == "label"):
+        return f"is no measure of the {of}"
     return None
 
 
