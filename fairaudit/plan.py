@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
+import numpy as np
+
 from fairaudit.arrays import Floats, Ints
 from fairaudit.cube import Sum
 from fairaudit.histogram import Bins
@@ -135,6 +137,12 @@ class RawHistogram:
     low: Floats
     high: Floats
     sums: tuple[list[int], ...] | None
+
+    @classmethod
+    def empty(cls, keys: tuple[int, ...]) -> RawHistogram:
+        """The histogram of a score that nobody has."""
+        codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairaudit
-from fairaudit.errors import DataError, SpecError
+from fairaudit.errors import DataError, NothingToAudit, SpecError
 from fairaudit.result import AuditResult
 
 Row = tuple[str, float | None, int]
@@ -184,6 +184,22 @@ def test_several_specs_have_their_own_cuts(tmp_path: Path) -> None:
         assert isinstance(one, AuditResult)
         expected = fairaudit.audit(alone, path).rates
         assert list(map(repr, one.rates)) == list(map(repr, expected))
+
+
+def test_a_cut_keeps_the_width_of_its_column(tmp_path: Path) -> None:
+    """0.7 as 32 bits hold it is not above the cut that it is itself."""
+    frame = pl.DataFrame({"race": ["a"] * 3, "risk": [0.1, 0.7, 0.9]})
+    narrow = frame.with_columns(pl.col("risk").cast(pl.Float32))
+    narrow.write_parquet(tmp_path / "rows.parquet")
+    for data in (tmp_path / "rows.parquet", narrow, frame):
+        assert selected(fairaudit.audit(spec({"above": "median"}), data)) == (1, 3)
+
+
+def test_a_cut_where_no_row_is_left_is_nothing_to_audit(audit_csv: Audit) -> None:
+    with pytest.raises(NothingToAudit, match="no row is left to audit"):
+        audit_csv(TEXT, {**spec({"above": "median"}), "filter": "risk > 2"})
+    with pytest.raises(NothingToAudit, match="no row is left to audit"):
+        audit_csv("race,risk\n", spec({"above": "median"}))
 
 
 def test_a_cut_of_nobody_and_of_no_numbers_is_refused(audit_csv: Audit, tmp_path: Path) -> None:

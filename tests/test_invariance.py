@@ -37,7 +37,26 @@ WEIGHTED = {**SPEC, "columns": {**SPEC["columns"], "weight": "w"}}
 SCORED = {**SPEC, "columns": {**SPEC["columns"], "score": "s"}}
 FILTERED = {**SCORED, "filter": "w > 1 and site <> 'x'"}
 HEAVY = {**SPEC, "columns": {**SPEC["columns"], "weight": "h"}}
-SPECS = {"weighted": WEIGHTED, "heavy": HEAVY, "scored": SCORED, "filtered": FILTERED}
+NUMBERS = {
+    **SPEC,
+    "columns": {
+        "protected": SPEC["columns"]["protected"],
+        "label": SPEC["columns"]["label"],
+        "models": {
+            "one": {"prediction": {"column": "s", "positive": {"top": "20%"}}, "score": "s"},
+            "two": {"prediction": {"column": "h", "number": True}, "score": "w"},
+        },
+        "numbers": {"hours": "h"},
+        "strata": {"site": {}, "part": {"column": "w", "quantiles": 5}},
+    },
+}
+SPECS = {
+    "weighted": WEIGHTED,
+    "heavy": HEAVY,
+    "scored": SCORED,
+    "filtered": FILTERED,
+    "numbers": NUMBERS,
+}
 
 
 def people() -> pl.DataFrame:

@@ -291,6 +291,16 @@ def test_bad_numbers_are_refused_with_their_row(audit_csv: Audit, bad: str, tmp_
             fairaudit.audit(numeric(), path)
 
 
+def test_a_count_that_is_a_number_too_is_held_to_both(audit_csv: Audit) -> None:
+    columns = {**numeric()["columns"], "count": "n", "numbers": {"size": "n"}}
+    asked = {**numeric(), "columns": columns}
+    text = "race,y,p,n\na,1,0.5,2\nb,2,1,{}\n"
+    assert audit_csv(text.format(3), asked).ledger.people == 5
+    for bad in ("10000000000", "1.5", "9007199254740000"):
+        with pytest.raises(DataError, match=r"1 row holds no count .*csv:3"):
+            audit_csv(text.format(bad), asked)
+
+
 def test_small_numbers_get_a_notice(audit_csv: Audit) -> None:
     text = "race,y,p\na,1,0.0001\nb,2,0.0002\n"
     assert any(
@@ -347,3 +357,11 @@ def test_specs_with_and_without_numbers_share_a_pass(tmp_path: Path) -> None:
     for read, (by, cells) in zip(reads, counted, strict=True):
         assert not isinstance(cells, FairauditError)
         assert recode(cells, by, read).cube == cube_of(read, tmp_path / "rows.csv")
+
+
+def test_the_fingerprint_of_the_counts_covers_their_sums(audit_csv: Audit) -> None:
+    def fingerprint(text: str) -> str:
+        return audit_csv(text, numeric()).provenance.cube_sha256
+
+    assert fingerprint(TEXT) == fingerprint(TEXT.replace("0.5", "5e-1"))
+    assert fingerprint(TEXT) != fingerprint(TEXT.replace("0.5", "0.500000001"))

@@ -23,7 +23,7 @@ from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.cube import Cube, Grouping
 from fairaudit.engine import scores as engine_scores
-from fairaudit.errors import DataError
+from fairaudit.errors import DataError, SpecError
 from fairaudit.histogram import Bins, auc, bins_of, quantile
 from fairaudit.metrics import Need, Rate
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -463,3 +463,18 @@ def test_too_many_combinations_for_a_histogram_are_refused(
     monkeypatch.setattr(engine_scores, "_MOST_HERE", 4)
     with pytest.raises(DataError, match="the histograms of a score by so many columns"):
         fairaudit.audit(SPEC, path)
+
+
+def test_a_score_that_nobody_has_is_no_crash(tmp_path: Path) -> None:
+    rows = [(r, a, y, None, n) for r, a, y, _, n in generated(40)]
+    path = write(tmp_path / "rows.parquet", rows)
+    result = fairaudit.audit({**SPEC, "metrics": ["mean_score", "auc"]}, path)
+    assert result.scores == ()
+    assert {row.estimate.n for row in result.rates} == {0}
+    assert not [one for one in result.notices if "no mean" in one]
+
+
+def test_a_measure_of_a_weighted_score_is_refused() -> None:
+    weighted = {**SPEC["columns"], "weight": "w"}
+    with pytest.raises(SpecError, match="auc needs scores added up: a weighted sample's are not"):
+        specs.of_mapping({**SPEC, "columns": weighted, "metrics": ["auc"]})

@@ -85,13 +85,11 @@ def _joined_amounts(plan: Plan, counted: Sequence[Counted]) -> RawAmounts | None
 def _joined_scores(
     plan: Plan, keys: Sequence[RawKey], counted: Sequence[Counted]
 ) -> Iterator[tuple[str, RawScores]]:
-    """The histograms of each score that somebody has."""
+    """The histograms of each score; they are empty where nobody has it."""
     most = MOST_ENTRIES // max(len(plan.scores), 1)
     for column, groupings in plan.scores.items():
         parts = [one.scores[column] for one in counted if column in one.scores]
-        found = _joined_score(plan, groupings, keys, parts, most)
-        if found is not None:
-            yield column, found
+        yield column, _joined_score(plan, groupings, keys, parts, most)
 
 
 def _joined_score(
@@ -100,13 +98,14 @@ def _joined_score(
     keys: Sequence[RawKey],
     parts: Sequence[ScoreParts],
     most: int,
-) -> RawScores | None:
+) -> RawScores:
     """The histograms of all threads and files as one, with bins that the room for them chooses."""
     low = [int(one.bins.codes[0]) << one.shift for one in parts if len(one.bins.codes)]
     high = [int(one.bins.codes[-1]) << one.shift for one in parts if len(one.bins.codes)]
-    if not low:
-        return None
     places = [[plan.keys.index(key) for key in grouping] for grouping in groupings]
+    if not low:
+        empty = tuple(RawHistogram.empty(tuple(grouping)) for grouping in places)
+        return RawScores(empty, Bins.gather(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
     sizes = [math.prod(_size(keys[at]) for at in grouping) for grouping in places]
     shifts = [one.shift for one in parts]
     shift = coarsest(shifts, sum(sizes), min(low), max(high), most)

@@ -81,7 +81,13 @@ class Numbers:
         return pl.when(value.abs() < LARGE).then(fine).otherwise(coarse)
 
     def sound(self, column: str) -> pl.Expr:
-        """Whether a row's number is one, of the kind its role asks; a missing one is."""
+        """Whether a row's number is one, of the kind that its roles ask; a missing one is."""
+        found = self._sound_in_its_role(column)
+        if column not in self.plan.adding.columns:
+            return found
+        return found & (self.value(column).abs() <= LARGEST_NUMBER).fill_null(value=True)
+
+    def _sound_in_its_role(self, column: str) -> pl.Expr:
         value = self.value(column)
         if column == self.plan.weight:
             return (value.is_finite() & (value >= 0) & (value <= LARGEST_WEIGHT)).fill_null(
@@ -90,13 +96,6 @@ class Numbers:
         if column == self.plan.count:
             whole = (value == value.floor()) & (value >= 0) & (value <= LARGEST_COUNT)
             return whole.fill_null(value=False)
-        if column in self.plan.adding.columns:
-            return self._is_number(column) & (value.abs() <= LARGEST_NUMBER).fill_null(value=True)
-        return self._is_number(column)
-
-    def _is_number(self, column: str) -> pl.Expr:
-        """Whether a row holds a number, or what means that it is missing."""
-        value = self.value(column)
         if not is_text(self.batch.schema[column]):
             return pl.lit(value=True)
         text = pl.col(column).cast(pl.String).str.strip_chars()

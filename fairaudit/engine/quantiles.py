@@ -17,7 +17,7 @@ from fairaudit.engine.numbers import Batch, Numbers, own
 from fairaudit.engine.polars import collect, filtered
 from fairaudit.engine.scan import batches, checked_rule
 from fairaudit.engine.sources import Source
-from fairaudit.errors import DataError
+from fairaudit.errors import DataError, NothingToAudit
 from fairaudit.histogram import bins_of
 from fairaudit.plan import Plan
 from fairaudit.spec import Cut
@@ -41,6 +41,8 @@ def cuts(
     """The quantile of each share, over the rows that the filter keeps and that have the number."""
     found = [data] if isinstance(data, Batch) else [_batch(one, plan) for one in data]
     values = _Values(found, plan, column)
+    if not values.rows:
+        raise NothingToAudit("no row is left to audit", "check the data, and the filter")
     if not values.people:
         raise DataError(
             f"no row has a number in the column {column!r}, so there is no share of them to cut",
@@ -53,11 +55,13 @@ def cuts(
 
 
 class _Values:
-    """The values of a column with their people; how many people there are."""
+    """The values of a column with their people; how many rows are kept, and people have one."""
 
     def __init__(self, data: Sequence[Batch], plan: Plan, column: str) -> None:
         self._batch = data[0]
-        self._frame = pl.concat([_values(one, plan, column) for one in data])
+        kept = pl.concat([_values(one, plan, column) for one in data])
+        self._frame = kept.filter(pl.col("value").is_not_null())
+        self.rows = int(collect(kept.select(pl.len().cast(pl.Int64)), self._batch).item())
         self.people = self._sum(pl.lit(value=True))
         self._coarse: pl.DataFrame | None = None
 
@@ -114,7 +118,7 @@ def _batch(one: Source, plan: Plan) -> Batch:
 
 
 def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:
-    """Value and people of the rows that the filter keeps and that have a number."""
+    """Value and people of the rows that the filter keeps."""
     rule = checked_rule(batch, plan)
     numbers = Numbers(batch, plan)
     value = numbers.value(column).cast(pl.Float64).alias(own("value"))
@@ -122,6 +126,6 @@ def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:
     kept = pl.lit(value=True) if rule is None else rule.expression
     return (
         batch.frame.select(value, people.alias(own("people")), *filtered(rule, numbers))
-        .filter(kept & pl.col(own("value")).is_not_null())
+        .filter(kept)
         .select(value=own("value"), people=own("people"))
     )

@@ -84,7 +84,7 @@ def _oddities(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[str]:
 
 
 def _oddities_of(column: str, everybody: Histogram) -> Iterator[str]:
-    if everybody.moments is None:
+    if everybody.moments is None and everybody.people.any():
         yield (
             f"{column}: no mean and no deviation: scores are added up at six and nine "
             f"decimals, for magnitudes up to {TOO_LARGE:,.0f} of which one reaches {TOO_SMALL:g}"

@@ -145,8 +145,7 @@ class Distribution:
         self, raw: RawHistogram, z: Ints, g: Ints, size: tuple[int, int]
     ) -> tuple[tuple[Moments, ...], ...] | None:
         bins = self.raw.bins
-        largest = max(abs(float(bins.low[0])), abs(float(bins.high[-1])))
-        if raw.sums is None or largest < TOO_SMALL:
+        if raw.sums is None or max(abs(bins.low[0]), abs(bins.high[-1])) < TOO_SMALL:
             return None
         found = [[Moments(0, 0, 0, 0)] * size[1] for _ in range(size[0])]
         for stratum, group, *more in zip(z.tolist(), g.tolist(), *raw.sums, strict=True):

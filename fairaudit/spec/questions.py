@@ -134,6 +134,9 @@ class Questions:
             of = self._of(path, entry, asked)
             if of is not None and (reason := self._unanswerable(entry, asked, of)):
                 self._fault((*path, "metric"), reason)
+            if Need.SCORE in asked.needs and self.shape.columns.weight is not None:
+                what = f"{asked.id} needs scores added up: a weighted sample's are not yet"
+                self._fault((*path, "metric"), what)
             if isinstance(asked, Measure) and asked.conditional and entry.given is None:
                 message = f"{asked.id} looks within strata: say `given:`"
                 self._fault((*path, "metric"), message)
