@@ -26,6 +26,7 @@ from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow
 from fairaudit.simpson import Scanned, scan
 from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
 from fairaudit.tables import tabulate
+from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
 from fairaudit.tables.scores import scores
 from fairaudit.verdict import Check, Finding, ReversalCheck, judge, judge_reversals
@@ -157,6 +158,7 @@ class _Question:
             score = recoded.scores.get(one.score.value) if one.score else None
             return with_histogram(found, score) if score and read.shows_histogram(one) else found
 
+        summaries = {name: tuple(one.summaries()) for name, one in recoded.scores.items()}
         scanned = scan(table, read.simpson) if read.simpson else Scanned()
         listing = tabulate(cube, table, read.shown, self.checks)
         return AuditResult(
@@ -171,9 +173,8 @@ class _Question:
             reversals=scanned.found,
             definitions=listing.definitions,
             notices=(*read.notices, *raw.notices, *recoded.notices, *_unscanned(scanned)),
-            scores=tuple(
-                row for name, one in recoded.scores.items() for row in scores(name, one.summaries())
-            ),
+            scores=tuple(row for name, some in summaries.items() for row in scores(name, some)),
+            curves=tuple(one for name, some in summaries.items() for one in curves(name, some)),
             fail_on=self.fail_on,
         )
 

@@ -224,6 +224,44 @@ class ScoreRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Calibration:
+    """One bin of a calibration curve: its scores, its people, and the share of positives.
+
+    `low` and `high` bound that share by Wilson's interval.
+    """
+
+    lowest: float
+    highest: float
+    n: int
+    mean_score: float
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What selecting all scores of at least `at` would do; a rate of nobody is None."""
+
+    at: float
+    selected: float
+    true_positive_rate: float | None
+    false_positive_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How a score meets the label in one group, or among everybody."""
+
+    column: str
+    by: Grouping
+    group: Group
+    known: bool
+    calibration: tuple[Calibration, ...]
+    thresholds: tuple[Threshold, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AuditResult:
     """Everything an audit found. `fail_on` decides from which status on it fails."""
 
@@ -239,6 +277,7 @@ class AuditResult:
     definitions: tuple[Definition, ...]
     notices: tuple[str, ...]
     scores: tuple[ScoreRow, ...] = ()
+    curves: tuple[Curve, ...] = ()
     fail_on: FailOn = FailOn.FAIL
 
     def __repr__(self) -> str:

@@ -65,7 +65,7 @@ MEASURES = (
         means="The group's odds of being selected divided by the reference's.",
         caution=_IGNORES_THE_LABEL + " Farther from 1 than the ratio of rates.",
         source=_SURVEY,
-        elsewhere="Žliobaitė prints the inverse, though the limits in his Table 4 are of this one.",
+        elsewhere="Žliobaitė prints the inverse, though the limits in her Table 4 are of this one.",
         parts=((r.SELECTION_RATE, ODDS_RATIO),),
     ),
     Measure(

@@ -106,7 +106,7 @@ ODDS_RATIO = Comparison(
     means="The group's odds divided by the reference's; 1 at parity.",
     caution="Farther from 1 than the ratio of rates, and no statement about how many people.",
     source=_SURVEY,
-    elsewhere="Žliobaitė prints the other group on top, though the limits of his Table 4 need this "
+    elsewhere="Žliobaitė prints the other group on top, though the limits of her Table 4 need this "
     "orientation.",
     formula="group · (1 - reference) / (reference · (1 - group))",
     shape=Shape.TO_REFERENCE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
@@ -24,6 +25,7 @@ from fairaudit.report import sentences
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
+    Curve,
     Definition,
     EpsilonReading,
     GroupRow,
@@ -177,7 +179,7 @@ def document(result: AuditResult) -> dict[str, Any]:
         "lattice": [_lattice_row(row) for row in result.lattice],
         "epsilons": [_epsilon(one) for one in result.epsilons],
         "scores": [_score_row(row) for row in result.scores],
-        "curves": [],
+        "curves": [_curve(one) for one in result.curves],
         "definitions": [_definition(one) for one in result.definitions],
         "waivers": [],
         "notices": list(result.notices),
@@ -248,6 +250,17 @@ def _score_row(row: ScoreRow) -> dict[str, Any]:
         "median": None if row.median is None else [_finite(one) for one in row.median],
         "auc": row.auc,
         "auc_error": row.auc_error,
+    }
+
+
+def _curve(one: Curve) -> dict[str, Any]:
+    return {
+        "score": one.column,
+        "by": list(one.by),
+        "group": _group(one.group),
+        "known": one.known,
+        "calibration": [asdict(point) for point in one.calibration],
+        "thresholds": [{**asdict(point), "at": _finite(point.at)} for point in one.thresholds],
     }
 
 

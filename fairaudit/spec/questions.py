@@ -210,7 +210,8 @@ class Questions:
         if asked.needs and asked.needs <= _ONLY_LABEL:
             return "label"
         of = self.first
-        if self.outcomes[of].kind is Kind.SCORE and "label" in self.outcomes:
+        is_score = self.outcomes[of].kind is Kind.SCORE and entry.at is None
+        if is_score and "label" in self.outcomes:
             return "label" if unanswerable(asked, of, self.outcomes) else of
         return of
 

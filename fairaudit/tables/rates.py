@@ -90,6 +90,8 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
             if not people[z][g]:
                 continue
             estimate = estimate_at(reading, z, g)
+            if evaluation.error is not None:
+                estimate = replace(estimate, error=float(evaluation.error[z, g]))
             if math.isnan(estimate.value):
                 reason = f"{quantity.id}: nobody to count in {describe(group)}"
                 estimate = replace(estimate, reason=reason)

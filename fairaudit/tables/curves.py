@@ -1,0 +1,85 @@
+"""Curves of a score in each group: calibration by bins, and error rates by thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from fairaudit import stats
+from fairaudit.arrays import Floats, Ints
+from fairaudit.evidence import CONFIDENCE
+from fairaudit.histogram import Histogram
+from fairaudit.metrics.counts import Scores
+from fairaudit.metrics.scores import calibration_bins
+from fairaudit.result import Calibration, Curve, Threshold
+
+_THRESHOLDS = 20
+"""So many thresholds, each twentieth of everybody: enough for a picture."""
+
+
+def curves(column: str, histograms: Iterable[Histogram]) -> Iterator[Curve]:
+    """The curves of everybody and of each group of each attribute, where labels are known."""
+    thresholds: Ints | None = None
+    for one in histograms:
+        scores = Scores(one.people, one.bins.low, one.bins.high, one.everybody)
+        number = calibration_bins(scores)
+        if thresholds is None:
+            thresholds = _spread_out(one.everybody)
+        for g, group in enumerate(one.groups):
+            by_label = one.people[0, :, g]
+            if by_label[:2].any():
+                yield Curve(
+                    column=column,
+                    by=one.by,
+                    group=group,
+                    known=bool(one.known[g]),
+                    calibration=tuple(_calibration(scores, number, by_label)),
+                    thresholds=tuple(_error_rates(scores, thresholds, by_label)),
+                )
+
+
+def _spread_out(everybody: Ints) -> Ints:
+    """The bins at which each next twentieth of everybody begins, the lowest first."""
+    total = int(everybody.sum())
+    reached = np.cumsum(everybody) - everybody
+    steps = reached * _THRESHOLDS // max(total, 1)
+    _, first = np.unique(np.where(everybody > 0, steps, -1), return_index=True)
+    return np.asarray(first[everybody[first] > 0])
+
+
+def _calibration(scores: Scores, number: Ints, by_label: Ints) -> Iterator[Calibration]:
+    """A point for each bin with people whose label is known; none outside [0, 1]."""
+    negative, positive = by_label[0], by_label[1]
+    middle: Floats = (scores.low + scores.high) / 2
+    for one in np.unique(number[number >= 0]).tolist():
+        mine = number == one
+        people = (positive + negative)[mine]
+        n, hits = int(people.sum()), int(positive[mine].sum())
+        if n:
+            low, high = stats.wilson(np.array(hits / n), np.array(float(n)), CONFIDENCE)
+            yield Calibration(
+                lowest=float(scores.low[mine][people > 0].min()),
+                highest=float(scores.high[mine][people > 0].max()),
+                n=n,
+                mean_score=float((people * middle[mine]).sum() / n),
+                share=hits / n,
+                low=float(low),
+                high=float(high),
+            )
+
+
+def _error_rates(scores: Scores, thresholds: Ints, by_label: Ints) -> Iterator[Threshold]:
+    """At each threshold the share that is selected, of all and by label."""
+    totals = [int(side.sum()) for side in by_label]
+    for at in thresholds.tolist():
+        above = [int(side[at:].sum()) for side in by_label]
+        negative, positive = (
+            above[side] / totals[side] if totals[side] else None for side in (0, 1)
+        )
+        yield Threshold(
+            at=float(scores.low[at]),
+            selected=sum(above) / sum(totals),
+            true_positive_rate=positive,
+            false_positive_rate=negative,
+        )
