@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.cube import Cube, Grouping, GroupTable
-from fairaudit.errors import DataError, FairauditError, UsageError, did_you_mean
+from fairaudit.errors import DataError, FairauditError, SpecError, UsageError, did_you_mean
 from fairaudit.metrics import evaluate_against
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
@@ -148,6 +148,7 @@ class _Question:
         """The result, from the counts of a plan that is this one's, or finer."""
         recoded = recode(raw, counted_by, self.spec)
         cube, read = recoded.cube, self.spec
+        _refuse_classes(read, cube)
 
         outcomes = {one.name: one for one in read.outcomes}
 
@@ -277,6 +278,22 @@ def _chosen(
             )
             raise UsageError(f"no check {name!r}{hint}")
     return tuple(check for check in checks if not only or check.id in only)
+
+
+def _refuse_classes(read: Spec, cube: Cube) -> None:
+    """Raises `SpecError` for every class that an entry names and the data do not hold."""
+    faults = []
+    for one in read.shown:
+        if one.of_class is None:
+            continue
+        axes = [axis for name in (one.of, "label") if (axis := cube.outcome(name)) is not None]
+        known = list(dict.fromkeys(level for axis in axes for level in axis.levels))
+        name = one.of_class.value
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
+            faults.append(one.of_class.fault(f"no class {name!r} in the {one.of}{hint}"))
+    if faults:
+        raise SpecError(faults)
 
 
 def _finding(check: Check | ReversalCheck, table: TableOf, scanned: Scanned) -> Finding:

@@ -99,6 +99,7 @@ _SHARES = Shares(
     better=Better.NEITHER,
     formula="n(y, g) / n(g)",
     needs=frozenset({Need.CLASSES}),
+    listed=False,
     value_of=_known_outcomes,
 )
 KL_DIVERGENCE = Measure(
@@ -111,7 +112,7 @@ KL_DIVERGENCE = Measure(
     caution="Directed: the reference's from the group's is another number. Infinite where the "
     "group has an outcome that the reference never has.",
     source=_KULLBACK,
-    elsewhere="SageMaker Clarify's KL, with the favoured group's distribution on the other side.",
+    elsewhere="aif360.sklearn takes it from the other side.",
     parts=((_SHARES, DIVERGENCE),),
 )
 

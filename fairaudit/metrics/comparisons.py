@@ -46,7 +46,8 @@ RATIO = Comparison(
     means="The group's value divided by the reference's; 1 at parity.",
     caution="Exaggerates at small rates: 2 % against 1 % is a ratio of 2 and one point.",
     source=_MLHEALTH,
-    elsewhere="Aequitas prints 10 for x/0 and others 0 for 0/0; here they are infinite, undefined.",
+    elsewhere="For x/0 Aequitas prints 10 and aif360.sklearn 0, and others 0 for 0/0; here "
+    "they are infinite and undefined.",
     formula="group / reference",
     shape=Shape.TO_REFERENCE,
     ideal=1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from operator import attrgetter
@@ -285,18 +285,22 @@ def _scores_of(table: GroupTable) -> Scores | None:
 
 
 @once
-def against_rest(table: GroupTable) -> tuple[GroupTable, ...]:
-    """The table once for each class of the outcome: that class positive, in the label too."""
-    size = table.people.shape[2]
-    labels = np.array([*table.labels, ""], dtype=object)
-    return tuple(
-        replace(
+def against_rest(table: GroupTable) -> dict[str, GroupTable]:
+    """The table by class, of the outcome or of the label: that class positive, all others not."""
+    labels, size = table.people.shape[1:3]
+    return {
+        name: replace(
             table,
-            positive=np.arange(size) == at,
-            positive_label=labels == name if name in table.labels else None,
+            positive=_marked(table.classes, name, size),
+            positive_label=_marked(table.labels, name, labels) if table.labels else None,
         )
-        for at, name in enumerate(table.classes)
-    )
+        for name in dict.fromkeys([*table.classes, *table.labels])
+    }
+
+
+def _marked(names: Sequence[str], name: str, size: int) -> Marks:
+    """Which slots hold that name; the slots behind the names are of those not known."""
+    return np.array([one == name for one in names] + [False] * (size - len(names)), dtype=np.bool_)
 
 
 @once

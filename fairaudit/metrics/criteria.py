@@ -107,7 +107,8 @@ CRITERIA = (
         means="The larger of the gaps in true positive and false positive rate.",
         caution=_NEEDS_A_TRUSTED_LABEL,
         source=_HARDT,
-        elsewhere="Fairlearn prints the same number where no denominator is empty.",
+        elsewhere="Fairlearn prints the same number where no denominator is empty. AIF360's is of "
+        "the same name, and to the reference.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
         fold=MAX,
     ),
@@ -132,7 +133,8 @@ CRITERIA = (
         means="The smaller of the min/max ratios of true positive and false positive rate.",
         caution=_NEEDS_A_TRUSTED_LABEL,
         source=_FAIRLEARN,
-        elsewhere="Fairlearn prints the same number where no denominator is empty.",
+        elsewhere="Fairlearn prints the same number where no denominator is empty and no ratio is "
+        "0/0, which it leaves out.",
         parts=((r.TRUE_POSITIVE_RATE, MIN_RATIO), (r.FALSE_POSITIVE_RATE, MIN_RATIO)),
         fold=MIN,
     ),
@@ -295,6 +297,7 @@ CRITERIA = (
         means="Of the ratios of true and false positive rate, the one farther from 1.",
         caution=_NEEDS_A_TRUSTED_LABEL,
         source=_MLHEALTH,
+        elsewhere="fairMLHealth's code compares the departures rounded to six decimals.",
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
         fold=FARTHEST_FROM_1,
     ),

@@ -107,8 +107,10 @@ class Evaluation:
         """The value as a fraction; None where it is no rational number."""
         if not isinstance(self.asked, Quantity) and not np.isfinite(self.value[z, w]):
             return None
+        if self.fraction is not None:
+            return self.fraction(z, w)
         if not self.parts or not isinstance(self.asked, Measure):
-            return None if self.fraction is None else self.fraction(z, w)
+            return None
         parts = [part.exact(z, w) for part in self.parts]
         known = [part for part in parts if part is not None]
         return self.asked.fold.exact(known) if len(known) == len(parts) else None
@@ -119,7 +121,7 @@ def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
     if terms.at is not None:
         return _at_threshold(asked, table, terms, terms.at)
     if terms.of_class is not None:
-        table = against_rest(table)[table.classes.index(terms.of_class)]
+        table = against_rest(table)[terms.of_class]
     if isinstance(asked, Whole):
         return _whole(asked, table, terms)
     if isinstance(asked, Quantity):
@@ -248,7 +250,9 @@ def _fractions(
 @once
 def _each_class(table: GroupTable) -> Tally:
     """The tally of a table, with that of each class against the rest."""
-    return replace(tally_of(table), each=tuple(tally_of(one) for one in against_rest(table)))
+    return replace(
+        tally_of(table), each=tuple(tally_of(one) for one in against_rest(table).values())
+    )
 
 
 def read(quantity: Quantity, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:

@@ -82,7 +82,8 @@ GENERALIZED_ENTROPY = Formula(
     means="How unequally the benefit of the decisions is spread over the people of the group.",
     caution=_CAUTION,
     source=_SPEICHER,
-    elsewhere="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1.",
+    elsewhere="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1; at α = 0 it "
+    "divides by μ once too often.",
     better=Better.LOWER,
     bounds=(0, None),
     takes=("alpha",),
@@ -100,7 +101,7 @@ THEIL = Formula(
     means="Generalized entropy at α = 1: how unequally benefit is spread.",
     caution=_CAUTION,
     source=_THEIL,
-    elsewhere="AIF360's `theil_index`; fairMLHealth's too, by AIF360.",
+    elsewhere="AIF360's `theil_index`.",
     better=Better.LOWER,
     bounds=(0, None),
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
@@ -115,7 +116,8 @@ COEFFICIENT_OF_VARIATION = Formula(
     means="The standard deviation of the benefit, divided by its mean.",
     caution=_CAUTION,
     source=_SPEICHER,
-    elsewhere="fairMLHealth and AIF360 print 2 √GE(2), which is √2 times as much.",
+    elsewhere="fairMLHealth's page, and AIF360 before 0.5, print 2 √GE(2), which is √2 times as "
+    "much.",
     better=Better.LOWER,
     bounds=(0, None),
     formula=f"√(2 · GE(2)), {_BENEFIT}",

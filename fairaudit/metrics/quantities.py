@@ -28,11 +28,15 @@ _OF_LABEL = frozenset({"positives", "negatives"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity(Named, ABC):
-    """A number of one group; `bounds` are the values it can take, `takes` its parameters."""
+    """A number of one group; `bounds` are the values it can take, `takes` its parameters.
+
+    One that is not `listed` is only there to be compared.
+    """
 
     better: Better
     bounds: Bounds = (0, 1)
     takes: tuple[str, ...] = ()
+    listed: bool = True
 
     @property
     @abstractmethod

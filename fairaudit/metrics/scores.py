@@ -409,6 +409,7 @@ OUTCOME_MEAN = FirstOf(
     bounds=(None, None),
     formula="mean of s, else of ŷ",
     needs=frozenset(),
+    listed=False,
     options=(MEAN_SCORE, MEAN_PREDICTION, r.SELECTION_RATE),
 )
 OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
@@ -422,6 +423,7 @@ OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     better=Better.NEITHER,
     formula="mean of s over label -, else fp / (fp + tn)",
     needs=frozenset(),
+    listed=False,
     options=(MEAN_SCORE_NEGATIVES, r.FALSE_POSITIVE_RATE),
 )
 
@@ -498,6 +500,7 @@ SCORE_DISTRIBUTION = Distribution(
     better=Better.NEITHER,
     formula="n(s, g)",
     needs=_DISTRIBUTION,
+    listed=False,
     value_of=_score_people,
 )
 

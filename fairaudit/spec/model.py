@@ -180,7 +180,7 @@ class Shown:
     parameters: Parameters
     min_size: int | None
     average: Average | None = None
-    of_class: str | None = None
+    of_class: Text | None = None
     against: str | None = None
     at: Decimal | None = None
 
@@ -191,7 +191,7 @@ class Shown:
             self.min_size,
             self.parameters,
             self.average,
-            self.of_class,
+            value_of(self.of_class),
             self.at,
         )
 
@@ -211,7 +211,7 @@ class Shown:
         if self.average is not None:
             levels = {name: float(weight) for name, weight in self.average.levels.items()}
             found["average"] = levels or str(self.average)
-        named = {"class": self.of_class, "against": self.against}
+        named = {"class": value_of(self.of_class), "against": self.against}
         found |= {name: text for name, text in named.items() if text is not None}
         return found if self.at is None else {**found, "at": float(self.at)}
 

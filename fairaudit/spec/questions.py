@@ -34,7 +34,7 @@ from fairaudit.metrics.scores import FirstOf
 from fairaudit.spec import schema
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
-from fairaudit.spec.model import Kind, Outcome, Protected, Shown
+from fairaudit.spec.model import Kind, Outcome, Protected, Shown, Text, value_of
 from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import Check, Limit
 
@@ -118,6 +118,7 @@ class Questions:
         self.outcomes = outcomes
         self.first = first
         self.declared = {one.name: one.reference for one in protected}
+        self.numeric = [[one.name] for one in protected if one.bins or one.quantiles]
         self.faults: list[Fault] = []
         self.notices: list[str] = []
 
@@ -250,10 +251,11 @@ class Questions:
         self, path: Path, entry: schema.Metric, asked: Asked, of: str, parameters: Parameters
     ) -> Shown:
         """What is reported of an entry: every grouping by default."""
-        by = self.groupings.by(
-            entry.by if entry.by is not None else self.shape.groups.by,
-            self._fault_at((*path, "by") if entry.by is not None else ("groups", "by")),
-        )
+        by_path = (*path, "by") if entry.by is not None else ("groups", "by")
+        asked_by = entry.by if entry.by is not None else self.shape.groups.by
+        if Need.NUMERIC_ATTRIBUTE in asked.needs:
+            asked_by = self._numeric_by(path, entry, asked)
+        by = self.groupings.by(asked_by, self._fault_at(by_path))
         given: tuple[Grouping, ...] = ((),)
         if entry.given is not None:
             given = self.groupings.given(entry.given, (), self._fault_at((*path, "given")))
@@ -273,6 +275,15 @@ class Questions:
             of_class=self._of_class(path, entry, of),
             against=self._against(path, entry, of, asked),
         )
+
+    def _numeric_by(self, path: Path, entry: schema.Metric, asked: Asked) -> list[list[str]]:
+        """The attributes whose own numbers a measure looks at, one at a time."""
+        if not self.numeric:
+            what = f"{asked.id} needs a numeric attribute: one with `bins` or `quantiles`"
+            self._fault((*path, "metric"), what)
+        if entry.by is not None and any(one not in self.numeric for one in entry.by):
+            self._fault((*path, "by"), f"{asked.id} is of one numeric attribute at a time")
+        return entry.by or self.numeric
 
     def _average(self, path: Path, entry: schema.Metric, asked: Asked) -> Average | None:
         """How an entry is averaged over its strata; None where each stratum is judged."""
@@ -302,12 +313,13 @@ class Questions:
             self._fault(where, f"{asked.id} has no reference to weigh by: say pooled or uniform")
         return Average(rule)
 
-    def _of_class(self, path: Path, entry: schema.Metric, of: str) -> str | None:
+    def _of_class(self, path: Path, entry: schema.Metric, of: str) -> Text | None:
         if entry.of_class is None or entry.of_class == MACRO:
             return None
         if self.outcomes[of].threshold is not None:
             self._fault((*path, "class"), f"{of} is cut at a number: it has no classes", key=True)
-        return entry.of_class
+        found = self.document.fault((*path, "class"), "")
+        return Text(entry.of_class, found.path, found.place, found.source)
 
     def _against(self, path: Path, entry: schema.Metric, of: str, asked: Asked) -> str | None:
         """The outcome whose value is subtracted."""
@@ -433,6 +445,8 @@ class Questions:
         """One check for each grouping and conditioning of an entry with a limit."""
         asked = shown.asked
         default = [["full"]] if isinstance(asked, Whole) else [["each"]]
+        if Need.NUMERIC_ATTRIBUTE in asked.needs:
+            default = self.numeric
         by_path = (*path, "by")
         groupings = self.groupings.by(entry.by or default, self._fault_at(by_path))
         found = []
@@ -472,7 +486,7 @@ class Questions:
             reference=reference,
             parameters=shown.parameters,
             average=shown.average,
-            of_class=shown.of_class,
+            of_class=value_of(shown.of_class),
             against=shown.against,
             at=shown.at,
             min_size=shown.min_size,

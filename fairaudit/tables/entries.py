@@ -37,10 +37,11 @@ def asked_of(
 
 
 def quantities(asked: Asked) -> list[Quantity]:
-    """The rates behind what is asked."""
+    """The rates behind what is asked, those that are listed."""
     if isinstance(asked, Quantity):
         return [asked]
-    return [quantity for quantity, _ in asked.parts] if isinstance(asked, Measure) else []
+    parts = asked.parts if isinstance(asked, Measure) else ()
+    return [quantity for quantity, _ in parts if quantity.listed]
 
 
 def evaluated(one: Shown, by: Grouping, given: Grouping, table: TableOf) -> Evaluation | None:

@@ -16,7 +16,7 @@ from fairaudit.metrics import Asked, Evaluation, Quantity, Terms, compared, eval
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
-from fairaudit.spec import Shown
+from fairaudit.spec import Shown, value_of
 from fairaudit.tables.entries import TableOf, estimate_of, evaluated, group_at
 from fairaudit.verdict import Check
 
@@ -51,7 +51,8 @@ def _asks(check: Check, one: Shown) -> bool:
         and check.of == one.of
         and not check.given
         and check.parameters == one.parameters
-        and (check.of_class, check.against, check.at) == (one.of_class, one.against, one.at)
+        and (check.of_class, check.against, check.at)
+        == (value_of(one.of_class), one.against, one.at)
         and (check.reference and check.reference.policy) == (one.reference and one.reference.policy)
     )
 
@@ -72,7 +73,7 @@ def _title(one: Shown) -> str:
     """The short name of an entry, with what sets it apart."""
     words = [one.asked.short or one.asked.id]
     if one.of_class is not None:
-        words.append(f"of {one.of_class}")
+        words.append(f"of {one.of_class.value}")
     if one.at is not None:
         words.append(f"at {one.at}")
     if one.against is not None:
