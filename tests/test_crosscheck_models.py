@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -115,14 +114,13 @@ def drawn(rows: int, most: int) -> np.ndarray[Any, Any]:
 
 @cache
 def adult_rows() -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray[Any, Any]]:
-    """8,000 rows of Adult's training part above all of its test part; features; the former."""
+    """4,000 rows of Adult's training part above as many of its test part; features; the former."""
     parts = []
     for part in ("train", "test"):
         people = pd.read_csv(SHARED / f"adult_{part}.csv")
         recoded = pd.read_csv(SHARED / f"adult_{part}_protected.csv")
         parts.append(people.assign(race=recoded["race4"], nationality=recoded["nationality"]))
-    parts[0] = parts[0][drawn(len(parts[0]), 8000)]
-    people = pd.concat(parts, ignore_index=True)
+    people = pd.concat([part[drawn(len(part), 4000)] for part in parts], ignore_index=True)
     features = pd.DataFrame(
         {
             "age": people["age"].astype(float),
@@ -131,7 +129,7 @@ def adult_rows() -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray[Any, Any]]:
             "married": (people["marital_status"] == "Married-civ-spouse").astype(float),
         }
     )
-    return people, features, np.arange(len(people)) < 8000
+    return people, features, np.arange(len(people)) < 4000
 
 
 @cache
@@ -169,6 +167,7 @@ def audit(case: Case, metrics: list[Any], data: pd.DataFrame | None = None) -> A
     return fairaudit.audit(spec, pl.DataFrame(rows.to_dict("list")))
 
 
+@cache
 def member(case: Case, group: tuple[tuple[str, str | None], ...]) -> pd.DataFrame:
     """The people of a group."""
     rows = np.ones(len(case.data), dtype=bool)
@@ -439,12 +438,12 @@ def test_fairlearns_ratio_of_nothing_to_nothing_is_no_number_either() -> None:
 
 def crosstab(case: Case, by: tuple[str, ...]) -> np.ndarray[Any, Any]:
     """Groups by outcomes."""
-    return pd.crosstab(codes(case, by), case.data["p"]).to_numpy()
+    return np.asarray(pd.crosstab(codes(case, by), case.data["p"]))
 
 
 def largest_distance(table: np.ndarray[Any, Any]) -> float:
     shares = table / table.sum(axis=1, keepdims=True)
-    return max(cityblock(one, two) / 2 for one, two in combinations(shares, 2))
+    return max(float(cityblock(one, two)) / 2 for one, two in combinations(shares, 2))
 
 
 ASSOCIATIONS: dict[str, Callable[[Case, tuple[str, ...]], float]] = {
@@ -516,7 +515,7 @@ AGAINST: dict[str, Callable[[pd.DataFrame, pd.DataFrame], float]] = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_comparisons_with_a_reference_equal_scipy(name: str) -> None:
-    """scipy's 0/0 is no number and its x/0 infinite, as here."""
+    """What scipy prints for 0/0 is no number, and for x/0 infinite, as here."""
     case = case_of(name)
     found = audit(case, list(AGAINST)).comparisons
     assert len(found) == len(AGAINST) * sum(len(split(case, by)) - 1 for by in case.subsets)
@@ -583,13 +582,13 @@ def test_calibration_error_equals_scikit_learns_curve(name: str) -> None:
     case = case_of(name)
     tenths = (case.data["s"] * 10).round(9)
     inner = Case(case.data[tenths != tenths.round()].reset_index(drop=True), case.references)
-    found = [row for row in audit(inner, ["calibration_error"]).rates]
+    found = audit(inner, ["calibration_error"]).rates
     for row in found:
         rows = member(inner, row.group)
-        share, mean = calibration_curve(rows["y"], rows["s"], n_bins=10) if len(rows) else ((), ())
+        share, mean = calibration_curve(rows["y"], rows["s"], n_bins=10)
         people = np.bincount((rows["s"] * 10).astype(int), minlength=10)
         theirs = float(np.abs(share - mean) @ people[people > 0] / people.sum())
-        assert rows["s"].nunique() <= 20 or equal(row.estimate.value, theirs), row.group
+        assert equal(row.estimate.value, theirs), row.group
     assert len(found) > 20
 
 
