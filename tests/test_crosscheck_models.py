@@ -140,6 +140,10 @@ def case_of(name: str) -> Case:
         data = predicted(features, people["income"] == ">50K", train)
         references = {"race": "White", "sex": "Male", "nationality": "US"}
         data["age"] = people["age"]
+        data["married"] = (
+            people["marital_status"].eq("Married-civ-spouse").map({True: "yes", False: "no"})
+        )
+        data["w"] = people["fnlwgt"]
     else:
         people = pd.read_csv(SHARED / "compas-scores-two-years.csv")
         train = drawn(len(people), 3600)
@@ -214,6 +218,9 @@ RATES: dict[str, Metric] = {
     "error_rate": zero_one_loss,
     "balanced_accuracy": balanced_accuracy_score,
     "f1": f1_score,
+}
+WEIGHTED: dict[str, Metric] = {
+    name: metric for name, metric in RATES.items() if name != "negative_predictive_value"
 }
 OF_SCORES: dict[str, Metric] = {
     "auc": roc_auc_score,
@@ -376,6 +383,57 @@ def test_comparisons_with_everybody_equal_fairlearns_to_overall(name: str) -> No
             assert equal(folded, theirs)
         compared += 1
     assert compared >= 80
+
+
+def test_rates_within_strata_equal_fairlearns_control_features() -> None:
+    """Gaps among the married and among the others, on Adult."""
+    case = case_of("adult")
+    spec = {
+        "columns": {
+            "protected": list(case.references),
+            "prediction": {"column": "p", "positive": 1},
+            "strata": ["married"],
+        },
+        "metrics": [{"metric": "conditional_statistical_parity", "given": ["married"]}],
+    }
+    rows = case.data[[*case.references, "p", "married"]]
+    found = fairaudit.audit(spec, pl.DataFrame(rows.to_dict("list"))).comparisons
+    assert len(found) == 2 * len(case.subsets)
+    for row in found:
+        theirs = MetricFrame(
+            metrics=selection_rate,
+            y_true=case.data["y"],
+            y_pred=case.data["p"],
+            sensitive_features=case.data[list(row.by)],
+            control_features=case.data["married"],
+        ).difference()
+        ((_, level),) = row.stratum
+        assert equal(row.estimate.value, float(theirs[level])), (row.by, level)
+
+
+def test_weighted_rates_equal_scikit_learns_sample_weight() -> None:
+    """The census weights of Adult."""
+    case = case_of("adult")
+    spec = {
+        "columns": {
+            "protected": list(case.references),
+            "label": {"column": "y", "positive": 1},
+            "prediction": {"column": "p", "positive": 1},
+            "weight": "w",
+        },
+        "metrics": list(WEIGHTED),
+    }
+    rows = case.data[[*case.references, "y", "p", "w"]]
+    compared = 0
+    for row in fairaudit.audit(spec, pl.DataFrame(rows.to_dict("list"))).rates:
+        people = member(case, row.group)
+        if not DEFINED.get(row.metric, len)(people):
+            assert math.isnan(row.estimate.value)
+            continue
+        theirs = WEIGHTED[row.metric](people["y"], people["p"], sample_weight=people["w"])
+        assert equal(row.estimate.value, float(theirs)), (row.metric, row.group)
+        compared += 1
+    assert compared > 200
 
 
 def test_what_fairlearn_and_scikit_learn_print_for_nobody() -> None:
