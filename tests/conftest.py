@@ -17,6 +17,8 @@ SAMPLES = ROOT / "sample_data"
 SPECS = ROOT / "audit_specs"
 SHARED = ROOT.parent / "shared" / "data"
 
+collect_ignore = ["transcripts"]  # run by hand, with packages that are no test dependency
+
 settings.register_profile(
     "fairaudit",
     deadline=None,
