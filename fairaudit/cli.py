@@ -210,7 +210,7 @@ def explain(
             f"unknown metric {name!r}{catalogue.suggestion(name)}",
             "fairaudit metrics lists all of them",
         )
-    _print_document(pages.page(definition(record)))
+    _print_document(pages.page(definition(record, worked=True)))
 
 
 @app.command()
@@ -233,7 +233,8 @@ def _definitions() -> list[Definition]:
     from fairaudit import metrics as catalogue
     from fairaudit.result import definition
 
-    return [definition(record) for record in (*catalogue.CATALOGUE, *catalogue.COMPARISONS)]
+    every = (*catalogue.CATALOGUE, *catalogue.COMPARISONS)
+    return [definition(record, worked=True) for record in every]
 
 
 @app.command()

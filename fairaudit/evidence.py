@@ -50,14 +50,9 @@ def interval(reading: Reading) -> tuple[Floats, Floats]:
     return stats.wilson(reading.value, reading.size, CONFIDENCE)
 
 
-@once
-def _estimates(reading: Reading) -> dict[tuple[int, int], Estimate]:  # noqa: ARG001  # it is its key
-    return {}
-
-
 def estimate_at(reading: Reading, z: int, g: int) -> Estimate:
     """One value of a reading with its counts and interval."""
-    known = _estimates(reading)
+    known = reading.estimates
     if (z, g) not in known:
         low, high = interval(reading)
         known[z, g] = _estimate(reading, (float(low[z, g]), float(high[z, g])), (z, g))

@@ -344,8 +344,8 @@ class AuditResult:
         return pl.DataFrame(list(rows.values()), infer_schema_length=None)
 
 
-def definition(record: Asked | Comparison) -> Definition:
-    """The words of a record, ready to print."""
+def definition(record: Asked | Comparison, *, worked: bool = False) -> Definition:
+    """The words of a record, ready to print; with a worked example only if asked."""
     family = FAMILIES[record.family]
     return Definition(
         id=record.id,
@@ -363,7 +363,7 @@ def definition(record: Asked | Comparison) -> Definition:
         elsewhere=record.elsewhere,
         source=str(record.source),
         aliases=record.aliases,
-        example=example_of(record),
+        example=example_of(record) if worked else "",
     )
 
 

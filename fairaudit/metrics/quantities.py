@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -12,6 +12,7 @@ from operator import add
 import numpy as np
 
 from fairaudit.cube import Floats, Ints, Marks
+from fairaudit.estimate import Estimate
 from fairaudit.metrics.counts import Cell, Counts, Tally
 from fairaudit.metrics.records import (
     NO_PARAMETERS,
@@ -68,7 +69,8 @@ class Reading:
     integers behind a rate (times `scale` under weights), None for a formula of several rates.
     `deviation` is the sum of squared deviations from the value; `error` bounds what bins hide;
     `shares` [Z, classes, G] are the probabilities of all classes, `scores` [Z, bins, G] the people
-    by ascending bin of a score, with `single` [bins] where a bin holds one value.
+    by ascending bin of a score, with `single` [bins] where a bin holds one value. `estimates` are
+    those that were made of it.
     """
 
     quantity: Quantity
@@ -83,6 +85,7 @@ class Reading:
     shares: Floats | None = None
     scores: Ints | None = None
     single: Marks | None = None
+    estimates: dict[tuple[int, int], Estimate] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
         evaluate(compared(quantity, how), table, beside) for how in (DIFFERENCE, RATIO)
     )
     table = evaluation.table
-    rows = []
+    rows, said = [], _said(one, quantity)
     people, counted = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
     references = difference.second.tolist()
@@ -107,7 +107,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
                     reference=group_at(table, references[z][g]),
                     difference=differences[z][g],
                     ratio=ratios[z][g],
-                    parameters=_said(one, quantity),
+                    parameters=said,
                 )
             )
     low_is_worse = _low_is_worse(quantity, favourable=table.favourable)

@@ -1,0 +1,172 @@
+"""Records are the one place where a metric is told: in YAML, pages, documents and reports."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fairaudit
+from fairaudit import metrics, result
+from fairaudit.cube import GroupTable
+from fairaudit.errors import SpecError
+from fairaudit.metrics import (
+    CATALOGUE,
+    COMPARISONS,
+    Measure,
+    Need,
+    Parameters,
+    Policy,
+    Reference,
+    Terms,
+    evaluate,
+)
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.report import content, explain, terminal
+from fairaudit.report import json as report_json
+from fairaudit.spec import schema
+
+ROOT = Path(__file__).resolve().parents[1]
+ADDED = dataclasses.replace(
+    SELECTION_RATE,
+    id="share_of_true_positives",
+    title="Share of true positives",
+    short="tp share",
+    aliases=("tp_share",),
+    means="The share of the group that is rightly selected.",
+    over=("tp",),
+    under=("tp", "fp", "fn", "tn"),
+)
+
+
+@pytest.fixture
+def one_record_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalogue with one record more: nothing else is told of it."""
+    catalogue = (*CATALOGUE, ADDED)
+    names = {name: one for one in catalogue for name in (one.id, *one.aliases)}
+    monkeypatch.setattr(metrics, "CATALOGUE", catalogue)
+    monkeypatch.setattr(metrics, "_BY_NAME", names)
+    monkeypatch.setattr(schema, "CATALOGUE", catalogue)
+
+
+DATA = pl.DataFrame(
+    {"g": list("aaabbb"), "y": [1, 1, 0, 1, 0, 0], "p": [1, 0, 1, 1, 0, 0]},
+)
+
+
+def spec(*asked: Any) -> dict[str, Any]:
+    outcome = {"positive": 1, "negative": 0}
+    columns = {
+        "protected": {"g": {"reference": "a"}},
+        "label": {"column": "y", **outcome},
+        "prediction": {"column": "p", **outcome},
+    }
+    return {"columns": columns, "metrics": list(asked)}
+
+
+@pytest.mark.usefixtures("one_record_more")
+def test_adding_a_rate_touches_one_record() -> None:
+    ratio = {"metric": "share_of_true_positives", "compare": "ratio", "reference": "b"}
+    found = fairaudit.audit(spec("tp_share", {**ratio, "fail": {"above": "1.5"}}), DATA)
+    rates = {row.group: row.estimate.value for row in found.rates}
+    assert rates == {(): 2 / 6, (("g", "a"),): 1 / 3, (("g", "b"),): 1 / 3}
+    assert found.findings[0].check.id == "share_of_true_positives.ratio.b/g/prediction"
+    tree = json.loads(report_json.written(report_json.document(found)))
+    assert {row["metric"] for row in tree["rates"]} == {"share_of_true_positives"}
+    assert "Share of true positives" in terminal.render(content.document(found))
+    page = terminal.render(explain.page(result.definition(ADDED, worked=True)))
+    assert "tp / (tp + fp + fn + tn)" in page
+    assert "women 0.2, men 0.4" in page, "a worked example of its own"
+    assert "share_of_true_positives" in explain.markdown([result.definition(ADDED)])
+    with pytest.raises(SpecError, match="did you mean 'share_of_true_positives'"):
+        fairaudit.audit(spec("share_of_true_positive"), DATA)
+
+
+def test_docs_are_printed_from_the_records() -> None:
+    every = [result.definition(one, worked=True) for one in (*CATALOGUE, *COMPARISONS)]
+    shipped = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    assert shipped == explain.markdown(every), (
+        "fairaudit metrics --format markdown > docs/metrics.md"
+    )
+
+
+@pytest.mark.parametrize("one", [*CATALOGUE, *COMPARISONS], ids=lambda one: one.id)
+def test_every_metric_has_a_whole_page(one: Any) -> None:
+    page = result.definition(one, worked=True)
+    for text in (page.compares, page.use, page.formula, page.direction, page.source, page.example):
+        assert text.strip()
+    assert "nan" not in page.example
+    assert page.example.count(":") == 1
+    shown = terminal.render(explain.page(page))
+    assert "".join(page.formula.split()) in "".join(shown.split())
+
+
+def test_the_command_lists_all_of_them() -> None:
+    command = [sys.executable, "-m", "fairaudit", "metrics"]
+    listed = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
+    for one in CATALOGUE:
+        assert one.id in listed.stdout
+
+
+def table_of(groups: int) -> GroupTable:
+    """A table of so many groups, with random people."""
+    joint = np.random.default_rng(groups).integers(1, 50, (1, 3, 3, groups))
+    joint[:, 2] = joint[:, :, 2] = 0
+    return GroupTable(
+        by=("g",),
+        given=(),
+        of="prediction",
+        groups=tuple((("g", f"{at:05}"),) for at in range(groups)),
+        strata=((),),
+        labels=("0", "1"),
+        classes=("no", "yes"),
+        positive_label=np.array([False, True, False]),
+        positive=np.array([False, True, False]),
+        favourable=True,
+        people=joint,
+        mass=joint,
+        scale=1,
+        squares=None,
+        known=np.ones(groups, dtype=np.bool_),
+        known_strata=np.ones(1, dtype=np.bool_),
+    )
+
+
+def calls(table: GroupTable, asked: Any) -> int:
+    """How many functions of Python are entered while a measure is evaluated."""
+    reference = None
+    if isinstance(asked, Measure) and asked.to_reference:
+        reference = Reference(Policy.LARGEST)
+    utilities = tuple((cell, Parameters().smoothing or 1) for cell in ("tp", "fp", "fn", "tn"))
+    terms = Terms(reference, parameters=Parameters(utilities=utilities))  # type: ignore[arg-type]
+    counted = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal counted
+        counted += event in {"call", "c_call"}
+
+    sys.setprofile(count)
+    try:
+        evaluate(asked, table, terms)
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+FROM_COUNTS = {Need.LABEL, Need.PREDICTION, Need.CLASSES}
+
+
+@pytest.mark.parametrize(
+    "asked", [one for one in CATALOGUE if one.needs <= FROM_COUNTS], ids=lambda one: one.id
+)
+def test_no_measure_loops_over_groups_in_python(asked: Any) -> None:
+    few, many = (calls(table_of(groups), asked) for groups in (40, 4000))
+    # A hundred times the groups; a few calls more or less are the collector's.
+    assert many < 2 * few
