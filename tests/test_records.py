@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -170,3 +171,26 @@ def test_no_measure_loops_over_groups_in_python(asked: Any) -> None:
     few, many = (calls(table_of(groups), asked) for groups in (40, 4000))
     # A hundred times the groups; a few calls more or less are the collector's.
     assert many < 2 * few
+
+
+def coverage() -> list[list[str]]:
+    """The rows of docs/coverage.md: measure, ids, test."""
+    lines = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
+    return [row for row in rows if row[0] not in {"measure", "---"}]
+
+
+def test_every_measure_of_the_sources_has_a_test_that_exists() -> None:
+    for measure, here, test in coverage():
+        if test == "–":
+            assert here.startswith("not "), measure
+            continue
+        file, _, name = test.strip("`").partition("::")
+        text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+        assert f"def {name}(" in text, test
+
+
+def test_every_record_of_the_catalogue_has_a_row() -> None:
+    named = {word for _, here, _ in coverage() for word in re.findall(r"`([^`]+)`", here)}
+    missing = {one.id for one in (*CATALOGUE, *COMPARISONS)} - named
+    assert not missing
