@@ -115,7 +115,8 @@ def _outcome_parts(evaluation: Evaluation, z: int) -> tuple[Part, ...]:
     for name, one in whole.parts or ((evaluation.asked.id, whole),):
         y = int(one.outcome[z])
         if y == NOBODY:
-            found.append(Part(name, float(one.value[z])))
+            if whole.parts:
+                found.append(Part(name, float(one.value[z])))
             continue
         sides = []
         for g in (int(one.high[z]), int(one.low[z])):

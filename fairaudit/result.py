@@ -112,7 +112,10 @@ class RateRow:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """A comparison: of one group with its reference, or over all groups (`group` is then None)."""
+    """A comparison: of one group with its reference, or over all groups (`group` is then None).
+
+    `averaged` are the columns over whose strata rates were averaged before.
+    """
 
     metric: str
     title: str
@@ -129,6 +132,7 @@ class ComparisonRow:
     first: Group
     second: Group
     takes_part: int
+    averaged: Grouping = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ EXIT_CODES = {
     "florida_1987": 0,
     "kidney_admissions": 1,
     "loans": 1,
+    "loans_score": 0,
     "titanic": 1,
 }
 SPEC = """\

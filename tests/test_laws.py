@@ -326,3 +326,49 @@ def test_a_burden_turns_the_four_fifths_rule_to_the_complement(groups: list[Four
     expected = [float(one / max(spared)) for one in spared]
     judged = found.value[0][found.judged[0]]
     assert sorted([1.0, *judged]) == pytest.approx(sorted(expected))
+
+
+@pytest.mark.parametrize("record", [*CRITERIA, *WHOLES], ids=lambda one: one.id)
+def test_an_attribute_drawn_by_lot_is_near_the_ideal(record: Measure | Whole) -> None:
+    """The other direction of the laws: where nothing is wrong, nothing is found."""
+    random = np.random.default_rng(7)
+    drawn = random.multinomial(100_000, [0.3, 0.15, 0.2, 0.35], size=3).tolist()
+    values = values_of(record, [(a, b, c, d) for a, b, c, d in drawn])  # type: ignore[arg-type]
+    ideal = {"predictability": 0.55, "majority_baseline": 0.55}.get(record.id, record.ideal)
+    assert values
+    for value in values:
+        assert value == pytest.approx(float(ideal), abs=0.03)
+
+
+@given(one=CELLS, two=CELLS)
+def test_a_log_ratio_is_infinite_exactly_when_one_side_is_zero(one: Four, two: Four) -> None:
+    rate, how = find("selection_rate"), comparison("log_ratio")
+    assert isinstance(rate, Rate)
+    assert how is not None
+    reference, group = (
+        rate.of(Counts.of_cells(**dict(zip(("tp", "fp", "fn", "tn"), cells, strict=True))))
+        for cells in (one, two)
+    )
+    found = evaluate(compared(rate, how), table_of([one, two]), terms_of(compared(rate, how)))
+    values = found.value[0][found.judged[0]].tolist()
+    if not sum(one) or not sum(two):
+        assert all(map(math.isnan, values))
+        return
+    (value,) = values
+    assert reference is not None
+    assert group is not None
+    assert math.isinf(value) == ((not reference) is not (not group))
+    assert math.isnan(value) == (not reference and not group)
+    if math.isinf(value):
+        assert (value > 0) == bool(group)
+
+
+@pytest.mark.parametrize("record", WHOLES, ids=lambda one: one.id)
+@given(cells=FULL_CELLS, groups=st.integers(2, 5))
+def test_equal_groups_have_no_association(record: Whole, cells: Four, groups: int) -> None:
+    if record.id in {"predictability", "majority_baseline", "differential_fairness_credible"}:
+        return
+    if record.id == "bias_amplification":
+        cells = (cells[0], cells[1], cells[1], cells[3])
+    for value in values_of(record, [cells] * groups):  # type: ignore[arg-type]
+        assert math.isnan(value) or value == pytest.approx(0, abs=1e-7)

@@ -58,6 +58,7 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
         _provenance(result),
         _ledger(result),
         disparities.lattice(result),
+        disparities.conditional(result, most),
         disparities.rates(result, most),
         scores.section(result, most),
         _checks(result),

@@ -8,7 +8,14 @@ from itertools import groupby
 
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
-from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, RateRow, Standing
+from fairaudit.result import (
+    AuditResult,
+    ComparisonRow,
+    EpsilonReading,
+    LatticeEntry,
+    RateRow,
+    Standing,
+)
 from fairaudit.simpson import Reversal
 
 _LATTICE_WIDTH = 2
@@ -75,6 +82,40 @@ def _lattice_cell(entry: LatticeEntry | None) -> Cell:
     value = numbers.number(entry.estimate.value)
     tone = Tone.MUTED if math.isnan(entry.estimate.value) else Tone.PLAIN
     return Cell(f"{value}\n{pair}" if pair else value, tone)
+
+
+def conditional(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """What is compared among people alike in a factor: in its strata, or averaged over them."""
+    found = [row for row in result.comparisons if row.stratum or row.averaged]
+    if not found:
+        return
+    rows, left_out = [], 0
+    for _, run in groupby(found, key=lambda row: (row.title, row.of, row.by, str(row.parameters))):
+        each = list(run)
+        shown = each if most is None else each[:most]
+        left_out += len(each) - len(shown)
+        rows += [_conditional_cells(row) for row in shown]
+    yield Heading("People alike in a legitimate factor")
+    yield Table(
+        "each comparison in a stratum, or averaged over strata with equal weights for both sides",
+        ("measure", "who", "where", "value"),
+        rows,
+        (False, False, False, True),
+        more=_more(left_out),
+    )
+
+
+def _conditional_cells(row: ComparisonRow) -> list[Cell]:
+    pair = sentences.witness(row.first, row.second, row.decided_by)
+    who = pair if row.group is None else numbers.group(row.group)
+    over = f"over {numbers.subset(row.averaged)}"
+    where = numbers.group(row.stratum) if row.stratum else over
+    return [
+        Cell(f"{row.title}{sentences.said(row.parameters)}"),
+        Cell(who or numbers.subset(row.by)),
+        Cell(where),
+        Cell(numbers.number(row.estimate.value)),
+    ]
 
 
 def rates(result: AuditResult, most: int | None) -> Iterator[Block]:

@@ -293,6 +293,7 @@ def _comparison_row(row: ComparisonRow) -> dict[str, Any]:
         "reason": row.estimate.reason,
         **({"error": row.estimate.error} if row.estimate.error else {}),
         "parameters": dict(row.parameters),
+        "averaged_over": list(row.averaged),
         "witness": _witness(row.parts, row.decided_by, row, spread=row.group is None),
         "parts": [_part(part) for part in row.parts],
         "groups_compared": row.takes_part,

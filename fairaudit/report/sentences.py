@@ -78,7 +78,9 @@ def answer(finding: Finding) -> str:
         return f"not evaluated: {_reasons(finding)}"
     value = numbers.against(finding.estimate.value, finding.limit, finding.estimate.exact)
     where = f" in {numbers.named_group(finding.stratum)}" if finding.stratum else ""
-    sentence = f"{_sides(finding)}{where}: {value}{_interval(finding)} {_relation(finding)}"
+    about = f"{_sides(finding)}{where}".strip()
+    sentence = f"{about}: " if about else ""
+    sentence += f"{value}{_interval(finding)} {_relation(finding)}"
     sentence += _difference_beside(finding)
     others = [_crossing(one) for one in finding.crossed if not _is_told(one, finding)]
     if others:
@@ -110,7 +112,7 @@ def _sides(finding: Finding) -> str:
         behind = numbers.counts(finding.estimate)
         return numbers.named_group(finding.first) + (f" ({behind})" if behind else "")
     parts = [_part(part) for part in _deciding(finding)]
-    return "; ".join(parts)
+    return "; ".join(parts) or witness(finding.first, finding.second, None)
 
 
 def _deciding(finding: Finding) -> tuple[Part, ...]:

@@ -35,6 +35,7 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
     compare, parameters = compare_of(one.asked), one.said
+    averaged = () if evaluation.strata is None else evaluation.strata.given
     firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
@@ -57,4 +58,5 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
                 first=group_at(table, firsts[z][w]),
                 second=group_at(table, seconds[z][w]),
                 takes_part=takes_part,
+                averaged=averaged,
             )
