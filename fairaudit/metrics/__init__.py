@@ -10,7 +10,8 @@ from fairaudit.metrics.classes import macro
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
 from fairaudit.metrics.epsilon import epsilon
-from fairaudit.metrics.evaluate import Asked, Evaluation, Terms, evaluate, evaluate_against
+from fairaudit.metrics.evaluate import evaluate, evaluate_against
+from fairaudit.metrics.evaluation import Asked, Evaluation, Terms
 from fairaudit.metrics.measures import Comparison, Measure, Shape, Whole
 from fairaudit.metrics.quantities import Mean, Quantity, Rate, Reading
 from fairaudit.metrics.rates import RATES

@@ -1,36 +1,33 @@
-"""Asking one measure of one table: its values, who was compared with whom, and what is missing."""
+"""Asking one measure of one table: its values, who was compared with whom, what is missing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.average import Average, Averaged, Weights, averaged, exactly
-from fairaudit.metrics.classes import Macro
-from fairaudit.metrics.counts import Tally, against_rest, collapsed, tally_of
-from fairaudit.metrics.measures import (
-    Comparison,
-    Measure,
-    Shape,
-    Sides,
-    Whole,
-    WholeReading,
-)
+from fairaudit.metrics.adjusted import average_to_reference, bare_average, common_average
+from fairaudit.metrics.counts import Tally, against_rest
+from fairaudit.metrics.evaluation import Asked, Evaluation, Terms, beside_reference
+from fairaudit.metrics.measures import Comparison, Measure, Shape, Sides, Whole
 from fairaudit.metrics.picking import pick_pair
 from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.records import NO_PARAMETERS, Parameters
+from fairaudit.metrics.reading import (
+    applied,
+    beside,
+    exact_of,
+    participants,
+    read,
+    tally_for,
+    values_compared,
+)
 from fairaudit.metrics.reference import NOBODY, Policy, Reference, reference_index
 from fairaudit.metrics.thresholds import cut_at
-from fairaudit.once import once
-
-Asked: TypeAlias = Quantity | Measure | Whole
 
 _COMPLEMENT = replace(
     SELECTION_RATE,
@@ -40,80 +37,6 @@ _COMPLEMENT = replace(
     short="not selected",
     means="The share of the group that is spared: the positive is a burden.",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """On what terms a measure is asked: the reference, who is large enough, its parameters.
-
-    `average` says how rates are averaged over the strata before they are compared; `of_class` which
-    class counts as positive against all others, `at` from which score on somebody is selected.
-    """
-
-    reference: Reference | None = None
-    min_size: int | None = None
-    parameters: Parameters = NO_PARAMETERS
-    average: Average | None = None
-    of_class: str | None = None
-    at: Decimal | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """One measure on one table.
-
-    `value` is [Z, W]: W = G where each group has a value, 1 for a spread. `first` and `second` are
-    the groups compared (group and reference, or highest and lowest), `NOBODY` for a crowd. `judged`
-    marks the entries that answer: those of groups that take part, other than the reference itself.
-    `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among `names`.
-    `error` [Z, W] bounds what the bins of a score hide. Where strata are averaged, `table` has none
-    left, `strata` is the table that has them, and `averaged` holds their weights.
-    """
-
-    asked: Asked
-    table: GroupTable
-    terms: Terms
-    value: Floats
-    first: Ints
-    second: Ints
-    judged: Marks
-    takes_part: Marks
-    names: tuple[str, ...] = ()
-    attained: Ints | None = None
-    parts: tuple[Evaluation, ...] = ()
-    reading: Reading | None = None
-    against: Reading | None = None
-    error: Floats | None = None
-    fraction: Callable[[int, int], Fraction | None] | None = None
-    whole: WholeReading | None = None
-    strata: GroupTable | None = None
-    averaged: Averaged | None = None
-
-    @property
-    def spread(self) -> bool:
-        """Whether there is one value a stratum, not one a group."""
-        return isinstance(self.asked, Whole) or (
-            isinstance(self.asked, Measure) and (self.asked.mean or not self.asked.to_reference)
-        )
-
-    def decided_by(self, z: int, w: int) -> str | None:
-        """The part (a rate, an outcome) that decides a value; None where all parts do."""
-        if self.attained is None or not self.names:
-            return None
-        at = int(self.attained[z, w])
-        return None if at == NOBODY else self.names[at]
-
-    def exact(self, z: int, w: int) -> Fraction | None:
-        """The value as a fraction; None where it is no rational number."""
-        if not isinstance(self.asked, Quantity) and not np.isfinite(self.value[z, w]):
-            return None
-        if self.fraction is not None:
-            return self.fraction(z, w)
-        if not self.parts or not isinstance(self.asked, Measure):
-            return None
-        parts = [part.exact(z, w) for part in self.parts]
-        known = [part for part in parts if part is not None]
-        return self.asked.fold.exact(known) if len(known) == len(parts) else None
 
 
 def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
@@ -133,6 +56,37 @@ def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
         for at, part in enumerate(asked.parts)
     ]
     return parts[0] if len(parts) == 1 else _folded(asked, parts)
+
+
+def evaluate_against(
+    asked: Asked, table: GroupTable, terms: Terms, against: GroupTable | None = None
+) -> Evaluation:
+    """The values of a measure, less those of another outcome where one is given."""
+    evaluation = evaluate(asked, table, terms)
+    return evaluation if against is None else less(evaluation, evaluate(asked, against, terms))
+
+
+def less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
+    """The values of one outcome minus those of another, on tables of the same groups."""
+
+    def fraction(z: int, w: int) -> Fraction | None:
+        one, two = evaluation.exact(z, w), other.exact(z, w)
+        return None if one is None or two is None else one - two
+
+    with np.errstate(invalid="ignore"):
+        value = evaluation.value - other.value
+    errors = [one.error for one in (evaluation, other) if one.error is not None]
+    error = np.sum(errors, axis=0) if errors else None
+    return replace(
+        evaluation,
+        value=value,
+        judged=evaluation.judged & other.judged,
+        error=error,
+        fraction=fraction,
+        parts=(evaluation, other),
+        names=(),
+        attained=None,
+    )
 
 
 def _at_threshold(asked: Asked, table: GroupTable, terms: Terms, at: Decimal) -> Evaluation:
@@ -192,37 +146,6 @@ def _people(each: Evaluation) -> Ints:
     return np.asarray(np.min([one.n for one in readings if one is not None], axis=0))
 
 
-def evaluate_against(
-    asked: Asked, table: GroupTable, terms: Terms, against: GroupTable | None = None
-) -> Evaluation:
-    """The values of a measure, less those of another outcome where one is given."""
-    evaluation = evaluate(asked, table, terms)
-    return evaluation if against is None else less(evaluation, evaluate(asked, against, terms))
-
-
-def less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
-    """The values of one outcome minus those of another, on tables of the same groups."""
-
-    def fraction(z: int, w: int) -> Fraction | None:
-        one, two = evaluation.exact(z, w), other.exact(z, w)
-        return None if one is None or two is None else one - two
-
-    with np.errstate(invalid="ignore"):
-        value = evaluation.value - other.value
-    errors = [one.error for one in (evaluation, other) if one.error is not None]
-    error = np.sum(errors, axis=0) if errors else None
-    return replace(
-        evaluation,
-        value=value,
-        judged=evaluation.judged & other.judged,
-        error=error,
-        fraction=fraction,
-        parts=(evaluation, other),
-        names=(),
-        attained=None,
-    )
-
-
 def _on_average(measure: Measure, at: int, terms: Terms) -> Terms:
     """The terms of a part: what the definition says of averaging holds where the spec is silent."""
     if not measure.averages or (terms.average is not None and len(measure.averages) == 1):
@@ -230,78 +153,16 @@ def _on_average(measure: Measure, at: int, terms: Terms) -> Terms:
     return replace(terms, average=measure.averages[at])
 
 
-@once
-def _readings(tally: Tally) -> dict[tuple[str, Parameters], Reading]:  # noqa: ARG001  # what it remembers for
-    return {}
-
-
-@once
-def _others(tally: Tally) -> dict[tuple[Policy, bytes], Tally]:  # noqa: ARG001  # the same
-    return {}
-
-
-@once
-def _fractions(
-    tally: Tally,  # noqa: ARG001  # the same
-) -> dict[tuple[str, Parameters, int, int], Fraction | None]:
-    return {}
-
-
-@once
-def _each_class(table: GroupTable) -> Tally:
-    """The tally of a table, with that of each class against the rest."""
-    return replace(
-        tally_of(table), each=tuple(tally_of(one) for one in against_rest(table).values())
-    )
-
-
-def read(quantity: Quantity, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
-    """A quantity in every stratum and group, read once for each table."""
-    known, key = _readings(tally), (quantity.id, parameters if quantity.takes else NO_PARAMETERS)
-    if key not in known:
-        known[key] = quantity.read(tally, parameters)
-    return known[key]
-
-
-def _tally(quantity: Quantity, table: GroupTable) -> Tally:
-    return _each_class(table) if isinstance(quantity, Macro) else tally_of(table)
-
-
-def _beside(table: GroupTable, tally: Tally, policy: Policy, index: Ints | None) -> Tally:
-    """The cells of the reference, beside each group."""
-    known, key = _others(tally), (policy, b"" if index is None else index.tobytes())
-    if key not in known:
-        if index is not None:
-            known[key] = tally.taken(np.maximum(index, 0))
-        elif policy is Policy.EVERYBODY:
-            known[key] = tally.everywhere(table.known_strata)
-        else:
-            known[key] = tally.rest() if policy is Policy.REST else tally.overall()
-    return known[key]
-
-
-def _participants(table: GroupTable, n: Ints, min_size: int | None) -> Marks:
-    """Who takes part, [Z, G]: known groups with people, of at least `min_size` in the rate."""
-    takes_part = table.known & (table.n > 0)
-    return takes_part if min_size is None else takes_part & (n >= min_size)
-
-
-def _participants_overall(table: GroupTable, n: Ints, min_size: int | None) -> Marks:
-    """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not."""
-    takes_part = np.asarray((table.known & (table.n.sum(axis=0) > 0))[None])
-    return takes_part if min_size is None else takes_part & (n >= min_size)
-
-
 def _bare(quantity: Quantity, table: GroupTable, terms: Terms) -> Evaluation:
-    tally = _tally(quantity, table)
+    tally = tally_for(quantity, table)
     reading = read(quantity, tally, terms.parameters)
-    takes_part = _participants(table, reading.n, terms.min_size)
+    takes_part = participants(table, reading.n, terms.min_size)
 
     def fraction(z: int, g: int) -> Fraction | None:
-        return _exact_of(reading.quantity, tally, terms.parameters, z, g)
+        return exact_of(reading.quantity, tally, terms.parameters, z, g)
 
     if terms.average is not None:
-        return _bare_average(reading, table, terms, terms.average, fraction)
+        return bare_average(reading, table, terms, terms.average, fraction)
     own = np.broadcast_to(np.arange(len(table.groups)), reading.value.shape)
     return Evaluation(
         asked=quantity,
@@ -318,56 +179,6 @@ def _bare(quantity: Quantity, table: GroupTable, terms: Terms) -> Evaluation:
     )
 
 
-def _bare_average(
-    reading: Reading,
-    table: GroupTable,
-    terms: Terms,
-    how: Average,
-    fraction: Callable[[int, int], Fraction | None],
-) -> Evaluation:
-    """The rate of each group, averaged over the strata where it has somebody."""
-    everybody = np.where(table.known, _mass(reading), 0).sum(axis=1, keepdims=True)
-    both = np.broadcast_to(everybody, reading.value.shape)
-    # Whatever the rule, the weights are those of all groups together: a group has no other side.
-    how = Average(Weights.REFERENCE) if how.weights is Weights.POOLED else how
-    found = averaged(
-        how,
-        table.strata,
-        (reading.value, reading.value),
-        (_mass(reading), both),
-        table.known_strata,
-    )
-    whole = collapsed(table)
-    n = np.asarray((reading.n * found.support).sum(axis=0, keepdims=True))
-    takes_part = _participants_overall(table, n, terms.min_size)
-    own = np.arange(len(table.groups))[None]
-
-    def exact(_: int, g: int) -> Fraction | None:
-        values = [fraction(z, g) for z in range(len(table.strata))]
-        pairs = [(int(reading.n[z, g]), int(everybody[z, 0])) for z in range(len(table.strata))]
-        if reading.scale != 1:
-            return None
-        pair = exactly(
-            how, table.strata, [(v, v) for v in values], pairs, table.known_strata.tolist()
-        )
-        return pair and pair[0]
-
-    return Evaluation(
-        asked=reading.quantity,
-        table=whole,
-        terms=terms,
-        value=found.first,
-        first=own,
-        second=np.full_like(own, NOBODY),
-        judged=takes_part,
-        takes_part=takes_part,
-        reading=Reading(reading.quantity, found.first, n, n.astype(np.float64)),
-        fraction=exact,
-        strata=table,
-        averaged=found,
-    )
-
-
 def _compared(
     measure: Measure, part: tuple[Quantity, Comparison], table: GroupTable, terms: Terms
 ) -> Evaluation:
@@ -377,7 +188,7 @@ def _compared(
     single = measure
     if measure.parts != (part,) or quantity is not part[0]:
         single = replace(measure, parts=((quantity, comparison),))
-    tally = _tally(quantity, table)
+    tally = tally_for(quantity, table)
     if comparison.shape is Shape.SPREAD:
         return _spread(single, table, terms, tally)
     return _to_reference(single, table, terms, tally)
@@ -390,12 +201,12 @@ def _spread(measure: Measure, table: GroupTable, terms: Terms, tally: Tally) -> 
     reading = read(quantity, tally, terms.parameters)
 
     def of_group(z: int, g: int) -> Fraction | None:
-        return _exact_of(quantity, tally, terms.parameters, z, g)
+        return exact_of(quantity, tally, terms.parameters, z, g)
 
     fraction: Callable[[int, int], Fraction | None] = of_group
-    takes_part = _participants(table, reading.n, terms.min_size)
+    takes_part = participants(table, reading.n, terms.min_size)
     if terms.average is not None:
-        one = _common_average(reading, table, terms, terms.average, fraction)
+        one = common_average(reading, table, terms, terms.average, fraction)
         table, reading, weights, strata = one.table, _reading_of(one), one.averaged, table
         takes_part, fraction = one.takes_part, one.exact
     high, low = pick_pair(reading.value, takes_part, reading.n)
@@ -403,13 +214,13 @@ def _spread(measure: Measure, table: GroupTable, terms: Terms, tally: Tally) -> 
     ends = (high, low) if comparison.highest_first else (low, high)
     pair = [reading.value[at, end] for end in ends]
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = _values_compared(quantity, comparison, *pair)
+        value = values_compared(quantity, comparison, *pair)
     answered = (takes_part.sum(axis=1) >= 2) & ~(takes_part & np.isnan(reading.value)).any(axis=1)
     value = np.where(answered, value, np.nan)
     known = ~np.isnan(value)
 
     def exact(z: int, _: int) -> Fraction | None:
-        return _applied(comparison, *(fraction(z, int(end[z])) for end in ends))
+        return applied(comparison, *(fraction(z, int(end[z])) for end in ends))
 
     return Evaluation(
         asked=measure,
@@ -443,38 +254,6 @@ def _error_of_spread(
         return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
 
 
-def _common_average(
-    reading: Reading,
-    table: GroupTable,
-    terms: Terms,
-    how: Average,
-    fraction: Callable[[int, int], Fraction | None],
-) -> Evaluation:
-    """The rate of each group, averaged over the strata where every group has somebody."""
-    mass = _mass(reading)
-    n = reading.n[table.known_strata].sum(axis=0, keepdims=True)
-    part = _participants_overall(table, n, terms.min_size)
-    occurs = ((mass > 0) & ~np.isnan(reading.value)) | ~part
-    common = occurs.all(axis=1, keepdims=True)
-    everybody = np.where(part, mass, 0).sum(axis=1, keepdims=True)
-    one = replace(
-        reading,
-        value=np.where(common, reading.value, np.nan),
-        n=np.asarray(reading.n * common),
-    )
-    known = replace(table, known=part[0])
-    found = _bare_average(one, known, terms, how, fraction)
-    assert found.averaged is not None
-    # Of the weight of all groups, what stood in strata where one of them is missing.
-    left_out = np.where(common, 0.0, everybody / max(float(everybody.sum()), 1.0))
-    shown = replace(found.averaged, left_out=np.broadcast_to(left_out, mass.shape))
-
-    def exact(z: int, g: int) -> Fraction | None:
-        return None if found.fraction is None else found.fraction(z, g)
-
-    return replace(found, table=collapsed(table), averaged=shown, fraction=exact)
-
-
 def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tally) -> Evaluation:
     (quantity, comparison) = measure.parts[0]
     reference = terms.reference
@@ -485,19 +264,17 @@ def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tall
     if reference is not terms.reference:
         terms = replace(terms, reference=reference)
     if terms.average is not None:
-        return _average_to_reference(measure, table, terms, tally)
+        return average_to_reference(measure, table, terms, tally)
     reading = read(quantity, tally, terms.parameters)
-    takes_part = _participants(table, reading.n, terms.min_size)
+    takes_part = participants(table, reading.n, terms.min_size)
     index, usable = reference_index(reference, table, reading.value, reading.n, takes_part)
-    beside = _beside(table, tally, reference.policy, index)
-    against = read(quantity, beside, terms.parameters)
+    others = beside(table, tally, reference.policy, index)
+    against = read(quantity, others, terms.parameters)
     with np.errstate(divide="ignore", invalid="ignore"):
         if comparison.contrast is None:
-            value = _values_compared(quantity, comparison, reading.value, against.value)
+            value = values_compared(quantity, comparison, reading.value, against.value)
         else:
-            everybody = read(
-                quantity, _beside(table, tally, Policy.OVERALL, None), terms.parameters
-            )
+            everybody = read(quantity, beside(table, tally, Policy.OVERALL, None), terms.parameters)
             value = comparison.contrast(Sides(reading, against, everybody))
 
     def exact(z: int, g: int) -> Fraction | None:
@@ -509,115 +286,15 @@ def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tall
                 if over is not None and under is not None
             ]
             return comparison.exact_of(ints[0], ints[1]) if len(ints) == 2 else None
-        return _applied(
+        return applied(
             comparison,
-            _exact_of(reading.quantity, tally, terms.parameters, z, g),
-            _exact_of(against.quantity, beside, terms.parameters, z, g),
+            exact_of(reading.quantity, tally, terms.parameters, z, g),
+            exact_of(against.quantity, others, terms.parameters, z, g),
         )
 
-    return _beside_reference(
+    return beside_reference(
         measure, table, terms, (reading, against), value, takes_part, (index, usable), exact
     )
-
-
-def _beside_reference(  # the pieces of one evaluation, gathered by its callers
-    measure: Measure,
-    table: GroupTable,
-    terms: Terms,
-    readings: tuple[Reading, Reading],
-    value: Floats,
-    takes_part: Marks,
-    place: tuple[Ints | None, Marks],
-    exact: Callable[[int, int], Fraction | None],
-) -> Evaluation:
-    index, usable = place
-    reading, against = readings
-    index = np.full((len(usable), 1), NOBODY) if index is None else index
-    own = np.broadcast_to(np.arange(len(table.groups)), value.shape)
-    # Where there is no reference to use, nobody is it: every group is left without a value.
-    second = np.where(usable, np.broadcast_to(index, value.shape), NOBODY)
-    usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
-    return Evaluation(
-        asked=measure,
-        table=table,
-        terms=terms,
-        value=np.where(usable & takes_part, value, np.nan),
-        first=own,
-        second=second,
-        judged=takes_part & (own != second),
-        takes_part=takes_part,
-        reading=reading,
-        against=against,
-        error=_error_to_reference(measure.comparison, reading, against),
-        fraction=exact,
-    )
-
-
-def _error_to_reference(
-    comparison: Comparison, reading: Reading, against: Reading
-) -> Floats | None:
-    """How far a comparison may be off for what bins hide on both sides."""
-    if reading.error is None or against.error is None:
-        return None
-    if not comparison.quotient:
-        return np.asarray(reading.error + against.error)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        most = (reading.value + reading.error) / np.maximum(against.value - against.error, 0.0)
-        return np.asarray(most - reading.value / against.value)
-
-
-def _average_to_reference(
-    measure: Measure, table: GroupTable, terms: Terms, tally: Tally
-) -> Evaluation:
-    """Both sides averaged over the strata with the same weights, then compared."""
-    (quantity, comparison), reference, how = measure.parts[0], terms.reference, terms.average
-    assert reference is not None
-    assert how is not None
-    whole = collapsed(table)
-    crude = read(quantity, _tally(quantity, whole), terms.parameters)
-    takes_part = _participants_overall(table, crude.n, terms.min_size)
-    index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
-    in_strata = None if index is None else np.broadcast_to(index, (len(table.strata), 1))
-    beside = _beside(table, tally, reference.policy, in_strata)
-    reading, against = (read(quantity, one, terms.parameters) for one in (tally, beside))
-    if how.weights is Weights.POOLED and reference.policy is Policy.OVERALL:
-        # The group is among everybody already.
-        how = Average(Weights.REFERENCE)
-    found = averaged(
-        how,
-        table.strata,
-        (reading.value, against.value),
-        (_mass(reading), _mass(against)),
-        table.known_strata,
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = _values_compared(quantity, comparison, found.first, found.second)
-
-    def exact(_: int, g: int) -> Fraction | None:
-        strata = range(len(table.strata))
-        values = [
-            (
-                _exact_of(quantity, tally, terms.parameters, z, g),
-                _exact_of(quantity, beside, terms.parameters, z, g),
-            )
-            for z in strata
-        ]
-        sizes = (_whole_mass(reading), _whole_mass(against))
-        people = [(int(sizes[0][z, g]), int(sizes[1][z, g])) for z in strata]
-        pair = exactly(how, table.strata, values, people, table.known_strata.tolist())
-        return pair and _applied(comparison, *pair)
-
-    n, m = (
-        np.asarray((one.n * found.support).sum(axis=0, keepdims=True)) for one in (reading, against)
-    )
-    sides = (
-        Reading(quantity, found.first, n, n.astype(np.float64)),
-        Reading(quantity, found.second, m, m.astype(np.float64)),
-    )
-    evaluation = _beside_reference(
-        measure, whole, terms, sides, value, takes_part, (index, usable), exact
-    )
-    return replace(evaluation, strata=table, averaged=found)
 
 
 def _folded(measure: Measure, parts: list[Evaluation]) -> Evaluation:
@@ -679,43 +356,3 @@ def _whole(asked: Whole, table: GroupTable, terms: Terms) -> Evaluation:
 def _reading_of(evaluation: Evaluation) -> Reading:
     assert evaluation.reading is not None
     return evaluation.reading
-
-
-def _mass(reading: Reading) -> Floats:
-    """What weighs in an average over strata: the denominator, of people or of survey weights."""
-    return np.asarray(_whole_mass(reading) / reading.scale)
-
-
-def _whole_mass(reading: Reading) -> Ints:
-    return reading.n if reading.under is None or reading.scale == 1 else reading.under
-
-
-def _values_compared(
-    quantity: Quantity, comparison: Comparison, first: Floats, second: Floats
-) -> Floats:
-    """A comparison of values; a ratio of numbers with a sign needs both to be positive."""
-    value = np.asarray(comparison.apply(first, second))
-    if comparison.quotient and quantity.bounds[0] != 0:
-        return np.where((first > 0) & (second > 0), value, np.nan)
-    return value
-
-
-def _applied(comparison: Comparison, *values: Fraction | None) -> Fraction | None:
-    """A comparison of fractions; None where it is not rational, or not defined."""
-    one, two = values
-    if one is None or two is None or not comparison.rational:
-        return None
-    try:
-        return Fraction(comparison.apply(one, two))
-    except ZeroDivisionError:
-        return None
-
-
-def _exact_of(
-    quantity: Quantity, tally: Tally, parameters: Parameters, z: int, g: int
-) -> Fraction | None:
-    known = _fractions(tally)
-    key = (quantity.id, parameters if quantity.takes else NO_PARAMETERS, z, g)
-    if key not in known:
-        known[key] = quantity.exact(tally, z, g, parameters)
-    return known[key]

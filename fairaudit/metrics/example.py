@@ -12,7 +12,8 @@ from fairaudit.cube import Amount, Floats, GroupTable, Ints, Sum
 from fairaudit.histogram import Bins, Histogram
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.counts import collapsed
-from fairaudit.metrics.evaluate import Asked, Evaluation, Terms, evaluate
+from fairaudit.metrics.evaluate import evaluate
+from fairaudit.metrics.evaluation import Asked, Evaluation, Terms
 from fairaudit.metrics.measures import Comparison, Measure, Whole
 from fairaudit.metrics.quantities import Quantity
 from fairaudit.metrics.rates import SELECTION_RATE

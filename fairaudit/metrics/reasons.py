@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairaudit.cube import Group, Marks
-from fairaudit.metrics.evaluate import Evaluation
+from fairaudit.metrics.evaluation import Evaluation
 from fairaudit.metrics.measures import WholeReading
 from fairaudit.metrics.reference import NOBODY, Policy, find_group
 

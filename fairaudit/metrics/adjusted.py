@@ -1,0 +1,164 @@
+"""Measures of rates that are averaged over strata first, with equal weights for both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.cube import GroupTable
+from fairaudit.metrics.average import Average, Weights, averaged, exactly
+from fairaudit.metrics.counts import Tally, collapsed
+from fairaudit.metrics.evaluation import Evaluation, Terms, beside_reference
+from fairaudit.metrics.measures import Measure
+from fairaudit.metrics.quantities import Reading
+from fairaudit.metrics.reading import (
+    applied,
+    beside,
+    exact_of,
+    mass,
+    participants_overall,
+    read,
+    tally_for,
+    values_compared,
+    whole_mass,
+)
+from fairaudit.metrics.reference import NOBODY, Policy, reference_index
+
+
+def bare_average(
+    reading: Reading,
+    table: GroupTable,
+    terms: Terms,
+    how: Average,
+    fraction: Callable[[int, int], Fraction | None],
+) -> Evaluation:
+    """The rate of each group, averaged over the strata where it has somebody."""
+    everybody = np.where(table.known, mass(reading), 0).sum(axis=1, keepdims=True)
+    both = np.broadcast_to(everybody, reading.value.shape)
+    # Whatever the rule, the weights are those of all groups together: a group has no other side.
+    how = Average(Weights.REFERENCE) if how.weights is Weights.POOLED else how
+    found = averaged(
+        how,
+        table.strata,
+        (reading.value, reading.value),
+        (mass(reading), both),
+        table.known_strata,
+    )
+    whole = collapsed(table)
+    n = np.asarray((reading.n * found.support).sum(axis=0, keepdims=True))
+    takes_part = participants_overall(table, n, terms.min_size)
+    own = np.arange(len(table.groups))[None]
+
+    def exact(_: int, g: int) -> Fraction | None:
+        values = [fraction(z, g) for z in range(len(table.strata))]
+        pairs = [(int(reading.n[z, g]), int(everybody[z, 0])) for z in range(len(table.strata))]
+        if reading.scale != 1:
+            return None
+        pair = exactly(
+            how, table.strata, [(v, v) for v in values], pairs, table.known_strata.tolist()
+        )
+        return pair and pair[0]
+
+    return Evaluation(
+        asked=reading.quantity,
+        table=whole,
+        terms=terms,
+        value=found.first,
+        first=own,
+        second=np.full_like(own, NOBODY),
+        judged=takes_part,
+        takes_part=takes_part,
+        reading=Reading(reading.quantity, found.first, n, n.astype(np.float64)),
+        fraction=exact,
+        strata=table,
+        averaged=found,
+    )
+
+
+def common_average(
+    reading: Reading,
+    table: GroupTable,
+    terms: Terms,
+    how: Average,
+    fraction: Callable[[int, int], Fraction | None],
+) -> Evaluation:
+    """The rate of each group, averaged over the strata where every group has somebody."""
+    weight = mass(reading)
+    n = reading.n[table.known_strata].sum(axis=0, keepdims=True)
+    part = participants_overall(table, n, terms.min_size)
+    occurs = ((weight > 0) & ~np.isnan(reading.value)) | ~part
+    common = occurs.all(axis=1, keepdims=True)
+    everybody = np.where(part, weight, 0).sum(axis=1, keepdims=True)
+    one = replace(
+        reading,
+        value=np.where(common, reading.value, np.nan),
+        n=np.asarray(reading.n * common),
+    )
+    known = replace(table, known=part[0])
+    found = bare_average(one, known, terms, how, fraction)
+    assert found.averaged is not None
+    # Of the weight of all groups, what stood in strata where one of them is missing.
+    left_out = np.where(common, 0.0, everybody / max(float(everybody.sum()), 1.0))
+    shown = replace(found.averaged, left_out=np.broadcast_to(left_out, weight.shape))
+
+    def exact(z: int, g: int) -> Fraction | None:
+        return None if found.fraction is None else found.fraction(z, g)
+
+    return replace(found, table=collapsed(table), averaged=shown, fraction=exact)
+
+
+def average_to_reference(
+    measure: Measure, table: GroupTable, terms: Terms, tally: Tally
+) -> Evaluation:
+    """Both sides averaged over the strata with the same weights, then compared."""
+    (quantity, comparison), reference, how = measure.parts[0], terms.reference, terms.average
+    assert reference is not None
+    assert how is not None
+    whole = collapsed(table)
+    crude = read(quantity, tally_for(quantity, whole), terms.parameters)
+    takes_part = participants_overall(table, crude.n, terms.min_size)
+    index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
+    in_strata = None if index is None else np.broadcast_to(index, (len(table.strata), 1))
+    others = beside(table, tally, reference.policy, in_strata)
+    reading, against = (read(quantity, one, terms.parameters) for one in (tally, others))
+    if how.weights is Weights.POOLED and reference.policy is Policy.OVERALL:
+        # The group is among everybody already.
+        how = Average(Weights.REFERENCE)
+    found = averaged(
+        how,
+        table.strata,
+        (reading.value, against.value),
+        (mass(reading), mass(against)),
+        table.known_strata,
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = values_compared(quantity, comparison, found.first, found.second)
+
+    def exact(_: int, g: int) -> Fraction | None:
+        strata = range(len(table.strata))
+        values = [
+            (
+                exact_of(quantity, tally, terms.parameters, z, g),
+                exact_of(quantity, others, terms.parameters, z, g),
+            )
+            for z in strata
+        ]
+        sizes = (whole_mass(reading), whole_mass(against))
+        people = [(int(sizes[0][z, g]), int(sizes[1][z, g])) for z in strata]
+        pair = exactly(how, table.strata, values, people, table.known_strata.tolist())
+        return pair and applied(comparison, *pair)
+
+    n, m = (
+        np.asarray((one.n * found.support).sum(axis=0, keepdims=True)) for one in (reading, against)
+    )
+    sides = (
+        Reading(quantity, found.first, n, n.astype(np.float64)),
+        Reading(quantity, found.second, m, m.astype(np.float64)),
+    )
+    evaluation = beside_reference(
+        measure, whole, terms, sides, value, takes_part, (index, usable), exact
+    )
+    return replace(evaluation, strata=table, averaged=found)

@@ -1,0 +1,141 @@
+"""What comes of asking one measure of one table: values, pairs, and the terms it was asked on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics.average import Average, Averaged
+from fairaudit.metrics.measures import Comparison, Measure, Whole, WholeReading
+from fairaudit.metrics.quantities import Quantity, Reading
+from fairaudit.metrics.records import NO_PARAMETERS, Parameters
+from fairaudit.metrics.reference import NOBODY, Reference
+
+Asked: TypeAlias = Quantity | Measure | Whole
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms a measure is asked: the reference, who is large enough, its parameters.
+
+    `average` says how rates are averaged over the strata before they are compared; `of_class` which
+    class counts as positive against all others, `at` from which score on somebody is selected.
+    """
+
+    reference: Reference | None = None
+    min_size: int | None = None
+    parameters: Parameters = NO_PARAMETERS
+    average: Average | None = None
+    of_class: str | None = None
+    at: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One measure on one table.
+
+    `value` is [Z, W]: W = G where each group has a value, 1 for a spread. `first` and `second` are
+    the groups compared (group and reference, or highest and lowest), `NOBODY` for a crowd. `judged`
+    marks the entries that answer: those of groups that take part, other than the reference itself.
+    `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among `names`.
+    `error` [Z, W] bounds what the bins of a score hide. Where strata are averaged, `table` has none
+    left, `strata` is the table that has them, and `averaged` holds their weights.
+    """
+
+    asked: Asked
+    table: GroupTable
+    terms: Terms
+    value: Floats
+    first: Ints
+    second: Ints
+    judged: Marks
+    takes_part: Marks
+    names: tuple[str, ...] = ()
+    attained: Ints | None = None
+    parts: tuple[Evaluation, ...] = ()
+    reading: Reading | None = None
+    against: Reading | None = None
+    error: Floats | None = None
+    fraction: Callable[[int, int], Fraction | None] | None = None
+    whole: WholeReading | None = None
+    strata: GroupTable | None = None
+    averaged: Averaged | None = None
+
+    @property
+    def spread(self) -> bool:
+        """Whether there is one value a stratum, not one a group."""
+        return isinstance(self.asked, Whole) or (
+            isinstance(self.asked, Measure) and (self.asked.mean or not self.asked.to_reference)
+        )
+
+    def decided_by(self, z: int, w: int) -> str | None:
+        """The part (a rate, an outcome) that decides a value; None where all parts do."""
+        if self.attained is None or not self.names:
+            return None
+        at = int(self.attained[z, w])
+        return None if at == NOBODY else self.names[at]
+
+    def exact(self, z: int, w: int) -> Fraction | None:
+        """The value as a fraction; None where it is no rational number."""
+        if not isinstance(self.asked, Quantity) and not np.isfinite(self.value[z, w]):
+            return None
+        if self.fraction is not None:
+            return self.fraction(z, w)
+        if not self.parts or not isinstance(self.asked, Measure):
+            return None
+        parts = [part.exact(z, w) for part in self.parts]
+        known = [part for part in parts if part is not None]
+        return self.asked.fold.exact(known) if len(known) == len(parts) else None
+
+
+def beside_reference(  # the pieces of one evaluation, gathered by its callers
+    measure: Measure,
+    table: GroupTable,
+    terms: Terms,
+    readings: tuple[Reading, Reading],
+    value: Floats,
+    takes_part: Marks,
+    place: tuple[Ints | None, Marks],
+    exact: Callable[[int, int], Fraction | None],
+) -> Evaluation:
+    """Each group beside its reference: `place` is the index of that, and where it can be used."""
+    index, usable = place
+    reading, against = readings
+    index = np.full((len(usable), 1), NOBODY) if index is None else index
+    own = np.broadcast_to(np.arange(len(table.groups)), value.shape)
+    # Where there is no reference to use, nobody is it: every group is left without a value.
+    second = np.where(usable, np.broadcast_to(index, value.shape), NOBODY)
+    usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
+    return Evaluation(
+        asked=measure,
+        table=table,
+        terms=terms,
+        value=np.where(usable & takes_part, value, np.nan),
+        first=own,
+        second=second,
+        judged=takes_part & (own != second),
+        takes_part=takes_part,
+        reading=reading,
+        against=against,
+        error=_error_to_reference(measure.comparison, reading, against),
+        fraction=exact,
+    )
+
+
+def _error_to_reference(
+    comparison: Comparison, reading: Reading, against: Reading
+) -> Floats | None:
+    """How far a comparison may be off for what bins hide on both sides."""
+    if reading.error is None or against.error is None:
+        return None
+    if not comparison.quotient:
+        return np.asarray(reading.error + against.error)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = (reading.value + reading.error) / np.maximum(against.value - against.error, 0.0)
+        return np.asarray(most - reading.value / against.value)

@@ -1,0 +1,122 @@
+"""Reading quantities of a table, each once: of every group, and of whom it is set beside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics.classes import Macro
+from fairaudit.metrics.counts import Tally, against_rest, tally_of
+from fairaudit.metrics.measures import Comparison
+from fairaudit.metrics.quantities import Quantity, Reading
+from fairaudit.metrics.records import NO_PARAMETERS, Parameters
+from fairaudit.metrics.reference import Policy
+from fairaudit.once import once
+
+
+@once
+def _readings(tally: Tally) -> dict[tuple[str, Parameters], Reading]:  # noqa: ARG001  # what it remembers for
+    return {}
+
+
+@once
+def _others(tally: Tally) -> dict[tuple[Policy, bytes], Tally]:  # noqa: ARG001  # the same
+    return {}
+
+
+@once
+def _fractions(
+    tally: Tally,  # noqa: ARG001  # the same
+) -> dict[tuple[str, Parameters, int, int], Fraction | None]:
+    return {}
+
+
+@once
+def _each_class(table: GroupTable) -> Tally:
+    """The tally of a table, with that of each class against the rest."""
+    return replace(
+        tally_of(table), each=tuple(tally_of(one) for one in against_rest(table).values())
+    )
+
+
+def read(quantity: Quantity, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    """A quantity in every stratum and group, read once for each table."""
+    known, key = _readings(tally), (quantity.id, parameters if quantity.takes else NO_PARAMETERS)
+    if key not in known:
+        known[key] = quantity.read(tally, parameters)
+    return known[key]
+
+
+def tally_for(quantity: Quantity, table: GroupTable) -> Tally:
+    """The cells of a table as a quantity needs them: some need each class against the rest."""
+    return _each_class(table) if isinstance(quantity, Macro) else tally_of(table)
+
+
+def beside(table: GroupTable, tally: Tally, policy: Policy, index: Ints | None) -> Tally:
+    """The cells of the reference, beside each group."""
+    known, key = _others(tally), (policy, b"" if index is None else index.tobytes())
+    if key not in known:
+        if index is not None:
+            known[key] = tally.taken(np.maximum(index, 0))
+        elif policy is Policy.EVERYBODY:
+            known[key] = tally.everywhere(table.known_strata)
+        else:
+            known[key] = tally.rest() if policy is Policy.REST else tally.overall()
+    return known[key]
+
+
+def participants(table: GroupTable, n: Ints, min_size: int | None) -> Marks:
+    """Who takes part, [Z, G]: known groups with people, of at least `min_size` in the rate."""
+    takes_part = table.known & (table.n > 0)
+    return takes_part if min_size is None else takes_part & (n >= min_size)
+
+
+def participants_overall(table: GroupTable, n: Ints, min_size: int | None) -> Marks:
+    """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not."""
+    takes_part = np.asarray((table.known & (table.n.sum(axis=0) > 0))[None])
+    return takes_part if min_size is None else takes_part & (n >= min_size)
+
+
+def mass(reading: Reading) -> Floats:
+    """What weighs in an average over strata: the denominator, of people or of survey weights."""
+    return np.asarray(whole_mass(reading) / reading.scale)
+
+
+def whole_mass(reading: Reading) -> Ints:
+    """The same as integers, times `scale` under weights."""
+    return reading.n if reading.under is None or reading.scale == 1 else reading.under
+
+
+def values_compared(
+    quantity: Quantity, comparison: Comparison, first: Floats, second: Floats
+) -> Floats:
+    """A comparison of values; a ratio of numbers with a sign needs both to be positive."""
+    value = np.asarray(comparison.apply(first, second))
+    if comparison.quotient and quantity.bounds[0] != 0:
+        return np.where((first > 0) & (second > 0), value, np.nan)
+    return value
+
+
+def applied(comparison: Comparison, *values: Fraction | None) -> Fraction | None:
+    """A comparison of fractions; None where it is not rational, or not defined."""
+    one, two = values
+    if one is None or two is None or not comparison.rational:
+        return None
+    try:
+        return Fraction(comparison.apply(one, two))
+    except ZeroDivisionError:
+        return None
+
+
+def exact_of(
+    quantity: Quantity, tally: Tally, parameters: Parameters, z: int, g: int
+) -> Fraction | None:
+    """A quantity of one group as a fraction, computed once; None where it is none."""
+    known = _fractions(tally)
+    key = (quantity.id, parameters if quantity.takes else NO_PARAMETERS, z, g)
+    if key not in known:
+        known[key] = quantity.exact(tally, z, g, parameters)
+    return known[key]
