@@ -338,13 +338,18 @@ class Cube:
         """Every non-empty subset of the protected attributes, small ones first."""
         return every_subset([key.name for key in self.keys if key.role is Role.PROTECTED])
 
-    def table(self, by: Grouping, given: Grouping, of: str) -> GroupTable:
+    def table(
+        self, by: Grouping, given: Grouping, of: str, beside: str | None = None
+    ) -> GroupTable:
         """The counts of one grouping in the strata of `given`, for the outcome `of`.
 
         Rows set aside in one of those columns are left out; groups nobody belongs to do not exist.
+        With an outcome `beside`, only those count who have both.
         """
+        both = (of, beside) if beside is not None else ()
         chosen = [self._names[name] for name in (*by, *given)]
-        within = np.all(self.codes[:, chosen] != ASIDE, axis=1) & (self.people > 0)
+        known = [self._names[name] for name in both if self.outcome(name) is not None]
+        within = np.all(self.codes[:, [*chosen, *known]] != ASIDE, axis=1) & (self.people > 0)
         codes = self.codes[within]
         groups, g = distinct(codes[:, chosen[: len(by)]])
         strata, z = distinct(codes[:, chosen[len(by) :]])

@@ -41,10 +41,11 @@ class Part:
 def interval(reading: Reading) -> tuple[Floats, Floats]:
     """The bounds of each value, [Z, G]; NaN where the quantity has no interval.
 
-    A proportion gets Wilson's; under survey weights with the effective size in place of n.
+    A proportion gets Wilson's; under survey weights with the effective size in place of n. What is
+    averaged over strata has no denominator of its own, and none.
     """
     quantity = reading.quantity
-    if not isinstance(quantity, Rate) or not quantity.proportion:
+    if not isinstance(quantity, Rate) or not quantity.proportion or reading.under is None:
         nothing = np.full_like(reading.value, np.nan)
         return nothing, nothing
     return stats.wilson(reading.value, reading.size, CONFIDENCE)
@@ -80,6 +81,9 @@ def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
 
 
 def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
+    if second != NOBODY and evaluation.averaged is not None and evaluation.against is not None:
+        # Averaged over the strata that both sides share, so beside each group another number.
+        return Side(evaluation.table.groups[second], estimate_at(evaluation.against, z, w))
     if second != NOBODY and evaluation.reading is not None:
         return _side(evaluation, evaluation.reading, z, second)
     if evaluation.against is None or evaluation.terms.reference is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -15,8 +15,15 @@ from typing import Any, TypeAlias, TypeVar
 
 from fairaudit import engine
 from fairaudit import spec as specs
-from fairaudit.cube import Cube, Grouping, GroupTable
-from fairaudit.errors import DataError, FairauditError, SpecError, UsageError, did_you_mean
+from fairaudit.cube import UNKNOWN, Cube, Grouping, GroupTable
+from fairaudit.errors import (
+    DataError,
+    FairauditError,
+    Fault,
+    SpecError,
+    UsageError,
+    did_you_mean,
+)
 from fairaudit.metrics import evaluate_against
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
@@ -24,7 +31,7 @@ from fairaudit.recode import recode
 from fairaudit.recode.scores import with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow
 from fairaudit.simpson import Scanned, scan
-from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
+from fairaudit.spec import Cut, Quantile, Shown, Spec, closed, quantiles_of, value_of
 from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
@@ -148,14 +155,14 @@ class _Question:
         """The result, from the counts of a plan that is this one's, or finer."""
         recoded = recode(raw, counted_by, self.spec)
         cube, read = recoded.cube, self.spec
-        _refuse_classes(read, cube)
+        _refuse_unknown(read, cube)
 
         outcomes = {one.name: one for one in read.outcomes}
 
         @cache
-        def table(by: Grouping, given: Grouping, of: str) -> GroupTable:
+        def table(by: Grouping, given: Grouping, of: str, beside: str | None = None) -> GroupTable:
             one = outcomes[of]
-            found = replace(cube.table(by, given, of), favourable=one.favourable)
+            found = replace(cube.table(by, given, of, beside), favourable=one.favourable)
             score = recoded.scores.get(one.score.value) if one.score else None
             return with_histogram(found, score) if score and read.shows_histogram(one) else found
 
@@ -173,7 +180,13 @@ class _Question:
             findings=tuple(_finding(check, table, scanned) for check in self.checks),
             reversals=scanned.found,
             definitions=listing.definitions,
-            notices=(*read.notices, *raw.notices, *recoded.notices, *_unscanned(scanned)),
+            notices=(
+                *read.notices,
+                *raw.notices,
+                *recoded.notices,
+                *_unweighed(read, cube),
+                *_unscanned(scanned),
+            ),
             scores=tuple(row for name, some in summaries.items() for row in scores(name, some)),
             curves=tuple(one for name, some in summaries.items() for one in curves(name, some)),
             fail_on=self.fail_on,
@@ -280,9 +293,9 @@ def _chosen(
     return tuple(check for check in checks if not only or check.id in only)
 
 
-def _refuse_classes(read: Spec, cube: Cube) -> None:
-    """Raises `SpecError` for every class that an entry names and the data do not hold."""
-    faults = []
+def _refuse_unknown(read: Spec, cube: Cube) -> None:
+    """Raises `SpecError` for every class and stratum that entries name and the data do not hold."""
+    faults = [fault for one in read.shown for fault in _unknown_strata(one, cube)]
     for one in read.shown:
         if one.of_class is None:
             continue
@@ -296,12 +309,36 @@ def _refuse_classes(read: Spec, cube: Cube) -> None:
         raise SpecError(faults)
 
 
+def _unknown_strata(one: Shown, cube: Cube) -> Iterator[Fault]:
+    """The strata that an average gives a weight and that do not occur in one of its groupings."""
+    for given in one.given if one.levels else ():
+        strata = cube.table((), given, one.of).strata
+        known = [", ".join(level for _, level in stratum) for stratum in strata]
+        for text in one.levels:
+            hint = did_you_mean(text.value, known)
+            if text.value not in known and hint:
+                yield text.fault(f"no stratum {text.value!r} of {' × '.join(given)}{hint}")
+
+
+def _unweighed(read: Spec, cube: Cube) -> Iterator[str]:
+    """Notices on strata without a weight, and on weights without a stratum."""
+    for one in read.shown:
+        for given in one.given if one.levels else ():
+            strata = cube.table((), given, one.of).strata
+            known = {", ".join(level for _, level in stratum) for stratum in strata} - {UNKNOWN}
+            named = {text.value for text in one.levels}
+            pairs = (("has no weight", known - named), ("does not occur", named - known))
+            for what, names in pairs:
+                for name in sorted(names):
+                    yield f"{one.asked.id}: the stratum {name!r} of {' × '.join(given)} {what}"
+
+
 def _finding(check: Check | ReversalCheck, table: TableOf, scanned: Scanned) -> Finding:
     if isinstance(check, ReversalCheck):
         return judge_reversals(check, scanned)
-    cut = table(check.by, check.given, check.of)
-    against = None if check.against is None else table(check.by, check.given, check.against)
-    return judge(check, evaluate_against(check.asked, cut, check.terms, against))
+    cut = table(check.by, check.given, check.of, check.against)
+    against = check.against and table(check.by, check.given, check.against, check.of)
+    return judge(check, evaluate_against(check.asked, cut, check.terms, against or None))
 
 
 def _unscanned(scanned: Scanned) -> tuple[str, ...]:

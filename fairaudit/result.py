@@ -17,7 +17,7 @@ from fairaudit.ledger import Ledger
 from fairaudit.metrics import FAMILIES, Asked, Bounds, Comparison, Measure, Need, Quantity
 from fairaudit.metrics.example import example_of
 from fairaudit.simpson import Reversal
-from fairaudit.verdict import Finding, Status
+from fairaudit.verdict import Check, Finding, Status
 
 if TYPE_CHECKING:
     import polars as pl
@@ -302,16 +302,14 @@ class AuditResult:
             return Verdict.NONE
         if tally[Status.FAIL] or (self.fail_on is FailOn.WARN and tally[Status.WARN]):
             return Verdict.FAIL
-        nothing_judged = tally[Status.SKIPPED] == len(self.findings)
-        if tally[Status.INCONCLUSIVE] or nothing_judged:
+        if tally[Status.INCONCLUSIVE] or all(map(_is_open, self.findings)):
             return Verdict.INCONCLUSIVE
         return Verdict.PASS
 
     @property
     def exit_code(self) -> int:
         """0 pass or nothing judged, 1 failed or not all evaluated, 3 nothing could be evaluated."""
-        unevaluated = self.tally[Status.INCONCLUSIVE] + self.tally[Status.SKIPPED]
-        if self.findings and unevaluated == len(self.findings):
+        if self.findings and all(map(_is_open, self.findings)):
             return 3
         if self.fail_on is FailOn.NEVER:
             return 0
@@ -346,6 +344,12 @@ class AuditResult:
                 value = rate.estimate.value
                 rows[rate.group][rate.metric] = None if math.isnan(value) else value
         return pl.DataFrame(list(rows.values()), infer_schema_length=None)
+
+
+def _is_open(one: Finding) -> bool:
+    """Whether a check could not be evaluated at all, whatever that is to mean."""
+    warned = one.status is Status.WARN and isinstance(one.check, Check) and one.estimate is None
+    return warned or one.status in {Status.INCONCLUSIVE, Status.SKIPPED}
 
 
 def definition(record: Asked | Comparison, *, worked: bool = False) -> Definition:

@@ -38,6 +38,8 @@ from fairaudit.metrics import (
 from fairaudit.simpson import Kind, Reversal, Scanned
 
 _NEAR = 1e-9
+_MOST_OFF = 0.5
+"""Where more of the people are not compared, an average over strata is no answer."""
 
 
 class Status(StrEnum):
@@ -266,6 +268,15 @@ def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[N
                     NotEvaluated(group, stratum, reason_of(evaluation, z, w), blocks=True)
                 )
                 continue
+            if (
+                evaluation.averaged is not None
+                and evaluation.averaged.off_support[0, w] > _MOST_OFF
+            ):
+                group = () if evaluation.spread else table.groups[w]
+                off = evaluation.averaged.off_support[0, w]
+                reason = f"{off:.1%} of the people stand in strata where one side is missing"
+                missing.append(NotEvaluated(group, (), reason, blocks=True))
+                continue
             doubt = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
             if doubt and _may_cross(check, value, doubt):
                 group = () if evaluation.spread else table.groups[w]
@@ -340,7 +351,8 @@ def _off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvalu
             shares = np.broadcast_to(
                 evaluation.averaged.left_out[z], evaluation.takes_part.shape[1:]
             )
-            judged = np.flatnonzero(evaluation.takes_part[0] & (shares > 0)).tolist()
+            about = evaluation.takes_part[0] if evaluation.spread else evaluation.judged[0]
+            judged = np.flatnonzero(about & (shares > 0)).tolist()
             whose = [(table.groups[g], shares[g]) for g in judged]
             if evaluation.spread:
                 whose = [((), share) for _, share in whose[:1]]
@@ -352,8 +364,8 @@ def _off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvalu
 def _may_cross(check: Check, value: float, doubt: float) -> bool:
     """Whether a value known up to a doubt may lie on either side of a bound."""
     limits = [limit for limit in (check.fail, check.warn) if limit is not None]
-    ends = (value - doubt, value + doubt)
-    return any(len({limit.excess(end) > 0 for end in ends}) > 1 for limit in limits)
+    bounds = [bound for limit in limits for bound in (limit.below, limit.above)]
+    return any(bound is not None and abs(value - float(bound)) <= doubt for bound in bounds)
 
 
 def _near_a_limit(check: Check, value: float) -> bool:
@@ -432,12 +444,12 @@ def _worse_off(evaluation: Evaluation, entry: _Entry, first: Group, second: Grou
         return ()
     favourable = evaluation.table.favourable
     more_is_better = favourable if better is Better.POLARITY else better is Better.HIGHER
-    if entry.value == asked.ideal:
+    if entry.value == asked.ideal or (evaluation.parts and evaluation.fraction is not None):
         return ()
     if evaluation.spread:
         return second if more_is_better else first
     less_than_parity = entry.value < asked.ideal
-    if asked.four_fifths and not favourable:
+    if (asked.four_fifths and not favourable) or not asked.follows_the_order:
         less_than_parity = not less_than_parity
     return first if less_than_parity == more_is_better else second
 

@@ -388,10 +388,13 @@ def expected_utility(
 def demographic_disparity(rows: Rows, everybody: Rows) -> Number:
     """Return the group's share among the rejected minus its share among the selected.
 
-    metrics.md 8: `conditional_demographic_disparity` without strata.
+    metrics.md 8: `conditional_demographic_disparity` without strata. Who is alone has nobody to
+    differ from.
     """
     own, total = cells(rows), cells(everybody)
     if total["rejected"] == 0 or total["selected"] == 0:
+        return None
+    if (own["rejected"], own["selected"]) == (total["rejected"], total["selected"]):
         return None
     among_rejected = Fraction(own["rejected"], total["rejected"])
     return among_rejected - Fraction(own["selected"], total["selected"])
@@ -1262,12 +1265,14 @@ def unexplained_difference(rows: Rows, reference: Rows, _everybody: Rows = ()) -
 def conditional_demographic_disparity(rows: Rows, everybody: Rows) -> Number:
     """Return the mean over people of the strata's `demographic_disparity`.
 
-    Strata where nobody is rejected or nobody is selected are not estimable, and the rest weighs
-    up to 1. A stratum where the group has nobody has disparity 0.
+    Strata where nobody is rejected or nobody is selected, or of one group alone, are not estimable,
+    and the rest weighs up to 1. A stratum where the group has nobody has disparity 0.
     """
     members = by_stratum(rows)
     found: Weighted = []
     for z, all_of_it in by_stratum(everybody).items():
+        if len(by_group(all_of_it)) < 2:
+            continue
         disparity = demographic_disparity(members.get(z, ()), all_of_it)
         if disparity is not None:
             found.append((Fraction(disparity), _people(_decisions(all_of_it))))

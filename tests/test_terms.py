@@ -224,3 +224,140 @@ def test_a_class_that_the_data_do_not_hold_is_refused() -> None:
     asked["metrics"] = [{"metric": "true_positive_rate", "class": "z"}]
     everybody = fairaudit.audit(asked, rows).rates[0]
     assert everybody.estimate.value == 0, "nobody is predicted to be z, and one is"
+
+
+def two(rows: list[tuple[Any, ...]], names: str) -> pl.DataFrame:
+    """A frame of rows, with the names of its columns."""
+    return pl.DataFrame(rows, schema=names.split(), orient="row")
+
+
+DECISION = {"column": "p", "positive": 1, "negative": 0}
+
+
+def judged(rows: pl.DataFrame, metric: dict[str, Any], **columns: Any) -> Finding:
+    """The finding of one limit on a decision by group."""
+    protected = {"protected": {"g": {"reference": "a"}}, "prediction": DECISION}
+    asking = {"columns": {**protected, **columns}, "metrics": [metric], "simpson": {"rates": []}}
+    (one,) = fairaudit.audit(asking, rows).findings
+    return one
+
+
+def test_strata_are_weighed_by_survey_weights() -> None:
+    cells = [("x", "a", 1, 100, 1), ("x", "a", 0, 100, 1), ("x", "b", 1, 100, 1)]
+    cells += [("x", "b", 0, 100, 1), ("y", "a", 1, 10, 100), ("y", "a", 0, 40, 100)]
+    cells += [("y", "b", 1, 40, 100), ("y", "b", 0, 10, 100)]
+    rows = two([(z, g, p, w) for z, g, p, n, w in cells for _ in range(n)], "z g p w")
+    metric = {"metric": "conditional_demographic_disparity", "given": "z", "fail": {"above": 0.9}}
+    one = judged(rows, metric, weight="w", strata=["z"])
+    # Nothing in x, (40 - 10) / 50 in y, weighed by 400 and 10,000.
+    assert one.estimate is not None
+    assert one.estimate.value == pytest.approx(0.6 * 10_000 / 10_400)
+
+
+def test_the_highest_of_averages_is_the_highest_average() -> None:
+    cells = [("a", "x", 90, 100), ("a", "y", 1, 10), ("b", "x", 10, 10), ("b", "y", 30, 100)]
+    rows = two([(g, z, p, n) for g, z, k, m in cells for p, n in ((1, k), (0, m - k))], "g z p n")
+    metric = {"metric": "impact_ratio", "given": "z", "average": "uniform", "fail": {"below": 0.95}}
+    one = judged(rows, metric, count="n", strata=["z"])
+    assert one.status is Status.FAIL
+    assert one.estimate is not None
+    assert one.estimate.exact == Fraction(1, 2) / Fraction(65, 100)
+
+
+def test_an_average_of_a_few_on_common_strata_is_no_answer() -> None:
+    cells = [("a", "x", 1, 5000), ("b", "y", 0, 5000)]
+    cells += [(g, "z", p, 1) for g in "ab" for p in (0, 1)]
+    rows = two(cells, "g z p n")
+    metric = {"metric": "selection_rate", "compare": "ratio", "given": "z", "average": "pooled"}
+    one = judged(rows, {**metric, "fail": {"below": 0.8}}, count="n", strata=["z"])
+    assert one.status is Status.INCONCLUSIVE
+    assert "100.0% of the people stand in strata where one side is missing" in one.why
+
+
+def test_strata_of_one_group_show_no_disparity() -> None:
+    rows = two(
+        [("a", "x", 1, 90), ("a", "x", 0, 10), ("b", "y", 1, 10), ("b", "y", 0, 90)], "g z p n"
+    )
+    metric = {"metric": "conditional_demographic_disparity", "given": "z", "fail": {"above": 0.1}}
+    assert judged(rows, metric, count="n", strata=["z"]).status is Status.INCONCLUSIVE
+
+
+def test_a_misspelled_stratum_is_refused_and_one_without_a_weight_is_told() -> None:
+    rows = two([(g, z, p) for g in "ab" for z in ("north", "south") for p in (0, 1)], "g z p")
+    metric = {"metric": "selection_rate", "compare": "ratio", "given": "z"}
+    columns = {"protected": {"g": {"reference": "a"}}, "prediction": DECISION, "strata": ["z"]}
+    for names, message in ((("north", "sout"), "no stratum 'sout' of z; did you mean 'south'"),):
+        asking = {**metric, "average": dict.fromkeys(names, "1")}
+        with pytest.raises(SpecError, match=message):
+            fairaudit.audit({"columns": columns, "metrics": [asking]}, rows)
+    asking = {**metric, "average": {"north": "1"}}
+    found = fairaudit.audit({"columns": columns, "metrics": [asking]}, rows)
+    assert "selection_rate: the stratum 'south' of z has no weight" in found.notices
+
+
+def test_who_is_worse_off_does_not_hang_on_the_sign() -> None:
+    rows = two([("a", 1, 10), ("a", 0, 90), ("b", 1, 60), ("b", 0, 40)], "g p n")
+    for name in ("mean_difference", "normalized_difference", "statistical_parity_difference"):
+        one = judged(rows, {"metric": name, "fail": {"outside": [-0.1, 0.1]}}, count="n")
+        assert one.status is Status.FAIL
+        assert one.worse_off == (("g", "a"),)
+    turned = {**DECISION, "favourable": False}
+    metric = {"metric": "mean_difference", "fail": {"outside": [-0.1, 0.1]}}
+    assert judged(rows, metric, count="n", prediction=turned).worse_off == (("g", "b"),)
+
+
+def test_a_score_in_a_weighted_sample_is_never_replaced_by_its_class() -> None:
+    rows = two([("a", 1, 0.9, 1), ("b", 0, 0.1, 1)], "g p s w")
+    for name in ("correlation", "balanced_residuals", "auc"):
+        with pytest.raises(SpecError, match=r"weighted sample|needs a label|compares"):
+            judged(rows, {"metric": name, "fail": {"above": 0.5}}, weight="w", score="s")
+
+
+def test_models_are_compared_among_those_who_have_both() -> None:
+    rows = two([("a", 1, 1), ("a", 1, None), ("a", 0, 0), ("b", 1, 1), ("b", 0, 0)], "g u v")
+    both = {name: {"prediction": {**DECISION, "column": name}} for name in ("u", "v")}
+    columns = {"protected": ["g"], "models": both}
+    metric = {"metric": "selection_rate", "of": "u", "against": "v", "fail": {"above": 0.01}}
+    asking = {"columns": columns, "metrics": [metric], "missing": {"prediction": "aside"}}
+    (one,) = fairaudit.audit(asking, rows).findings
+    assert one.status is Status.PASS
+    assert one.estimate is not None
+    assert one.estimate.value == 0
+    numbers = {"protected": ["g"], "numbers": {"u": "u", "v": "v"}}
+    metric = {"metric": "mean_prediction", "of": "u", "against": "v", "fail": {"above": 9}}
+    (one,) = fairaudit.audit({"columns": numbers, "metrics": [metric]}, rows).findings
+    assert one.status is Status.INCONCLUSIVE, "u has one person more, who cannot be told apart"
+
+
+def test_ranks_that_bins_hide_are_not_judged() -> None:
+    rows = two([(g, y, y, s) for g, s in (("a", 0.099995), ("b", 0.1)) for y in (0, 1)], "g y p s")
+    metric = {"metric": "between_group_auc_score", "fail": {"outside": [0.4, 0.6]}}
+    label = {"column": "y", "positive": 1, "negative": 0}
+    one = judged(rows, metric, score="s", label=label)
+    assert one.status is Status.INCONCLUSIVE
+    assert "bins" in one.why
+    crossed = two(
+        [("a", 1, 1, 0.099995), ("a", 0, 0, 0.1), ("b", 0, 0, 0.099995), ("b", 1, 1, 0.1)]
+        + [(g, y, y, 0.3 + k / 100) for k in range(20) for g in "ab" for y in (0, 1)],
+        "g y p s",
+    )
+    metric = {"metric": "test_fairness", "fail": {"above": 0.5}}
+    assert judged(crossed, metric, score="s", label=label).status is Status.INCONCLUSIVE
+
+
+def test_limits_on_a_difference_of_models_are_those_of_a_difference() -> None:
+    worse = {"metric": "demographic_parity_ratio", "of": "candidate", "against": "current"}
+    (one,) = models({**worse, "fail": {"below": "-0.05"}}).findings
+    assert one.status in {Status.PASS, Status.FAIL}
+    with pytest.raises(SpecError, match="parity itself \\(0\\) would cross"):
+        models({**worse, "fail": {"below": "0.8"}})
+
+
+def test_a_logarithm_of_negative_means_is_undefined() -> None:
+    rows = two([("a", -1.0), ("b", -8.0)], "g u")
+    metric = {"metric": "mean_prediction", "compare": "log_ratio", "reference": "a"}
+    columns = {"protected": ["g"], "numbers": {"u": "u"}}
+    asking = {"columns": columns, "metrics": [{**metric, "of": "u", "fail": {"below": -9}}]}
+    (one,) = fairaudit.audit(asking, rows).findings
+    assert one.status is Status.INCONCLUSIVE
+    assert "not positive" in one.why

@@ -15,7 +15,7 @@ from fairaudit.metrics.evaluation import Asked, Evaluation, Terms
 from fairaudit.metrics.measures import Comparison, Measure, Shape, Whole
 from fairaudit.metrics.quantities import Mean, Quantity, Rate, Reading
 from fairaudit.metrics.rates import RATES
-from fairaudit.metrics.reasons import describe, describe_all, reason_of
+from fairaudit.metrics.reasons import describe, describe_all, reason_of, why_undefined
 from fairaudit.metrics.records import (
     FAMILIES,
     NO_PARAMETERS,
@@ -149,4 +149,5 @@ __all__ = [
     "reason_of",
     "suggestion",
     "wanted",
+    "why_undefined",
 ]

@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import GroupTable
-from fairaudit.metrics.average import Average, Weights, averaged, exactly
+from fairaudit.metrics.average import POOLED, Average, Weights, averaged, exactly
+from fairaudit.metrics.comparisons import ITSELF
 from fairaudit.metrics.counts import Tally, collapsed
 from fairaudit.metrics.evaluation import Evaluation, Terms, beside_reference
 from fairaudit.metrics.measures import Measure
@@ -17,6 +18,7 @@ from fairaudit.metrics.quantities import Reading
 from fairaudit.metrics.reading import (
     applied,
     beside,
+    comparable,
     exact_of,
     mass,
     participants_overall,
@@ -46,6 +48,7 @@ def bare_average(
         (reading.value, reading.value),
         (mass(reading), both),
         table.known_strata,
+        table.known_strata,
     )
     whole = collapsed(table)
     n = np.asarray((reading.n * found.support).sum(axis=0, keepdims=True))
@@ -55,7 +58,7 @@ def bare_average(
     def exact(_: int, g: int) -> Fraction | None:
         values = [fraction(z, g) for z in range(len(table.strata))]
         pairs = [(int(reading.n[z, g]), int(everybody[z, 0])) for z in range(len(table.strata))]
-        if reading.scale != 1:
+        if reading.weight is not None:
             return None
         pair = exactly(
             how, table.strata, [(v, v) for v in values], pairs, table.known_strata.tolist()
@@ -101,8 +104,14 @@ def common_average(
     found = bare_average(one, known, terms, how, fraction)
     assert found.averaged is not None
     # Of the weight of all groups, what stood in strata where one of them is missing.
-    left_out = np.where(common, 0.0, everybody / max(float(everybody.sum()), 1.0))
-    shown = replace(found.averaged, left_out=np.broadcast_to(left_out, weight.shape))
+    known_strata = table.known_strata[:, None]
+    total = max(float((everybody * known_strata).sum()), 1.0)
+    left_out = np.where(common, 0.0, everybody * known_strata / total)
+    shown = replace(
+        found.averaged,
+        left_out=np.broadcast_to(left_out, weight.shape),
+        off_support=np.full((1, weight.shape[1]), left_out.sum()),
+    )
 
     def exact(z: int, g: int) -> Fraction | None:
         return None if found.fraction is None else found.fraction(z, g)
@@ -117,48 +126,83 @@ def average_to_reference(
     (quantity, comparison), reference, how = measure.parts[0], terms.reference, terms.average
     assert reference is not None
     assert how is not None
+    if reference.policy in {Policy.HIGHEST, Policy.LOWEST}:
+        return _average_to_extreme(measure, table, terms, tally, how)
     whole = collapsed(table)
     crude = read(quantity, tally_for(quantity, whole), terms.parameters)
     takes_part = participants_overall(table, crude.n, terms.min_size)
     index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
     in_strata = None if index is None else np.broadcast_to(index, (len(table.strata), 1))
     others = beside(table, tally, reference.policy, in_strata)
+    if comparison is ITSELF:
+        # The value is a comparison already, and has no other side.
+        others = tally
     reading, against = (read(quantity, one, terms.parameters) for one in (tally, others))
     if how.weights is Weights.POOLED and reference.policy is Policy.OVERALL:
         # The group is among everybody already.
         how = Average(Weights.REFERENCE)
-    found = averaged(
-        how,
-        table.strata,
-        (reading.value, against.value),
-        (mass(reading), mass(against)),
-        table.known_strata,
-    )
+    compared = comparable(table)
+    sides, people = (reading.value, against.value), (mass(reading), mass(against))
+    found = averaged(how, table.strata, sides, people, table.known_strata, compared)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = values_compared(quantity, comparison, found.first, found.second)
 
     def exact(_: int, g: int) -> Fraction | None:
+        def of(side: Tally, z: int) -> Fraction | None:
+            return exact_of(quantity, side, terms.parameters, z, g)
+
         strata = range(len(table.strata))
-        values = [
-            (
-                exact_of(quantity, tally, terms.parameters, z, g),
-                exact_of(quantity, others, terms.parameters, z, g),
-            )
-            for z in strata
-        ]
-        sizes = (whole_mass(reading), whole_mass(against))
-        people = [(int(sizes[0][z, g]), int(sizes[1][z, g])) for z in strata]
-        pair = exactly(how, table.strata, values, people, table.known_strata.tolist())
+        values = [(of(tally, z), of(others, z)) for z in strata]
+        first, second = whole_mass(reading), whole_mass(against)
+        people = [(int(first[z, g]), int(second[z, g])) for z in strata]
+        pair = exactly(how, table.strata, values, people, compared.tolist())
         return pair and applied(comparison, *pair)
 
     n, m = (
         np.asarray((one.n * found.support).sum(axis=0, keepdims=True)) for one in (reading, against)
     )
-    sides = (
+    readings = (
         Reading(quantity, found.first, n, n.astype(np.float64)),
         Reading(quantity, found.second, m, m.astype(np.float64)),
     )
-    evaluation = beside_reference(
-        measure, whole, terms, sides, value, takes_part, (index, usable), exact
-    )
+    # Who is large enough, is so in the strata that are compared, and whom it is compared with too.
+    takes_part = participants_overall(table, np.minimum(n, m), terms.min_size)
+    place = (index, usable)
+    evaluation = beside_reference(measure, whole, terms, readings, value, takes_part, place, exact)
     return replace(evaluation, strata=table, averaged=found)
+
+
+def _average_to_extreme(
+    measure: Measure, table: GroupTable, terms: Terms, tally: Tally, how: Average
+) -> Evaluation:
+    """Each group's average beside the highest or lowest, over strata where all of them occur."""
+    (quantity, comparison), reference = measure.parts[0], terms.reference
+    assert reference is not None
+
+    def fraction(z: int, g: int) -> Fraction | None:
+        return exact_of(quantity, tally, terms.parameters, z, g)
+
+    how = how if how.weights in {Weights.UNIFORM, Weights.LEVELS} else POOLED
+    reading = read(quantity, tally, terms.parameters)
+    one = common_average(reading, table, terms, how, fraction)
+    assert one.reading is not None
+    index, usable = reference_index(reference, one.table, one.value, one.reading.n, one.takes_part)
+    assert index is not None
+    best = np.maximum(index, 0)[0, 0]
+    against = Reading(
+        quantity,
+        np.broadcast_to(one.value[:, best : best + 1], one.value.shape),
+        np.broadcast_to(one.reading.n[:, best : best + 1], one.value.shape),
+        np.broadcast_to(one.reading.size[:, best : best + 1], one.value.shape),
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = values_compared(quantity, comparison, one.value, against.value)
+
+    def exact(z: int, g: int) -> Fraction | None:
+        return applied(comparison, one.exact(z, g), one.exact(z, int(best)))
+
+    place, readings = (index, usable), (one.reading, against)
+    evaluation = beside_reference(
+        measure, one.table, terms, readings, value, one.takes_part, place, exact
+    )
+    return replace(evaluation, strata=table, averaged=one.averaged)

@@ -63,7 +63,7 @@ class Averaged:
     """Both sides' averages, [1, G], and the weight of every stratum in each, [Z, G].
 
     `support` [Z, G] marks the strata where both sides have somebody; `left_out` [Z, G] is the share
-    of the weight that stood in the others.
+    of the weight that stood in the others, `off_support` [1, G] that of both sides' people.
     """
 
     first: Floats
@@ -72,6 +72,7 @@ class Averaged:
     second_weights: Floats
     left_out: Floats
     support: Marks
+    off_support: Floats
 
 
 def averaged(
@@ -80,13 +81,19 @@ def averaged(
     values: tuple[Floats, Floats],
     people: tuple[Floats, Floats],
     known: Marks,
+    comparable: Marks,
 ) -> Averaged:
-    """The averages of both sides' values [Z, G] with people [Z, G]; `known` [Z] strata count."""
+    """The averages of both sides' values [Z, G] with people [Z, G].
+
+    Of the `known` strata [Z] those are compared that are `comparable`.
+    """
     (one, two), (n, m) = values, people
     first, second = _raw_weights(how, strata, n, m)
     first, second = first * known[:, None], second * known[:, None]
-    support = (n > 0) & (m > 0) & ~np.isnan(one) & ~np.isnan(two) & known[:, None]
+    support = (n > 0) & (m > 0) & ~np.isnan(one) & ~np.isnan(two) & comparable[:, None]
+    both_sides = (n + m) * known[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
+        off = (both_sides * ~support).sum(axis=0, keepdims=True) / both_sides.sum(axis=0)
         left_out = np.where(support, 0.0, first / first.sum(axis=0))
         first, second = first * support, second * support
         if how.weights is Weights.MIDDLE:
@@ -102,6 +109,7 @@ def averaged(
             second,
             np.nan_to_num(left_out),
             support,
+            np.nan_to_num(off),
         )
 
 

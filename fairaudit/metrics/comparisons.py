@@ -93,6 +93,7 @@ LOG_RATIO = Comparison(
     source=_FOULDS,
     elsewhere="ε of differential fairness is the largest of its absolute values.",
     formula="ln(group / reference)",
+    of_positives=True,
     shape=Shape.TO_REFERENCE,
     ideal=0,
     apply=lambda group, reference: np.log(group / reference),

@@ -29,14 +29,20 @@ _LABEL = frozenset({Need.LABEL})
 def _disparity(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
     mass, people = tally.mass, tally.people
     value = mass.rejected / mass.all_rejected - mass.selected / mass.all_selected
-    return np.asarray(value), np.asarray(people.all_selected + people.all_rejected)
+    # Whoever is alone has nobody to differ from.
+    alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
+    value = np.where(alone, np.nan, value if tally.favourable else -value)
+    return value, np.asarray(people.all_selected + people.all_rejected)
 
 
 def _exact_disparity(tally: Tally, _: Parameters) -> Fraction | None:
     mass = tally.mass
     if not mass.all_rejected or not mass.all_selected:
         return None
-    return Fraction(mass.rejected, mass.all_rejected) - Fraction(mass.selected, mass.all_selected)
+    if (mass.rejected, mass.selected) == (mass.all_rejected, mass.all_selected):
+        return None
+    value = Fraction(mass.rejected, mass.all_rejected) - Fraction(mass.selected, mass.all_selected)
+    return value if tally.favourable else -value
 
 
 DEMOGRAPHIC_DISPARITY = Formula(
@@ -49,9 +55,12 @@ DEMOGRAPHIC_DISPARITY = Formula(
     source=_WACHTER,
     better=Better.LOWER,
     bounds=(-1, 1),
-    formula="rejected / all rejected - selected / all selected",
+    formula="rejected / all rejected - selected / all selected; the other way round where the "
+    "positive is a burden",
     needs=_PREDICTION,
     value_of=_disparity,
+    mass_of=lambda mass: mass.all_selected + mass.all_rejected,
+    undefined="nobody to count, or nobody to compare with",
     exact_of=_exact_disparity,
 )
 

@@ -26,6 +26,7 @@ from fairaudit.metrics.reading import (
     tally_for,
     values_compared,
 )
+from fairaudit.metrics.records import Need
 from fairaudit.metrics.reference import NOBODY, Policy, Reference, reference_index
 from fairaudit.metrics.thresholds import cut_at
 
@@ -75,6 +76,7 @@ def less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
 
     with np.errstate(invalid="ignore"):
         value = evaluation.value - other.value
+    value = np.where(_same_people(evaluation, other), value, np.nan)
     errors = [one.error for one in (evaluation, other) if one.error is not None]
     error = np.sum(errors, axis=0) if errors else None
     return replace(
@@ -86,7 +88,23 @@ def less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
         parts=(evaluation, other),
         names=(),
         attained=None,
+        reading=None,
+        against=None,
     )
+
+
+def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
+    """Whether a difference of numbers is one of the same people, [Z, W].
+
+    Classes are counted among those who have both; whoever lacks one of two numbers cannot be told
+    apart in the sums.
+    """
+    one, two = evaluation.reading, other.reading
+    same = np.ones(evaluation.value.shape, dtype=np.bool_)
+    if one is None or two is None or not one.quantity.needs & {Need.NUMBER, Need.SCORE}:
+        return same
+    equal = (one.n == two.n) | ~evaluation.takes_part
+    return np.asarray(same & equal.all(axis=1, keepdims=True))
 
 
 def _at_threshold(asked: Asked, table: GroupTable, terms: Terms, at: Decimal) -> Evaluation:
@@ -266,7 +284,7 @@ def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tall
     if terms.average is not None:
         return average_to_reference(measure, table, terms, tally)
     reading = read(quantity, tally, terms.parameters)
-    takes_part = participants(table, reading.n, terms.min_size)
+    takes_part, error = participants(table, reading.n, terms.min_size), None
     index, usable = reference_index(reference, table, reading.value, reading.n, takes_part)
     others = beside(table, tally, reference.policy, index)
     against = read(quantity, others, terms.parameters)
@@ -275,7 +293,9 @@ def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tall
             value = values_compared(quantity, comparison, reading.value, against.value)
         else:
             everybody = read(quantity, beside(table, tally, Policy.OVERALL, None), terms.parameters)
-            value = comparison.contrast(Sides(reading, against, everybody))
+            sides = Sides(reading, against, everybody)
+            value = comparison.contrast(sides)
+            error = None if comparison.error_of is None else comparison.error_of(sides)
 
     def exact(z: int, g: int) -> Fraction | None:
         if comparison.exact_of is not None:
@@ -292,9 +312,9 @@ def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tall
             exact_of(against.quantity, others, terms.parameters, z, g),
         )
 
-    return beside_reference(
-        measure, table, terms, (reading, against), value, takes_part, (index, usable), exact
-    )
+    place, readings = (index, usable), (reading, against)
+    found = beside_reference(measure, table, terms, readings, value, takes_part, place, exact)
+    return found if error is None else replace(found, error=error)
 
 
 def _folded(measure: Measure, parts: list[Evaluation]) -> Evaluation:

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints
-from fairaudit.metrics.counts import Cell, Tally, tally_of
+from fairaudit.metrics.counts import Cell, Counts, Tally, tally_of
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.quantities import Formula
 from fairaudit.metrics.records import Better, Need, Parameters, Source
@@ -40,6 +40,10 @@ def _levels(tally: Tally) -> tuple[Cell, Cell, Cell]:
 def _people(tally: Tally) -> Ints:
     cells = tally.people
     return np.asarray(cells.tp + cells.fp + cells.fn + cells.tn)
+
+
+def _all_mass(mass: Counts) -> Ints:
+    return np.asarray(mass.tp + mass.fp + mass.fn + mass.tn)
 
 
 def _entropy(levels: tuple[Cell, Cell, Cell], alpha: float) -> Floats:
@@ -87,6 +91,7 @@ GENERALIZED_ENTROPY = Formula(
     better=Better.LOWER,
     bounds=(0, None),
     takes=("alpha",),
+    mass_of=_all_mass,
     formula=f"Σ[(b/μ)^α - 1] / (n α (α - 1)), {_BENEFIT}, α = 2 unless said otherwise",
     needs=_BOTH,
     value_of=lambda tally, p: (_entropy(_levels(tally), _alpha(p)), _people(tally)),
@@ -104,6 +109,7 @@ THEIL = Formula(
     elsewhere="AIF360's `theil_index`.",
     better=Better.LOWER,
     bounds=(0, None),
+    mass_of=_all_mass,
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
     needs=_BOTH,
     value_of=lambda tally, _: (_entropy(_levels(tally), 1.0), _people(tally)),
@@ -120,6 +126,7 @@ COEFFICIENT_OF_VARIATION = Formula(
     "much.",
     better=Better.LOWER,
     bounds=(0, None),
+    mass_of=_all_mass,
     formula=f"√(2 · GE(2)), {_BENEFIT}",
     needs=_BOTH,
     value_of=lambda tally, _: (np.sqrt(2 * _entropy(_levels(tally), 2.0)), _people(tally)),
@@ -133,6 +140,7 @@ ATKINSON = Formula(
     caution="1 as soon as one person has no benefit at all.",
     source=_ATKINSON,
     better=Better.LOWER,
+    mass_of=_all_mass,
     formula=f"1 - exp(-GE(0)), {_BENEFIT}",
     needs=_BOTH,
     value_of=lambda tally, _: (1 - np.exp(-_entropy(_levels(tally), 0.0)), _people(tally)),
@@ -164,6 +172,7 @@ EXPECTED_UTILITY = Formula(
     better=Better.HIGHER,
     bounds=(None, None),
     takes=("utilities",),
+    mass_of=_all_mass,
     formula="(u(tp)·tp + u(fp)·fp + u(fn)·fn + u(tn)·tn) / n",
     needs=_BOTH,
     value_of=_utility,
@@ -187,7 +196,7 @@ def _between(table: GroupTable, min_size: int | None, parameters: Parameters) ->
         terms = np.where(n > 0, n * _term(ratio, alpha), 0.0).sum(axis=1)
         factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
         value = np.where(mean > 0, np.maximum(terms / total / factor, 0.0), np.nan)
-    enough = (takes_part.sum(axis=1) >= 2) & ~(takes_part & (people == 0)).any(axis=1)
+    enough = (takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1)
     return WholeReading.of(np.where(enough, value, np.nan), takes_part, people)
 
 

@@ -40,7 +40,8 @@ class Comparison(Named):
     `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
     spread: the highest and the lowest, in the order that `highest_first` says. Where values alone
     do not do, `contrast` takes the readings, and `exact_of` the fractions over / under of both
-    sides. `range` are the values it can take where they do not follow from the quantity's.
+    sides, and `error_of` tells what bins hide. `of_positives`: numbers with a sign must both be
+    positive. `range` are the values it can take where they do not follow from the quantity's.
     """
 
     shape: Shape
@@ -52,6 +53,8 @@ class Comparison(Named):
     rational: bool = True
     contrast: Callable[[Sides], Floats] | None = None
     exact_of: Callable[[tuple[int, int], tuple[int, int]], Fraction | None] | None = None
+    error_of: Callable[[Sides], Floats] | None = None
+    of_positives: bool = False
     range: Bounds | None = None
 
     def bounds(self, quantity: Quantity) -> Bounds:
@@ -167,17 +170,17 @@ class Measure(Named):
         if self.fold is MEAN_MAGNITUDE:
             return 0, high
         match policy:
-            case Policy.HIGHEST if self._follows_the_order:
+            case Policy.HIGHEST if self.follows_the_order:
                 return low, int(self.ideal)
-            case Policy.LOWEST if self._follows_the_order:
+            case Policy.LOWEST if self.follows_the_order:
                 return int(self.ideal), high
             case _:
                 return low, high
 
     @property
-    def _follows_the_order(self) -> bool:
+    def follows_the_order(self) -> bool:
         """Whether a group with a higher rate has a higher value."""
-        return self.comparison.id not in {"shortfall", "normalized", "ranked", "itself"}
+        return self.comparison.id not in {"shortfall", "normalized", "ranked", "ranked_scores"}
 
     @property
     def formula(self) -> str:
@@ -201,6 +204,7 @@ class Whole(Named):
     ideal: int = 0
     bounds: Bounds = (0, None)
     takes: tuple[str, ...] = ()
+    undefined: str = "an outcome that never varies, or a group without a known one"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from fairaudit.metrics.records import Need, Parameters, Source
 
 _SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
 _ARMITAGE = Source("Armitage", 1955, "https://doi.org/10.2307/3001775")
+_UNDEFINED = "a number that never varies, in the attribute or the outcome"
 _ONE = "The number itself, not its bins; of one attribute at a time."
 
 
@@ -114,6 +115,7 @@ SLOPE = Whole(
     formula="Σ (s - mean s)(ŷ - mean ŷ) / Σ (s - mean s)²",
     bounds=(None, None),
     needs=frozenset({Need.NUMERIC_ATTRIBUTE}),
+    undefined=_UNDEFINED,
     read=_read(lambda line: line.sx / line.ss),
 )
 NUMERIC_CORRELATION = Whole(
@@ -127,6 +129,7 @@ NUMERIC_CORRELATION = Whole(
     formula="Pearson's r of s and ŷ",
     bounds=(-1, 1),
     needs=frozenset({Need.NUMERIC_ATTRIBUTE}),
+    undefined=_UNDEFINED,
     read=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
 )
 TREND = Whole(
@@ -142,6 +145,7 @@ TREND = Whole(
     formula="Σ (s - mean s)(ŷ - mean ŷ) / √(mean ŷ (1 - mean ŷ) Σ (s - mean s)²)",
     bounds=(None, None),
     needs=frozenset({Need.PREDICTION, Need.NUMERIC_ATTRIBUTE}),
+    undefined=_UNDEFINED,
     read=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
 )
 

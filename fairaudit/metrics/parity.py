@@ -99,10 +99,24 @@ def _test_fairness(table: GroupTable, min_size: int | None, _: Parameters) -> Wh
     compared = there.sum(axis=2, keepdims=True) >= 2
     top = np.where(there & compared, share, -np.inf)
     bottom = np.where(there & compared, share, np.inf)
-    found = _widest(top, bottom, takes_part, n, np.zeros(len(n)))
+    found = _widest(top, bottom, takes_part, n, _across(scores, number, takes_part))
     if (number < 0).any():  # ten equal bins are of [0, 1] alone
         return WholeReading.of(np.full(len(n), np.nan), takes_part, n)
     return found
+
+
+def _across(scores: Scores, number: Ints, takes_part: Marks) -> Floats:
+    """How much of a gap may hang on bins of the histogram that lie across two tenths, [Z]."""
+    tenth = np.minimum(np.floor(scores.high * 10), 9)
+    across = ~scores.single & (number >= 0) & (tenth != number)
+    people = scores.people[:, :2].sum(axis=1)
+    doubt = np.zeros(len(takes_part))
+    for one in np.unique(np.concatenate([number[across], tenth[across].astype(np.int64)])):
+        mine = people[:, (number == one) | (across & (tenth == one))].sum(axis=1)
+        loose = people[:, across & ((number == one) | (tenth == one))].sum(axis=1)
+        share = np.where(takes_part & (mine > 0), loose / np.maximum(mine, 1), 0.0)
+        doubt = np.maximum(doubt, share.max(axis=1, initial=0.0))
+    return np.minimum(2 * doubt, 1.0)
 
 
 def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floats) -> WholeReading:
@@ -167,6 +181,7 @@ TEST_FAIRNESS = Whole(
     "of at most twenty",
     needs=frozenset({Need.SCORE, Need.DISTRIBUTION, Need.LABEL}),
     bounds=(0, 1),
+    undefined="no bin with people of two groups, or scores outside [0, 1] in ten bins",
     read=_test_fairness,
 )
 

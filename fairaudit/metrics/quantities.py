@@ -66,11 +66,11 @@ class Reading:
 
     `value` is NaN where the denominator is empty and infinite at positive/0. `n` counts people in
     the denominator; `size` is n, or the effective n under survey weights. `over / under` are the
-    integers behind a rate (times `scale` under weights), None for a formula of several rates.
-    `deviation` is the sum of squared deviations from the value; `error` bounds what bins hide;
-    `shares` [Z, classes, G] are the probabilities of all classes, `scores` [Z, bins, G] the people
-    by ascending bin of a score, with `single` [bins] where a bin holds one value. `estimates` are
-    those that were made of it.
+    integers behind a rate (times `scale` under weights), None for a formula of several rates;
+    `weight` is the mass of people at that scale, None without weights. `deviation` is the sum of
+    squared deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are
+    the probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
+    with `single` [bins] where a bin holds one value. `estimates` are those that were made of it.
     """
 
     quantity: Quantity
@@ -80,6 +80,7 @@ class Reading:
     over: Ints | None = None
     under: Ints | None = None
     scale: int = 1
+    weight: Ints | None = None
     deviation: Floats | None = None
     error: Floats | None = None
     shares: Floats | None = None
@@ -125,7 +126,10 @@ class Rate(Quantity):
                 size = np.fmin((under / tally.scale) ** 2 / squares, size)
             value = over / under
             deviation = size * value * (1 - value) if self.proportion else None
-            return Reading(self, value, n, size, over, under, tally.scale, deviation)
+            weight = None if tally.squares is None else under
+            return Reading(
+                self, value, n, size, over, under, tally.scale, weight, deviation=deviation
+            )
 
     def exact(
         self,
@@ -179,20 +183,25 @@ class Mean(Quantity):
 class Formula(Quantity):
     """Any other number of a group.
 
-    `value_of` gives value and people, [Z, G]; `exact_of` the value of one group as a fraction,
-    where it is rational.
+    `value_of` gives value and people, [Z, G], `mass_of` what they weigh in an average under survey
+    weights; `exact_of` the value of one group as a fraction, where it is rational. `undefined` says
+    why there may be no value.
     """
 
     formula: str
     needs: frozenset[Need]
     value_of: Callable[[Tally, Parameters], tuple[Floats, Ints]]
+    mass_of: Callable[[Counts], Ints] | None = None
+    undefined: str = "nobody to count"
     exact_of: Callable[[Tally, Parameters], Fraction | None] | None = None
 
     def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
         """Its value in every stratum and group."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             value, n = self.value_of(tally, parameters)
-        return Reading(self, value, n, n.astype(np.float64))
+        weighted = self.mass_of is not None and tally.squares is not None
+        weight = self.mass_of(tally.mass) if self.mass_of and weighted else None
+        return Reading(self, value, n, n.astype(np.float64), scale=tally.scale, weight=weight)
 
     def exact(
         self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS

@@ -80,14 +80,19 @@ def participants_overall(table: GroupTable, n: Ints, min_size: int | None) -> Ma
     return takes_part if min_size is None else takes_part & (n >= min_size)
 
 
+def comparable(table: GroupTable) -> Marks:
+    """The known strata where two groups or more occur, [Z]: there is somebody to compare with."""
+    return np.asarray(table.known_strata & ((table.known & (table.n > 0)).sum(axis=1) >= 2))
+
+
 def mass(reading: Reading) -> Floats:
     """What weighs in an average over strata: the denominator, of people or of survey weights."""
-    return np.asarray(whole_mass(reading) / reading.scale)
+    return np.asarray(whole_mass(reading) / (1 if reading.weight is None else reading.scale))
 
 
 def whole_mass(reading: Reading) -> Ints:
     """The same as integers, times `scale` under weights."""
-    return reading.n if reading.under is None or reading.scale == 1 else reading.under
+    return reading.n if reading.weight is None else reading.weight
 
 
 def values_compared(
@@ -95,7 +100,7 @@ def values_compared(
 ) -> Floats:
     """A comparison of values; a ratio of numbers with a sign needs both to be positive."""
     value = np.asarray(comparison.apply(first, second))
-    if comparison.quotient and quantity.bounds[0] != 0:
+    if (comparison.quotient or comparison.of_positives) and quantity.bounds[0] != 0:
         return np.where((first > 0) & (second > 0), value, np.nan)
     return value
 

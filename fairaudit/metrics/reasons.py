@@ -8,7 +8,8 @@ import numpy as np
 
 from fairaudit.cube import Group, Marks
 from fairaudit.metrics.evaluation import Evaluation
-from fairaudit.metrics.measures import WholeReading
+from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.quantities import Formula, Reading
 from fairaudit.metrics.reference import NOBODY, Policy, find_group
 
 
@@ -26,13 +27,22 @@ def reason_of(evaluation: Evaluation, z: int, w: int) -> str:
     if evaluation.averaged is not None and not evaluation.averaged.support[:, w].any():
         sides = "it occurs" if evaluation.against is None else "both sides occur"
         return f"{_what(evaluation)}: no stratum where {sides}"
-    named = evaluation.table.groups
-    missing = _without_value(evaluation, z, w)
-    if missing and (evaluation.spread or evaluation.against is None):
-        return f"{_what(evaluation)}: nobody to count in {describe_all(missing)}"
-    if evaluation.spread:
-        return _too_few(evaluation.takes_part[z], named)
+    if evaluation.spread or evaluation.against is None:
+        return _reason_of_group_or_spread(evaluation, z, w)
     return _reason_to_reference(evaluation, z, w)
+
+
+def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
+    missing, what = _without_value(evaluation, z, w), _what(evaluation)
+    if missing:
+        return f"{what}: {why_undefined(evaluation.reading)} in {describe_all(missing)}"
+    if evaluation.takes_part[z].sum() < 2:
+        return _too_few(evaluation.takes_part[z], evaluation.table.groups)
+    if evaluation.fraction is not None and len(evaluation.parts) == 2:
+        return f"{what}: not the same people, or infinite on both sides"
+    if isinstance(evaluation.asked, Whole):
+        return f"{what}: {evaluation.asked.undefined}"
+    return f"{what}: 0 against 0"
 
 
 def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
@@ -48,10 +58,19 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
     if evaluation.takes_part[z].sum() < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
     if evaluation.reading is not None and np.isnan(evaluation.reading.value[z, w]):
-        return f"{_what(evaluation)}: nobody to count in {describe(evaluation.table.groups[w])}"
+        why = why_undefined(evaluation.reading)
+        return f"{_what(evaluation)}: {why} in {describe(evaluation.table.groups[w])}"
     if evaluation.against is not None and np.isnan(evaluation.against.value[z, w]):
         return f"{_what(evaluation)}: nobody to count in the reference ({name})"
-    return f"{_what(evaluation)}: 0 against 0, for {describe(evaluation.table.groups[w])}"
+    signed = evaluation.reading is not None and evaluation.reading.quantity.bounds[0] != 0
+    why = "no ratio of numbers that are not positive" if signed else "0 against 0, or no spread"
+    return f"{_what(evaluation)}: {why}, for {describe(evaluation.table.groups[w])}"
+
+
+def why_undefined(reading: Reading | None) -> str:
+    """Why a quantity may have no value in a group."""
+    quantity = None if reading is None else reading.quantity
+    return quantity.undefined if isinstance(quantity, Formula) else "nobody to count"
 
 
 def _what(evaluation: Evaluation) -> str:

@@ -145,7 +145,7 @@ class Parameters:
     def named(self) -> dict[str, str]:
         """Those that are set, by name, as texts."""
         found = {
-            name: str(value)
+            name: plainly(value)
             for name in ("smoothing", "concentration", "alpha")
             if (value := getattr(self, name)) is not None
         }
@@ -163,6 +163,11 @@ class Parameters:
         if self.utilities:
             found["utilities"] = {cell: float(value) for cell, value in self.utilities}
         return found
+
+
+def plainly(value: Decimal) -> str:
+    """A decimal without zeros that say nothing: equal numbers are equal texts."""
+    return format(value.normalize(), "f")
 
 
 NO_PARAMETERS = Parameters()

@@ -293,6 +293,7 @@ R2 = Formula(
     better=Better.HIGHER,
     bounds=(None, 1),
     formula="1 - Σ (y - ŷ)² / Σ (y - mean y)²",
+    undefined="labels that do not vary, or nobody to count",
     needs=_BOTH_NUMBERS,
     value_of=_r2,
 )
@@ -350,6 +351,7 @@ BRIER = Formula(
     better=Better.LOWER,
     bounds=(0, None),
     formula="Σ (y - s)² / n, y being 0 or 1",
+    undefined="a score outside [0, 1], or nobody to count",
     needs=_DISTRIBUTION_AND_LABEL,
     value_of=_brier,
 )
@@ -485,6 +487,14 @@ def rank_between(sides: Sides) -> Floats:
     return _ranked(theirs, ours)
 
 
+def rank_error_between(sides: Sides) -> Floats:
+    """By how much ranks within bins may have moved that."""
+    ours, theirs, single = sides.group.scores, sides.reference.scores, sides.group.single
+    if ours is None or theirs is None or single is None:
+        return np.zeros_like(sides.group.value)
+    return np.nan_to_num(_rank_error(theirs, ours, single))
+
+
 def _score_people(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
     n = _scores(tally).people.sum(axis=(1, 2))
     return np.where(n > 0, 1.0, np.nan), np.asarray(n)
@@ -605,6 +615,7 @@ CALIBRATION_ERROR = Ranked(
     better=Better.LOWER,
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
     "most twenty",
+    undefined="a score outside [0, 1], or nobody to count",
     needs=_DISTRIBUTION_AND_LABEL,
     value_of=_calibration_error,
     errors_of=_calibration_doubt,
@@ -627,5 +638,7 @@ SCORES: tuple[Quantity, ...] = (
     R2,
 )
 
-RANKED_SCORES = replace(RANKED, id="ranked_scores", contrast=rank_between, rational=False)
+RANKED_SCORES = replace(
+    RANKED, id="ranked_scores", contrast=rank_between, error_of=rank_error_between, rational=False
+)
 """`RANKED` of two histograms."""

@@ -174,6 +174,8 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
 
 def _value(row: RateRow) -> str:
     value = row.estimate.value
+    if row.estimate.error:
+        return f"{numbers.number(value, 3)} ± {row.estimate.error:.1g}"
     return numbers.percent(value) if sentences.is_share(row.metric) else numbers.number(value, 3)
 
 

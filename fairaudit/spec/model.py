@@ -167,7 +167,8 @@ class Shown:
     """A metric to report: of which outcome, for which groupings, in which strata.
 
     `references` holds the resolved reference for each grouping that has one, `declared` the one
-    that the columns declare, whether or not the metric asks for it.
+    that the columns declare, whether or not the metric asks for it; `levels` are the strata that an
+    average gives a weight, as the spec writes them.
     """
 
     asked: Asked
@@ -183,6 +184,7 @@ class Shown:
     of_class: Text | None = None
     against: str | None = None
     at: Decimal | None = None
+    levels: tuple[Text, ...] = ()
 
     def terms(self, by: Grouping) -> Terms:
         """On what terms the measure is asked of a grouping."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fairaudit.cube import Grouping, every_subset
@@ -29,8 +29,10 @@ from fairaudit.metrics.comparisons import (
     STANDARDIZED_DIFFERENCE,
     STANDARDIZED_DIFFERENCE_TOTAL,
 )
+from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.scores import FirstOf
+from fairaudit.metrics.records import plainly
+from fairaudit.metrics.scores import SCORING_RATE, FirstOf
 from fairaudit.spec import schema
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
@@ -135,16 +137,17 @@ class Questions:
             of = self._of(path, entry, asked)
             if of is not None and (reason := self._unanswerable(entry, asked, of)):
                 self._fault((*path, "metric"), reason)
-            if Need.SCORE in asked.needs and self.shape.columns.weight is not None:
-                what = f"{asked.id} needs scores added up: a weighted sample's are not yet"
-                self._fault((*path, "metric"), what)
-            if isinstance(asked, Measure) and asked.conditional and entry.given is None:
+            if of is not None and self._adds_up(wanted(asked), of):
+                what = f"{asked.id} adds up numbers, which a weighted sample's are not yet"
+                self._fault((*path, "metric"), f"{what}: leave out the weight, or the metric")
+            if _is_conditional(asked) and entry.given is None:
                 message = f"{asked.id} looks within strata: say `given:`"
                 self._fault((*path, "metric"), message)
             parameters = self._parameters(path, entry, asked)
             bounds = _bounds(asked, entry)
-            warn = self._limit((*path, "warn"), entry.warn, asked, bounds)
-            fail = self._limit((*path, "fail"), entry.fail, asked, bounds)
+            less = entry.against is not None
+            warn = self._limit((*path, "warn"), entry.warn, asked, bounds, less=less)
+            fail = self._limit((*path, "fail"), entry.fail, asked, bounds, less=less)
             one = self._shown(path, entry, asked, of or "label", parameters)
             if len(self.faults) == before:
                 self._notice(path, entry, asked, of)
@@ -170,6 +173,11 @@ class Questions:
             record = self._macro(path, record)
         if entry.sd is not None and entry.compare is None:
             self._fault((*path, "sd"), f"{record.id} takes no deviation", key=True)
+        if entry.compare is not None and record.family == "conditional":
+            self._fault(
+                (*path, "compare"), f"{record.id} tells where people are: no rate of theirs"
+            )
+            return None
         if entry.compare is not None:
             how = comparison(entry.compare)
             if entry.sd is not None and how is not STANDARDIZED_DIFFERENCE:
@@ -240,6 +248,10 @@ class Questions:
             value = getattr(entry, key)
             if value is not None and value < 0:
                 self._fault((*path, key), "a pseudo-count is not negative")
+            elif value == 0 and asked is DIFFERENTIAL_FAIRNESS_CREDIBLE:
+                self._fault((*path, key), "a credible region needs a pseudo-count above 0")
+        if entry.at == []:
+            self._fault((*path, "at"), "name at least one threshold")
         if entry.smoothing is not None and entry.concentration is not None:
             self._fault((*path, "concentration"), "either smoothing or concentration, not both")
         if "utilities" in asked.takes and {cell for cell, _ in utilities} != set(_CELLS):
@@ -274,6 +286,7 @@ class Questions:
             average=self._average(path, entry, asked),
             of_class=self._of_class(path, entry, of),
             against=self._against(path, entry, of, asked),
+            levels=tuple(self._strata_named(path, entry)),
         )
 
     def _numeric_by(self, path: Path, entry: schema.Metric, asked: Asked) -> list[list[str]]:
@@ -284,6 +297,13 @@ class Questions:
         if entry.by is not None and any(one not in self.numeric for one in entry.by):
             self._fault((*path, "by"), f"{asked.id} is of one numeric attribute at a time")
         return entry.by or self.numeric
+
+    def _adds_up(self, needs: frozenset[Need], of: str) -> bool:
+        """Whether a measure of an outcome would add up numbers of a weighted sample."""
+        if self.shape.columns.weight is None:
+            return False
+        has_score = self.outcomes[of].score is not None
+        return Need.NUMERIC_ATTRIBUTE in needs or (Need.SCORE in needs and has_score)
 
     def _average(self, path: Path, entry: schema.Metric, asked: Asked) -> Average | None:
         """How an entry is averaged over its strata; None where each stratum is judged."""
@@ -313,6 +333,13 @@ class Questions:
             self._fault(where, f"{asked.id} has no reference to weigh by: say pooled or uniform")
         return Average(rule)
 
+    def _strata_named(self, path: Path, entry: schema.Metric) -> Iterator[Text]:
+        """The strata that an entry gives a weight."""
+        for name in entry.average or ():
+            if not name.startswith("="):
+                found = self.document.fault((*path, "average", name), "", key=True)
+                yield Text(name, found.path, found.place, found.source)
+
     def _of_class(self, path: Path, entry: schema.Metric, of: str) -> Text | None:
         if entry.of_class is None or entry.of_class == MACRO:
             return None
@@ -336,6 +363,10 @@ class Questions:
             self._fault(where, f"{other!r} against itself is nothing")
         elif reason := unanswerable(asked, other, self.outcomes):
             self._fault(where, reason)
+        elif Need.SCORE in wanted(asked) and (self.outcomes[of].score is None) is not (
+            self.outcomes[other].score is None
+        ):
+            self._fault(where, f"{asked.id} is of the score, and only one of both has one")
         return other
 
     def _reference(self, path: Path, entry: schema.Metric, asked: Asked) -> Reference | None:
@@ -382,7 +413,7 @@ class Questions:
         return replace(reference, group=tuple((name, levels[name]) for name in by))
 
     def _limit(
-        self, path: Path, bound: schema.Bound | None, asked: Asked, bounds: Bounds
+        self, path: Path, bound: schema.Bound | None, asked: Asked, bounds: Bounds, *, less: bool
     ) -> Limit | None:
         """The limit, refused where it can never be crossed, or parity itself crosses it."""
         if bound is None:
@@ -402,6 +433,8 @@ class Questions:
             self._fault(path, f"this limit can never be crossed: {asked.id} lies in {span}")
         limit = Limit(below, above)
         ideal = None if isinstance(asked, Quantity) else asked.ideal
+        if less:
+            ideal = 0
         if ideal is not None and limit.excess(float(ideal)) > 0:
             percent = below is not None and 1 < below <= 100
             what = f"{below} % is written {below / 100}" if percent and below else "turn it round"
@@ -428,7 +461,7 @@ class Questions:
             and isinstance(asked, Measure)
             and asked.comparison.quotient
             and not asked.four_fifths
-            and asked.parts[0][0] is SELECTION_RATE
+            and asked.parts[0][0] in {SELECTION_RATE, SCORING_RATE}
         ):
             self.notices.append(
                 f"{where}: the positive is a burden here, and {asked.id} compares the rates of "
@@ -444,7 +477,7 @@ class Questions:
     ) -> list[Check]:
         """One check for each grouping and conditioning of an entry with a limit."""
         asked = shown.asked
-        default = [["full"]] if isinstance(asked, Whole) else [["each"]]
+        default = [["full"]] if "smoothing" in asked.takes else [["each"]]
         if Need.NUMERIC_ATTRIBUTE in asked.needs:
             default = self.numeric
         by_path = (*path, "by")
@@ -523,8 +556,23 @@ class Questions:
             seen.setdefault(check.id, check)
 
 
+def _is_conditional(asked: Asked) -> bool:
+    """Whether a measure only has a meaning within strata."""
+    if isinstance(asked, Measure):
+        return asked.conditional
+    return isinstance(asked, Quantity) and asked.family == "conditional"
+
+
 def _bounds(asked: Asked, entry: schema.Metric) -> Bounds:
-    """The values that what is asked can take against the reference that the entry names."""
+    """The values that an entry can take, against the reference and the outcome that it names."""
+    low, high = _bounds_alone(asked, entry)
+    if entry.against is None:
+        return low, high
+    width = None if low is None or high is None else high - low
+    return (None if width is None else -width), width
+
+
+def _bounds_alone(asked: Asked, entry: schema.Metric) -> Bounds:
     word = (entry.reference or {}).get("", "")
     if isinstance(asked, Measure) and asked.reference is None and word in schema.REFERENCES:
         return asked.bounds_to(Policy(word))
@@ -541,10 +589,12 @@ def _id(entry: schema.Metric, shown: Shown, by: Grouping, given: Grouping) -> st
     head += [f"{key}={value}" for key, value in shown.parameters.named().items()]
     if entry.of_class is not None:
         head.append(f"class={entry.of_class}")
+    if entry.sd is not None:
+        head.append(f"sd={entry.sd}")
     if entry.aggregate is not None:
         head.append(entry.aggregate)
     if shown.at is not None:
-        head.append(f"at={shown.at}")
+        head.append(f"at={plainly(shown.at)}")
     strata = "+".join(given) + (f"={shown.average}" if shown.average else "")
     of = shown.of if shown.against is None else f"{shown.of}-{shown.against}"
     segments = [".".join(head), "+".join(by), strata, of]

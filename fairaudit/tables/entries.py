@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import numpy as np
 
 from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.estimate import Estimate
@@ -18,8 +20,14 @@ from fairaudit.metrics import (
 )
 from fairaudit.spec import Shown
 
-TableOf: TypeAlias = Callable[[Grouping, Grouping, str], GroupTable]
-"""Gives the table of a grouping, its strata and an outcome."""
+
+class TableOf(Protocol):
+    """Gives the table of a grouping, its strata and an outcome."""
+
+    def __call__(
+        self, by: Grouping, given: Grouping, of: str, beside: str | None = None
+    ) -> GroupTable:
+        """The table; with an outcome `beside`, of those who have both."""
 
 
 def asked_of(
@@ -48,14 +56,15 @@ def evaluated(one: Shown, by: Grouping, given: Grouping, table: TableOf) -> Eval
     """The measure on a table; None where it needs a reference that the grouping lacks."""
     if one.reference is not None and one.references.get(by) is None:
         return None
-    against = None if one.against is None else table(by, given, one.against)
-    return evaluate_against(one.asked, table(by, given, one.of), one.terms(by), against)
+    cut = table(by, given, one.of, one.against)
+    against = one.against and table(by, given, one.against, one.of)
+    return evaluate_against(one.asked, cut, one.terms(by), against or None)
 
 
 def estimate_of(evaluation: Evaluation, z: int, w: int) -> Estimate:
     """A value as it is listed, with a reason where there is none; only checks need it exact."""
     value = float(evaluation.value[z, w])
-    error = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
+    error = 0.0 if evaluation.error is None else float(np.nan_to_num(evaluation.error[z, w]))
     reason = reason_of(evaluation, z, w) if math.isnan(value) else None
     return Estimate(value, reason=reason, error=error)
 

@@ -20,6 +20,7 @@ from fairaudit.metrics import (
     describe,
     evaluate,
     find_group,
+    why_undefined,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.result import GroupRow, RateRow, Standing
@@ -93,7 +94,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
             if evaluation.error is not None:
                 estimate = replace(estimate, error=float(evaluation.error[z, g]))
             if math.isnan(estimate.value):
-                reason = f"{quantity.id}: nobody to count in {describe(group)}"
+                reason = f"{quantity.id}: {why_undefined(reading)} in {describe(group)}"
                 estimate = replace(estimate, reason=reason)
             rows.append(
                 RateRow(
