@@ -11,7 +11,6 @@ from fairaudit import stats
 from fairaudit.cube import Floats, Group
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import NOBODY, Evaluation, Measure, Rate, Reading
-from fairaudit.once import once
 
 CONFIDENCE = 0.95
 """The level of every interval."""
@@ -37,7 +36,6 @@ class Part:
     outcome: str | None = None
 
 
-@once
 def interval(reading: Reading) -> tuple[Floats, Floats]:
     """The bounds of each value, [Z, G]; NaN where the quantity has no interval.
 
@@ -55,7 +53,9 @@ def estimate_at(reading: Reading, z: int, g: int) -> Estimate:
     """One value of a reading with its counts and interval."""
     known = reading.estimates
     if (z, g) not in known:
-        low, high = interval(reading)
+        if not reading.intervals:
+            reading.intervals.append(interval(reading))
+        low, high = reading.intervals[0]
         known[z, g] = _estimate(reading, (float(low[z, g]), float(high[z, g])), (z, g))
     return known[z, g]
 

@@ -70,7 +70,8 @@ class Reading:
     `weight` is the mass of people at that scale, None without weights. `deviation` is the sum of
     squared deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are
     the probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
-    with `single` [bins] where a bin holds one value. `estimates` are those that were made of it.
+    with `single` [bins] where a bin holds one value. `estimates` and `intervals`
+    are those that were made of it.
     """
 
     quantity: Quantity
@@ -87,6 +88,7 @@ class Reading:
     scores: Ints | None = None
     single: Marks | None = None
     estimates: dict[tuple[int, int], Estimate] = field(default_factory=dict, repr=False)
+    intervals: list[tuple[Floats, Floats]] = field(default_factory=list, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -185,7 +185,7 @@ Groupings: TypeAlias = Annotated[
 class _Strict(BaseModel):
     """No key that is not named here; a spec is never changed once it is read."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Positive(_Strict):
