@@ -35,6 +35,7 @@ from fairaudit.spec import Cut, Quantile, Shown, Spec, closed, quantiles_of, val
 from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
+from fairaudit.tables.notices import medians, unequal_rates
 from fairaudit.tables.scores import scores
 from fairaudit.verdict import Check, Finding, ReversalCheck, judge, judge_reversals
 
@@ -185,6 +186,8 @@ class _Question:
                 *raw.notices,
                 *recoded.notices,
                 *_unweighed(read, cube),
+                *unequal_rates(table, [one.name for one in read.predictions if one.binary]),
+                *medians(table, read.shown),
                 *_unscanned(scanned),
             ),
             scores=tuple(row for name, some in summaries.items() for row in scores(name, some)),

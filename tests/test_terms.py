@@ -361,3 +361,23 @@ def test_a_logarithm_of_negative_means_is_undefined() -> None:
     (one,) = fairaudit.audit(asking, rows).findings
     assert one.status is Status.INCONCLUSIVE
     assert "not positive" in one.why
+
+
+def test_models_that_do_not_select_equally_many_are_told() -> None:
+    rows = two([("a", 1, 1, 1), ("a", 0, 1, 0), ("b", 1, 0, 1), ("b", 0, 1, 0)], "g u v w")
+
+    def notices(*names: str) -> tuple[str, ...]:
+        both = {name: {"prediction": {**DECISION, "column": name}} for name in names}
+        columns = {"protected": ["g"], "models": both}
+        return fairaudit.audit({"columns": columns, "metrics": ["selection_rate"]}, rows).notices
+
+    assert any("(u 50.0%, v 75.0%)" in text for text in notices("u", "v"))
+    assert not any("equally many" in text for text in notices("u", "w"))
+
+
+def test_the_median_of_scoring_rates_is_told() -> None:
+    scores = [0.1, 0.2, 0.2, 0.2, 0.7]
+    rows = two([("ab"[at % 2], 1 if at else 0, score) for at, score in enumerate(scores)], "g p s")
+    columns = {"protected": ["g"], "prediction": DECISION, "score": "s"}
+    found = fairaudit.audit({"columns": columns, "metrics": ["scoring_rate"]}, rows).notices
+    assert "prediction: the median of the score is 0.2: 1 above, 3 at it, 1 below" in found
