@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+import yaml
 
 import fairaudit
 from fairaudit.errors import SpecError
 from fairaudit.result import AuditResult
-from fairaudit.verdict import Finding, Status
+from fairaudit.verdict import Check, Finding, Status
 
 OUTCOME = {"positive": "yes", "negative": "no"}
 CELLS: dict[tuple[str, str, str], tuple[int, int]] = {
@@ -381,3 +383,23 @@ def test_the_median_of_scoring_rates_is_told() -> None:
     columns = {"protected": ["g"], "prediction": DECISION, "score": "s"}
     found = fairaudit.audit({"columns": columns, "metrics": ["scoring_rate"]}, rows).notices
     assert "prediction: the median of the score is 0.2: 1 above, 3 at it, 1 below" in found
+
+
+def test_what_readme_says_of_metrics_can_be_asked() -> None:
+    readme = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+    block = readme.split("More that `metrics` can ask")[1].split("```yaml\n")[1].split("```")[0]
+    model = {"prediction": {"column": "p", **OUTCOME}, "score": "s"}
+    columns = {
+        "protected": {"group": {"reference": "a"}},
+        "label": {"column": "label", **OUTCOME},
+        "models": {"current": model, "candidate": model},
+        "strata": {"branch": {"column": "stratum"}},
+        "count": "n",
+    }
+    rows = frame().with_columns(s=pl.when(pl.col("p") == "yes").then(0.75).otherwise(0.25))
+    entries = yaml.safe_load(block)
+    assert len(entries) == 8
+    found = fairaudit.audit({"columns": columns, "metrics": entries}, rows)
+    judged = {one.check.asked.id for one in found.findings if isinstance(one.check, Check)}
+    assert judged == {"true_positive_rate", "selection_rate", "differential_fairness"}
+    assert not [one for one in found.findings if one.status is Status.INCONCLUSIVE]
