@@ -45,7 +45,7 @@ def main() -> None:
     tables = list(_tables(cube))
     rolled = time.perf_counter() - started
     groups = sum(len(table.groups) for table in tables)
-    asked = [one for one in CATALOGUE if one.needs <= COUNTED and not _is_conditional(one)]
+    asked = [one for one in CATALOGUE if one.needs <= COUNTED and not one.conditional]
     cost: Counter[str] = Counter()
     for table in tables:
         for one in asked:
@@ -57,10 +57,6 @@ def main() -> None:
     print(f"{len(asked)} measures of every subset: {cost.total():.2f} s")
     for name, seconds in cost.most_common(MOST_SHOWN):
         print(f"  {name}: {seconds:.2f} s")
-
-
-def _is_conditional(one: Asked) -> bool:
-    return isinstance(one, Measure) and one.conditional
 
 
 def _terms(one: Asked) -> Terms:

@@ -144,6 +144,26 @@ def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | 
     return float(Fraction(wins, 2 * p * n)), float(Fraction(doubt, 2 * p * n))
 
 
+def ranked(upper: Ints, lower: Ints) -> Floats:
+    """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; those of one bin count as equal."""
+    one, two = upper.astype(np.float64), lower.astype(np.float64)
+    below = np.cumsum(two, axis=1) - two
+    pairs = one.sum(axis=1) * two.sum(axis=1)
+    return np.asarray((one * (2 * below + two)).sum(axis=1) / (2 * pairs))
+
+
+def rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
+    """By how much the pairs within bins of several values may have moved that, [Z, G]."""
+    one, two = upper.astype(np.float64), lower.astype(np.float64)
+    pairs = one.sum(axis=1) * two.sum(axis=1)
+    return np.asarray((one * two)[:, ~single].sum(axis=1) / (2 * pairs))
+
+
+def median_bin(people: Ints) -> int:
+    """The first bin with half of the people at or below it; 0 where there is nobody."""
+    return int(np.argmax(np.cumsum(people) * 2 >= people.sum())) if people.size else 0
+
+
 def quantile(people: Ints, bins: Bins, share: Fraction) -> tuple[float, float] | None:
     """Between which values the quantile lies: the smallest with so large a share at or below it.
 

@@ -391,7 +391,7 @@ def _values(bounds: Bounds) -> str:
 
 def _needs(record: Asked) -> str:
     needed = [str(one) for one in sorted(record.needs - {Need.DISTRIBUTION})]
-    if isinstance(record, Measure) and record.conditional:
+    if record.conditional:
         needed.append("strata, by `given`")
     if isinstance(record, Measure) and record.to_reference and record.reference is None:
         needed.append("a reference")

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -145,8 +146,8 @@ def calls(table: GroupTable, asked: Any) -> int:
     reference = None
     if isinstance(asked, Measure) and asked.to_reference:
         reference = Reference(Policy.LARGEST)
-    utilities = tuple((cell, Parameters().smoothing or 1) for cell in ("tp", "fp", "fn", "tn"))
-    terms = Terms(reference, parameters=Parameters(utilities=utilities))  # type: ignore[arg-type]
+    utilities = tuple((cell, Decimal(1)) for cell in ("tp", "fp", "fn", "tn"))
+    terms = Terms(reference, parameters=Parameters(utilities=utilities))
     counted = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:

@@ -237,7 +237,7 @@ def test_scores_outside_where_most_are_get_a_notice(tmp_path: Path) -> None:
     rows = generated(100)
     path = write(tmp_path / "rows.csv", [*rows[1:], ("a", 30, 1, 57.0, 1)])
     notices = fairaudit.audit(SPEC, path).notices
-    assert any("s: 1 scores lie outside [0, 1]" in one for one in notices)
+    assert any("s: 1 score lies outside [0, 1]" in one for one in notices)
     assert fairaudit.audit(SPEC, write(path, rows)).notices == ()
     deciles = [(r, a, y, math.ceil((s or 0) * 10), n) for r, a, y, s, n in rows]
     assert fairaudit.audit(SPEC, write(path, deciles)).notices == ()

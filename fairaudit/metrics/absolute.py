@@ -9,6 +9,7 @@ import numpy as np
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
+from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import (
     CORRELATION,
     DIFFERENCE,
@@ -20,15 +21,9 @@ from fairaudit.metrics.comparisons import (
 )
 from fairaudit.metrics.counts import tally_of
 from fairaudit.metrics.measures import Measure, Whole, WholeReading
-from fairaudit.metrics.records import Parameters, Source
+from fairaudit.metrics.records import Parameters
 from fairaudit.metrics.reference import Policy
 
-_SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
-_BEUTEL = Source("Beutel et al.", 2019, "https://arxiv.org/abs/1901.04562")
-_PEDRESCHI = Source("Pedreschi, Ruggieri & Turini", 2009)
-_GOODMAN = Source("Goodman & Kruskal", 1954, "https://doi.org/10.2307/2281536")
-_CRAMER = Source("Cramér, Mathematical Methods of Statistics", 1946)
-_CALDERS = Source("Calders et al., Controlling attribute effect", 2013)
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _BIASED = (
     "Never below 0, so chance alone lifts it: by about (groups - 1)(classes - 1) / (2 n ln 2) bits."
@@ -43,7 +38,7 @@ MEASURES = (
         family="independence",
         means="The reference's selection rate minus the group's.",
         caution=_IGNORES_THE_LABEL + " Positive: the group is selected less.",
-        source=_SURVEY,
+        source=works.ZLIOBAITE,
         elsewhere="`statistical_parity_difference` with the other sign.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
     ),
@@ -54,7 +49,7 @@ MEASURES = (
         family="independence",
         means="The mean difference, divided by the largest that this share of selected allows.",
         caution=_IGNORES_THE_LABEL + " Undefined where nobody or everybody is selected.",
-        source=_SURVEY,
+        source=works.ZLIOBAITE,
         parts=((r.SELECTION_RATE, NORMALIZED),),
     ),
     Measure(
@@ -64,7 +59,7 @@ MEASURES = (
         family="independence",
         means="The group's odds of being selected divided by the reference's.",
         caution=_IGNORES_THE_LABEL + " Farther from 1 than the ratio of rates.",
-        source=_SURVEY,
+        source=works.ZLIOBAITE,
         elsewhere="Žliobaitė prints the inverse, though the limits in her Table 4 are of this one.",
         parts=((r.SELECTION_RATE, ODDS_RATIO),),
     ),
@@ -76,7 +71,7 @@ MEASURES = (
         family="independence",
         means="The group's selection rate divided by everybody's.",
         caution=_IGNORES_THE_LABEL + " A large group pulls everybody's rate to its own.",
-        source=_PEDRESCHI,
+        source=works.PEDRESCHI,
         parts=((r.SELECTION_RATE, RATIO),),
         reference=Policy.OVERALL,
     ),
@@ -89,7 +84,7 @@ MEASURES = (
         means="The chance that somebody of the reference is selected and somebody of the group is "
         "not, plus half of the ties.",
         caution=_IGNORES_THE_LABEL + " For two outcomes it is ½ + ½ of the mean difference.",
-        source=_CALDERS,
+        source=works.CALDERS,
         elsewhere="Žliobaitė's rank formula lacks the division by n₀n₁.",
         parts=((r.SELECTION_RATE, RANKED),),
     ),
@@ -101,7 +96,7 @@ MEASURES = (
         means="The chance that somebody of the reference scores higher than somebody of the group, "
         "plus half of the ties.",
         caution=_IGNORES_THE_LABEL + " Says nothing about how far scores are apart.",
-        source=_CALDERS,
+        source=works.CALDERS,
         elsewhere="The Mann–Whitney statistic divided by n₀n₁.",
         parts=((s.SCORE_DISTRIBUTION, s.RANKED_SCORES),),
     ),
@@ -113,7 +108,7 @@ MEASURES = (
         means="The group's mean of label minus prediction, minus the reference's: above 0 the "
         "group is predicted too low, more than the reference.",
         caution="Trusts the label: if the label is biased, so is this.",
-        source=_CALDERS,
+        source=works.CALDERS,
         parts=((s.MEAN_RESIDUAL, DIFFERENCE),),
     ),
     Measure(
@@ -124,7 +119,7 @@ MEASURES = (
         family="independence",
         means="Pearson's correlation of the score (else of the outcome) with membership.",
         caution=_IGNORES_THE_LABEL + " Small where a group is small, however it fares.",
-        source=_SURVEY,
+        source=works.ZLIOBAITE,
         parts=((s.OUTCOME_MEAN, CORRELATION),),
         reference=Policy.REST,
     ),
@@ -137,7 +132,7 @@ MEASURES = (
         means="Pearson's correlation of the score (else of the prediction) with membership, among "
         "people whose label is negative.",
         caution="Trusts the label. Small where a group is small, however it fares.",
-        source=_BEUTEL,
+        source=works.BEUTEL,
         elsewhere="The penalty Corr that Beutel et al. train with takes its absolute value.",
         parts=((s.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),
         reference=Policy.REST,
@@ -238,7 +233,7 @@ WHOLES = (
         family="independence",
         means="How many bits the outcome tells about the group, and the group about the outcome.",
         caution=_IGNORES_THE_LABEL + " " + _BIASED,
-        source=_SURVEY,
+        source=works.ZLIOBAITE,
         formula="Σ p(y, g) log₂(p(y, g) / (p(y) p(g)))",
         read=_whole(lambda counts: _information(counts)[0]),
     ),
@@ -249,7 +244,7 @@ WHOLES = (
         family="independence",
         means="Mutual information, divided by the geometric mean of both entropies.",
         caution=_IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
-        source=_SURVEY,
+        source=works.ZLIOBAITE,
         formula="I(y; g) / √(H(y) H(g))",
         bounds=(0, 1),
         read=_whole(_normalized_information),
@@ -261,7 +256,7 @@ WHOLES = (
         family="independence",
         means="By how much the commonest coincidence of an outcome and a group exceeds chance.",
         caution=_IGNORES_THE_LABEL + " Large where an outcome or a group is rare.",
-        source=Source("Fukuchi, Sakuma & Kamishima", 2013),
+        source=works.FUKUCHI,
         formula="max over y, g of p(y, g) / (p(y) p(g)) - 1",
         read=_whole(_eta),
     ),
@@ -272,7 +267,7 @@ WHOLES = (
         family="independence",
         means="How often the outcome is guessed right by somebody who knows only the group.",
         caution="High wherever one outcome is common: read it beside `majority_baseline`.",
-        source=_SURVEY,
+        source=works.ZLIOBAITE,
         formula="Σ over g of max over y of n(y, g), divided by n",
         ideal=0,
         bounds=(0, 1),
@@ -285,7 +280,7 @@ WHOLES = (
         family="independence",
         means="How often the outcome is guessed right by somebody who knows nothing.",
         caution="No measure of disparity: the baseline that `predictability` is read against.",
-        source=_SURVEY,
+        source=works.ZLIOBAITE,
         formula="max over y of n(y), divided by n",
         bounds=(0, 1),
         read=_whole(_baseline),
@@ -297,7 +292,7 @@ WHOLES = (
         family="independence",
         means="The share of wrong guesses of the outcome that knowing the group avoids.",
         caution="0 wherever all groups have the same commonest outcome, however they differ.",
-        source=_GOODMAN,
+        source=works.GOODMAN,
         formula="(Σ_g max_y n(y, g) - max_y n(y)) / (n - max_y n(y))",
         bounds=(0, 1),
         read=_whole(_lambda),
@@ -309,7 +304,7 @@ WHOLES = (
         family="independence",
         means="The association of outcome and group on a scale from 0 to 1.",
         caution=_IGNORES_THE_LABEL + " Chance alone lifts it where groups are small.",
-        source=_CRAMER,
+        source=works.CRAMER,
         elsewhere="Without a correction for bias; for two groups and two outcomes it is |φ|.",
         formula="√(χ² / (n · (min(groups, classes) - 1)))",
         bounds=(0, 1),

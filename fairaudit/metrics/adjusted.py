@@ -133,7 +133,7 @@ def average_to_reference(
     takes_part = participants_overall(table, crude.n, terms.min_size)
     index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
     in_strata = None if index is None else np.broadcast_to(index, (len(table.strata), 1))
-    others = beside(table, tally, reference.policy, in_strata)
+    others = beside(tally, reference.policy, in_strata)
     if comparison is ITSELF:
         # The value is a comparison already, and has no other side.
         others = tally

@@ -9,15 +9,12 @@ from itertools import product
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints
+from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import DIVERGENCE
 from fairaudit.metrics.counts import Tally, tally_of
 from fairaudit.metrics.measures import Measure, Whole, WholeReading
 from fairaudit.metrics.quantities import Formula, Quantity, Reading
-from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters, Source
-
-_SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
-_KULLBACK = Source("Kullback & Leibler", 1951, "https://doi.org/10.1214/aoms/1177729694")
-_LEVIN = Source("Levin, Peres & Wilmer, Markov Chains and Mixing Times, §4.1", 2009)
+from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters
 
 _MOST_CLASSES = 16
 """Up to so many classes every set of them is looked at."""
@@ -95,7 +92,7 @@ _SHARES = Shares(
     family="independence",
     means="The share of each class of the outcome.",
     caution="Read it class by class.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="n(y, g) / n(g)",
     needs=frozenset({Need.CLASSES}),
@@ -111,7 +108,7 @@ KL_DIVERGENCE = Measure(
     means="How far the group's distribution over outcomes is from the reference's, in nats.",
     caution="Directed: the reference's from the group's is another number. Infinite where the "
     "group has an outcome that the reference never has.",
-    source=_KULLBACK,
+    source=works.KULLBACK,
     elsewhere="aif360.sklearn takes it from the other side.",
     parts=((_SHARES, DIVERGENCE),),
 )
@@ -164,7 +161,7 @@ TOTAL_VARIATION = Whole(
     means="The largest share of one group's outcomes that would have to change to be distributed "
     "as another group's.",
     caution="Grows with the number of groups and of classes by chance alone.",
-    source=_LEVIN,
+    source=works.LEVIN,
     elsewhere="With two outcomes it is `demographic_parity_difference`. SageMaker Clarify's TVD is "
     "the same for two groups.",
     formula="max over groups g, h of ½ Σ over classes y of |P(y|g) - P(y|h)|",

@@ -7,6 +7,7 @@ from operator import sub, truediv
 
 import numpy as np
 
+from fairaudit.metrics import sources as works
 from fairaudit.metrics.contrasts import (
     correlation,
     divergence,
@@ -16,14 +17,6 @@ from fairaudit.metrics.contrasts import (
     standardized_by_all,
 )
 from fairaudit.metrics.measures import Comparison, Shape
-from fairaudit.metrics.records import Source
-
-_SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
-_MLHEALTH = Source("Allen et al., fairMLHealth: Evaluating Fairness", 2021)
-_FOULDS = Source("Foulds & Pan", 2020, "https://arxiv.org/abs/1807.08362")
-_COHEN = Source("Cohen, Statistical Power Analysis for the Behavioral Sciences", 1988)
-_KULLBACK = Source("Kullback & Leibler", 1951, "https://doi.org/10.1214/aoms/1177729694")
-_FAIRLEARN = Source("Weerts et al., Fairlearn", 2023, "https://arxiv.org/abs/2303.16626")
 
 DIFFERENCE = Comparison(
     id="difference",
@@ -31,7 +24,7 @@ DIFFERENCE = Comparison(
     family="comparison",
     means="The group's value minus the reference's; 0 at parity, positive: more of it.",
     caution="Positive means more of the rate, not favoured: that depends on what is counted.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     elsewhere="AIF360 subtracts in the same order; Žliobaitė's mean difference has the other sign.",
     formula="group - reference",
     shape=Shape.TO_REFERENCE,
@@ -45,7 +38,7 @@ RATIO = Comparison(
     family="comparison",
     means="The group's value divided by the reference's; 1 at parity.",
     caution="Exaggerates at small rates: 2 % against 1 % is a ratio of 2 and one point.",
-    source=_MLHEALTH,
+    source=works.MLHEALTH,
     elsewhere="For x/0 Aequitas prints 10 and aif360.sklearn 0, and others 0 for 0/0; here "
     "they are infinite and undefined.",
     formula="group / reference",
@@ -60,7 +53,7 @@ GAP = Comparison(
     family="comparison",
     means="The highest value of a group minus the lowest; 0 at parity.",
     caution="Grows with the number of groups by chance alone: look at the sizes of the pair.",
-    source=_FAIRLEARN,
+    source=works.FAIRLEARN,
     elsewhere="Fairlearn's `difference(method='between_groups')`.",
     formula="highest - lowest",
     shape=Shape.SPREAD,
@@ -74,7 +67,7 @@ MIN_RATIO = Comparison(
     family="comparison",
     means="The lowest value of a group divided by the highest; 1 at parity, never above.",
     caution="Shrinks with the number of groups by chance alone, and exaggerates at small rates.",
-    source=_FAIRLEARN,
+    source=works.FAIRLEARN,
     elsewhere="Fairlearn's `ratio(method='between_groups')`, which prints NaN or 0 for 0/0.",
     formula="lowest / highest",
     shape=Shape.SPREAD,
@@ -90,7 +83,7 @@ LOG_RATIO = Comparison(
     family="comparison",
     means="The natural logarithm of the group's value divided by the reference's; 0 at parity.",
     caution="Infinite where one of both is zero; a logarithm is compared with limits as a float.",
-    source=_FOULDS,
+    source=works.FOULDS,
     elsewhere="ε of differential fairness is the largest of its absolute values.",
     formula="ln(group / reference)",
     of_positives=True,
@@ -107,7 +100,7 @@ ODDS_RATIO = Comparison(
     family="comparison",
     means="The group's odds divided by the reference's; 1 at parity.",
     caution="Farther from 1 than the ratio of rates, and no statement about how many people.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     elsewhere="Žliobaitė prints the other group on top, though the limits of her Table 4 need this "
     "orientation.",
     formula="group · (1 - reference) / (reference · (1 - group))",
@@ -122,7 +115,7 @@ STANDARDIZED_DIFFERENCE = Comparison(
     family="comparison",
     means="The difference in units of the standard deviation; 0 at parity.",
     caution="The deviation is that of the two groups compared; 0.2 is called small by convention.",
-    source=_COHEN,
+    source=works.COHEN,
     elsewhere="Cohen's d, with the pooled sample standard deviation.",
     formula="(group - reference) / pooled standard deviation",
     shape=Shape.TO_REFERENCE,
@@ -139,7 +132,7 @@ STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     family="comparison",
     means="The difference in units of everybody's standard deviation; 0 at parity.",
     caution="The groups' own difference is in the deviation, so it is smaller than the pooled one.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     formula="(group - reference) / everybody's standard deviation",
     shape=Shape.TO_REFERENCE,
     ideal=0,
@@ -155,7 +148,7 @@ COHENS_H = Comparison(
     family="comparison",
     means="The difference of two rates on the arcsine scale, where equal steps are equally seen.",
     caution="Not a number of people; 0.2 is called small by convention.",
-    source=_COHEN,
+    source=works.COHEN,
     formula="2 asin √group - 2 asin √reference",
     shape=Shape.TO_REFERENCE,
     ideal=0,
@@ -172,7 +165,7 @@ SHORTFALL = Comparison(
     family="comparison",
     means="The reference's value minus the group's; 0 at parity, positive: the group has less.",
     caution="The sign is the other way round than that of `difference`.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     formula="reference - group",
     shape=Shape.TO_REFERENCE,
     ideal=0,
@@ -185,7 +178,7 @@ NORMALIZED = Comparison(
     family="comparison",
     means="The difference divided by the largest that the same number of positives allows.",
     caution="1 is reverse or full separation at this share of positives, not a number of people.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     formula="(reference - group) / the largest such difference, in the two groups compared",
     shape=Shape.TO_REFERENCE,
     ideal=0,
@@ -201,7 +194,7 @@ RANKED = Comparison(
     family="comparison",
     means="The probability that somebody of the reference has the higher value, plus half of ties.",
     caution="½ at parity; it says nothing about how far apart the values are.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     elsewhere="Žliobaitė's rank formula lacks the division by n₀n₁; this is the area itself.",
     formula="½ + (reference - group) / 2",
     shape=Shape.TO_REFERENCE,
@@ -216,7 +209,7 @@ CORRELATION = Comparison(
     family="comparison",
     means="Pearson's correlation with belonging to the group, against the rest.",
     caution="Shrinks with the size of the smaller side; undefined where the outcome never varies.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     formula="Pearson's r of the outcome and membership",
     shape=Shape.TO_REFERENCE,
     ideal=0,
@@ -232,7 +225,7 @@ DIVERGENCE = Comparison(
     family="comparison",
     means="How much information is lost if the group's outcomes are taken for the reference's.",
     caution="Directed; infinite where the group has an outcome that the reference never has.",
-    source=_KULLBACK,
+    source=works.KULLBACK,
     formula="Σ over classes y of P(y|group) ln(P(y|group) / P(y|reference)), in nats",
     shape=Shape.TO_REFERENCE,
     ideal=0,
@@ -248,7 +241,7 @@ HIGHEST = Comparison(
     family="comparison",
     means="The highest value of a group.",
     caution="Small groups reach high values by chance alone.",
-    source=_FAIRLEARN,
+    source=works.FAIRLEARN,
     formula="highest",
     shape=Shape.SPREAD,
     ideal=0,
@@ -261,7 +254,7 @@ ITSELF = Comparison(
     family="comparison",
     means="The value of the group, which is a comparison already.",
     caution="0 at parity.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     formula="group",
     shape=Shape.TO_REFERENCE,
     ideal=0,

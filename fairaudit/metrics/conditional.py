@@ -8,22 +8,18 @@ import numpy as np
 
 from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
+from fairaudit.metrics import sources as works
 from fairaudit.metrics.average import MIDDLE, OWN, POOLED, UNIFORM
 from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF, RATIO, SHORTFALL
 from fairaudit.metrics.counts import Tally
 from fairaudit.metrics.measures import REMAINDER, Measure
 from fairaudit.metrics.quantities import Formula
-from fairaudit.metrics.records import Better, Need, Parameters, Source
+from fairaudit.metrics.records import Better, Need, Parameters
 from fairaudit.metrics.reference import Policy
 
-_BEUTEL = Source("Beutel et al.", 2019, "https://arxiv.org/abs/1901.04562")
-_SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
-_KAMIRAN = Source("Kamiran, Žliobaitė & Calders", 2013)
-_WACHTER = Source("Wachter, Mittelstadt & Russell", 2021, "https://arxiv.org/abs/2005.05906")
-_PEDRESCHI = Source("Pedreschi, Ruggieri & Turini", 2009)
 _FACTOR = "A factor that is itself shaped by the disparity hides it."
 _PREDICTION = frozenset({Need.PREDICTION})
-_LABEL = frozenset({Need.LABEL})
+_BOTH = frozenset({Need.LABEL, Need.PREDICTION})
 
 
 def _disparity(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
@@ -52,7 +48,7 @@ DEMOGRAPHIC_DISPARITY = Formula(
     family="independence",
     means="The group's share of the rejected minus its share of the selected.",
     caution="A large group's is larger at equal rates; only its sign compares groups.",
-    source=_WACHTER,
+    source=works.WACHTER,
     better=Better.LOWER,
     bounds=(-1, 1),
     formula="rejected / all rejected - selected / all selected; the other way round where the "
@@ -66,10 +62,11 @@ DEMOGRAPHIC_DISPARITY = Formula(
 
 
 def _share_of(cells: tuple[str, ...], tally: Tally) -> tuple[Floats, Ints]:
-    mass = sum(getattr(tally.mass, cell) for cell in cells)
-    people = sum(getattr(tally.people, cell) for cell in cells)
-    total = np.broadcast_to(np.sum(people, axis=0, keepdims=True), np.shape(people))
-    return np.asarray(mass / np.sum(mass, axis=0, keepdims=True)), np.asarray(total)
+    known = tally.known_strata[:, None]
+    mass = np.where(known, sum(getattr(tally.mass, cell) for cell in cells), 0)
+    people = np.where(known, sum(getattr(tally.people, cell) for cell in cells), 0)
+    share = np.where(known, mass / mass.sum(axis=0, keepdims=True), np.nan)
+    return share, np.broadcast_to(people.sum(axis=0, keepdims=True), people.shape)
 
 
 def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[Need]) -> Formula:
@@ -80,9 +77,11 @@ def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[
         family="conditional",
         means=f"The share of the group{of} that stands in the stratum.",
         caution="Describes who is where; the strata of two groups may be filled very differently.",
-        source=_BEUTEL,
+        source=works.BEUTEL,
         better=Better.NEITHER,
-        formula="n(z, g) / n(g)",
+        conditional=True,
+        formula="n(z, g) / n(g), over strata that are known",
+        undefined="the stratum is not known, or nobody to count",
         needs=needs,
         value_of=lambda tally, _: _share_of(cells, tally),
     )
@@ -90,10 +89,10 @@ def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[
 
 STRATUM_SHARE = _stratum_share("stratum_share", "", ("selected", "rejected"), _PREDICTION)
 STRATUM_SHARE_OF_POSITIVES = _stratum_share(
-    "stratum_share_of_positives", " among positives", ("positives",), _LABEL
+    "stratum_share_of_positives", " among positives", ("tp", "fn"), _BOTH
 )
 STRATUM_SHARE_OF_NEGATIVES = _stratum_share(
-    "stratum_share_of_negatives", " among negatives", ("negatives",), _LABEL
+    "stratum_share_of_negatives", " among negatives", ("fp", "tn"), _BOTH
 )
 
 QUANTITIES = (
@@ -113,7 +112,7 @@ MEASURES = (
         means="The group's false positive rate minus the reference's, both averaged over the same "
         "strata with the same weights (all alike, unless `average` says otherwise).",
         caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
-        source=_BEUTEL,
+        source=works.BEUTEL,
         elsewhere="Beutel et al. weigh by P(A = a | s = 0) of the focused subgroup, which is "
         "`average: group`.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
@@ -128,7 +127,7 @@ MEASURES = (
         family="conditional",
         means="The group's averaged false positive rate divided by the reference's.",
         caution=_FACTOR + " A ratio of averages, not an average of ratios.",
-        source=_BEUTEL,
+        source=works.BEUTEL,
         parts=((r.FALSE_POSITIVE_RATE, RATIO),),
         averages=(UNIFORM,),
         conditional=True,
@@ -140,7 +139,7 @@ MEASURES = (
         family="conditional",
         means="The part of the mean difference that is left at an equal mix of strata.",
         caution=_FACTOR + " On strata where both groups occur: see how many people do not.",
-        source=_KAMIRAN,
+        source=works.KAMIRAN,
         elsewhere="Žliobaitė §3.3: d_u = d - d_e.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
         averages=(MIDDLE,),
@@ -153,7 +152,7 @@ MEASURES = (
         family="conditional",
         means="The part of the mean difference that the groups' mix of strata accounts for.",
         caution=_FACTOR + " Explained is not justified: that depends on the factor.",
-        source=_KAMIRAN,
+        source=works.KAMIRAN,
         elsewhere="Žliobaitė §3.3: d_e, with p*(+|z) the plain mean of both groups' rates.",
         parts=((r.SELECTION_RATE, SHORTFALL), (r.SELECTION_RATE, SHORTFALL)),
         averages=(OWN, MIDDLE),
@@ -167,7 +166,7 @@ MEASURES = (
         family="conditional",
         means="The demographic disparity within strata, averaged by their people.",
         caution=_FACTOR + " Strata where nobody, or everybody, is selected tell nothing.",
-        source=_WACHTER,
+        source=works.WACHTER,
         elsewhere="SageMaker Clarify counts strata without both outcomes as 0; here they are left "
         "out, and listed.",
         parts=((DEMOGRAPHIC_DISPARITY, ITSELF),),
@@ -183,7 +182,7 @@ MEASURES = (
         family="conditional",
         means="The group's selection rate in the stratum divided by everybody's there.",
         caution=_FACTOR + " A large group pulls everybody's rate to its own.",
-        source=_PEDRESCHI,
+        source=works.PEDRESCHI,
         parts=((r.SELECTION_RATE, RATIO),),
         reference=Policy.OVERALL,
         conditional=True,
@@ -195,7 +194,7 @@ MEASURES = (
         family="conditional",
         means="The group's selection rate in the stratum divided by everybody's in all strata.",
         caution="Mixes the stratum with the group: strata differ for everybody.",
-        source=_SURVEY,
+        source=works.ZLIOBAITE,
         elsewhere="As Žliobaitė prints belift; `belift` compares within the stratum.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=Policy.EVERYBODY,

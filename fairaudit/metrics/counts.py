@@ -173,6 +173,7 @@ class Tally:
     scale: int
     favourable: bool
     classes: Ints
+    known_strata: Marks
     sums: Mapping[str, Sums] = field(default_factory=dict)
     scores: Scores | None = None
     each: tuple[Tally, ...] = ()
@@ -187,11 +188,11 @@ class Tally:
         """Everybody else in the stratum, beside each group."""
         return self.changed(lambda cell: cell.sum(axis=-1, keepdims=True) - cell)
 
-    def everywhere(self, known: Marks) -> Tally:
+    def everywhere(self) -> Tally:
         """Everybody in all known strata, beside each group of each stratum."""
 
         def total(cell: Cell) -> Cell:
-            everybody = cell[known].sum(axis=(0, -1), keepdims=True)
+            everybody = cell[self.known_strata].sum(axis=(0, -1), keepdims=True)
             return np.broadcast_to(everybody, cell.shape)
 
         return self.changed(total)
@@ -242,6 +243,7 @@ def tally_of(table: GroupTable) -> Tally:
         table.scale,
         table.favourable,
         table.mass.sum(axis=1)[:, : len(table.classes)],
+        table.known_strata,
         _sums_of(table),
         _scores_of(table),
     )

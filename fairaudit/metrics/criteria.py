@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
+from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import DIFFERENCE, GAP, HIGHEST, MIN_RATIO, RATIO
 from fairaudit.metrics.measures import (
     FARTHEST_FROM_1,
@@ -16,20 +17,7 @@ from fairaudit.metrics.measures import (
     Measure,
 )
 from fairaudit.metrics.quantities import Quantity
-from fairaudit.metrics.records import Source
 from fairaudit.metrics.reference import Policy
-
-_DWORK = Source("Dwork et al.", 2012, "https://arxiv.org/abs/1104.3913")
-_HARDT = Source("Hardt, Price & Srebro", 2016, "https://arxiv.org/abs/1610.02413")
-_CHOULDECHOVA = Source("Chouldechova", 2017, "https://arxiv.org/abs/1703.00056")
-_CORBETT = Source("Corbett-Davies et al.", 2017, "https://arxiv.org/abs/1701.08230")
-_BERK = Source("Berk et al.", 2018, "https://arxiv.org/abs/1703.09207")
-_FAIRLEARN = Source("Weerts et al., Fairlearn", 2023, "https://arxiv.org/abs/2303.16626")
-_AIF360 = Source("Bellamy et al., AIF360", 2018, "https://arxiv.org/abs/1810.01943")
-_MLHEALTH = Source("Allen et al., fairMLHealth: Evaluating Fairness", 2021)
-_KLEINBERG = Source("Kleinberg, Mullainathan & Raghavan", 2016, "https://arxiv.org/abs/1609.05807")
-_LL144 = Source("New York City, 6 RCNY § 5-300", 2023)
-_UGESP = Source("EEOC et al., Uniform Guidelines on Employee Selection, 29 CFR 1607.4(D)", 1978)
 
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _NEEDS_A_TRUSTED_LABEL = "Trusts the label: if the label is biased, so is this."
@@ -48,7 +36,7 @@ def _signed(quantity: Quantity, comparison: Comparison, aliases: tuple[str, ...]
         family=quantity.family,
         means=f"The group's {quantity.title.lower()} {verb} the reference's.",
         caution=quantity.caution,
-        source=_MLHEALTH,
+        source=works.MLHEALTH,
         parts=((quantity, comparison),),
     )
 
@@ -62,7 +50,7 @@ CRITERIA = (
         family="independence",
         means="The highest selection rate of a group minus the lowest.",
         caution=_IGNORES_THE_LABEL,
-        source=_DWORK,
+        source=works.DWORK,
         elsewhere="Fairlearn prints the same number.",
         parts=((r.SELECTION_RATE, GAP),),
     ),
@@ -73,7 +61,7 @@ CRITERIA = (
         family="independence",
         means="The lowest selection rate of a group divided by the highest.",
         caution=_IGNORES_THE_LABEL + " The four-fifths rule is US employment guidance, no law.",
-        source=_FAIRLEARN,
+        source=works.FAIRLEARN,
         elsewhere="Fairlearn prints the same number where it is defined.",
         parts=((r.SELECTION_RATE, MIN_RATIO),),
     ),
@@ -84,7 +72,7 @@ CRITERIA = (
         family="separation",
         means="The highest true positive rate of a group minus the lowest.",
         caution=_NEEDS_A_TRUSTED_LABEL,
-        source=_HARDT,
+        source=works.HARDT,
         elsewhere="AIF360 uses this name for the signed difference to the reference, which is "
         "`true_positive_rate_difference` here.",
         parts=((r.TRUE_POSITIVE_RATE, GAP),),
@@ -96,7 +84,7 @@ CRITERIA = (
         family="separation",
         means="The lowest true positive rate of a group divided by the highest.",
         caution=_NEEDS_A_TRUSTED_LABEL,
-        source=_FAIRLEARN,
+        source=works.FAIRLEARN,
         parts=((r.TRUE_POSITIVE_RATE, MIN_RATIO),),
     ),
     Measure(
@@ -106,7 +94,7 @@ CRITERIA = (
         family="separation",
         means="The larger of the gaps in true positive and false positive rate.",
         caution=_NEEDS_A_TRUSTED_LABEL,
-        source=_HARDT,
+        source=works.HARDT,
         elsewhere="Fairlearn prints the same number where no denominator is empty. AIF360's is of "
         "the same name, and to the reference.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
@@ -120,7 +108,7 @@ CRITERIA = (
         family="separation",
         means="The mean of the gaps in true positive and false positive rate.",
         caution=_NEEDS_A_TRUSTED_LABEL + " A mean can hide one wide gap.",
-        source=_FAIRLEARN,
+        source=works.FAIRLEARN,
         elsewhere="Fairlearn's `equalized_odds_difference(agg='mean')`.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
         fold=MEAN,
@@ -132,7 +120,7 @@ CRITERIA = (
         family="separation",
         means="The smaller of the min/max ratios of true positive and false positive rate.",
         caution=_NEEDS_A_TRUSTED_LABEL,
-        source=_FAIRLEARN,
+        source=works.FAIRLEARN,
         elsewhere="Fairlearn prints the same number where no denominator is empty and no ratio is "
         "0/0, which it leaves out.",
         parts=((r.TRUE_POSITIVE_RATE, MIN_RATIO), (r.FALSE_POSITIVE_RATE, MIN_RATIO)),
@@ -145,7 +133,7 @@ CRITERIA = (
         family="separation",
         means="The highest false positive rate of a group minus the lowest.",
         caution=_NEEDS_A_TRUSTED_LABEL,
-        source=_CORBETT,
+        source=works.CORBETT,
         elsewhere="Pages that define it by true negative rates mean the same gap.",
         parts=((r.FALSE_POSITIVE_RATE, GAP),),
     ),
@@ -156,7 +144,7 @@ CRITERIA = (
         family="sufficiency",
         means="The highest positive predictive value of a group minus the lowest.",
         caution=_BASE_RATES + " " + _FEW_CASES,
-        source=_CHOULDECHOVA,
+        source=works.CHOULDECHOVA,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP),),
     ),
     Measure(
@@ -166,7 +154,7 @@ CRITERIA = (
         family="sufficiency",
         means="The lowest positive predictive value of a group divided by the highest.",
         caution=_BASE_RATES + " " + _FEW_CASES,
-        source=_CHOULDECHOVA,
+        source=works.CHOULDECHOVA,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, MIN_RATIO),),
     ),
     Measure(
@@ -176,7 +164,7 @@ CRITERIA = (
         family="sufficiency",
         means="The larger of the gaps in positive and negative predictive value.",
         caution=_BASE_RATES + " " + _FEW_CASES,
-        source=_BERK,
+        source=works.BERK,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP), (r.NEGATIVE_PREDICTIVE_VALUE, GAP)),
         fold=MAX,
     ),
@@ -187,7 +175,7 @@ CRITERIA = (
         family="accuracy",
         means="The highest accuracy of a group minus the lowest.",
         caution="Weighs missed and false selections alike.",
-        source=_BERK,
+        source=works.BERK,
         parts=((r.ACCURACY, GAP),),
     ),
     Measure(
@@ -198,7 +186,7 @@ CRITERIA = (
         means="The largest gap in selection rates within a stratum of a legitimate factor.",
         caution="A factor that is itself shaped by the disparity hides it; small strata gape by "
         "chance.",
-        source=_CORBETT,
+        source=works.CORBETT,
         parts=((r.SELECTION_RATE, GAP),),
         conditional=True,
     ),
@@ -209,7 +197,7 @@ CRITERIA = (
         family="independence",
         means="The group's selection rate minus the reference's.",
         caution=_IGNORES_THE_LABEL,
-        source=_AIF360,
+        source=works.AIF360,
         elsewhere="AIF360 and fairMLHealth print the same number; Žliobaitė's mean difference has "
         "the other sign.",
         parts=((r.SELECTION_RATE, DIFFERENCE),),
@@ -222,7 +210,7 @@ CRITERIA = (
         family="independence",
         means="The group's selection rate divided by the reference's.",
         caution=_IGNORES_THE_LABEL + " Exaggerates at small rates.",
-        source=_AIF360,
+        source=works.AIF360,
         elsewhere="Named impact ratio by Žliobaitė; `impact_ratio` here is to the highest group.",
         parts=((r.SELECTION_RATE, RATIO),),
     ),
@@ -249,7 +237,7 @@ CRITERIA = (
         family="separation",
         means="Half the sum of the differences in false and true positive rate to the reference.",
         caution=_NEEDS_A_TRUSTED_LABEL + " Opposite differences cancel.",
-        source=_AIF360,
+        source=works.AIF360,
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
         fold=MEAN,
     ),
@@ -261,7 +249,7 @@ CRITERIA = (
         family="separation",
         means="Half the sum of the sizes of the differences in false and true positive rate.",
         caution=_NEEDS_A_TRUSTED_LABEL,
-        source=_AIF360,
+        source=works.AIF360,
         elsewhere="AIF360's `average_abs_odds_difference`.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
         fold=MEAN_MAGNITUDE,
@@ -273,7 +261,7 @@ CRITERIA = (
         family="separation",
         means="The group's false negatives per false positive, divided by the reference's.",
         caution="Infinite where nobody is falsely selected; unstable where errors are few.",
-        source=_BERK,
+        source=works.BERK,
         parts=((r.ERROR_TYPE_RATIO, RATIO),),
     ),
     Measure(
@@ -283,7 +271,7 @@ CRITERIA = (
         family="separation",
         means="Of the differences in false and true positive rate, the larger, with its sign.",
         caution=_NEEDS_A_TRUSTED_LABEL,
-        source=_MLHEALTH,
+        source=works.MLHEALTH,
         elsewhere="Follows fairMLHealth's code; the maximum of signed values that its page prints "
         "is another number.",
         parts=((r.TRUE_POSITIVE_RATE, DIFFERENCE), (r.FALSE_POSITIVE_RATE, DIFFERENCE)),
@@ -296,7 +284,7 @@ CRITERIA = (
         family="separation",
         means="Of the ratios of true and false positive rate, the one farther from 1.",
         caution=_NEEDS_A_TRUSTED_LABEL,
-        source=_MLHEALTH,
+        source=works.MLHEALTH,
         elsewhere="fairMLHealth's code compares the departures rounded to six decimals.",
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
         fold=FARTHEST_FROM_1,
@@ -310,7 +298,7 @@ CRITERIA = (
         means="The group's selection rate divided by that of the group with the highest.",
         caution="The four-fifths rule is guidance for US employment selection; it is no evidence "
         "by itself, and unstable in small groups.",
-        source=_UGESP,
+        source=works.UGESP,
         elsewhere="The ratio that New York City's Local Law 144 asks for. Where the positive is a "
         "burden, it compares the rates of not being selected.",
         parts=((r.SELECTION_RATE, RATIO),),
@@ -325,7 +313,7 @@ CRITERIA = (
         means="The group's scoring rate divided by that of the group with the highest.",
         caution="The four-fifths rule is guidance for US employment selection; it is no evidence "
         "by itself, and unstable in small groups.",
-        source=_LL144,
+        source=works.LL144,
         elsewhere="The ratio that New York City's Local Law 144 asks for where a tool scores.",
         parts=((s.SCORING_RATE, RATIO),),
         reference=Policy.HIGHEST,
@@ -338,7 +326,7 @@ CRITERIA = (
         family="separation",
         means="The highest mean score of a group's positives minus the lowest.",
         caution=_NEEDS_A_TRUSTED_LABEL,
-        source=_KLEINBERG,
+        source=works.KLEINBERG,
         parts=((s.MEAN_SCORE_POSITIVES, GAP),),
     ),
     Measure(
@@ -349,7 +337,7 @@ CRITERIA = (
         family="separation",
         means="The highest mean score of a group's negatives minus the lowest.",
         caution=_NEEDS_A_TRUSTED_LABEL,
-        source=_KLEINBERG,
+        source=works.KLEINBERG,
         parts=((s.MEAN_SCORE_NEGATIVES, GAP),),
     ),
     Measure(
@@ -360,7 +348,7 @@ CRITERIA = (
         family="sufficiency",
         means="The largest expected calibration error of a group.",
         caution=s.CALIBRATION_ERROR.caution,
-        source=_KLEINBERG,
+        source=works.KLEINBERG,
         elsewhere="Over every subset of the attributes it is multicalibration of that lattice.",
         parts=((s.CALIBRATION_ERROR, HIGHEST),),
     ),

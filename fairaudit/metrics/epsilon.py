@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics import sources as works
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.picking import pick, pick_pair
-from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters, Source
+from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
 
-_FOULDS = Source("Foulds & Pan", 2020, "https://arxiv.org/abs/1807.08362")
 _PSEUDO_COUNTS = ("smoothing", "concentration")
 _CREDIBLE = 0.95
 _JEFFREYS = 0.5
@@ -243,7 +243,7 @@ DIFFERENTIAL_FAIRNESS = Whole(
     means="The largest log-ratio of the probability of any outcome between any two groups.",
     caution="One small group without an outcome makes it infinite; smoothing hides that, and says "
     "so. Above 1 it promises little.",
-    source=_FOULDS,
+    source=works.FOULDS,
     elsewhere="AIF360's `smoothed_empirical_differential_fairness` adds concentration 1, that is "
     "1/|Y| to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome.",
     read=_differential_fairness,
@@ -258,7 +258,7 @@ BIAS_AMPLIFICATION = Whole(
     family="independence",
     means="ε of the prediction minus ε of the label: the disparity that the model adds.",
     caution="A model that repeats all of the label's disparity scores 0.",
-    source=_FOULDS,
+    source=works.FOULDS,
     elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there.",
     read=_bias_amplification,
     formula="ε(prediction) - ε(label), on rows where both are known",
@@ -273,7 +273,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = Whole(
     family="separation",
     means="ε of the prediction among people with the same label, the largest over labels.",
     caution="Trusts the label. One small group without an outcome makes it infinite.",
-    source=_FOULDS,
+    source=works.FOULDS,
     elsewhere="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
     read=_within_labels,
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
@@ -287,7 +287,7 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = Whole(
     family="separation",
     means="ε of the prediction among people whose label is positive.",
     caution="Trusts the label. One small group without an outcome makes it infinite.",
-    source=_FOULDS,
+    source=works.FOULDS,
     elsewhere="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
     read=_within_positives,
     formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
@@ -304,7 +304,7 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = Whole(
     "Definition 3.1.",
     caution="An upper bound that grows with the number of groups and as they shrink; no interval "
     "of ε, and no test.",
-    source=_FOULDS,
+    source=works.FOULDS,
     elsewhere="A percentile interval of posterior draws of ε misses 0 always at equality, and is "
     "not offered.",
     read=_credible,

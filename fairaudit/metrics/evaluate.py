@@ -286,13 +286,13 @@ def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tall
     reading = read(quantity, tally, terms.parameters)
     takes_part, error = participants(table, reading.n, terms.min_size), None
     index, usable = reference_index(reference, table, reading.value, reading.n, takes_part)
-    others = beside(table, tally, reference.policy, index)
+    others = beside(tally, reference.policy, index)
     against = read(quantity, others, terms.parameters)
     with np.errstate(divide="ignore", invalid="ignore"):
         if comparison.contrast is None:
             value = values_compared(quantity, comparison, reading.value, against.value)
         else:
-            everybody = read(quantity, beside(table, tally, Policy.OVERALL, None), terms.parameters)
+            everybody = read(quantity, beside(tally, Policy.OVERALL, None), terms.parameters)
             sides = Sides(reading, against, everybody)
             value = comparison.contrast(sides)
             error = None if comparison.error_of is None else comparison.error_of(sides)

@@ -15,7 +15,6 @@ from fairaudit.metrics.counts import collapsed
 from fairaudit.metrics.evaluate import evaluate
 from fairaudit.metrics.evaluation import Asked, Evaluation, Terms
 from fairaudit.metrics.measures import Comparison, Measure, Whole
-from fairaudit.metrics.quantities import Quantity
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.records import Need, Parameters
 from fairaudit.metrics.reference import Policy, Reference
@@ -55,7 +54,7 @@ def example_of(record: Asked | Comparison) -> str:
         what = "selection rates of "
     else:
         asked, what = record, ""
-    people = IN_STRATA if _looks_within(asked) else PEOPLE
+    people = IN_STRATA if asked.conditional else PEOPLE
     return f"{what}{people}{_more(asked)}: {_values(_evaluated(asked))}"
 
 
@@ -81,14 +80,7 @@ def _evaluated(asked: Asked) -> Evaluation:
     if isinstance(asked, Measure) and asked.to_reference:
         reference = Reference(Policy.LEVEL, (("group", "men"),))
     terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
-    return evaluate(asked, table if _looks_within(asked) else collapsed(table), terms)
-
-
-def _looks_within(asked: Asked) -> bool:
-    """Whether a record only has a meaning within strata."""
-    if isinstance(asked, Measure):
-        return asked.conditional
-    return isinstance(asked, Quantity) and asked.family == "conditional"
+    return evaluate(asked, table if asked.conditional else collapsed(table), terms)
 
 
 def _values(found: Evaluation) -> str:

@@ -12,15 +12,12 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints
+from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import Cell, Counts, Tally, tally_of
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.quantities import Formula
-from fairaudit.metrics.records import Better, Need, Parameters, Source
+from fairaudit.metrics.records import Better, Need, Parameters
 
-_SPEICHER = Source("Speicher et al.", 2018, "https://arxiv.org/abs/1807.00787")
-_THEIL = Source("Theil, Economics and Information Theory", 1967)
-_ATKINSON = Source("Atkinson, On the measurement of inequality", 1970)
-_HEIDARI = Source("Heidari et al.", 2018, "https://arxiv.org/abs/1806.04959")
 _BOTH = frozenset({Need.LABEL, Need.PREDICTION})
 _TWO = Decimal(2)
 _BENEFIT = "b = ŷ - y + 1 (y - ŷ + 1 where the positive is a burden)"
@@ -85,7 +82,7 @@ GENERALIZED_ENTROPY = Formula(
     family="inequality",
     means="How unequally the benefit of the decisions is spread over the people of the group.",
     caution=_CAUTION,
-    source=_SPEICHER,
+    source=works.SPEICHER,
     elsewhere="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1; at α = 0 it "
     "divides by μ once too often.",
     better=Better.LOWER,
@@ -105,7 +102,7 @@ THEIL = Formula(
     family="inequality",
     means="Generalized entropy at α = 1: how unequally benefit is spread.",
     caution=_CAUTION,
-    source=_THEIL,
+    source=works.THEIL,
     elsewhere="AIF360's `theil_index`.",
     better=Better.LOWER,
     bounds=(0, None),
@@ -121,7 +118,7 @@ COEFFICIENT_OF_VARIATION = Formula(
     family="inequality",
     means="The standard deviation of the benefit, divided by its mean.",
     caution=_CAUTION,
-    source=_SPEICHER,
+    source=works.SPEICHER,
     elsewhere="fairMLHealth's page, and AIF360 before 0.5, print 2 √GE(2), which is √2 times as "
     "much.",
     better=Better.LOWER,
@@ -138,7 +135,7 @@ ATKINSON = Formula(
     family="inequality",
     means="The share of all benefit that could be given up if the rest were spread equally.",
     caution="1 as soon as one person has no benefit at all.",
-    source=_ATKINSON,
+    source=works.ATKINSON,
     better=Better.LOWER,
     mass_of=_all_mass,
     formula=f"1 - exp(-GE(0)), {_BENEFIT}",
@@ -168,7 +165,7 @@ EXPECTED_UTILITY = Formula(
     family="inequality",
     means="What a decision is worth on average to the people of the group, by declared utilities.",
     caution="As good as the four utilities, which are a judgement of value.",
-    source=_HEIDARI,
+    source=works.HEIDARI,
     better=Better.HIGHER,
     bounds=(None, None),
     takes=("utilities",),
@@ -208,7 +205,7 @@ BETWEEN_GROUPS = Whole(
     family="inequality",
     means="The part of the inequality of benefit that lies between groups.",
     caution="The rest, within groups, is usually far larger; a small part is no proof of fairness.",
-    source=_SPEICHER,
+    source=works.SPEICHER,
     elsewhere="AIF360's `between_all_groups_generalized_entropy_index`.",
     formula="GE(α) with each row at its group's mean b, α = 2 unless said otherwise; the part "
     "within groups is the total less this",

@@ -204,6 +204,7 @@ class Whole(Named):
     ideal: int = 0
     bounds: Bounds = (0, None)
     takes: tuple[str, ...] = ()
+    conditional: bool = False
     undefined: str = "an outcome that never varies, or a group without a known one"
 
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics import sources as works
 from fairaudit.metrics.measures import Whole, WholeReading
-from fairaudit.metrics.records import Need, Parameters, Source
+from fairaudit.metrics.records import Need, Parameters
 
-_SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
-_ARMITAGE = Source("Armitage", 1955, "https://doi.org/10.2307/3001775")
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
 _ONE = "The number itself, not its bins; of one attribute at a time."
 
@@ -110,7 +109,7 @@ SLOPE = Whole(
     means="By how much the selection rate (or the mean of a number) changes with each unit of a "
     "numeric attribute.",
     caution="A straight line: it misses what rises and falls again. " + _ONE,
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     elsewhere="The coefficient of ordinary least squares on the attribute alone.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / Σ (s - mean s)²",
     bounds=(None, None),
@@ -125,7 +124,7 @@ NUMERIC_CORRELATION = Whole(
     family="independence",
     means="Pearson's correlation of the outcome with a numeric attribute.",
     caution="A straight line: it misses what rises and falls again. " + _ONE,
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     formula="Pearson's r of s and ŷ",
     bounds=(-1, 1),
     needs=frozenset({Need.NUMERIC_ATTRIBUTE}),
@@ -140,7 +139,7 @@ TREND = Whole(
     family="independence",
     means="The trend of the selection rate along a numeric attribute, in standard errors.",
     caution="Grows with the number of people: it says how sure, not how much. " + _ONE,
-    source=_ARMITAGE,
+    source=works.ARMITAGE,
     elsewhere="The signed root of R's `prop.trend.test`; statsmodels divides by n - 1.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / √(mean ŷ (1 - mean ŷ) Σ (s - mean s)²)",
     bounds=(None, None),

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import Scores, tally_of
 from fairaudit.metrics.measures import Whole, WholeReading
-from fairaudit.metrics.records import Need, Parameters, Source
+from fairaudit.metrics.records import Need, Parameters
 from fairaudit.metrics.scores import calibration_bins
 from fairaudit.once import once
-
-_BEUTEL = Source("Beutel et al.", 2019, "https://arxiv.org/abs/1901.04562")
-_CHOULDECHOVA = Source("Chouldechova", 2017, "https://arxiv.org/abs/1703.00056")
 
 
 def _asked(table: GroupTable, min_size: int | None) -> tuple[Scores, Ints, Marks]:
@@ -147,7 +145,7 @@ SCORE_PARITY = Whole(
     means="The largest difference, over groups and thresholds, between the share of a group and of "
     "everybody that scores at least so much.",
     caution="Takes no account of who qualifies. With many thresholds chance alone lifts it.",
-    source=_BEUTEL,
+    source=works.BEUTEL,
     formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
     needs=frozenset({Need.SCORE, Need.DISTRIBUTION}),
     bounds=(0, 1),
@@ -161,7 +159,7 @@ SCORE_PARITY_GAP = Whole(
     family="score",
     means="The largest gap between groups, over thresholds, in the share that scores so much.",
     caution="Takes no account of who qualifies. With many thresholds chance alone lifts it.",
-    source=_BEUTEL,
+    source=works.BEUTEL,
     elsewhere="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
     formula="max over t of (max over g of P(s ≥ t | g) - min over g of P(s ≥ t | g))",
     needs=frozenset({Need.SCORE, Need.DISTRIBUTION}),
@@ -176,7 +174,7 @@ TEST_FAIRNESS = Whole(
     family="sufficiency",
     means="The largest gap between groups in the share of positives among people of equal score.",
     caution="Bins of few people gape by chance: `min_size` holds in each bin.",
-    source=_CHOULDECHOVA,
+    source=works.CHOULDECHOVA,
     formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
     "of at most twenty",
     needs=frozenset({Need.SCORE, Need.DISTRIBUTION, Need.LABEL}),

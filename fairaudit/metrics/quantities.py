@@ -31,13 +31,15 @@ _OF_LABEL = frozenset({"positives", "negatives"})
 class Quantity(Named, ABC):
     """A number of one group; `bounds` are the values it can take, `takes` its parameters.
 
-    One that is not `listed` is only there to be compared.
+    One that is not `listed` is only there to be compared; one that is `conditional` only has a
+    meaning given strata.
     """
 
     better: Better
     bounds: Bounds = (0, 1)
     takes: tuple[str, ...] = ()
     listed: bool = True
+    conditional: bool = False
 
     @property
     @abstractmethod

@@ -55,14 +55,14 @@ def tally_for(quantity: Quantity, table: GroupTable) -> Tally:
     return _each_class(table) if isinstance(quantity, Macro) else tally_of(table)
 
 
-def beside(table: GroupTable, tally: Tally, policy: Policy, index: Ints | None) -> Tally:
+def beside(tally: Tally, policy: Policy, index: Ints | None) -> Tally:
     """The cells of the reference, beside each group."""
     known, key = _others(tally), (policy, b"" if index is None else index.tobytes())
     if key not in known:
         if index is not None:
             known[key] = tally.taken(np.maximum(index, 0))
         elif policy is Policy.EVERYBODY:
-            known[key] = tally.everywhere(table.known_strata)
+            known[key] = tally.everywhere()
         else:
             known[key] = tally.rest() if policy is Policy.REST else tally.overall()
     return known[key]

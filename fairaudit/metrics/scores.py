@@ -9,23 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from fairaudit.cube import Floats, Ints, Marks
+from fairaudit.cube import Floats, Ints
+from fairaudit.histogram import median_bin, rank_error, ranked
 from fairaudit.metrics import rates as r
+from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.counts import Scores, Sums, Tally
 from fairaudit.metrics.measures import Sides
 from fairaudit.metrics.quantities import Formula, Quantity, Reading
-from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters, Source
+from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters
 from fairaudit.once import once
-
-_KLEINBERG = Source("Kleinberg, Mullainathan & Raghavan", 2016, "https://arxiv.org/abs/1609.05807")
-_MLHEALTH = Source("Allen et al., fairMLHealth: Evaluating Fairness", 2021)
-_BRIER = Source("Brier", 1950)
-_GUO = Source("Guo et al.", 2017, "https://arxiv.org/abs/1706.04599")
-_HANLEY = Source("Hanley & McNeil", 1982, "https://doi.org/10.1148/radiology.143.1.7063747")
-_LL144 = Source("New York City, 6 RCNY § 5-300, scoring rate", 2023)
-_STEYERBERG = Source("Steyerberg, Clinical Prediction Models", 2019)
-_SURVEY = Source("Žliobaitė", 2015, "https://arxiv.org/abs/1511.00148")
 
 _SCORE = frozenset({Need.SCORE})
 _SCORE_AND_LABEL = frozenset({Need.SCORE, Need.LABEL})
@@ -146,7 +139,7 @@ def _mean(
         "short": title.lower(),
         "family": "score",
         "caution": "A mean hides how a number is spread.",
-        "source": _KLEINBERG,
+        "source": works.KLEINBERG,
         "better": Better.NEITHER,
         "bounds": (None, None),
     }
@@ -194,7 +187,7 @@ MEAN_PREDICTION = _mean(
     ),
     _NUMBER,
     formula="Σ ŷ / n",
-    source=_MLHEALTH,
+    source=works.MLHEALTH,
     aliases=("mean_value",),
 )
 MEAN_LABEL = _mean(
@@ -206,7 +199,7 @@ MEAN_LABEL = _mean(
     ),
     frozenset({Need.NUMERIC_LABEL}),
     formula="Σ y / n",
-    source=_MLHEALTH,
+    source=works.MLHEALTH,
     caution="Describes the label, not the prediction; a difference may be history.",
 )
 _RESIDUAL = _mean(
@@ -218,7 +211,7 @@ _RESIDUAL = _mean(
     ),
     _BOTH_NUMBERS,
     formula="Σ (y - ŷ) / n",
-    source=_MLHEALTH,
+    source=works.MLHEALTH,
 )
 
 
@@ -256,7 +249,7 @@ MAE = Formula(
     family="accuracy",
     means="The mean size of label minus prediction.",
     caution=_TRUSTS_THE_LABEL + " In the unit of the label.",
-    source=_MLHEALTH,
+    source=works.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
     formula="Σ |y - ŷ| / n",
@@ -272,7 +265,7 @@ RMSE = Formula(
     family="accuracy",
     means="The root of the mean square of label minus prediction.",
     caution=_TRUSTS_THE_LABEL + " A few large errors decide it.",
-    source=_MLHEALTH,
+    source=works.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
     formula="√(Σ (y - ŷ)² / n)",
@@ -288,7 +281,7 @@ R2 = Formula(
     means="The share of the label's variance in the group that the prediction accounts for.",
     caution="Against the group's own mean: a group of little variance has a low one at equal "
     "errors.",
-    source=_MLHEALTH,
+    source=works.MLHEALTH,
     elsewhere="scikit-learn's `r2_score` of the group alone, which prints 1 or 0 at no variance.",
     better=Better.HIGHER,
     bounds=(None, 1),
@@ -319,7 +312,7 @@ CALIBRATION_IN_THE_LARGE = Formula(
     family="sufficiency",
     means="The share of positives minus the mean score: above 0 the group is scored too low.",
     caution=_TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
-    source=_STEYERBERG,
+    source=works.STEYERBERG,
     better=Better.NEITHER,
     bounds=(None, None),
     formula="mean of y - mean of s",
@@ -346,7 +339,7 @@ BRIER = Formula(
     family="accuracy",
     means="The mean square of label minus score.",
     caution=_TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger ones at equal skill.",
-    source=_BRIER,
+    source=works.BRIER,
     elsewhere="scikit-learn's `brier_score_loss`.",
     better=Better.LOWER,
     bounds=(0, None),
@@ -377,7 +370,7 @@ _RESIDUAL_OF_COUNTS = Formula(
     family="accuracy",
     means="The mean of label minus prediction, both 0 or 1.",
     caution=_TRUSTS_THE_LABEL,
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     better=Better.NEITHER,
     bounds=(-1, 1),
     formula="(fn - fp) / n",
@@ -392,7 +385,7 @@ MEAN_RESIDUAL = FirstOf(
     family="accuracy",
     means="The mean of label minus prediction: above 0 the group is predicted too low.",
     caution=_TRUSTS_THE_LABEL + " Errors of both signs cancel.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     better=Better.NEITHER,
     bounds=(None, None),
     formula="mean of y - ŷ; for two classes mean of y - s, without a score (fn - fp) / n",
@@ -406,7 +399,7 @@ OUTCOME_MEAN = FirstOf(
     family="score",
     means="The mean score, else the mean number, else the selection rate.",
     caution="Which of them it is depends on what the spec declares.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     better=Better.NEITHER,
     bounds=(None, None),
     formula="mean of s, else of ŷ",
@@ -421,7 +414,7 @@ OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     family="score",
     means="The mean score of negatives, else the false positive rate.",
     caution=_TRUSTS_THE_LABEL,
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="mean of s over label -, else fp / (fp + tn)",
     needs=frozenset(),
@@ -438,26 +431,12 @@ def _by_label(tally: Tally) -> tuple[Ints, Ints]:
 
 def _auc(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
     positive, negative = _by_label(tally)
-    return _ranked(positive, negative), np.asarray((positive + negative).sum(axis=1))
+    return ranked(positive, negative), np.asarray((positive + negative).sum(axis=1))
 
 
 def _auc_error(tally: Tally) -> Floats:
     positive, negative = _by_label(tally)
-    return _rank_error(positive, negative, _scores(tally).single)
-
-
-def _ranked(upper: Ints, lower: Ints) -> Floats:
-    """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; those of one bin count as equal."""
-    one, two = upper.astype(np.float64), lower.astype(np.float64)
-    below = np.cumsum(two, axis=1) - two
-    pairs = one.sum(axis=1) * two.sum(axis=1)
-    return np.asarray((one * (2 * below + two)).sum(axis=1) / (2 * pairs))
-
-
-def _rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
-    one, two = upper.astype(np.float64), lower.astype(np.float64)
-    pairs = one.sum(axis=1) * two.sum(axis=1)
-    return np.asarray((one * two)[:, ~single].sum(axis=1) / (2 * pairs))
+    return rank_error(positive, negative, _scores(tally).single)
 
 
 AUC = Ranked(
@@ -469,7 +448,7 @@ AUC = Ranked(
     means="The chance that a positive of the group scores higher than a negative of it, plus half "
     "of the ties.",
     caution="Within the group only: equal areas say nothing about ranks across groups.",
-    source=_HANLEY,
+    source=works.HANLEY,
     elsewhere="scikit-learn's `roc_auc_score` of the group alone.",
     better=Better.HIGHER,
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
@@ -484,7 +463,7 @@ def rank_between(sides: Sides) -> Floats:
     ours, theirs = sides.group.scores, sides.reference.scores
     if ours is None or theirs is None:
         return np.full_like(sides.group.value, np.nan)
-    return _ranked(theirs, ours)
+    return ranked(theirs, ours)
 
 
 def rank_error_between(sides: Sides) -> Floats:
@@ -492,7 +471,7 @@ def rank_error_between(sides: Sides) -> Floats:
     ours, theirs, single = sides.group.scores, sides.reference.scores, sides.group.single
     if ours is None or theirs is None or single is None:
         return np.zeros_like(sides.group.value)
-    return np.nan_to_num(_rank_error(theirs, ours, single))
+    return np.nan_to_num(rank_error(theirs, ours, single))
 
 
 def _score_people(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
@@ -506,7 +485,7 @@ SCORE_DISTRIBUTION = Distribution(
     family="score",
     means="How many people have which score.",
     caution="Read it as a picture.",
-    source=_SURVEY,
+    source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="n(s, g)",
     needs=_DISTRIBUTION,
@@ -515,26 +494,22 @@ SCORE_DISTRIBUTION = Distribution(
 )
 
 
-def _above_the_median(tally: Tally) -> tuple[Ints, Ints, Ints]:
+def _around_the_median(tally: Tally) -> tuple[Ints, Ints, Ints]:
     """People [Z, G] above the median of everybody, in its bin, and with a score."""
     scores = _scores(tally)
-    total = int(scores.everybody.sum())
-    reached = np.cumsum(scores.everybody) * 2 >= total
-    at = int(np.argmax(reached)) if total else 0
-    people = scores.people.sum(axis=1)
-    return people[:, at + 1 :].sum(axis=1), people[:, at], people.sum(axis=1)
+    at, people = median_bin(scores.everybody), scores.people.sum(axis=1)
+    return people[:, at + 1 :].sum(axis=1), people[:, at : at + 1].sum(axis=1), people.sum(axis=1)
 
 
 def _scoring_rate(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
-    above, n = _above_the_median(tally)[::2]
+    above, _inside, n = _around_the_median(tally)
     return np.asarray(above / n), np.asarray(n)
 
 
 def _scoring_error(tally: Tally) -> Floats:
-    _, inside, n = _above_the_median(tally)
+    _above, inside, n = _around_the_median(tally)
     scores = _scores(tally)
-    reached = np.cumsum(scores.everybody) * 2 >= int(scores.everybody.sum())
-    exact = bool(scores.single[int(np.argmax(reached))]) if len(reached) else True
+    exact = not len(scores.low) or bool(scores.single[median_bin(scores.everybody)])
     return np.asarray(np.where(exact, 0.0, inside / n))
 
 
@@ -545,7 +520,7 @@ SCORING_RATE = Ranked(
     family="score",
     means="The share of the group whose score is above the median of everybody's.",
     caution="Strictly above: where many share the median, fewer than half are.",
-    source=_LL144,
+    source=works.LL144_SCORES,
     better=Better.POLARITY,
     formula="n(s > median) / n",
     needs=_DISTRIBUTION,
@@ -611,7 +586,7 @@ CALIBRATION_ERROR = Ranked(
     means="The mean distance of a bin's share of positives from its mean score.",
     caution="Biased upwards in small groups: a perfect model shows .137, .032 and .010 at 50, "
     "1,000 and 10,000 people.",
-    source=_GUO,
+    source=works.GUO,
     better=Better.LOWER,
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
     "most twenty",

@@ -92,9 +92,10 @@ def _oddities_of(column: str, everybody: Histogram) -> Iterator[str]:
     people, bins = everybody.people.sum(axis=(0, 1, 2)), everybody.bins
     outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
     if outside and 2 * outside < int(people.sum()):
+        lie = "score lies" if outside == 1 else "scores lie"
         yield (
-            f"{column}: {outside:,} scores lie outside [0, 1], where most are: if it is "
-            "a probability, they are mistakes"
+            f"{column}: {outside:,} {lie} outside [0, 1], where most are: a mistake, if it is a "
+            "probability"
         )
 
 

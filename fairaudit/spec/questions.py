@@ -140,7 +140,7 @@ class Questions:
             if of is not None and self._adds_up(wanted(asked), of):
                 what = f"{asked.id} adds up numbers, which a weighted sample's are not yet"
                 self._fault((*path, "metric"), f"{what}: leave out the weight, or the metric")
-            if _is_conditional(asked) and entry.given is None:
+            if asked.conditional and entry.given is None:
                 message = f"{asked.id} looks within strata: say `given:`"
                 self._fault((*path, "metric"), message)
             parameters = self._parameters(path, entry, asked)
@@ -173,7 +173,7 @@ class Questions:
             record = self._macro(path, record)
         if entry.sd is not None and entry.compare is None:
             self._fault((*path, "sd"), f"{record.id} takes no deviation", key=True)
-        if entry.compare is not None and record.family == "conditional":
+        if entry.compare is not None and isinstance(record, Quantity) and record.conditional:
             self._fault(
                 (*path, "compare"), f"{record.id} tells where people are: no rate of theirs"
             )
@@ -554,13 +554,6 @@ class Questions:
             elif check.id in seen:
                 self.faults.append(Fault(f"the check {check.id} stands twice", "metrics"))
             seen.setdefault(check.id, check)
-
-
-def _is_conditional(asked: Asked) -> bool:
-    """Whether a measure only has a meaning within strata."""
-    if isinstance(asked, Measure):
-        return asked.conditional
-    return isinstance(asked, Quantity) and asked.family == "conditional"
 
 
 def _bounds(asked: Asked, entry: schema.Metric) -> Bounds:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fairaudit.cube import GroupTable
+from fairaudit.histogram import median_bin
 from fairaudit.metrics.counts import tally_of
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
@@ -48,7 +49,7 @@ def _median_of(table: GroupTable) -> Iterator[str]:
     if scores is None or not scores.everybody.sum():
         return
     people = scores.everybody
-    at = int(np.argmax(np.cumsum(people) * 2 >= people.sum()))
+    at = median_bin(people)
     low, high = float(scores.low[at]), float(scores.high[at])
     where = f"{low:g}" if low == high else f"between {low:g} and {high:g}"
     above, below = int(people[at + 1 :].sum()), int(people[:at].sum())
