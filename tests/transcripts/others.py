@@ -1,4 +1,4 @@
-"""What AIF360 and Aequitas print for a few tables of counts, as `others.json` beside this file.
+"""What AIF360 and Aequitas print for tables of counts, as `others.json` beside this file.
 
 python tests/transcripts/others.py ../shared/data/compas-scores-two-years.csv
 
@@ -136,6 +136,16 @@ def main() -> None:
             counted(people, ["race", "sex"]),
             ("Caucasian", "Male"),
         ),
+    ]
+    predictions = Path(__file__).with_name("predictions.json").read_text(encoding="utf-8")
+    cases += [
+        case(
+            one["name"],
+            one["by"],
+            {tuple(group[:-4]): tuple(group[-4:]) for group in one["groups"]},
+            tuple(one["reference"]),
+        )
+        for one in json.loads(predictions)
     ]
     transcript = {
         "command": COMMAND,
