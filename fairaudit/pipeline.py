@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -15,12 +15,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from fairaudit import engine
 from fairaudit import spec as specs
-from fairaudit.cube import UNKNOWN, Cube, Grouping, GroupTable
+from fairaudit.cube import Cube, Grouping, GroupTable
 from fairaudit.errors import (
     DataError,
     FairauditError,
-    Fault,
-    SpecError,
     UsageError,
     did_you_mean,
 )
@@ -31,10 +29,11 @@ from fairaudit.recode import recode
 from fairaudit.recode.scores import with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow
 from fairaudit.simpson import Scanned, scan
-from fairaudit.spec import Cut, Quantile, Shown, Spec, closed, quantiles_of, value_of
+from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
 from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
+from fairaudit.tables.names import refuse_unknown, unweighed
 from fairaudit.tables.notices import medians, unequal_rates
 from fairaudit.tables.scores import scores
 from fairaudit.verdict import Check, Finding, ReversalCheck, judge, judge_reversals
@@ -156,7 +155,7 @@ class _Question:
         """The result, from the counts of a plan that is this one's, or finer."""
         recoded = recode(raw, counted_by, self.spec)
         cube, read = recoded.cube, self.spec
-        _refuse_unknown(read, cube)
+        refuse_unknown(read.shown, cube)
 
         outcomes = {one.name: one for one in read.outcomes}
 
@@ -185,7 +184,7 @@ class _Question:
                 *read.notices,
                 *raw.notices,
                 *recoded.notices,
-                *_unweighed(read, cube),
+                *unweighed(read.shown, cube),
                 *unequal_rates(table, [one.name for one in read.predictions if one.binary]),
                 *medians(table, read.shown),
                 *_unscanned(scanned),
@@ -294,46 +293,6 @@ def _chosen(
             )
             raise UsageError(f"no check {name!r}{hint}")
     return tuple(check for check in checks if not only or check.id in only)
-
-
-def _refuse_unknown(read: Spec, cube: Cube) -> None:
-    """Raises `SpecError` for every class and stratum that entries name and the data do not hold."""
-    faults = [fault for one in read.shown for fault in _unknown_strata(one, cube)]
-    for one in read.shown:
-        if one.of_class is None:
-            continue
-        axes = [axis for name in (one.of, "label") if (axis := cube.outcome(name)) is not None]
-        known = list(dict.fromkeys(level for axis in axes for level in axis.levels))
-        name = one.of_class.value
-        if name not in known:
-            hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
-            faults.append(one.of_class.fault(f"no class {name!r} in the {one.of}{hint}"))
-    if faults:
-        raise SpecError(faults)
-
-
-def _unknown_strata(one: Shown, cube: Cube) -> Iterator[Fault]:
-    """The strata that an average gives a weight and that do not occur in one of its groupings."""
-    for given in one.given if one.levels else ():
-        strata = cube.table((), given, one.of).strata
-        known = [", ".join(level for _, level in stratum) for stratum in strata]
-        for text in one.levels:
-            hint = did_you_mean(text.value, known)
-            if text.value not in known and hint:
-                yield text.fault(f"no stratum {text.value!r} of {' × '.join(given)}{hint}")
-
-
-def _unweighed(read: Spec, cube: Cube) -> Iterator[str]:
-    """Notices on strata without a weight, and on weights without a stratum."""
-    for one in read.shown:
-        for given in one.given if one.levels else ():
-            strata = cube.table((), given, one.of).strata
-            known = {", ".join(level for _, level in stratum) for stratum in strata} - {UNKNOWN}
-            named = {text.value for text in one.levels}
-            pairs = (("has no weight", known - named), ("does not occur", named - known))
-            for what, names in pairs:
-                for name in sorted(names):
-                    yield f"{one.asked.id}: the stratum {name!r} of {' × '.join(given)} {what}"
 
 
 def _finding(check: Check | ReversalCheck, table: TableOf, scanned: Scanned) -> Finding:

@@ -64,10 +64,10 @@ def evaluate_against(
 ) -> Evaluation:
     """The values of a measure, less those of another outcome where one is given."""
     evaluation = evaluate(asked, table, terms)
-    return evaluation if against is None else less(evaluation, evaluate(asked, against, terms))
+    return evaluation if against is None else _less(evaluation, evaluate(asked, against, terms))
 
 
-def less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
+def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
     """The values of one outcome minus those of another, on tables of the same groups."""
 
     def fraction(z: int, w: int) -> Fraction | None:

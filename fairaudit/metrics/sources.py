@@ -31,7 +31,6 @@ KLEINBERG = Source("Kleinberg, Mullainathan & Raghavan", 2016, "https://arxiv.or
 KULLBACK = Source("Kullback & Leibler", 1951, "https://doi.org/10.1214/aoms/1177729694")
 LEVIN = Source("Levin, Peres & Wilmer, Markov Chains and Mixing Times, §4.1", 2009)
 LL144 = Source("New York City, 6 RCNY § 5-300", 2023)
-LL144_SCORES = Source("New York City, 6 RCNY § 5-300, scoring rate", 2023)
 MLHEALTH = Source("Allen et al., fairMLHealth: Evaluating Fairness", 2021)
 PEDRESCHI = Source("Pedreschi, Ruggieri & Turini", 2009)
 RIJSBERGEN = Source("van Rijsbergen, Information Retrieval", 1979)

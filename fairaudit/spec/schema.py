@@ -255,7 +255,7 @@ class OutcomeColumn(_Strict):
     number: Flag = False
 
 
-def _shorthand(inner: type[BaseModel], short: dict[str, Any]) -> Any:  # noqa: ANN401
+def _shorthand(inner: type[BaseModel], short: dict[str, Any]) -> dict[str, Any]:
     """The JSON Schema of a model that may also be written short."""
     return {"anyOf": [short, {"$ref": f"#/$defs/{inner.__name__}"}]}
 
