@@ -146,8 +146,8 @@ def _excess(log_ratio: Floats, data: Floats) -> Floats:
 def katz(p: Floats, n: Floats, q: Floats, m: Floats, alpha: float | Floats = 0.05) -> Bounds:
     """The bounds of the ratio `p / q` by the logarithm; (0, infinity) where either share is 0.
 
-    Where both are 1 it has no width, as its formula says: `koopman` has.     Katz, Baptista, Azen & Pike (1978), Obtaining confidence intervals for the risk ratio in cohort
-    studies, Biometrics 34:469.
+    Where both are 1 the formula leaves it no width: there ask `koopman`. Katz, Baptista, Azen & Pike
+    (1978), Obtaining confidence intervals for the risk ratio in cohort studies, Biometrics 34:469.
 
     >>> low, high = katz(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(low), 4), round(float(high), 4)
