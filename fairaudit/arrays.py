@@ -11,6 +11,12 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Marks: TypeAlias = NDArray[np.bool_]
 
+Ends: TypeAlias = tuple[Floats, Floats]
+"""The lower and the upper end of an interval for each value; NaN where there is none."""
+
+Alpha: TypeAlias = float | Floats
+"""How often an interval may miss, both sides together: 0.05 for one of 95 %."""
+
 Grouping: TypeAlias = tuple[str, ...]
 """The columns that are crossed, in the order of the spec."""
 

@@ -27,13 +27,28 @@ def state_of(value: float) -> State:
 
 
 @dataclass(frozen=True, slots=True)
+class Significance:
+    """A test of no disparity by its name, its p-value, and that among all tests of its family.
+
+    `adjusted` is corrected for the `family` of so many tests, by the way that `correction` names.
+    """
+
+    test: str
+    p: float
+    adjusted: float
+    family: int
+    correction: str
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """A value with its evidence.
 
     `exact` is the value as a fraction where the measure is rational; `numerator / denominator` are
     the integers a rate is made of (divided by `scale` when people carry survey weights); `n` counts
-    the people in the denominator; `low` and `high` bound the interval, None where there is none.
-    `error` bounds what the bins of a score hide.
+    the people in the denominator; `low` and `high` bound the interval found by `method`, None where
+    there is none and `no_interval` says why. `significance` is that of the disparity, `error`
+    bounds what the bins of a score hide.
     """
 
     value: float
@@ -44,6 +59,9 @@ class Estimate:
     exact: Fraction | None = None
     low: float | None = None
     high: float | None = None
+    method: str = ""
+    no_interval: str = ""
+    significance: Significance | None = None
     reason: str | None = None
     error: float = 0.0
 

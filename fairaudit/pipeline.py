@@ -22,7 +22,8 @@ from fairaudit.errors import (
     UsageError,
     did_you_mean,
 )
-from fairaudit.metrics import evaluate_against
+from fairaudit.evidence import prove
+from fairaudit.metrics import Evaluation, evaluate_against
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import recode
@@ -168,6 +169,7 @@ class _Question:
 
         summaries = {name: tuple(one.summaries()) for name, one in recoded.scores.items()}
         scanned = scan(table, read.simpson) if read.simpson else Scanned()
+        alpha = read.inference.alpha
         listing = tabulate(cube, table, read.shown, self.checks)
         return AuditResult(
             provenance=_provenance(read, raw, cube),
@@ -177,7 +179,7 @@ class _Question:
             comparisons=listing.comparisons,
             lattice=listing.lattice,
             epsilons=listing.epsilons,
-            findings=tuple(_finding(check, table, scanned) for check in self.checks),
+            findings=_findings(read.checks, self.checks, table, scanned),
             reversals=scanned.found,
             definitions=listing.definitions,
             notices=(
@@ -190,7 +192,9 @@ class _Question:
                 *_unscanned(scanned),
             ),
             scores=tuple(row for name, some in summaries.items() for row in scores(name, some)),
-            curves=tuple(one for name, some in summaries.items() for one in curves(name, some)),
+            curves=tuple(
+                one for name, some in summaries.items() for one in curves(name, some, alpha)
+            ),
             fail_on=self.fail_on,
         )
 
@@ -295,12 +299,28 @@ def _chosen(
     return tuple(check for check in checks if not only or check.id in only)
 
 
-def _finding(check: Check | ReversalCheck, table: TableOf, scanned: Scanned) -> Finding:
-    if isinstance(check, ReversalCheck):
-        return judge_reversals(check, scanned)
+def _findings(
+    every: Iterable[Check | ReversalCheck],
+    chosen: Iterable[Check | ReversalCheck],
+    table: TableOf,
+    scanned: Scanned,
+) -> tuple[Finding, ...]:
+    """The findings of the chosen checks; the tests of every check of the spec are one family."""
+    evaluations = {one.id: _evaluated(one, table) for one in every if isinstance(one, Check)}
+    families = {one.id: one.family for one in every if isinstance(one, Check)}
+    proofs = prove({name: (one, families[name]) for name, one in evaluations.items()})
+    return tuple(
+        judge(one, evaluations[one.id], proofs[one.id])
+        if isinstance(one, Check)
+        else judge_reversals(one, scanned)
+        for one in chosen
+    )
+
+
+def _evaluated(check: Check, table: TableOf) -> Evaluation:
     cut = table(check.by, check.given, check.of, check.against)
     against = check.against and table(check.by, check.given, check.against, check.of)
-    return judge(check, evaluate_against(check.asked, cut, check.terms, against or None))
+    return evaluate_against(check.asked, cut, check.terms, against or None)
 
 
 def _unscanned(scanned: Scanned) -> tuple[str, ...]:

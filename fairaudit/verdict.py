@@ -18,7 +18,14 @@ import numpy as np
 from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.errors import Place
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import Part, estimate_at, parts_of
+from fairaudit.evidence import Part, Proof, estimate_at, parts_of, prove
+from fairaudit.evidence.practice import (
+    FOUR_FIFTHS,
+    Detectable,
+    Practice,
+    detectable,
+    practice,
+)
 from fairaudit.metrics import (
     NO_PARAMETERS,
     NOBODY,
@@ -35,9 +42,11 @@ from fairaudit.metrics import (
     find_group,
     reason_of,
 )
+from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.simpson import Kind, Reversal, Scanned
 
 _NEAR = 1e-9
+_TOO_LITTLE = "none: too little varies to tell"
 _MOST_OFF = 0.5
 """Where more of the people are not compared, an average over strata is no answer."""
 
@@ -60,12 +69,29 @@ class OnUndefined(StrEnum):
     SKIP = "skip"
 
 
+class Backing(StrEnum):
+    """What the evidence says of a value, where a limit asks for evidence."""
+
+    UNASKED = "unasked"
+    SUPPORTED = "supported"
+    NOT_SIGNIFICANT = "not_significant"
+    NOT_CONCLUSIVE = "not_conclusive"
+    SIGNIFICANT_WITHIN = "significant_within"
+    UNTESTED = "untested"
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a value may reach: `below` and `above` are strict, both together mean outside."""
+    """What a value may reach: `below` and `above` are strict, both together mean outside.
+
+    `significant`: only a disparity that chance hardly explains may cross it. `conclusive`: only one
+    whose whole interval lies beyond; and to pass, the whole interval must lie within.
+    """
 
     below: Decimal | None = None
     above: Decimal | None = None
+    significant: bool = False
+    conclusive: bool = False
 
     def __str__(self) -> str:
         if self.below is not None and self.above is not None:
@@ -88,6 +114,21 @@ class Limit:
         too_low = self.below is not None and exact < Fraction(self.below)
         return too_low or (self.above is not None and exact > Fraction(self.above))
 
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for evidence."""
+        return self.significant or self.conclusive
+
+    def beyond(self, low: float, high: float) -> bool:
+        """Whether a whole interval lies beyond one bound."""
+        too_low = self.below is not None and high < self.below
+        return too_low or (self.above is not None and low > self.above)
+
+    def within(self, low: float, high: float) -> bool:
+        """Whether no part of an interval lies beyond a bound."""
+        high_enough = self.below is None or low >= self.below
+        return high_enough and (self.above is None or high <= self.above)
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -105,6 +146,7 @@ class Check:
     against: str | None = None
     at: Decimal | None = None
     min_size: int | None = None
+    inference: Inference = USUAL
     undefined: OnUndefined = OnUndefined.FAIL
     warn: Limit | None = None
     fail: Limit | None = None
@@ -114,8 +156,19 @@ class Check:
     def terms(self) -> Terms:
         """On what terms the measure is asked."""
         return Terms(
-            self.reference, self.min_size, self.parameters, self.average, self.of_class, self.at
+            self.reference,
+            self.min_size,
+            self.parameters,
+            self.average,
+            self.of_class,
+            self.at,
+            self.inference,
         )
+
+    @property
+    def family(self) -> tuple[str, str | None, bool]:
+        """Whose tests its own are corrected with: those of the gates on the same outcome."""
+        return self.of, self.against, self.fail is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +185,15 @@ class ReversalCheck:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A value beyond the limit: of which group (in a spread: of none), in which stratum."""
+    """A value beyond the limit: of which group (in a spread: of none), in which stratum.
+
+    `backing` is what the evidence says of it, where the limit asks.
+    """
 
     group: Group
     stratum: Group
     value: float
+    backing: Backing = Backing.UNASKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +213,8 @@ class Finding:
     `limit` is the one that was crossed, or else the one it was held against. `first` and `second`
     are the groups compared; `worse_off` is the one that the direction of the rate disadvantages;
     `spread` says which of the two it is, `decided_by` which rate or outcome attains the value.
+    `backing` is what the evidence says of it; `practice` tells it in people, `detectable` what a
+    pass on so many people may have missed.
     """
 
     check: Check | ReversalCheck
@@ -173,6 +232,9 @@ class Finding:
     crossed: tuple[Crossing, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
     reversals: tuple[Reversal, ...] = ()
+    backing: Backing = Backing.UNASKED
+    practice: Practice | None = None
+    detectable: Detectable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,31 +248,120 @@ class _Entry:
     n: int
 
 
-def judge(check: Check, evaluation: Evaluation) -> Finding:
-    """The finding of a check on an evaluated measure."""
-    entries, missing = _collect(check, evaluation)
-    crossed: list[_Entry] = []
+def judge(check: Check, evaluation: Evaluation, proof: Proof | None = None) -> Finding:
+    """The finding of a check on an evaluated measure, with what speaks for each value.
+
+    Without a proof the check stands alone: its tests are a family of their own.
+    """
     limit = check.fail or check.warn
-    status = Status.PASS
-    for status_if, bound in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
-        beyond = [e for e in entries if bound and bound.crossed(e.value, e.exact)]
-        if beyond:
-            crossed, limit, status = beyond, bound, status_if
-            break
-    status = max(status, _status_of_missing(check, entries, missing), key=list(Status).index)
     if limit is None:
         raise ValueError(f"{check.id} has no limit")
-    chosen = _farthest(crossed or entries, limit)
+    proof = prove({check.id: (evaluation, None)})[check.id] if proof is None else proof
+    entries, missing = _collect(check, evaluation)
+    found = _weighed(check, entries, proof)
+    missing += [_untested(evaluation, one, proof) for one in found.untested]
+    status = max(found.status, _status_of_missing(check, entries, missing), key=list(Status).index)
+    chosen = _farthest(found.deciding or entries, found.limit or limit)
     finding = Finding(
         check=check,
         status=status,
         estimate=None,
-        limit=limit,
+        limit=found.limit or limit,
         why="; ".join(dict.fromkeys(_reason(one) for one in missing if one.blocks)),
-        crossed=tuple(_crossing(evaluation, entry) for entry in crossed),
+        crossed=tuple(
+            _crossing(evaluation, entry, _backing(entry, found.limit, proof))
+            for entry in found.crossed
+            if found.limit is not None
+        ),
         not_evaluated=tuple(missing),
+        backing=found.backing,
     )
-    return finding if chosen is None else _witnessed(finding, evaluation, chosen)
+    if chosen is None:
+        return finding
+    return _in_practice(_witnessed(finding, evaluation, chosen, proof), evaluation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """What the limits of a check make of its values, and of the evidence for them.
+
+    `crossed` are all values beyond the `limit` (None: none is), `deciding` those that the status
+    rests on, `untested` those beyond it that no test can be made of.
+    """
+
+    status: Status = Status.PASS
+    limit: Limit | None = None
+    crossed: Sequence[_Entry] = ()
+    deciding: Sequence[_Entry] = ()
+    untested: Sequence[_Entry] = ()
+    backing: Backing = Backing.UNASKED
+
+
+def _weighed(check: Check, entries: Sequence[_Entry], proof: Proof) -> _Weighed:
+    """The worst that holds: a limit crossed with the evidence it asks for, a halfway case, none."""
+    halfway = _Weighed()
+    for status, limit in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
+        if limit is None:
+            continue
+        beyond = [one for one in entries if limit.crossed(one.value, one.exact)]
+        backings = [_backing(one, limit, proof) for one in beyond]
+
+        def those(*kinds: Backing, beyond: Sequence[_Entry] = beyond,
+                  backings: Sequence[Backing] = backings) -> list[_Entry]:  # fmt: skip
+            pairs = zip(beyond, backings, strict=True)
+            return [one for one, backing in pairs if backing in kinds]
+
+        supported = those(Backing.SUPPORTED, Backing.UNASKED)
+        untested = those(Backing.UNTESTED) if status is Status.FAIL else []
+        if supported:
+            backing = Backing.SUPPORTED if limit.asks else Backing.UNASKED
+            return _Weighed(status, limit, beyond, supported, untested, backing)
+        if status is Status.FAIL and beyond:
+            deciding = untested or beyond
+            backing = _backing(_farthest(deciding, limit) or deciding[0], limit, proof)
+            halfway = _Weighed(Status.WARN, limit, beyond, deciding, untested, backing)
+        elif status is Status.FAIL:
+            halfway = _within_in_doubt(limit, entries, proof)
+    return halfway
+
+
+def _within_in_doubt(limit: Limit, entries: Sequence[_Entry], proof: Proof) -> _Weighed:
+    """Values within a limit that asks for evidence: significant all the same, or not conclusive."""
+    unproven = [one for one in entries if limit.conclusive and not _lies_within(one, limit, proof)]
+    if unproven:
+        return _Weighed(Status.WARN, None, (), unproven, (), Backing.NOT_CONCLUSIVE)
+    found = [one for one in entries if limit.significant and proof.significant(one.z, one.w)]
+    if found:
+        return _Weighed(Status.WARN, None, (), found, (), Backing.SIGNIFICANT_WITHIN)
+    return _Weighed(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
+
+
+def _lies_within(entry: _Entry, limit: Limit, proof: Proof) -> bool:
+    ends = proof.band.at(entry.z, entry.w)
+    return ends is not None and limit.within(*ends)
+
+
+def _backing(entry: _Entry, limit: Limit | None, proof: Proof) -> Backing:
+    """What the evidence says of a value beyond a limit."""
+    if limit is None or not limit.asks:
+        return Backing.UNASKED
+    ends = proof.band.at(entry.z, entry.w)
+    no_test = limit.significant and math.isnan(float(proof.adjusted[entry.z, entry.w]))
+    if no_test or (limit.conclusive and ends is None):
+        return Backing.UNTESTED
+    if limit.significant and not proof.significant(entry.z, entry.w):
+        return Backing.NOT_SIGNIFICANT
+    if limit.conclusive and ends is not None and not limit.beyond(*ends):
+        return Backing.NOT_CONCLUSIVE
+    return Backing.SUPPORTED
+
+
+def _untested(evaluation: Evaluation, entry: _Entry, proof: Proof) -> NotEvaluated:
+    """A value beyond its limit of which the evidence that is asked cannot be had."""
+    group = () if evaluation.spread else evaluation.table.groups[entry.w]
+    why = proof.tests.why or proof.band.why.removeprefix("none: ") or "too little varies to tell"
+    reason = f"beyond the limit, and the evidence it asks for cannot be had: {why}"
+    return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
 
 
 def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
@@ -395,7 +546,7 @@ def _farthest(entries: Sequence[_Entry], limit: Limit) -> _Entry | None:
     return max(entries, key=lambda one: (limit.excess(one.value), one.n, -one.z, -one.w))
 
 
-def _witnessed(finding: Finding, evaluation: Evaluation, entry: _Entry) -> Finding:
+def _witnessed(finding: Finding, evaluation: Evaluation, entry: _Entry, proof: Proof) -> Finding:
     """The finding with the value that decides and those it is about."""
     z, w = entry.z, entry.w
     parts = parts_of(evaluation, z, w)
@@ -405,7 +556,7 @@ def _witnessed(finding: Finding, evaluation: Evaluation, entry: _Entry) -> Findi
     )
     return replace(
         finding,
-        estimate=_estimate(evaluation, entry),
+        estimate=_estimate(evaluation, entry, proof),
         stratum=evaluation.table.strata[z],
         first=first,
         second=second,
@@ -421,14 +572,47 @@ def _why_infinite(value: float) -> str:
     return "infinite: a positive share against none at all" if math.isinf(value) else ""
 
 
-def _estimate(evaluation: Evaluation, entry: _Entry) -> Estimate:
+def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
+    """The finding with its gap told in people, and a pass with what it may have missed."""
+    asked, limit = evaluation.asked, finding.limit
+    shares = isinstance(asked, Measure) and len(asked.parts) == 1 and len(finding.parts) == 1
+    reading = evaluation.reading
+    if not shares or reading is None or not reading.binomial or not isinstance(limit, Limit):
+        return finding
+    assert isinstance(asked, Measure)
+    goal = FOUR_FIFTHS
+    if asked.comparison.quotient and limit.below is not None and 0 < limit.below <= 1:
+        goal = Fraction(limit.below)
+    thin = None
+    if finding.status is Status.PASS:
+        thin = detectable(evaluation, limit.below, limit.above)
+    return replace(finding, practice=practice(finding.parts[0], goal), detectable=thin)
+
+
+def _estimate(evaluation: Evaluation, entry: _Entry, proof: Proof) -> Estimate:
     z, w = entry.z, entry.w
-    estimate = Estimate(entry.value, n=entry.n, exact=evaluation.exact(z, w))
+    ends = proof.band.at(z, w)
+    estimate = Estimate(
+        entry.value,
+        n=entry.n,
+        exact=evaluation.exact(z, w),
+        low=None if ends is None else ends[0],
+        high=None if ends is None else ends[1],
+        method=proof.band.method if ends is not None else "",
+        no_interval="" if ends is not None else proof.band.why or _TOO_LITTLE,
+        significance=proof.significance(z, w),
+    )
     reading = evaluation.reading
     if reading is None or not isinstance(evaluation.asked, Quantity):
         return estimate
-    found = estimate_at(reading, z, w)
-    return replace(found, n=entry.n, exact=estimate.exact)
+    found = estimate_at(reading, z, w, proof.inference.alpha)
+    return replace(
+        estimate,
+        numerator=found.numerator,
+        denominator=found.denominator,
+        scale=found.scale,
+        error=found.error,
+    )
 
 
 def _worse_off(evaluation: Evaluation, entry: _Entry, first: Group, second: Group) -> Group:
@@ -454,9 +638,9 @@ def _worse_off(evaluation: Evaluation, entry: _Entry, first: Group, second: Grou
     return first if less_than_parity == more_is_better else second
 
 
-def _crossing(evaluation: Evaluation, entry: _Entry) -> Crossing:
+def _crossing(evaluation: Evaluation, entry: _Entry, backing: Backing) -> Crossing:
     group = () if evaluation.spread else evaluation.table.groups[entry.w]
-    return Crossing(group, evaluation.table.strata[entry.z], entry.value)
+    return Crossing(group, evaluation.table.strata[entry.z], entry.value, backing)
 
 
 def _group(evaluation: Evaluation, index: int) -> Group:

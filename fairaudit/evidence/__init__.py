@@ -1,5 +1,21 @@
 """What stands behind a value: both sides, its interval, its test, what missing rows could do."""
 
-from fairaudit.evidence.parts import CONFIDENCE, Part, Side, estimate_at, parts_of
+from fairaudit.evidence.intervals import Band, band, lacks_interval
+from fairaudit.evidence.parts import Part, Side, estimate_at, parts_of
+from fairaudit.evidence.proof import Proof, prove
+from fairaudit.evidence.significance import Tests, lacks_test, tested
 
-__all__ = ["CONFIDENCE", "Part", "Side", "estimate_at", "parts_of"]
+__all__ = [
+    "Band",
+    "Part",
+    "Proof",
+    "Side",
+    "Tests",
+    "band",
+    "estimate_at",
+    "lacks_interval",
+    "lacks_test",
+    "parts_of",
+    "prove",
+    "tested",
+]

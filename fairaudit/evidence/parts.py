@@ -5,15 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from fairaudit.cube import Floats, Group
+from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
-from fairaudit.metrics import NOBODY, Evaluation, Measure, Rate, Reading
-from fairaudit.stats import proportions
-
-CONFIDENCE = 0.95
-"""The level of every interval."""
+from fairaudit.metrics import NOBODY, Evaluation, Measure, Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +30,14 @@ class Part:
     outcome: str | None = None
 
 
-def interval(reading: Reading) -> tuple[Floats, Floats]:
-    """The bounds of each value, [Z, G]; NaN where the quantity has no interval.
-
-    A proportion gets Wilson's; under survey weights with the effective size in place of n. What is
-    averaged over strata has no denominator of its own, and none.
-    """
-    quantity = reading.quantity
-    if not isinstance(quantity, Rate) or not quantity.proportion or reading.under is None:
-        nothing = np.full_like(reading.value, np.nan)
-        return nothing, nothing
-    return proportions.wilson(reading.value, reading.size, 1 - CONFIDENCE)
-
-
-def estimate_at(reading: Reading, z: int, g: int) -> Estimate:
+def estimate_at(reading: Reading, z: int, g: int, alpha: float) -> Estimate:
     """One value of a reading with its counts and interval."""
-    known = reading.estimates
-    if (z, g) not in known:
-        if not reading.intervals:
-            reading.intervals.append(interval(reading))
-        low, high = reading.intervals[0]
-        known[z, g] = _estimate(reading, (float(low[z, g]), float(high[z, g])), (z, g))
-    return known[z, g]
+    known, key = reading.estimates, (z, g, alpha)
+    if key not in known:
+        low, high = reading.interval(alpha)
+        ends = (float(low[z, g]), float(high[z, g]))
+        known[key] = _estimate(reading, ends, (z, g))
+    return known[key]
 
 
 def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
@@ -81,19 +61,21 @@ def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
 
 
 def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
+    alpha = evaluation.terms.inference.alpha
     if second != NOBODY and evaluation.averaged is not None and evaluation.against is not None:
         # Averaged over the strata that both sides share, so beside each group another number.
-        return Side(evaluation.table.groups[second], estimate_at(evaluation.against, z, w))
+        return Side(evaluation.table.groups[second], estimate_at(evaluation.against, z, w, alpha))
     if second != NOBODY and evaluation.reading is not None:
         return _side(evaluation, evaluation.reading, z, second)
     if evaluation.against is None or evaluation.terms.reference is None:
         return None
-    one = estimate_at(evaluation.against, z, w)
+    one = estimate_at(evaluation.against, z, w, alpha)
     return Side((), one, crowd=str(evaluation.terms.reference.policy))
 
 
 def _side(evaluation: Evaluation, reading: Reading, z: int, g: int) -> Side:
-    return Side(evaluation.table.groups[g], estimate_at(reading, z, g))
+    alpha = evaluation.terms.inference.alpha
+    return Side(evaluation.table.groups[g], estimate_at(reading, z, g, alpha))
 
 
 def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]) -> Estimate:
@@ -104,6 +86,7 @@ def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]
         numerator=None if reading.over is None else int(reading.over[at]),
         denominator=None if reading.under is None else int(reading.under[at]),
         scale=reading.scale,
+        method=reading.method,
         low=None if math.isnan(low) else low,
         high=None if math.isnan(high) else high,
         error=0.0 if reading.error is None else float(reading.error[at]),

@@ -20,6 +20,7 @@ from fairaudit.metrics.comparisons import (
     SHORTFALL,
 )
 from fairaudit.metrics.counts import tally_of
+from fairaudit.metrics.epsilon import class_counts
 from fairaudit.metrics.measures import Measure, Whole, WholeReading
 from fairaudit.metrics.records import Parameters
 from fairaudit.metrics.reference import Policy
@@ -28,6 +29,8 @@ _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _BIASED = (
     "Never below 0, so chance alone lifts it: by about (groups - 1)(classes - 1) / (2 n ln 2) bits."
 )
+
+_LIFTED = "chance alone lifts it, most of all near parity"
 
 MEASURES = (
     Measure(
@@ -233,6 +236,9 @@ WHOLES = (
         family="independence",
         means="How many bits the outcome tells about the group, and the group about the outcome.",
         caution=_IGNORES_THE_LABEL + " " + _BIASED,
+        independence=class_counts,
+        information=True,
+        no_interval=_LIFTED,
         source=works.ZLIOBAITE,
         formula="Σ p(y, g) log₂(p(y, g) / (p(y) p(g)))",
         read=_whole(lambda counts: _information(counts)[0]),
@@ -244,6 +250,9 @@ WHOLES = (
         family="independence",
         means="Mutual information, divided by the geometric mean of both entropies.",
         caution=_IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
+        independence=class_counts,
+        information=True,
+        no_interval=_LIFTED,
         source=works.ZLIOBAITE,
         formula="I(y; g) / √(H(y) H(g))",
         bounds=(0, 1),
@@ -256,6 +265,8 @@ WHOLES = (
         family="independence",
         means="By how much the commonest coincidence of an outcome and a group exceeds chance.",
         caution=_IGNORES_THE_LABEL + " Large where an outcome or a group is rare.",
+        independence=class_counts,
+        no_interval=_LIFTED,
         source=works.FUKUCHI,
         formula="max over y, g of p(y, g) / (p(y) p(g)) - 1",
         read=_whole(_eta),
@@ -267,6 +278,8 @@ WHOLES = (
         family="independence",
         means="How often the outcome is guessed right by somebody who knows only the group.",
         caution="High wherever one outcome is common: read it beside `majority_baseline`.",
+        independence=class_counts,
+        no_interval=_LIFTED,
         source=works.ZLIOBAITE,
         formula="Σ over g of max over y of n(y, g), divided by n",
         ideal=0,
@@ -280,6 +293,7 @@ WHOLES = (
         family="independence",
         means="How often the outcome is guessed right by somebody who knows nothing.",
         caution="No measure of disparity: the baseline that `predictability` is read against.",
+        no_interval=_LIFTED,
         source=works.ZLIOBAITE,
         formula="max over y of n(y), divided by n",
         bounds=(0, 1),
@@ -292,6 +306,8 @@ WHOLES = (
         family="independence",
         means="The share of wrong guesses of the outcome that knowing the group avoids.",
         caution="0 wherever all groups have the same commonest outcome, however they differ.",
+        independence=class_counts,
+        no_interval=_LIFTED,
         source=works.GOODMAN,
         formula="(Σ_g max_y n(y, g) - max_y n(y)) / (n - max_y n(y))",
         bounds=(0, 1),
@@ -304,6 +320,8 @@ WHOLES = (
         family="independence",
         means="The association of outcome and group on a scale from 0 to 1.",
         caution=_IGNORES_THE_LABEL + " Chance alone lifts it where groups are small.",
+        independence=class_counts,
+        no_interval=_LIFTED,
         source=works.CRAMER,
         elsewhere="Without a correction for bias; for two groups and two outcomes it is |φ|.",
         formula="√(χ² / (n · (min(groups, classes) - 1)))",

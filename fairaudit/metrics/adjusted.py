@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from fairaudit.cube import GroupTable
+from fairaudit.arrays import Alpha, Ends
+from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics.average import POOLED, Average, Weights, averaged, exactly
 from fairaudit.metrics.comparisons import ITSELF
 from fairaudit.metrics.counts import Tally, collapsed
@@ -28,6 +30,32 @@ from fairaudit.metrics.reading import (
     whole_mass,
 )
 from fairaudit.metrics.reference import NOBODY, Policy, reference_index
+from fairaudit.stats import mover
+
+
+def _reading_of_average(reading: Reading, value: Floats, weights: Floats, n: Ints) -> Reading:
+    """The averages [1, G] of a reading as one of its own, by the weights [Z, G] of its strata.
+
+    The weights are taken as given, so that what varies are the values in the strata.
+    """
+    in_strata = reading.ends
+
+    def ends(alpha: Alpha) -> Ends:
+        assert in_strata is not None
+        used = weights > 0
+        low, high = (np.where(used, end, 0.0) for end in in_strata(alpha))
+        values = np.where(used, reading.value, 0.0)
+        _, low, high = mover.total(values, (low, high), np.where(used, weights, 0.0))
+        return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
+
+    return Reading(
+        reading.quantity,
+        value,
+        n,
+        n.astype(np.float64),
+        ends=None if in_strata is None else ends,
+        method="MOVER",
+    )
 
 
 def bare_average(
@@ -74,7 +102,7 @@ def bare_average(
         second=np.full_like(own, NOBODY),
         judged=takes_part,
         takes_part=takes_part,
-        reading=Reading(reading.quantity, found.first, n, n.astype(np.float64)),
+        reading=_reading_of_average(reading, found.first, found.first_weights, n),
         fraction=exact,
         strata=table,
         averaged=found,
@@ -162,8 +190,8 @@ def average_to_reference(
         np.asarray((one.n * found.support).sum(axis=0, keepdims=True)) for one in (reading, against)
     )
     readings = (
-        Reading(quantity, found.first, n, n.astype(np.float64)),
-        Reading(quantity, found.second, m, m.astype(np.float64)),
+        _reading_of_average(reading, found.first, found.first_weights, n),
+        _reading_of_average(against, found.second, found.second_weights, m),
     )
     # Who is large enough, is so in the strata that are compared, and whom it is compared with too.
     takes_part = participants_overall(table, np.minimum(n, m), terms.min_size)
@@ -189,11 +217,24 @@ def _average_to_extreme(
     index, usable = reference_index(reference, one.table, one.value, one.reading.n, one.takes_part)
     assert index is not None
     best = np.maximum(index, 0)[0, 0]
+
+    def beside_all(values: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
+        return np.broadcast_to(values[:, best : best + 1], one.value.shape)
+
+    ours, in_all = one.reading, one.reading.ends
+
+    def ends(alpha: Alpha) -> Ends:
+        assert in_all is not None
+        low, high = in_all(alpha)
+        return beside_all(low), beside_all(high)
+
     against = Reading(
         quantity,
-        np.broadcast_to(one.value[:, best : best + 1], one.value.shape),
-        np.broadcast_to(one.reading.n[:, best : best + 1], one.value.shape),
-        np.broadcast_to(one.reading.size[:, best : best + 1], one.value.shape),
+        beside_all(ours.value),
+        beside_all(ours.n),
+        beside_all(ours.size),
+        ends=None if in_all is None else ends,
+        method=ours.method,
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         value = values_compared(quantity, comparison, one.value, against.value)

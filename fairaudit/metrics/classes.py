@@ -12,10 +12,12 @@ from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import DIVERGENCE
 from fairaudit.metrics.counts import Tally, tally_of
+from fairaudit.metrics.epsilon import class_counts
 from fairaudit.metrics.measures import Measure, Whole, WholeReading
 from fairaudit.metrics.quantities import Formula, Quantity, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters
 
+_LIFTED = "chance alone lifts it, most of all near parity"
 _MOST_CLASSES = 16
 """Up to so many classes every set of them is looked at."""
 
@@ -64,6 +66,7 @@ def macro(base: Quantity) -> Macro:
         short=f"macro {base.short}",
         means=f"{base.means} Each class against the rest, and the plain mean over classes.",
         base=base,
+        no_interval="its classes are of the same people, and not independent",
         **words,
     )
 
@@ -108,6 +111,7 @@ KL_DIVERGENCE = Measure(
     means="How far the group's distribution over outcomes is from the reference's, in nats.",
     caution="Directed: the reference's from the group's is another number. Infinite where the "
     "group has an outcome that the reference never has.",
+    no_interval=_LIFTED,
     source=works.KULLBACK,
     elsewhere="aif360.sklearn takes it from the other side.",
     parts=((_SHARES, DIVERGENCE),),
@@ -161,10 +165,12 @@ TOTAL_VARIATION = Whole(
     means="The largest share of one group's outcomes that would have to change to be distributed "
     "as another group's.",
     caution="Grows with the number of groups and of classes by chance alone.",
+    no_interval=_LIFTED,
     source=works.LEVIN,
     elsewhere="With two outcomes it is `demographic_parity_difference`. SageMaker Clarify's TVD is "
     "the same for two groups.",
     formula="max over groups g, h of ½ Σ over classes y of |P(y|g) - P(y|h)|",
     bounds=(0, 1),
     read=_total_variation,
+    independence=class_counts,
 )

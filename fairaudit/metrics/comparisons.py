@@ -7,6 +7,7 @@ from operator import sub, truediv
 
 import numpy as np
 
+from fairaudit.metrics import intervals
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.contrasts import (
     correlation,
@@ -31,6 +32,8 @@ DIFFERENCE = Comparison(
     ideal=0,
     apply=sub,
     quotient=False,
+    interval=intervals.of_difference,
+    maps=True,
 )
 RATIO = Comparison(
     id="ratio",
@@ -46,6 +49,8 @@ RATIO = Comparison(
     ideal=1,
     apply=truediv,
     quotient=True,
+    interval=intervals.of_ratio,
+    maps=True,
 )
 GAP = Comparison(
     id="gap",
@@ -60,6 +65,7 @@ GAP = Comparison(
     ideal=0,
     apply=sub,
     quotient=False,
+    interval=intervals.of_difference,
 )
 MIN_RATIO = Comparison(
     id="min_ratio",
@@ -75,6 +81,7 @@ MIN_RATIO = Comparison(
     apply=truediv,
     quotient=True,
     highest_first=False,
+    interval=intervals.of_ratio,
 )
 
 LOG_RATIO = Comparison(
@@ -93,6 +100,7 @@ LOG_RATIO = Comparison(
     quotient=False,
     rational=False,
     range=(None, None),
+    interval=intervals.of_log_ratio,
 )
 ODDS_RATIO = Comparison(
     id="odds_ratio",
@@ -108,6 +116,7 @@ ODDS_RATIO = Comparison(
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
     quotient=True,
+    interval=intervals.of_odds_ratio,
 )
 STANDARDIZED_DIFFERENCE = Comparison(
     id="standardized_difference",
@@ -125,6 +134,7 @@ STANDARDIZED_DIFFERENCE = Comparison(
     rational=False,
     contrast=standardized,
     range=(None, None),
+    interval=intervals.of_standardized,
 )
 STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     id="standardized_difference_total",
@@ -158,6 +168,7 @@ COHENS_H = Comparison(
     quotient=False,
     rational=False,
     range=(-4, 4),
+    interval=intervals.of_arcsines,
 )
 SHORTFALL = Comparison(
     id="shortfall",
@@ -171,6 +182,8 @@ SHORTFALL = Comparison(
     ideal=0,
     apply=lambda group, reference: reference - group,
     quotient=False,
+    interval=intervals.of_shortfall,
+    maps=True,
 )
 NORMALIZED = Comparison(
     id="normalized",
@@ -187,6 +200,7 @@ NORMALIZED = Comparison(
     contrast=normalized,
     exact_of=exact_normalized,
     range=(-1, 1),
+    interval=intervals.of_normalized,
 )
 RANKED = Comparison(
     id="ranked",
@@ -202,6 +216,7 @@ RANKED = Comparison(
     apply=lambda group, reference: (1 + reference - group) / 2,
     quotient=False,
     range=(0, 1),
+    interval=intervals.of_ranked_shares,
 )
 CORRELATION = Comparison(
     id="correlation",
@@ -218,6 +233,7 @@ CORRELATION = Comparison(
     rational=False,
     contrast=correlation,
     range=(-1, 1),
+    interval=intervals.of_correlation,
 )
 DIVERGENCE = Comparison(
     id="divergence",
@@ -225,6 +241,7 @@ DIVERGENCE = Comparison(
     family="comparison",
     means="How much information is lost if the group's outcomes are taken for the reference's.",
     caution="Directed; infinite where the group has an outcome that the reference never has.",
+    no_interval="chance alone lifts it, most of all near parity",
     source=works.KULLBACK,
     formula="Σ over classes y of P(y|group) ln(P(y|group) / P(y|reference)), in nats",
     shape=Shape.TO_REFERENCE,
@@ -241,6 +258,7 @@ HIGHEST = Comparison(
     family="comparison",
     means="The highest value of a group.",
     caution="Small groups reach high values by chance alone.",
+    no_interval="chance has a part in who is the highest group",
     source=works.FAIRLEARN,
     formula="highest",
     shape=Shape.SPREAD,
@@ -261,6 +279,7 @@ ITSELF = Comparison(
     apply=lambda group, reference: group,  # noqa: ARG005  # one side is the answer
     quotient=False,
     range=(-1, 1),
+    interval=intervals.of_itself,
 )
 
 COMPARISONS = (

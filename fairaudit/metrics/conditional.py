@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import sources as works
@@ -13,9 +14,10 @@ from fairaudit.metrics.average import MIDDLE, OWN, POOLED, UNIFORM
 from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF, RATIO, SHORTFALL
 from fairaudit.metrics.counts import Tally
 from fairaudit.metrics.measures import REMAINDER, Measure
-from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.quantities import Formula, effective_size
 from fairaudit.metrics.records import Better, Need, Parameters
 from fairaudit.metrics.reference import Policy
+from fairaudit.stats import proportions
 
 _FACTOR = "A factor that is itself shaped by the disparity hides it."
 _PREDICTION = frozenset({Need.PREDICTION})
@@ -41,6 +43,16 @@ def _exact_disparity(tally: Tally, _: Parameters) -> Fraction | None:
     return value if tally.favourable else -value
 
 
+def _ends_of_disparity(tally: Tally, _: Parameters, alpha: Alpha) -> Ends:
+    """Of two shares of other people: the rejected and the selected."""
+    mass = tally.mass
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
+    sizes = (effective_size(tally, (name,)) for name in ("all_rejected", "all_selected"))
+    low, high = proportions.newcombe(shares[0], next(sizes), shares[1], next(sizes), alpha)
+    return (low, high) if tally.favourable else (-high, -low)
+
+
 DEMOGRAPHIC_DISPARITY = Formula(
     id="demographic_disparity",
     title="Demographic disparity",
@@ -58,6 +70,8 @@ DEMOGRAPHIC_DISPARITY = Formula(
     mass_of=lambda mass: mass.all_selected + mass.all_rejected,
     undefined="nobody to count, or nobody to compare with",
     exact_of=_exact_disparity,
+    ends_of=_ends_of_disparity,
+    method="Newcombe",
 )
 
 
@@ -67,6 +81,13 @@ def _share_of(cells: tuple[str, ...], tally: Tally) -> tuple[Floats, Ints]:
     people = np.where(known, sum(getattr(tally.people, cell) for cell in cells), 0)
     share = np.where(known, mass / mass.sum(axis=0, keepdims=True), np.nan)
     return share, np.broadcast_to(people.sum(axis=0, keepdims=True), people.shape)
+
+
+def _ends_of_share(cells: tuple[str, ...], tally: Tally, alpha: Alpha) -> Ends:
+    share, _ = _share_of(cells, tally)
+    known = tally.known_strata[:, None]
+    n = np.where(known, effective_size(tally, cells), 0.0).sum(axis=0, keepdims=True)
+    return proportions.wilson(share, n, alpha)
 
 
 def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[Need]) -> Formula:
@@ -84,6 +105,8 @@ def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[
         undefined="the stratum is not known, or nobody to count",
         needs=needs,
         value_of=lambda tally, _: _share_of(cells, tally),
+        ends_of=lambda tally, _, alpha: _ends_of_share(cells, tally, alpha),
+        method="Wilson",
     )
 
 

@@ -197,6 +197,12 @@ class Tally:
 
         return self.changed(total)
 
+    def everywhere_else(self) -> Tally:
+        """Everybody in all known strata but the group in its own, beside each group."""
+        return self.changed(
+            lambda cell: cell[self.known_strata].sum(axis=(0, -1), keepdims=True) - cell
+        )
+
     def taken(self, index: Ints) -> Tally:
         """The cells of the group that `index` [Z, 1] names, beside each group."""
 

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.picking import pick, pick_pair
 from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
+from fairaudit.stats import extremes, families
 
 _PSEUDO_COUNTS = ("smoothing", "concentration")
 _CREDIBLE = 0.95
@@ -234,6 +236,95 @@ def _spread(
     )
 
 
+def class_counts(table: GroupTable, min_size: int | None, _: Parameters) -> Sequence[Floats]:
+    """People by class and group, [Z, classes, G]; under survey weights as many as say as much."""
+    return [_differential_fairness(table, min_size, NO_PARAMETERS).counts]
+
+
+def _counts_within_labels(
+    table: GroupTable, min_size: int | None, _: Parameters
+) -> Sequence[Floats]:
+    slots = np.arange(table.people.shape[1])
+    return [
+        _within(table, slots == at, min_size, NO_PARAMETERS).counts
+        for at in range(len(table.labels))
+    ]
+
+
+def _counts_within_positives(
+    table: GroupTable, min_size: int | None, _: Parameters
+) -> Sequence[Floats]:
+    return [_within_positives(table, min_size, NO_PARAMETERS).counts]
+
+
+def _interval(one: WholeReading, alpha: Alpha, parts: int = 1) -> Ends:
+    """The ends of an unsmoothed ε, [Z]: of the log-ratios of all pairs and outcomes together.
+
+    With so many `parts` they hold together with those of the others.
+    """
+    sizes = one.counts.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        shares = one.counts / sizes[:, None]
+    found = np.full((2, len(sizes)), np.nan)
+    classes = one.counts.shape[1]
+    for z, among in enumerate(one.takes_part):
+        count = max(parts * extremes.pairs(int(among.sum())) * classes, 1)
+        asked = float(np.broadcast_to(alpha, len(sizes))[z])
+        each = float(families.per_comparison(asked, count))
+        ends = [
+            extremes.smallest_ratio(shares[z, y], sizes[z], among, each)
+            for y in range(classes)
+            if (shares[z, y] * among > 0).any()
+        ]
+        if ends:
+            # ε is the log of the largest ratio, which is the inverse of the smallest.
+            with np.errstate(divide="ignore"):
+                lows, highs = (-np.log(np.array(side)) for side in zip(*ends, strict=True))
+            found[0, z], found[1, z] = max(0.0, highs.max()), lows.max()
+    return found[0], found[1]
+
+
+def _interval_of_classes(
+    table: GroupTable, min_size: int | None, _: Parameters, alpha: Alpha
+) -> Ends:
+    return _interval(_differential_fairness(table, min_size, NO_PARAMETERS), alpha)
+
+
+def _interval_of_amplification(
+    table: GroupTable, min_size: int | None, _: Parameters, alpha: Alpha
+) -> Ends:
+    """Of one ε less another of the same people: both intervals together, however they depend."""
+    both = [one for _, one in _bias_amplification(table, min_size, NO_PARAMETERS).parts]
+    predicted, labelled = (_interval(one, alpha, len(both)) for one in both)
+    with np.errstate(invalid="ignore"):
+        return predicted[0] - labelled[1], predicted[1] - labelled[0]
+
+
+def _interval_within_labels(
+    table: GroupTable, min_size: int | None, _: Parameters, alpha: Alpha
+) -> Ends:
+    """Of the largest ε over labels: those of all labels together."""
+    slots = np.arange(table.people.shape[1])
+    found = [
+        _interval(_within(table, slots == at, min_size, NO_PARAMETERS), alpha, len(table.labels))
+        for at in range(len(table.labels))
+    ]
+    # A label that nobody in the stratum has is no part of the maximum.
+    lows, highs = (
+        np.where(np.isnan(side), -np.inf, side).max(axis=0)
+        for side in (np.stack(ends) for ends in zip(*found, strict=True))
+    )
+    return np.maximum(lows, 0.0), np.where(np.isneginf(highs), np.nan, highs)
+
+
+def _interval_within_positives(
+    table: GroupTable, min_size: int | None, _: Parameters, alpha: Alpha
+) -> Ends:
+    return _interval(_within_positives(table, min_size, NO_PARAMETERS), alpha)
+
+
+_SIMULTANEOUS = "Koopman, simultaneous over pairs and outcomes, without smoothing"
+
 DIFFERENTIAL_FAIRNESS = Whole(
     id="differential_fairness",
     title="Differential fairness ε",
@@ -249,6 +340,9 @@ DIFFERENTIAL_FAIRNESS = Whole(
     read=_differential_fairness,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     takes=_PSEUDO_COUNTS,
+    interval=_interval_of_classes,
+    method=_SIMULTANEOUS,
+    independence=class_counts,
 )
 BIAS_AMPLIFICATION = Whole(
     id="bias_amplification",
@@ -265,6 +359,8 @@ BIAS_AMPLIFICATION = Whole(
     bounds=(None, None),
     needs=frozenset({Need.CLASSES, Need.LABEL, Need.PREDICTION}),
     takes=_PSEUDO_COUNTS,
+    interval=_interval_of_amplification,
+    method=_SIMULTANEOUS,
 )
 DIFFERENTIAL_EQUALIZED_ODDS = Whole(
     id="differential_equalized_odds",
@@ -279,6 +375,9 @@ DIFFERENTIAL_EQUALIZED_ODDS = Whole(
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
     needs=frozenset({Need.CLASSES, Need.LABEL, Need.PREDICTION}),
     takes=_PSEUDO_COUNTS,
+    interval=_interval_within_labels,
+    method=_SIMULTANEOUS,
+    independence=_counts_within_labels,
 )
 DIFFERENTIAL_EQUAL_OPPORTUNITY = Whole(
     id="differential_equal_opportunity",
@@ -293,6 +392,9 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = Whole(
     formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
     needs=frozenset({Need.CLASSES, Need.LABEL, Need.PREDICTION}),
     takes=_PSEUDO_COUNTS,
+    interval=_interval_within_positives,
+    method=_SIMULTANEOUS,
+    independence=_counts_within_positives,
 )
 DIFFERENTIAL_FAIRNESS_CREDIBLE = Whole(
     id="differential_fairness_credible",
@@ -311,6 +413,7 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = Whole(
     formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals at "
     "1 - 0.95^(1 / (groups · (classes - 1))), pseudo-count ½ unless said otherwise",
     takes=_PSEUDO_COUNTS,
+    no_interval="it is the end of a credible region itself",
 )
 
 WHOLES = (

@@ -12,6 +12,7 @@ import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average import Average, Averaged
+from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.metrics.measures import Comparison, Measure, Whole, WholeReading
 from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
@@ -25,7 +26,8 @@ class Terms:
     """On what terms a measure is asked: the reference, who is large enough, its parameters.
 
     `average` says how rates are averaged over the strata before they are compared; `of_class` which
-    class counts as positive against all others, `at` from which score on somebody is selected.
+    class counts as positive against all others, `at` from which score on somebody is selected;
+    `inference` how sure the answer is to be.
     """
 
     reference: Reference | None = None
@@ -34,6 +36,7 @@ class Terms:
     average: Average | None = None
     of_class: str | None = None
     at: Decimal | None = None
+    inference: Inference = USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,11 @@ class Evaluation:
         return isinstance(self.asked, Whole) or (
             isinstance(self.asked, Measure) and (self.asked.mean or not self.asked.to_reference)
         )
+
+    @property
+    def subtracts(self) -> bool:
+        """Whether it is one outcome's value less another's: both are its parts."""
+        return bool(self.parts) and self.parts[0].asked is self.asked
 
     def decided_by(self, z: int, w: int) -> str | None:
         """The part (a rate, an outcome) that decides a value; None where all parts do."""

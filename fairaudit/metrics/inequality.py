@@ -11,15 +11,18 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import Cell, Counts, Tally, tally_of
 from fairaudit.metrics.measures import Whole, WholeReading
-from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.quantities import Formula, effective_size
 from fairaudit.metrics.records import Better, Need, Parameters
+from fairaudit.stats import normal
 
 _BOTH = frozenset({Need.LABEL, Need.PREDICTION})
 _TWO = Decimal(2)
+_CELLS = ("fn", "fp", "tn", "tp")
 _BENEFIT = "b = ŷ - y + 1 (y - ŷ + 1 where the positive is a burden)"
 _CAUTION = (
     "Weighs each false positive against a false negative in a fixed way; says nothing of who."
@@ -63,6 +66,59 @@ def _term(ratio: Floats, alpha: float) -> Floats:
     return np.asarray(-np.log(ratio) if alpha == 0 else ratio**alpha - 1)
 
 
+def _slopes(levels: tuple[Cell, Cell, Cell], alpha: float) -> tuple[Floats, Floats]:
+    """By how much GE(α) changes with the share of each benefit, and the shares; both [3, Z, G]."""
+    shares = np.stack([np.asarray(level, dtype=np.float64) for level in levels])
+    shares = shares / shares.sum(axis=0)
+    benefit = np.arange(3.0).reshape(3, *([1] * (shares.ndim - 1)))
+    mean = (shares * benefit).sum(axis=0)
+    if alpha == 1:
+        logs = np.where(benefit > 0, benefit * np.log(np.maximum(benefit, 1.0)), 0.0)
+        return (logs - (shares * logs).sum(axis=0) * benefit / mean - benefit) / mean, shares
+    if alpha == 0:
+        return np.where(benefit > 0, -np.log(benefit) + benefit / mean, np.nan), shares
+    powers = np.where(benefit > 0, benefit**alpha, 0.0 if alpha > 0 else np.inf)
+    total = np.where(shares > 0, shares * powers, 0.0).sum(axis=0)
+    slopes = powers * mean**-alpha - alpha * total * mean ** (-alpha - 1) * benefit
+    return slopes / (alpha * (alpha - 1)), shares
+
+
+def _ends(tally: Tally, alpha: Alpha, order: float, steepness: Floats | float = 1.0) -> Ends:
+    """GE's reach by the delta method, times the steepness of what is made of it; [Z, G]."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes, shares = _slopes(_levels(tally), order)
+        slopes = np.where(shares > 0, slopes, 0.0)
+        mean = (shares * slopes).sum(axis=0)
+        variance = (shares * (slopes - mean) ** 2).sum(axis=0) / effective_size(tally, _CELLS)
+        reach = normal.critical(alpha) * np.sqrt(variance) * steepness
+        # Where all have the same benefit nothing varies, which is no certainty.
+        reach = np.where(variance > 0, reach, np.nan)
+    return -reach, reach
+
+
+def _about(value: Floats, ends: Ends, highest: float = np.inf) -> Ends:
+    return np.maximum(value + ends[0], 0.0), np.minimum(value + ends[1], highest)
+
+
+def _entropy_ends(tally: Tally, order: float, alpha: Alpha) -> Ends:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = _entropy(_levels(tally), order)
+    return _about(np.where(np.isfinite(value), value, np.nan), _ends(tally, alpha, order))
+
+
+def _variation_ends(tally: Tally, _: Parameters, alpha: Alpha) -> Ends:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.sqrt(2 * _entropy(_levels(tally), 2.0))
+        return _about(value, _ends(tally, alpha, 2.0, 1 / value))
+
+
+def _atkinson_ends(tally: Tally, _: Parameters, alpha: Alpha) -> Ends:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kept = np.exp(-_entropy(_levels(tally), 0.0))
+    # 1 as soon as one person has nothing: no sample without such a one rules that out.
+    return _about(np.where(kept > 0, 1 - kept, np.nan), _ends(tally, alpha, 0.0, kept), 1.0)
+
+
 def _exact_half_square(levels: tuple[int, int, int]) -> Fraction | None:
     """GE(2), half the squared coefficient of variation."""
     zero, one, two = levels
@@ -93,6 +149,8 @@ GENERALIZED_ENTROPY = Formula(
     needs=_BOTH,
     value_of=lambda tally, p: (_entropy(_levels(tally), _alpha(p)), _people(tally)),
     exact_of=lambda tally, p: _exact_half_square(_levels(tally)) if _alpha(p) == 2 else None,
+    ends_of=lambda tally, p, alpha: _entropy_ends(tally, _alpha(p), alpha),
+    method="delta",
 )
 THEIL = Formula(
     id="theil",
@@ -110,6 +168,8 @@ THEIL = Formula(
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
     needs=_BOTH,
     value_of=lambda tally, _: (_entropy(_levels(tally), 1.0), _people(tally)),
+    ends_of=lambda tally, _, alpha: _entropy_ends(tally, 1.0, alpha),
+    method="delta",
 )
 COEFFICIENT_OF_VARIATION = Formula(
     id="coefficient_of_variation",
@@ -127,6 +187,8 @@ COEFFICIENT_OF_VARIATION = Formula(
     formula=f"√(2 · GE(2)), {_BENEFIT}",
     needs=_BOTH,
     value_of=lambda tally, _: (np.sqrt(2 * _entropy(_levels(tally), 2.0)), _people(tally)),
+    ends_of=_variation_ends,
+    method="delta",
 )
 ATKINSON = Formula(
     id="atkinson",
@@ -141,6 +203,8 @@ ATKINSON = Formula(
     formula=f"1 - exp(-GE(0)), {_BENEFIT}",
     needs=_BOTH,
     value_of=lambda tally, _: (1 - np.exp(-_entropy(_levels(tally), 0.0)), _people(tally)),
+    ends_of=_atkinson_ends,
+    method="delta",
 )
 
 
@@ -149,6 +213,17 @@ def _utility(tally: Tally, parameters: Parameters) -> tuple[Floats, Ints]:
     over = sum(float(value) * getattr(cells, cell) for cell, value in parameters.utilities)
     n = cells.tp + cells.fp + cells.fn + cells.tn
     return np.asarray(over / n), _people(tally)
+
+
+def _deviation_of_utility(tally: Tally, parameters: Parameters) -> Floats:
+    """Σ(u - mean u)², under weights of the effective size."""
+    cells = tally.mass
+    mean, _ = _utility(tally, parameters)
+    over = sum(
+        (float(value) - mean) ** 2 * getattr(cells, cell) for cell, value in parameters.utilities
+    )
+    n = cells.tp + cells.fp + cells.fn + cells.tn
+    return np.asarray(over / n * effective_size(tally, _CELLS))
 
 
 def _exact_utility(tally: Tally, parameters: Parameters) -> Fraction | None:
@@ -174,6 +249,7 @@ EXPECTED_UTILITY = Formula(
     needs=_BOTH,
     value_of=_utility,
     exact_of=_exact_utility,
+    deviation_of=_deviation_of_utility,
 )
 
 
@@ -205,6 +281,7 @@ BETWEEN_GROUPS = Whole(
     family="inequality",
     means="The part of the inequality of benefit that lies between groups.",
     caution="The rest, within groups, is usually far larger; a small part is no proof of fairness.",
+    no_interval="chance alone lifts it, most of all near parity",
     source=works.SPEICHER,
     elsewhere="AIF360's `between_all_groups_generalized_entropy_index`.",
     formula="GE(α) with each row at its group's mean b, α = 2 unless said otherwise; the part "

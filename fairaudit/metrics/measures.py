@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average import Average
+from fairaudit.metrics.intervals import Interval
 from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.records import Bounds, Named, Need, Parameters
 from fairaudit.metrics.reference import Policy
@@ -42,6 +44,8 @@ class Comparison(Named):
     do not do, `contrast` takes the readings, and `exact_of` the fractions over / under of both
     sides, and `error_of` tells what bins hide. `of_positives`: numbers with a sign must both be
     positive. `range` are the values it can take where they do not follow from the quantity's.
+    `interval` is that of two sides; `maps` where it follows from one to the rest when everybody is
+    the reference.
     """
 
     shape: Shape
@@ -56,6 +60,8 @@ class Comparison(Named):
     error_of: Callable[[Sides], Floats] | None = None
     of_positives: bool = False
     range: Bounds | None = None
+    interval: Callable[[Reading, Reading, Alpha], Interval | None] | None = None
+    maps: bool = False
 
     def bounds(self, quantity: Quantity) -> Bounds:
         """The values it can take when it compares that quantity."""
@@ -196,7 +202,12 @@ class Measure(Named):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole(Named):
-    """A measure of a whole table that is no comparison of rates, such as differential fairness."""
+    """A measure of a whole table that is no comparison of rates, such as differential fairness.
+
+    `interval` gives the ends [Z] of its interval, found by the way that `method` names;
+    `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
+    is no disparity, which `information` tests by the likelihood ratio.
+    """
 
     read: Callable[[GroupTable, int | None, Parameters], WholeReading]
     formula: str
@@ -206,6 +217,10 @@ class Whole(Named):
     takes: tuple[str, ...] = ()
     conditional: bool = False
     undefined: str = "an outcome that never varies, or a group without a known one"
+    interval: Callable[[GroupTable, int | None, Parameters, Alpha], Ends] | None = None
+    method: str = ""
+    independence: Callable[[GroupTable, int | None, Parameters], Sequence[Floats]] | None = None
+    information: bool = False
 
 
 @dataclass(frozen=True, slots=True)

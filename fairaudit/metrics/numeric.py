@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.records import Need, Parameters
+from fairaudit.stats import means, normal
 
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
 _ONE = "The number itself, not its bins; of one attribute at a time."
@@ -101,6 +103,29 @@ def _read(
     return read
 
 
+def _interval_of_slope(
+    table: GroupTable, min_size: int | None, parameters: Parameters, alpha: Alpha
+) -> Ends:
+    """Least squares: Student's t with n - 2 degrees of freedom."""
+    line, value = _line(table)[0], SLOPE.read(table, min_size, parameters).value
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
+        reach = means.critical(line.n - 2, alpha) * np.sqrt(left / (line.n - 2) / line.ss)
+    return value - reach, value + reach
+
+
+def _interval_of_correlation(
+    table: GroupTable, min_size: int | None, parameters: Parameters, alpha: Alpha
+) -> Ends:
+    """Fisher's z transformation, with √(n - 3)."""
+    line = _line(table)[0]
+    value = NUMERIC_CORRELATION.read(table, min_size, parameters).value
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = normal.critical(alpha) / np.sqrt(np.where(line.n > 3, line.n - 3, np.nan))
+        middle = np.arctanh(value)
+        return np.tanh(middle - reach), np.tanh(middle + reach)
+
+
 SLOPE = Whole(
     id="slope",
     title="Slope on the attribute",
@@ -116,6 +141,8 @@ SLOPE = Whole(
     needs=frozenset({Need.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
     read=_read(lambda line: line.sx / line.ss),
+    interval=_interval_of_slope,
+    method="Student",
 )
 NUMERIC_CORRELATION = Whole(
     id="numeric_correlation",
@@ -130,6 +157,8 @@ NUMERIC_CORRELATION = Whole(
     needs=frozenset({Need.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
     read=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
+    interval=_interval_of_correlation,
+    method="Fisher's z",
 )
 TREND = Whole(
     id="trend",
@@ -146,6 +175,7 @@ TREND = Whole(
     needs=frozenset({Need.PREDICTION, Need.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
     read=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
+    no_interval="it is a test statistic itself",
 )
 
 WHOLES = (SLOPE, NUMERIC_CORRELATION, TREND)

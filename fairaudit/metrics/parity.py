@@ -137,6 +137,8 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
     )
 
 
+_PICKED = "chance has a part in which threshold or bin is the widest"
+
 SCORE_PARITY = Whole(
     id="score_parity",
     title="Score parity",
@@ -145,6 +147,7 @@ SCORE_PARITY = Whole(
     means="The largest difference, over groups and thresholds, between the share of a group and of "
     "everybody that scores at least so much.",
     caution="Takes no account of who qualifies. With many thresholds chance alone lifts it.",
+    no_interval=_PICKED,
     source=works.BEUTEL,
     formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
     needs=frozenset({Need.SCORE, Need.DISTRIBUTION}),
@@ -159,6 +162,7 @@ SCORE_PARITY_GAP = Whole(
     family="score",
     means="The largest gap between groups, over thresholds, in the share that scores so much.",
     caution="Takes no account of who qualifies. With many thresholds chance alone lifts it.",
+    no_interval=_PICKED,
     source=works.BEUTEL,
     elsewhere="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
     formula="max over t of (max over g of P(s ≥ t | g) - min over g of P(s ≥ t | g))",
@@ -174,6 +178,7 @@ TEST_FAIRNESS = Whole(
     family="sufficiency",
     means="The largest gap between groups in the share of positives among people of equal score.",
     caution="Bins of few people gape by chance: `min_size` holds in each bin.",
+    no_interval=_PICKED,
     source=works.CHOULDECHOVA,
     formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
     "of at most twenty",

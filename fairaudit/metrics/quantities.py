@@ -11,6 +11,7 @@ from operator import add
 
 import numpy as np
 
+from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.estimate import Estimate
 from fairaudit.metrics.counts import Cell, Counts, Tally
@@ -23,6 +24,7 @@ from fairaudit.metrics.records import (
     Need,
     Parameters,
 )
+from fairaudit.stats import means, mover, proportions
 
 _OF_LABEL = frozenset({"positives", "negatives"})
 
@@ -72,8 +74,9 @@ class Reading:
     `weight` is the mass of people at that scale, None without weights. `deviation` is the sum of
     squared deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are
     the probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
-    with `single` [bins] where a bin holds one value. `estimates` and `intervals`
-    are those that were made of it.
+    with `single` [bins] where a bin holds one value. `ends` gives the interval of every value, by
+    the way that `method` names; None where there is none. `estimates` and `intervals` are those
+    that were made of it.
     """
 
     quantity: Quantity
@@ -89,18 +92,53 @@ class Reading:
     shares: Floats | None = None
     scores: Ints | None = None
     single: Marks | None = None
-    estimates: dict[tuple[int, int], Estimate] = field(default_factory=dict, repr=False)
-    intervals: list[tuple[Floats, Floats]] = field(default_factory=list, repr=False)
+    ends: Callable[[Alpha], Ends] | None = None
+    method: str = ""
+    estimates: dict[tuple[int, int, float], Estimate] = field(default_factory=dict, repr=False)
+    intervals: dict[float, Ends] = field(default_factory=dict, repr=False)
+
+    def interval(self, alpha: float) -> Ends:
+        """The ends of every value, found once; NaN where there are none."""
+        if alpha not in self.intervals:
+            nothing = np.full_like(self.value, np.nan)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                low, high = (nothing, nothing) if self.ends is None else self.ends(alpha)
+            open_ = np.isnan(self.value)
+            self.intervals[alpha] = np.where(open_, np.nan, low), np.where(open_, np.nan, high)
+        return self.intervals[alpha]
+
+    @property
+    def binomial(self) -> bool:
+        """Whether it is a share of people, so that it varies as hits among trials do."""
+        quantity = self.quantity
+        return isinstance(quantity, Rate) and quantity.proportion and self.under is not None
+
+    @property
+    def odds(self) -> Floats | None:
+        """The share of hits, where the value is their odds: hits for each of the others."""
+        quantity = self.quantity
+        if not (isinstance(quantity, Rate) and quantity.hits and quantity.bounds[1] is None):
+            return None
+        if self.under is None:
+            return None
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isinf(self.value), 1.0, self.value / (1 + self.value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate(Quantity):
-    """A ratio of sums of cells; `proportion` where it is a share of people (so: binomial)."""
+    """A ratio of sums of cells; `proportion` where it is a share of people (so: binomial).
+
+    Any other is made, by `of_share`, of the share of `hits` among its cells: given how many people
+    are in them that share is binomial, and so gives the ratio its interval.
+    """
 
     over: tuple[str, ...]
     under: tuple[str, ...]
     example: Example
     proportion: bool = True
+    hits: tuple[str, ...] = ()
+    of_share: Callable[[Floats], Floats] | None = None
 
     @property
     def cells(self) -> frozenset[str]:
@@ -121,19 +159,38 @@ class Rate(Quantity):
         """Its value in every stratum and group."""
         over, under = _total(tally.mass, self.over), _total(tally.mass, self.under)
         # A cell may stand twice in a formula (f1), but its people are counted once.
-        n = _total(tally.people, sorted(self.under if self.proportion else self.cells))
-        size = n.astype(np.float64)
+        counted = sorted(set(self.under) if self.proportion else self.cells)
+        n = _total(tally.people, counted)
+        size = effective_size(tally, counted)
         with np.errstate(divide="ignore", invalid="ignore"):
-            if tally.squares is not None:
-                squares = _total(tally.squares, sorted(set(self.under)))
-                # Never more than n (Cauchy-Schwarz), whatever fixed point rounds away.
-                size = np.fmin((under / tally.scale) ** 2 / squares, size)
             value = over / under
+            share = value if self.proportion else (
+                _total(tally.mass, self.hits) / _total(tally.mass, counted)
+            )  # fmt: skip
             deviation = size * value * (1 - value) if self.proportion else None
-            weight = None if tally.squares is None else under
-            return Reading(
-                self, value, n, size, over, under, tally.scale, weight, deviation=deviation
-            )
+        weight = None if tally.squares is None else under
+        of_share = self.of_share
+
+        def ends(alpha: Alpha) -> Ends:
+            found = proportions.wilson(share, size, alpha)
+            if of_share is None:
+                return found
+            with np.errstate(divide="ignore"):
+                return of_share(found[0]), of_share(found[1])
+
+        return Reading(
+            self,
+            value,
+            n,
+            size,
+            over,
+            under,
+            tally.scale,
+            weight,
+            deviation=deviation,
+            ends=ends,
+            method="Wilson",
+        )
 
     def exact(
         self,
@@ -172,7 +229,16 @@ class Mean(Quantity):
         parts = [part.read(tally, parameters) for part in self.parts]
         value = np.mean([part.value for part in parts], axis=0)
         size = np.min([part.size for part in parts], axis=0)
-        return Reading(self, value, np.min([part.n for part in parts], axis=0), size)
+
+        def ends(alpha: Alpha) -> Ends:
+            each = [part.ends(alpha) for part in parts if part.ends is not None]
+            sides = (np.stack([one[side] for one in each]) for side in (0, 1))
+            weights = np.full((len(parts), 1, 1), 1 / len(parts))
+            values = np.stack([part.value for part in parts])
+            return mover.total(values, (next(sides), next(sides)), weights)[1:]
+
+        n = np.min([part.n for part in parts], axis=0)
+        return Reading(self, value, n, size, ends=ends, method="MOVER")
 
     def exact(
         self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
@@ -189,7 +255,8 @@ class Formula(Quantity):
 
     `value_of` gives value and people, [Z, G], `mass_of` what they weigh in an average under survey
     weights; `exact_of` the value of one group as a fraction, where it is rational. `undefined` says
-    why there may be no value.
+    why there may be no value. A mean over people has the sum of squared deviations from it by
+    `deviation_of`, and by that Student's interval; any other has one by `ends_of` and its `method`.
     """
 
     formula: str
@@ -198,6 +265,9 @@ class Formula(Quantity):
     mass_of: Callable[[Counts], Ints] | None = None
     undefined: str = "nobody to count"
     exact_of: Callable[[Tally, Parameters], Fraction | None] | None = None
+    deviation_of: Callable[[Tally, Parameters], Floats] | None = None
+    ends_of: Callable[[Tally, Parameters, Alpha], Ends] | None = None
+    method: str = ""
 
     def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
         """Its value in every stratum and group."""
@@ -205,13 +275,59 @@ class Formula(Quantity):
             value, n = self.value_of(tally, parameters)
         weighted = self.mass_of is not None and tally.squares is not None
         weight = self.mass_of(tally.mass) if self.mass_of and weighted else None
-        return Reading(self, value, n, n.astype(np.float64), scale=tally.scale, weight=weight)
+        size = n.astype(np.float64)
+        if weight is not None and self.mass_of and tally.squares is not None:
+            squares = np.asarray(self.mass_of(tally.squares), dtype=np.float64)
+            size = _effective(weight / tally.scale, squares, size)
+        deviation = None
+        if self.deviation_of is not None:
+            with np.errstate(invalid="ignore"):
+                deviation = self.deviation_of(tally, parameters)
+        return Reading(
+            self,
+            value,
+            n,
+            size,
+            scale=tally.scale,
+            weight=weight,
+            deviation=deviation,
+            ends=self.ends(tally, parameters, value, size, deviation),
+            method=self.method or ("Student" if deviation is not None else ""),
+        )
+
+    def ends(
+        self,
+        tally: Tally,
+        parameters: Parameters,
+        value: Floats,
+        size: Floats,
+        deviation: Floats | None,
+    ) -> Callable[[Alpha], Ends] | None:
+        """What gives its interval; None where it has none."""
+        ends_of = self.ends_of
+        if deviation is not None:
+            return lambda alpha: means.interval(value, deviation, size, alpha)
+        return None if ends_of is None else lambda alpha: ends_of(tally, parameters, alpha)
 
     def exact(
         self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where it is none."""
         return None if self.exact_of is None else self.exact_of(tally.one(z, g), parameters)
+
+
+def effective_size(tally: Tally, cells: Sequence[str]) -> Floats:
+    """How many people in those cells a sample without weights would need to say as much, [Z, G]."""
+    n = np.asarray(_total(tally.people, cells), dtype=np.float64)
+    if tally.squares is None:
+        return n
+    return _effective(_total(tally.mass, cells) / tally.scale, _total(tally.squares, cells), n)
+
+
+def _effective(mass: Floats, squares: Floats, n: Floats) -> Floats:
+    """(Σ w)² / Σ w², never more than n (Cauchy-Schwarz), whatever fixed point rounds away."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.fmin(mass**2 / squares, n)
 
 
 def _needs_of(cells: frozenset[str]) -> frozenset[Need]:

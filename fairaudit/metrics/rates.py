@@ -213,6 +213,8 @@ F1 = Rate(
     under=("tp", "tp", "fp", "fn"),
     example=_example(60, 90),
     proportion=False,
+    hits=("tp",),
+    of_share=lambda share: 2 * share / (1 + share),
 )
 ERROR_TYPE_RATIO = Rate(
     id="error_type_ratio",
@@ -228,6 +230,8 @@ ERROR_TYPE_RATIO = Rate(
     under=("fp",),
     example=_example(20, 10),
     proportion=False,
+    hits=("fn",),
+    of_share=lambda share: share / (1 - share),
     bounds=(0, None),
 )
 SELECTED_SHARE = Rate(

@@ -109,7 +109,8 @@ class Example:
 class Named:
     """The words of a record: what `explain` prints and every report cites.
 
-    `elsewhere` says what others call it and where their number differs.
+    `elsewhere` says what others call it and where their number differs, `no_interval` why it has no
+    interval, where it has none.
     """
 
     id: str
@@ -121,6 +122,7 @@ class Named:
     aliases: tuple[str, ...] = ()
     short: str = ""
     elsewhere: str = ""
+    no_interval: str = "its counts do not tell how it varies"
 
 
 @dataclass(frozen=True, slots=True)

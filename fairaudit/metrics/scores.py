@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
 from fairaudit.histogram import median_bin, rank_error, ranked
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.counts import Scores, Sums, Tally
+from fairaudit.metrics.intervals import of_ranked_scores
 from fairaudit.metrics.measures import Sides
-from fairaudit.metrics.quantities import Formula, Quantity, Reading
+from fairaudit.metrics.quantities import Formula, Quantity, Reading, effective_size
 from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters
 from fairaudit.once import once
+from fairaudit.stats import means, normal, proportions, ranks
 
 _SCORE = frozenset({Need.SCORE})
 _SCORE_AND_LABEL = frozenset({Need.SCORE, Need.LABEL})
@@ -28,6 +31,7 @@ _NUMBER = frozenset({Need.NUMBER})
 _BOTH_NUMBERS = frozenset({Need.NUMBER, Need.NUMERIC_LABEL})
 _POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
 _TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
+_FOURTH = "that takes fourth powers, which are not added up"
 _BINS, _FEW_VALUES = 10, 20
 
 
@@ -43,8 +47,18 @@ class Average(Quantity):
         """The mean in every stratum and group, with its sum of squared deviations."""
         sums = tally.sums[self.of]
         n = np.asarray(sums.n)
+        size = n.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return Reading(self, sums.mean, n, n.astype(np.float64), deviation=sums.deviation)
+            mean, deviation = sums.mean, sums.deviation
+        return Reading(
+            self,
+            mean,
+            n,
+            size,
+            deviation=deviation,
+            ends=lambda alpha: means.interval(mean, deviation, size, alpha),
+            method="Student",
+        )
 
     def exact(
         self,
@@ -68,7 +82,9 @@ class Ranked(Formula):
         with np.errstate(divide="ignore", invalid="ignore"):
             value, n = self.value_of(tally, parameters)
             error = np.nan_to_num(self.errors_of(tally))
-        return Reading(self, value, n, n.astype(np.float64), error=error)
+        size = n.astype(np.float64)
+        ends = self.ends(tally, parameters, value, size, None)
+        return Reading(self, value, n, size, error=error, ends=ends, method=self.method)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +245,13 @@ def _exact_mae(tally: Tally, _: Parameters) -> Fraction | None:
     return Fraction(sums.magnitude, sums.magnitude_scale * sums.n) if sums.n else None
 
 
+def _deviation_of_sizes(tally: Tally, _: Parameters) -> Floats:
+    """Σ(|r| - mean |r|)² = Σr² - (Σ|r|)² / n."""
+    sums = _squared(tally)
+    squares, total = sums.squares / sums.square_scale, sums.magnitude / sums.magnitude_scale
+    return np.asarray(np.maximum(squares - total**2 / sums.n, 0.0))
+
+
 def _rmse(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
     sums = _squared(tally)
     return np.sqrt(sums.squares / sums.square_scale / sums.n), np.asarray(sums.n)
@@ -256,6 +279,7 @@ MAE = Formula(
     needs=_BOTH_NUMBERS,
     value_of=_mae,
     exact_of=_exact_mae,
+    deviation_of=_deviation_of_sizes,
 )
 RMSE = Formula(
     id="rmse",
@@ -265,6 +289,7 @@ RMSE = Formula(
     family="accuracy",
     means="The root of the mean square of label minus prediction.",
     caution=_TRUSTS_THE_LABEL + " A few large errors decide it.",
+    no_interval=_FOURTH,
     source=works.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
@@ -281,6 +306,7 @@ R2 = Formula(
     means="The share of the label's variance in the group that the prediction accounts for.",
     caution="Against the group's own mean: a group of little variance has a low one at equal "
     "errors.",
+    no_interval=_FOURTH,
     source=works.MLHEALTH,
     elsewhere="scikit-learn's `r2_score` of the group alone, which prints 1 or 0 at no variance.",
     better=Better.HIGHER,
@@ -305,6 +331,18 @@ def _exact_large(tally: Tally, _: Parameters) -> Fraction | None:
     return (plus.n - Fraction(plus.total + minus.total, plus.scale)) / n if n else None
 
 
+def _squared_misses(tally: Tally) -> Floats:
+    """Σ(y - s)² = n₊ - 2Σ₊s + Σs², over people with a label."""
+    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
+    squares = (plus.squares + minus.squares) / plus.square_scale
+    return np.asarray(plus.n - 2 * plus.total / plus.scale + squares)
+
+
+def _deviation_of_misses(tally: Tally, parameters: Parameters) -> Floats:
+    mean, n = _large(tally, parameters)
+    return np.asarray(np.maximum(_squared_misses(tally) - n * mean**2, 0.0))
+
+
 CALIBRATION_IN_THE_LARGE = Formula(
     id="calibration_in_the_large",
     title="Calibration in the large",
@@ -319,15 +357,14 @@ CALIBRATION_IN_THE_LARGE = Formula(
     needs=_SCORE_AND_LABEL,
     value_of=_large,
     exact_of=_exact_large,
+    deviation_of=_deviation_of_misses,
 )
 
 
 def _brier(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
-    """Σ(y - s)² = n₊ - 2Σ₊s + Σs², over people with a label."""
     plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
     n = np.asarray(plus.n + minus.n)
-    squares = (plus.squares + minus.squares) / plus.square_scale
-    found = np.asarray((plus.n - 2 * plus.total / plus.scale + squares) / n)
+    found = np.asarray(_squared_misses(tally) / n)
     return found if _within_one(_scores(tally)) else np.full_like(found, np.nan), n
 
 
@@ -339,6 +376,7 @@ BRIER = Formula(
     family="accuracy",
     means="The mean square of label minus score.",
     caution=_TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger ones at equal skill.",
+    no_interval=_FOURTH,
     source=works.BRIER,
     elsewhere="scikit-learn's `brier_score_loss`.",
     better=Better.LOWER,
@@ -364,6 +402,14 @@ def _exact_residual_of_counts(tally: Tally, _: Parameters) -> Fraction | None:
     return Fraction(mass.fn - mass.fp, n) if n else None
 
 
+def _deviation_of_counts(tally: Tally, _: Parameters) -> Floats:
+    """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
+    mass = tally.mass
+    n = mass.tp + mass.fp + mass.fn + mass.tn
+    size = effective_size(tally, ("fn", "fp", "tn", "tp"))
+    return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
+
+
 _RESIDUAL_OF_COUNTS = Formula(
     id="mean_residual_of_classes",
     title="Mean residual",
@@ -377,6 +423,8 @@ _RESIDUAL_OF_COUNTS = Formula(
     needs=frozenset({Need.LABEL, Need.PREDICTION}),
     value_of=_mean_residual_of_counts,
     exact_of=_exact_residual_of_counts,
+    mass_of=lambda mass: mass.tp + mass.fp + mass.fn + mass.tn,
+    deviation_of=_deviation_of_counts,
 )
 MEAN_RESIDUAL = FirstOf(
     id="mean_residual",
@@ -439,6 +487,22 @@ def _auc_error(tally: Tally) -> Floats:
     return rank_error(positive, negative, _scores(tally).single)
 
 
+def _ends_of_auc(tally: Tally, parameters: Parameters, alpha: Alpha) -> Ends:
+    value, _ = _auc(tally, parameters)
+    positive, negative = (side.astype(np.float64) for side in _by_label(tally))
+    return around(value, ranks.delong_variance(positive, negative), alpha)
+
+
+def around(value: Floats, variance: Floats, alpha: Alpha) -> Ends:
+    """An area with so much reach on either side, within [0, 1]; none where nothing varies.
+
+    Where all pairs are ranked alike the variance is 0, which is no certainty.
+    """
+    with np.errstate(invalid="ignore"):
+        reach = normal.critical(alpha) * np.sqrt(np.where(variance > 0, variance, np.nan))
+        return np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)
+
+
 AUC = Ranked(
     id="auc",
     title="Area under the ROC curve",
@@ -455,6 +519,8 @@ AUC = Ranked(
     needs=_DISTRIBUTION_AND_LABEL,
     value_of=_auc,
     errors_of=_auc_error,
+    ends_of=_ends_of_auc,
+    method="DeLong",
 )
 
 
@@ -513,6 +579,11 @@ def _scoring_error(tally: Tally) -> Floats:
     return np.asarray(np.where(exact, 0.0, inside / n))
 
 
+def _ends_of_scoring(tally: Tally, parameters: Parameters, alpha: Alpha) -> Ends:
+    value, n = _scoring_rate(tally, parameters)
+    return proportions.wilson(value, n.astype(np.float64), alpha)
+
+
 SCORING_RATE = Ranked(
     id="scoring_rate",
     title="Scoring rate",
@@ -526,6 +597,8 @@ SCORING_RATE = Ranked(
     needs=_DISTRIBUTION,
     value_of=_scoring_rate,
     errors_of=_scoring_error,
+    ends_of=_ends_of_scoring,
+    method="Wilson",
 )
 
 
@@ -586,6 +659,7 @@ CALIBRATION_ERROR = Ranked(
     means="The mean distance of a bin's share of positives from its mean score.",
     caution="Biased upwards in small groups: a perfect model shows .137, .032 and .010 at 50, "
     "1,000 and 10,000 people.",
+    no_interval="chance alone lifts it, most of all in small groups",
     source=works.GUO,
     better=Better.LOWER,
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
@@ -614,6 +688,11 @@ SCORES: tuple[Quantity, ...] = (
 )
 
 RANKED_SCORES = replace(
-    RANKED, id="ranked_scores", contrast=rank_between, error_of=rank_error_between, rational=False
+    RANKED,
+    id="ranked_scores",
+    contrast=rank_between,
+    error_of=rank_error_between,
+    rational=False,
+    interval=of_ranked_scores,
 )
 """`RANKED` of two histograms."""

@@ -109,6 +109,7 @@ class _Builder:
             missing=self._missing(),
             filter=self._optional(("filter",), shape.filter),
             min_size=shape.groups.min_size,
+            inference=questions.inference,
             shown=shown,
             checks=(*checks, *gate),
             simpson=scan,

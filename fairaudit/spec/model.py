@@ -12,6 +12,7 @@ from itertools import pairwise
 from fairaudit.cube import Grouping
 from fairaudit.errors import Fault, Place
 from fairaudit.metrics import Asked, Average, Need, Parameters, Reference, Terms, wanted
+from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.simpson import Scan
 from fairaudit.verdict import Check, ReversalCheck
 
@@ -185,6 +186,7 @@ class Shown:
     against: str | None = None
     at: Decimal | None = None
     levels: tuple[Text, ...] = ()
+    inference: Inference = USUAL
 
     def terms(self, by: Grouping) -> Terms:
         """On what terms the measure is asked of a grouping."""
@@ -195,6 +197,7 @@ class Shown:
             self.average,
             value_of(self.of_class),
             self.at,
+            self.inference,
         )
 
     def is_of(self, one: Outcome) -> bool:
@@ -242,6 +245,7 @@ class Spec:
     missing: Missing
     filter: Text | None
     min_size: int | None
+    inference: Inference
     shown: tuple[Shown, ...]
     checks: tuple[Check | ReversalCheck, ...]
     simpson: Scan | None

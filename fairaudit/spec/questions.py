@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from fairaudit.cube import Grouping, every_subset
 from fairaudit.errors import Fault, did_you_mean
+from fairaudit.evidence import lacks_interval, lacks_test
 from fairaudit.metrics import (
     Asked,
     Average,
@@ -30,6 +32,7 @@ from fairaudit.metrics.comparisons import (
     STANDARDIZED_DIFFERENCE_TOTAL,
 )
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS_CREDIBLE
+from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.records import plainly
 from fairaudit.metrics.scores import SCORING_RATE, FirstOf
@@ -123,6 +126,7 @@ class Questions:
         self.numeric = [[one.name] for one in protected if one.bins or one.quantiles]
         self.faults: list[Fault] = []
         self.notices: list[str] = []
+        self.inference = self._inference()
 
     def all(self) -> tuple[tuple[Shown, ...], tuple[Check, ...], tuple[str, ...]]:
         """Everything that is shown and checked, with notices on limits that mislead."""
@@ -157,6 +161,13 @@ class Questions:
                         checks += self._checks(path, entry, each, (warn, fail))
         self._unique(checks)
         return tuple(shown), tuple(checks), tuple(self.notices)
+
+    def _inference(self) -> Inference:
+        """How sure to be, as the spec says."""
+        asked = self.shape.inference
+        if not Decimal("0.5") <= asked.confidence < 1:
+            self._fault(("inference", "confidence"), "a confidence lies from 0.5 to below 1")
+        return Inference(asked.confidence, asked.correction, asked.ratio, asked.z, asked.t)
 
     def _fault(self, path: Path, message: str, *, key: bool = False) -> None:
         self.faults.append(self.document.fault(path, message, key=key))
@@ -287,6 +298,7 @@ class Questions:
             of_class=self._of_class(path, entry, of),
             against=self._against(path, entry, of, asked),
             levels=tuple(self._strata_named(path, entry)),
+            inference=self.inference,
         )
 
     def _numeric_by(self, path: Path, entry: schema.Metric, asked: Asked) -> list[list[str]]:
@@ -431,7 +443,11 @@ class Questions:
         if never_below and never_above:
             span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
             self._fault(path, f"this limit can never be crossed: {asked.id} lies in {span}")
-        limit = Limit(below, above)
+        limit = Limit(below, above, significant=bound.significant, conclusive=bound.conclusive)
+        lacking = {"significant": lacks_test(asked), "conclusive": lacks_interval(asked)}
+        for key, why in lacking.items():
+            if why and getattr(bound, key):
+                self._fault((*path, key), f"`{key}` can never hold: {why}", key=True)
         ideal = None if isinstance(asked, Quantity) else asked.ideal
         if less:
             ideal = 0
@@ -523,6 +539,7 @@ class Questions:
             against=shown.against,
             at=shown.at,
             min_size=shown.min_size,
+            inference=shown.inference,
             undefined=entry.undefined or self.shape.undefined,
             warn=warn,
             fail=fail,

@@ -24,6 +24,7 @@ from pydantic import (
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import CATALOGUE, COMPARISONS, comparison, find, suggestion
 from fairaudit.metrics import Policy as ReferencePolicy
+from fairaudit.metrics.inference import USUAL, Correction, RatioInterval, TTest, ZTest
 from fairaudit.simpson import Kind
 from fairaudit.verdict import OnUndefined
 
@@ -156,9 +157,9 @@ def _bound(value: object) -> object:
     """`outside: [lo, hi]` is both bounds."""
     if isinstance(value, dict) and "outside" in value:
         pair = value["outside"]
-        if not isinstance(pair, list) or len(pair) != 2 or len(value) > 1:
+        if not isinstance(pair, list) or len(pair) != 2 or {"below", "above"} & set(value):
             raise ValueError("expected `outside: [lowest, highest]` and no other bound")
-        return {"below": pair[0], "above": pair[1], "outside": pair}
+        return {**value, "below": pair[0], "above": pair[1]}
     return value
 
 
@@ -315,12 +316,27 @@ class Groups(_Strict):
     min_size: Whole | None = None
 
 
+class Inference(_Strict):
+    """How sure intervals and tests are, and by which of several accepted ways."""
+
+    confidence: Number = USUAL.confidence
+    correction: Correction = USUAL.correction
+    ratio: RatioInterval = USUAL.ratio
+    z: ZTest = USUAL.z
+    t: TTest = USUAL.t
+
+
 class Bound(_Strict):
-    """A limit: strictly below, strictly above, or outside two bounds."""
+    """A limit: strictly below, strictly above, or outside two bounds; and what it takes to cross.
+
+    `significant`: a disparity that chance hardly explains. `conclusive`: a whole interval beyond.
+    """
 
     below: Number | None = None
     above: Number | None = None
     outside: Numbers | None = None
+    significant: Flag = False
+    conclusive: Flag = False
 
 
 _Limit: TypeAlias = Annotated[Bound, BeforeValidator(_bound)]
@@ -406,6 +422,7 @@ class AuditSpec(_Strict):
     missing: MissingRules = MissingRules()
     undefined: OnUndefined = OnUndefined.FAIL
     groups: Groups = Groups()
+    inference: Inference = Inference()
     metrics: Annotated[
         list[Annotated[Metric, BeforeValidator(_under("metric"))]], BeforeValidator(_some)
     ]

@@ -22,7 +22,7 @@ def interval(mean: Floats, deviation: Floats, n: Floats, alpha: float | Floats =
     (1.036757, 4.963243)
     """
     with np.errstate(all="ignore"):
-        reach = _critical(np.subtract(n, 1.0), alpha) * np.sqrt(_square_error(deviation, n))
+        reach = critical(np.subtract(n, 1.0), alpha) * np.sqrt(_square_error(deviation, n))
         return np.subtract(mean, reach), np.add(mean, reach)
 
 
@@ -48,7 +48,7 @@ def welch(
     with np.errstate(all="ignore"):
         gap = np.subtract(mean, other_mean)
         variance, df = _welch(deviation, n, other_deviation, m)
-        reach = _critical(df, alpha) * np.sqrt(variance)
+        reach = critical(df, alpha) * np.sqrt(variance)
         return gap - reach, gap + reach
 
 
@@ -70,7 +70,7 @@ def welch_test(
     with np.errstate(all="ignore"):
         variance, df = _welch(deviation, n, other_deviation, m)
         t = np.subtract(mean, other_mean) / np.sqrt(variance)
-    return t, df, _two_sided(t, df)
+    return t, df, two_sided(t, df)
 
 
 def student_test(
@@ -94,7 +94,7 @@ def student_test(
         both = np.greater(n, 0) & np.greater(m, 0) & (df > 0)
         pooled = np.add(deviation, other_deviation) / np.where(both, df, np.nan)
         t = np.subtract(mean, other_mean) / np.sqrt(pooled * (np.divide(1, n) + np.divide(1, m)))
-    return t, df, _two_sided(t, df)
+    return t, df, two_sided(t, df)
 
 
 def welch_anova(
@@ -144,7 +144,7 @@ def _welch(
     return np.asarray(one + other), np.asarray(df)
 
 
-def _critical(df: Floats, alpha: float | Floats) -> Floats:
+def critical(df: Floats, alpha: float | Floats) -> Floats:
     """The t with P(|T| > t) = alpha; NaN where there is no freedom."""
     from scipy.special import stdtrit
 
@@ -152,7 +152,7 @@ def _critical(df: Floats, alpha: float | Floats) -> Floats:
     return np.asarray(-stdtrit(np.where(np.greater(df, 0), df, np.nan), tail), dtype=np.float64)
 
 
-def _two_sided(t: Floats, df: Floats) -> Floats:
+def two_sided(t: Floats, df: Floats) -> Floats:
     """P(|T| >= |t|), accurate in the far tail."""
     from scipy.special import stdtr
 

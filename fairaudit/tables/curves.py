@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.evidence import CONFIDENCE
 from fairaudit.histogram import Histogram
 from fairaudit.metrics.counts import Scores
 from fairaudit.metrics.scores import calibration_bins
@@ -18,8 +17,11 @@ _THRESHOLDS = 20
 """So many thresholds, each twentieth of everybody: enough for a picture."""
 
 
-def curves(column: str, histograms: Iterable[Histogram]) -> Iterator[Curve]:
-    """The curves of everybody and of each group of each attribute, where labels are known."""
+def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterator[Curve]:
+    """The curves of everybody and of each group of each attribute, where labels are known.
+
+    Intervals miss as often as `alpha` says.
+    """
     thresholds: Ints | None = None
     for one in histograms:
         scores = Scores(one.people, one.bins.low, one.bins.high, one.everybody)
@@ -34,7 +36,7 @@ def curves(column: str, histograms: Iterable[Histogram]) -> Iterator[Curve]:
                     by=one.by,
                     group=group,
                     known=bool(one.known[g]),
-                    calibration=tuple(_calibration(scores, number, by_label)),
+                    calibration=tuple(_calibration(scores, number, by_label, alpha)),
                     thresholds=tuple(_error_rates(scores, thresholds, by_label)),
                 )
 
@@ -48,7 +50,9 @@ def _spread_out(everybody: Ints) -> Ints:
     return np.asarray(first[everybody[first] > 0])
 
 
-def _calibration(scores: Scores, number: Ints, by_label: Ints) -> Iterator[Calibration]:
+def _calibration(
+    scores: Scores, number: Ints, by_label: Ints, alpha: float
+) -> Iterator[Calibration]:
     """A point for each bin with people whose label is known; none outside [0, 1]."""
     negative, positive = by_label[0], by_label[1]
     middle: Floats = (scores.low + scores.high) / 2
@@ -57,7 +61,7 @@ def _calibration(scores: Scores, number: Ints, by_label: Ints) -> Iterator[Calib
         people = (positive + negative)[mine]
         n, hits = int(people.sum()), int(positive[mine].sum())
         if n:
-            low, high = proportions.wilson(np.array(hits / n), np.array(float(n)), 1 - CONFIDENCE)
+            low, high = proportions.wilson(np.array(hits / n), np.array(float(n)), alpha)
             yield Calibration(
                 lowest=float(scores.low[mine][people > 0].min()),
                 highest=float(scores.high[mine][people > 0].max()),

@@ -90,7 +90,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
         for g, group in enumerate(table.groups):
             if not people[z][g]:
                 continue
-            estimate = estimate_at(reading, z, g)
+            estimate = estimate_at(reading, z, g, one.inference.alpha)
             if evaluation.error is not None:
                 estimate = replace(estimate, error=float(evaluation.error[z, g]))
             if math.isnan(estimate.value):

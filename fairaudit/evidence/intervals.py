@@ -1,0 +1,362 @@
+"""The interval of whatever an audit evaluates, from counts alone; or why there is none.
+
+One value has the interval of its comparison. A maximum over pairs has the largest ends of intervals
+that hold together for all pairs, so that equal groups are not told apart by chance. What is made of
+several rates has the ends of its parts, which hold together too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.metrics import (
+    Asked,
+    Comparison,
+    Evaluation,
+    FirstOf,
+    Mean,
+    Measure,
+    Policy,
+    Quantity,
+    Rate,
+    Reading,
+    Whole,
+)
+from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF, RATIO
+from fairaudit.metrics.inference import RatioInterval
+from fairaudit.metrics.intervals import (
+    Interval,
+    of_difference,
+    of_log_ratio,
+    of_ratio,
+    of_ratio_by_logs,
+    of_rest_to_overall,
+    of_shortfall,
+)
+from fairaudit.metrics.measures import MAX, MEAN, MEAN_MAGNITUDE, MIN, REMAINDER, Shape
+from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.reading import beside, read, tally_for
+from fairaudit.metrics.scores import Average
+from fairaudit.stats import extremes, families, mover
+
+SIMULTANEOUS = "simultaneous over pairs"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """The ends of the interval of every value, [Z, W]; NaN, and `why`, where there is none."""
+
+    low: Floats
+    high: Floats
+    method: str
+    why: str = ""
+
+    def at(self, z: int, w: int) -> tuple[float, float] | None:
+        """The interval of one value; None where there is none."""
+        low, high = float(self.low[z, w]), float(self.high[z, w])
+        return None if np.isnan(low) or np.isnan(high) else (low, high)
+
+
+def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
+    """The interval of every value of an evaluation, at the confidence it was asked with."""
+    alpha = evaluation.terms.inference.alpha if alpha is None else alpha
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = _interval(evaluation, alpha)
+    if isinstance(found, str):
+        nothing = np.full_like(evaluation.value, np.nan)
+        return Band(nothing, nothing, "", found)
+    # No value, no interval; and none that the value itself is outside of.
+    open_ = np.isnan(evaluation.value) | np.isnan(found.low) | np.isnan(found.high)
+    low = np.where(open_, np.nan, np.fmin(found.low, evaluation.value))
+    high = np.where(open_, np.nan, np.fmax(found.high, evaluation.value))
+    return Band(low, high, found.method, "" if not open_.all() else _TOO_LITTLE)
+
+
+_TOO_LITTLE = "too little varies to tell"
+_REMAINDER = "none: how the strata are filled is estimated too"
+_MEAN_OF_GROUPS = "none: a mean of sizes lies above parity by chance alone"
+
+
+def lacks_interval(asked: Asked) -> str | None:
+    """Why a measure has no interval, whatever the data; None where it has one."""
+    if isinstance(asked, Measure):
+        if asked.mean:
+            return _MEAN_OF_GROUPS
+        if asked.fold is REMAINDER:
+            return _REMAINDER
+        if asked.comparison.interval is None:
+            return f"none: {asked.comparison.no_interval}"
+        if asked.comparison.contrast is not None:
+            return None
+        return next(filter(None, (lacks_interval(one) for one, _ in asked.parts)), None)
+    return None if _has_interval(asked) else f"none: {asked.no_interval}"
+
+
+def _has_interval(asked: Quantity | Whole) -> bool:
+    if isinstance(asked, Whole):
+        return asked.interval is not None
+    if isinstance(asked, FirstOf):
+        return all(map(_has_interval, asked.options))
+    if isinstance(asked, Formula):
+        return asked.ends_of is not None or asked.deviation_of is not None
+    return isinstance(asked, Rate | Mean | Average)
+
+
+def _interval(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
+    if evaluation.subtracts:
+        return _less(evaluation, alpha)
+    if evaluation.whole is not None:
+        return _of_whole(evaluation, alpha)
+    asked = evaluation.asked
+    if isinstance(asked, Quantity):
+        reading = evaluation.reading
+        if reading is None or reading.ends is None:
+            return f"none: {asked.no_interval}"
+        return Interval(*reading.ends(alpha), reading.method)
+    if not isinstance(asked, Measure):
+        return "none"
+    if asked.mean:
+        return _MEAN_OF_GROUPS
+    if evaluation.parts:
+        return _folded(asked, evaluation.parts, alpha)
+    return _compared(evaluation, alpha)
+
+
+def _compared(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval | str:
+    """Of one comparison; with so many `parts` it holds together with that of the others."""
+    asked = evaluation.asked
+    assert isinstance(asked, Measure)
+    how, reading = asked.comparison, evaluation.reading
+    if how.interval is None or reading is None:
+        return f"none: {how.no_interval}"
+    if how.shape is Shape.SPREAD:
+        return _over_pairs(evaluation, reading, how, alpha, parts)
+    alpha = families.per_comparison(alpha, parts) if parts > 1 else alpha
+    if evaluation.against is None:
+        return "none: there is no other side"
+    policy = evaluation.terms.reference and evaluation.terms.reference.policy
+    if policy in {Policy.HIGHEST, Policy.LOWEST}:
+        return _to_extreme(evaluation, reading, how, alpha, lowest=policy is Policy.LOWEST)
+    if policy in {Policy.OVERALL, Policy.EVERYBODY} and how is not ITSELF:
+        return _to_everybody(evaluation, reading, how, alpha)
+    return _of_two(evaluation, how, reading, evaluation.against, alpha)
+
+
+def _of_two(
+    evaluation: Evaluation, how: Comparison, one: Reading, two: Reading, alpha: Alpha
+) -> Interval | str:
+    assert how.interval is not None
+    by_logs = evaluation.terms.inference.ratio is RatioInterval.KATZ
+    find = of_ratio_by_logs if by_logs and how.interval is of_ratio else how.interval
+    found = find(one, two, alpha)
+    return _nothing(one) if found is None else found
+
+
+def _to_everybody(
+    evaluation: Evaluation, reading: Reading, how: Comparison, alpha: Alpha
+) -> Interval | str:
+    """Against everybody, the group included: that against the rest, mapped."""
+    if not how.maps or evaluation.averaged is not None or not _adds_up(reading):
+        return "none: the group is part of everybody"
+    terms, table = evaluation.terms, evaluation.table
+    assert terms.reference is not None
+    tally = tally_for(reading.quantity, table)
+    others = (
+        beside(tally, Policy.REST, None)
+        if terms.reference.policy is Policy.OVERALL
+        else tally.everywhere_else()
+    )
+    rest = read(reading.quantity, others, terms.parameters)
+    found = _of_two(evaluation, how, reading, rest, alpha)
+    if isinstance(found, str):
+        return found
+    mine, theirs = _weight(reading), _weight(rest)
+    return of_rest_to_overall(found, mine / (mine + theirs), quotient=how.quotient)
+
+
+def _adds_up(reading: Reading) -> bool:
+    """Whether everybody's value is the mean of the groups', weighed by their people."""
+    return reading.binomial or reading.deviation is not None
+
+
+def _weight(reading: Reading) -> Floats:
+    found = reading.under if reading.under is not None else reading.weight
+    return np.asarray(reading.n if found is None else found, dtype=np.float64)
+
+
+def _over_pairs(
+    evaluation: Evaluation, reading: Reading, how: Comparison, alpha: Alpha, parts: int
+) -> Interval | str:
+    """Of the largest difference, or the smallest ratio, over all pairs that take part."""
+    among = evaluation.takes_part
+    if reading.ends is None:
+        return _nothing(reading)
+    each = _for_pairs(among, alpha, parts)
+    if how.quotient and reading.binomial:
+        rows = [
+            extremes.smallest_ratio(reading.value[z], reading.size[z], among[z], float(each[z]))
+            for z in range(len(among))
+        ]
+        low, high = _columns(rows)
+        return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
+    if how.quotient:
+        low, high = _quotients(reading.ends(_for_groups(among, alpha, parts)), among)
+        return Interval(low, np.minimum(high, 1.0), f"{reading.method}, {SIMULTANEOUS}")
+    ends = reading.ends(each[:, None])
+    rows = [
+        extremes.largest_difference(reading.value[z], (ends[0][z], ends[1][z]), among[z])
+        for z in range(len(among))
+    ]
+    low, high = _columns(rows)
+    name = "Newcombe" if reading.binomial else "MOVER"
+    return Interval(np.maximum(low, 0.0), np.maximum(high, 0.0), f"{name}, {SIMULTANEOUS}")
+
+
+def _for_pairs(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
+    """The α of each pair, [Z], so that all pairs of all parts hold together."""
+    count = np.array([max(parts * extremes.pairs(int(k)), 1) for k in among.sum(axis=1)])
+    asked = np.broadcast_to(alpha, (len(among), 1))[:, 0]
+    return np.asarray(families.per_comparison(asked, count.astype(np.float64)))
+
+
+def _for_groups(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
+    """The α of each group, [Z, 1], so that all groups of all parts hold together."""
+    count = np.maximum(parts * among.sum(axis=1, keepdims=True), 1).astype(np.float64)
+    return np.asarray(families.per_comparison(alpha, count))
+
+
+def _columns(rows: Sequence[tuple[float, float]]) -> Ends:
+    found = np.array(rows, dtype=np.float64).reshape(-1, 2)
+    return found[:, :1], found[:, 1:]
+
+
+def _quotients(ends: Ends, among: Marks) -> Ends:
+    """The smallest ratio over pairs, [Z, 1], where every value lies between its ends."""
+    low, high = ends
+    unknown = (among & np.isnan(low)).any(axis=1, keepdims=True)
+    smallest = [np.where(among, end, np.inf).min(axis=1, keepdims=True) for end in (low, high)]
+    largest = [np.where(among, end, -np.inf).max(axis=1, keepdims=True) for end in (low, high)]
+    positive = (smallest[0] >= 0) & ~unknown
+    return (
+        np.where(positive, smallest[0] / largest[1], np.nan),
+        np.where(positive, smallest[1] / largest[0], np.nan),
+    )
+
+
+def _to_extreme(
+    evaluation: Evaluation, reading: Reading, how: Comparison, alpha: Alpha, *, lowest: bool
+) -> Interval | str:
+    """To the highest (or lowest) group, which chance picks: to every group, all together."""
+    if how.interval is of_log_ratio:
+        found = _to_extreme(evaluation, reading, RATIO, alpha, lowest=lowest)
+        if isinstance(found, str):
+            return found
+        return Interval(np.log(found.low), np.log(found.high), found.method)
+    if how.interval is of_shortfall:
+        found = _to_extreme(evaluation, reading, DIFFERENCE, alpha, lowest=lowest)
+        return found if isinstance(found, str) else found.turned()
+    if how.interval not in {of_ratio, of_difference}:
+        return "none: chance has a part in who is the highest or lowest group"
+    if reading.ends is None:
+        return _nothing(reading)
+    among, each = evaluation.takes_part, _for_pairs(evaluation.takes_part, alpha)
+    if how.quotient and reading.binomial and not lowest:
+        rows = [
+            extremes.ratio_to_highest(reading.value[z], reading.size[z], among[z], float(each[z]))
+            for z in range(len(among))
+        ]
+        low, high = (np.stack([row[side] for row in rows]) for side in (0, 1))
+        return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
+    if how.quotient:
+        low, high = reading.ends(_for_groups(among, alpha))
+        return _ratio_to_extreme(low, high, among, reading.method, lowest=lowest)
+    ends, value = reading.ends(each[:, None]), reading.value
+    if lowest:
+        ends, value = (-ends[1], -ends[0]), -value
+    rows = [
+        extremes.difference_to_highest(value[z], (ends[0][z], ends[1][z]), among[z])
+        for z in range(len(among))
+    ]
+    low, high = (np.stack([row[side] for row in rows]) for side in (0, 1))
+    name = "Newcombe" if reading.binomial else "MOVER"
+    found = Interval(np.minimum(low, 0.0), np.minimum(high, 0.0), f"{name}, {SIMULTANEOUS}")
+    return found.turned() if lowest else found
+
+
+def _ratio_to_extreme(
+    low: Floats, high: Floats, among: Marks, method: str, *, lowest: bool
+) -> Interval:
+    """Each group's ends by those of the extreme one, where every value lies between its ends."""
+    fill = np.inf if lowest else -np.inf
+    best = [
+        (np.min if lowest else np.max)(np.where(among, end, fill), axis=1, keepdims=True)
+        for end in (low, high)
+    ]
+    found = Interval(low / best[1], high / best[0], f"{method}, {SIMULTANEOUS}")
+    if lowest:
+        return found._replace(low=np.maximum(found.low, 1.0))
+    return found._replace(high=np.minimum(found.high, 1.0))
+
+
+def _folded(asked: Measure, parts: Sequence[Evaluation], alpha: Alpha) -> Interval | str:
+    """Of what is made of several rates, by their intervals."""
+    fold = asked.fold
+    if fold is REMAINDER:
+        return _REMAINDER
+    adds = fold is MEAN and asked.to_reference
+    found = [_compared(part, alpha, 1 if adds else len(parts)) for part in parts]
+    for one in found:
+        if isinstance(one, str):
+            return one
+    bands = [one for one in found if not isinstance(one, str)]
+    lows, highs = (np.stack([one[side] for one in bands]) for side in (0, 1))
+    method = bands[0].method
+    if adds:
+        # True and false positive rates are of different people, so their variances add up.
+        values = np.stack([part.value for part in parts])
+        weights = np.full((len(parts), 1, 1), 1 / len(parts))
+        _, low, high = mover.total(values, (lows, highs), weights)
+        return Interval(low, high, "MOVER")
+    if fold is MEAN:
+        return Interval(lows.mean(axis=0), highs.mean(axis=0), method)
+    if fold is MEAN_MAGNITUDE:
+        sizes = np.abs(np.stack([lows, highs]))
+        across = (lows <= 0) & (highs >= 0)
+        least = np.where(across, 0.0, sizes.min(axis=0))
+        return Interval(least.mean(axis=0), sizes.max(axis=0).mean(axis=0), f"{method}, together")
+    if fold is MAX:
+        return Interval(lows.max(axis=0), highs.max(axis=0), method)
+    if fold is MIN:
+        return Interval(lows.min(axis=0), highs.min(axis=0), method)
+    # The larger of two may be either: it lies in one of both intervals.
+    return Interval(lows.min(axis=0), highs.max(axis=0), f"{method}, together")
+
+
+def _of_whole(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
+    asked, terms = evaluation.asked, evaluation.terms
+    assert isinstance(asked, Whole)
+    if asked.interval is None:
+        return f"none: {asked.no_interval}"
+    low, high = asked.interval(evaluation.table, terms.min_size, terms.parameters, alpha)
+    return Interval(low[:, None], high[:, None], asked.method)
+
+
+def _less(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
+    """Of one outcome's value less another's: both intervals hold together, however they depend."""
+    first, second = (_interval(part, alpha / 2) for part in evaluation.parts)
+    for one in (first, second):
+        if isinstance(one, str):
+            return one
+    assert not isinstance(first, str)
+    assert not isinstance(second, str)
+    return Interval(
+        first.low - second.high, first.high - second.low, f"{first.method}, both together"
+    )
+
+
+def _nothing(reading: Reading) -> str:
+    return f"none: {reading.quantity.no_interval}"

@@ -1,0 +1,136 @@
+"""What practitioners ask of two rates: how many people it is about, how thin the evidence is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.cube import Floats, Group
+from fairaudit.estimate import Estimate
+from fairaudit.evidence.parts import Part
+from fairaudit.evidence.significance import EXPECTED
+from fairaudit.metrics import Evaluation, Measure
+from fairaudit.stats import extremes, power, proportions
+
+FOUR_FIFTHS = Fraction(4, 5)
+_NEAR = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Practice:
+    """Two rates in people: `lower` and `higher` say which side is which of the part.
+
+    `shortfall` is how many more of the group with the lower rate would be selected at the rate of
+    both together. `to_limit` is how many it takes until the ratio reaches four fifths, or the limit
+    that the check sets; None where it is reached. `flips` tells whether one selection moved from
+    the other group to this one turns the gap round. `large` where five or more are expected in each
+    cell, `below` where the ratio is under that limit.
+    """
+
+    shortfall: float
+    to_limit: int | None
+    limit: Fraction
+    ratio: float
+    below: bool
+    flips: bool
+    large: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Detectable:
+    """The smallest gaps to a reference that a test finds in four of five such samples, as shares.
+
+    Of the group whose gap may be widest and still go unseen; NaN where no gap of that side would be
+    found. `n` are its people, `m` those it is compared with.
+    """
+
+    group: Group
+    stratum: Group
+    down: float
+    up: float
+    n: int
+    m: int
+    power: float = 0.8
+
+
+def practice(part: Part, limit: Fraction = FOUR_FIFTHS) -> Practice | None:
+    """The practice kit of two rates; None where a side has no counts of people."""
+    sides = [side.estimate for side in (part.first, part.second) if side is not None]
+    counted = [_counts(one) for one in sides]
+    if len(counted) < 2 or None in counted:
+        return None
+    (a, n), (c, m) = sorted((one for one in counted if one), key=lambda one: Fraction(*one))
+    pooled = Fraction(a + c, n + m)
+    target = limit * n * Fraction(c, m)
+    below = a < target
+    smallest = proportions.smallest_expected(*map(np.asarray, (a / n, float(n), c / m, float(m))))
+    return Practice(
+        shortfall=float(n * pooled - a),
+        to_limit=math.ceil(target) - a if below else None,
+        limit=limit,
+        ratio=a * m / (c * n) if c else math.nan,
+        below=below,
+        flips=Fraction(a, n) < Fraction(c, m) and Fraction(a + 1, n) > Fraction(c - 1, m),
+        large=bool(smallest >= EXPECTED),
+    )
+
+
+def detectable(
+    evaluation: Evaluation, below: Decimal | None, above: Decimal | None
+) -> Detectable | None:
+    """What a pass may have missed; None where a gap as wide as the limit allows would be found.
+
+    Of a comparison of two rates; a gap or least ratio is looked at from the highest group.
+    """
+    asked, one, two = evaluation.asked, evaluation.reading, evaluation.against
+    assert isinstance(asked, Measure)
+    if one is None:
+        return None
+    judged = evaluation.judged
+    if evaluation.spread:
+        at = np.maximum(evaluation.first, 0)
+        two = replace(one, value=np.take_along_axis(one.value, at, axis=1),
+                      size=np.take_along_axis(one.size, at, axis=1))  # fmt: skip
+        judged = evaluation.takes_part & (np.arange(judged.shape[1]) != at)
+        if not asked.comparison.quotient:
+            below, above = None if above is None else -above, None
+    if two is None:
+        return None
+    looks = [extremes.pairs(int(k)) if evaluation.spread else int(k) - 1
+             for k in evaluation.takes_part.sum(axis=1)]  # fmt: skip
+    comparisons = np.maximum(np.array(looks, dtype=np.float64), 1)[:, None]
+    alpha = evaluation.terms.inference.alpha
+    seen = power.smallest_detectable(two.value, one.size, two.size, alpha, comparisons)
+    allowed = [_allowed(bound, two.value, quotient=asked.comparison.quotient)
+               for bound in (below, above)]  # fmt: skip
+    # Where no gap of a side would be found at all, the evidence there is the thinnest.
+    excess = [
+        np.where(np.isnan(wide), -np.inf, np.where(np.isnan(found), np.inf, abs(found) - abs(wide)))
+        for found, wide in zip(seen, allowed, strict=True)
+    ]
+    thin = np.where(judged & ~np.isnan(two.value), np.maximum(*excess), -np.inf)
+    if not thin.size or thin.max() <= _NEAR:
+        return None
+    z, g = np.unravel_index(int(np.argmax(np.where(thin > _NEAR, -one.size, -np.inf))), thin.shape)
+    down, up = (float(np.broadcast_to(side, thin.shape)[z, g]) for side in seen)
+    n, m = (int(np.broadcast_to(side.size, thin.shape)[z, g]) for side in (one, two))
+    table = evaluation.table
+    return Detectable(table.groups[g], table.strata[z], down, up, n, m)
+
+
+def _allowed(bound: Decimal | None, share: Floats, *, quotient: bool) -> Floats:
+    """By how much a share may differ from the other before it crosses a bound; NaN: never."""
+    if bound is None:
+        return np.full_like(share, np.nan)
+    return np.asarray((float(bound) - 1) * share if quotient else np.full_like(share, float(bound)))
+
+
+def _counts(one: Estimate) -> tuple[int, int] | None:
+    """Hits and people of a share; None under survey weights, or where it is none."""
+    if one.numerator is None or not one.denominator or one.scale != 1:
+        return None
+    return (one.numerator, one.denominator) if one.numerator <= one.denominator else None

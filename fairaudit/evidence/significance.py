@@ -1,0 +1,368 @@
+"""The test of no disparity behind whatever an audit compares, from counts alone.
+
+Two shares: a z test, or Fisher's exact one where a count below 5 is expected. Several: chi-square,
+or permutations. Means: Welch. Ranks: Mann–Whitney. Shares alike in strata: Cochran–Mantel–Haenszel.
+What has an interval and none of these is tested by it: p is the level at which parity leaves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Marks
+from fairaudit.evidence.intervals import Band, band, lacks_interval
+from fairaudit.metrics import (
+    NOBODY,
+    Asked,
+    Evaluation,
+    FirstOf,
+    Measure,
+    Policy,
+    Quantity,
+    Reading,
+    Whole,
+)
+from fairaudit.metrics.classes import Shares
+from fairaudit.metrics.inference import TTest, ZTest
+from fairaudit.metrics.measures import REMAINDER, Shape
+from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.reading import beside, read, tally_for
+from fairaudit.metrics.scores import Average, Distribution
+from fairaudit.stats import extremes, families, means, normal, permutation, proportions, ranks
+from fairaudit.stats import strata as stratified
+
+EXPECTED = 5
+"""Where a smaller count is expected, a test that counts tables takes the place of z or χ²."""
+
+MOST_PERMUTED = 300
+"""Of more groups than that no gap is permuted: χ² is, by its exact moments, as good."""
+
+MOST_DEALT = 10**9
+"""Of more people than that none are dealt out anew."""
+
+_EXTREMES = {Policy.HIGHEST, Policy.LOWEST}
+_MOST_STANDARDIZED = 300
+_FARTHEST = 38.0
+_STEPS = 60
+
+Key: TypeAlias = tuple[object, ...]
+"""What makes two tests one: the same counts, compared in the same way."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tests:
+    """The p-value of every value, [Z, W], and the test that gave it; NaN, and `why`, without one.
+
+    `exact` marks where a test that counts tables took the place of the usual one. `about` is what
+    is tested: tests of the same about the same groups are one.
+    """
+
+    p: Floats
+    usual: str
+    exactly: str = ""
+    exact: Marks | None = None
+    about: Key = ()
+    why: str = ""
+
+    def name(self, z: int, w: int) -> str:
+        """The test behind one p-value."""
+        return self.exactly if self.exact is not None and self.exact[z, w] else self.usual
+
+
+def tested(evaluation: Evaluation) -> Tests:
+    """The test of no disparity for every value of an evaluation."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = _tests(evaluation)
+    p = np.where(np.isnan(evaluation.value), np.nan, found.p)
+    return Tests(p, found.usual, found.exactly, found.exact, found.about, found.why)
+
+
+def lacks_test(asked: Asked) -> str | None:
+    """Why a measure has no test of no disparity, whatever the data; None where it has one."""
+    if isinstance(asked, Quantity):
+        return f"{asked.title.lower()} compares nobody: `conclusive` holds it against the limit"
+    if isinstance(asked, Whole):
+        return None if asked.independence is not None else lacks_interval(asked)
+    quantities = [quantity for quantity, _ in asked.parts]
+    if asked.fold is not REMAINDER and all(map(_is_tested, quantities)):
+        return None
+    return lacks_interval(asked)
+
+
+def _is_tested(quantity: Quantity) -> bool:
+    """Whether its values can be tested without their interval: shares, means, ranks, classes."""
+    by_deviation = isinstance(quantity, Formula) and quantity.deviation_of is not None
+    whole = isinstance(quantity, Average | Distribution | Shares)
+    if isinstance(quantity, FirstOf):
+        return all(map(_is_tested, quantity.options))
+    return by_deviation or whole or _is_share(quantity)
+
+
+def _tests(evaluation: Evaluation) -> Tests:
+    asked = evaluation.asked
+    if evaluation.subtracts:
+        return _by_interval(evaluation)
+    if isinstance(asked, Quantity):
+        return _none(evaluation, f"{asked.title.lower()} compares nobody")
+    if isinstance(asked, Whole):
+        return _of_whole(asked, evaluation)
+    if evaluation.parts:
+        return _of_parts([_tests(part) for part in evaluation.parts])
+    reading = evaluation.reading
+    if reading is None:
+        return _none(evaluation, "there is nothing to compare")
+    if evaluation.averaged is not None:
+        return _in_strata(evaluation, asked, reading)
+    if asked.mean or asked.comparison.shape is Shape.SPREAD:
+        return _among_all(evaluation, reading)
+    return _between_two(evaluation, reading)
+
+
+def _none(evaluation: Evaluation, why: str) -> Tests:
+    return Tests(np.full_like(evaluation.value, np.nan), "", why=why)
+
+
+def _of_parts(parts: Sequence[Tests]) -> Tests:
+    """Of what is made of several rates: the smallest p-value, for so many (Šidák)."""
+    least = np.min([part.p for part in parts], axis=0)
+    exact = [part.exact for part in parts if part.exact is not None]
+    return Tests(
+        np.asarray(families.sidak(least, len(parts))),
+        f"{parts[0].usual}, Šidák over {len(parts)}",
+        f"{parts[0].exactly}, Šidák over {len(parts)}",
+        np.logical_or.reduce(exact) if exact else None,
+        about=tuple(part.about for part in parts),
+        why=next((part.why for part in parts if part.why), ""),
+    )
+
+
+def _about(reading: Reading) -> Key:
+    """What a share is of: a true positive and a false negative rate are tested by one table."""
+    quantity = reading.quantity
+    cells = frozenset(getattr(quantity, "cells", ()))
+    return (cells,) if reading.binomial else (quantity.id,)
+
+
+def _between_two(evaluation: Evaluation, reading: Reading) -> Tests:
+    """Each group against its reference; against everybody means against the rest."""
+    policy = evaluation.terms.reference and evaluation.terms.reference.policy
+    other = evaluation.against
+    if policy in {Policy.OVERALL, Policy.EVERYBODY}:
+        tally = tally_for(reading.quantity, evaluation.table)
+        rest = (
+            beside(tally, Policy.REST, None)
+            if policy is Policy.OVERALL
+            else tally.everywhere_else()
+        )
+        other = read(reading.quantity, rest, evaluation.terms.parameters)
+    if other is None:
+        return _none(evaluation, "there is no other side")
+    found = _two_sides(evaluation, reading, other)
+    return _over_pairs(found, evaluation) if policy in _EXTREMES else found
+
+
+def _over_pairs(found: Tests, evaluation: Evaluation) -> Tests:
+    """Chance has a part in who is the highest: p for as many tests as there are pairs (Šidák)."""
+    pairs = [max(extremes.pairs(int(k)), 1) for k in evaluation.takes_part.sum(axis=1)]
+    p = np.asarray(families.sidak(found.p, np.array(pairs)[:, None]))
+    return Tests(p, f"{found.usual}, Šidák over pairs", f"{found.exactly}, Šidák over pairs",
+                 found.exact, (*found.about, "pairs"))  # fmt: skip
+
+
+def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
+    if one.binomial and two.binomial:
+        p, exact = two_shares(one, two, pooled=evaluation.terms.inference.z is ZTest.POOLED)
+        return Tests(p, "z", "Fisher", exact, _about(one))
+    if one.deviation is not None and two.deviation is not None:
+        welch = evaluation.terms.inference.t is TTest.WELCH
+        test = means.welch_test if welch else means.student_test
+        *_, p = test(one.value, one.deviation, one.size, two.value, two.deviation, two.size)
+        return Tests(p, "Welch" if welch else "Student", about=_about(one))
+    if one.scores is not None and two.scores is not None:
+        *_, p = ranks.mann_whitney(one.scores.astype(np.float64), two.scores.astype(np.float64))
+        return Tests(p, "Mann–Whitney", about=_about(one))
+    if one.shares is not None and two.shares is not None:
+        counts = one.shares * one.size[:, None], two.shares * two.size[:, None]
+        *_, p = proportions.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
+        return Tests(p, "G", about=_about(one))
+    return _by_interval(evaluation)
+
+
+def two_shares(one: Reading, two: Reading, *, pooled: bool = True) -> tuple[Floats, Marks]:
+    """The p-values of two shares, [Z, G], and where Fisher's test gave them.
+
+    Under survey weights no table can be counted: there the z test has the effective sizes.
+    """
+    _, p = proportions.z_test(one.value, one.size, two.value, two.size, pooled=pooled)
+    few = proportions.smallest_expected(one.value, one.size, two.value, two.size) < EXPECTED
+    few = few & ~np.isnan(p)
+    if one.weight is not None or one.over is None or two.over is None:
+        return p, np.zeros_like(few)
+    assert one.under is not None
+    assert two.under is not None
+    sides = np.broadcast_arrays(one.over, one.under, two.over, two.under)
+    if few.any():
+        p = np.array(p)
+        p[few] = proportions.fisher(*(side[few] for side in sides))
+    return p, few
+
+
+def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:
+    """All groups that take part at once."""
+    among = evaluation.takes_part
+    if reading.binomial:
+        hits = np.nan_to_num(reading.value) * reading.size
+        tables = np.stack([hits, reading.size - hits], axis=1)
+        weighted = reading.weight is not None
+        found = _independent([tables], among, weighted=weighted)
+        return _reshaped(found, _about(reading), evaluation)
+    if reading.deviation is not None:
+        rows = [
+            means.welch_anova(
+                reading.value[z][one], reading.deviation[z][one], reading.size[z][one]
+            )
+            for z, one in enumerate(among)
+        ]
+        p = np.array([float(row[-1]) for row in rows])
+        return _reshaped(Tests(p, "Welch's F"), _about(reading), evaluation)
+    if isinstance(evaluation.asked, Measure) and evaluation.asked.mean:
+        return _none(evaluation, "no test of a mean over groups")
+    return _by_interval(evaluation)
+
+
+def _reshaped(found: Tests, about: Key, evaluation: Evaluation) -> Tests:
+    """One p-value a stratum, [Z], as a column."""
+    shape = (len(evaluation.value), 1)
+    exact = None if found.exact is None else found.exact.reshape(shape)
+    return Tests(found.p.reshape(shape), found.usual, found.exactly, exact, about, found.why)
+
+
+def _of_whole(asked: Whole, evaluation: Evaluation) -> Tests:
+    if asked.independence is None:
+        return _by_interval(evaluation)
+    terms, table = evaluation.terms, evaluation.table
+    tables = asked.independence(table, terms.min_size, terms.parameters)
+    among, weighted = evaluation.takes_part, table.squares is not None
+    by_information = asked.information
+    found = _independent(tables, among, weighted=weighted, by_information=by_information)
+    return _reshaped(found, ("classes", len(tables)), evaluation)
+
+
+def _independent(
+    tables: Sequence[Floats],
+    among: Marks,
+    *,
+    weighted: bool,
+    by_information: bool = False,
+) -> Tests:
+    """Whether classes are independent of groups, in every stratum: tables [Z, K, G].
+
+    Of several tables the smallest p-value counts, for so many.
+    """
+    usual, few_name = ("G", "permuted G") if by_information else ("χ²", "permutations")
+    found, exact = [], np.zeros(len(among), dtype=np.bool_)
+    for counts in tables:
+        kept = np.where(among[:, None], counts, 0.0)
+        test = proportions.g_test if by_information else proportions.chi_square
+        *_, p = test(kept)
+        p = np.array(p, dtype=np.float64)
+        for z in np.flatnonzero(_few(kept)).tolist():
+            if not weighted:
+                p[z], exact[z] = _permuted(kept[z], by_information=by_information), True
+        found.append(p)
+    p = np.asarray(families.sidak(np.nanmin(found, axis=0), len(found))) if len(found) > 1 else (
+        found[0]
+    )  # fmt: skip
+    more = f", Šidák over {len(found)}" if len(found) > 1 else ""
+    return Tests(p, usual + more, few_name + more, exact)
+
+
+def _few(counts: Floats) -> Marks:
+    """Where a cell of a table [Z, K, G] is expected to have fewer than five people."""
+    of_class, of_group = counts.sum(axis=2), counts.sum(axis=1)
+    of_class = np.where(of_class > 0, of_class, np.inf).min(axis=1, initial=np.inf)
+    of_group = np.where(of_group > 0, of_group, np.inf).min(axis=1, initial=np.inf)
+    total = counts.sum(axis=(1, 2))
+    return np.asarray((of_class * of_group < EXPECTED * total) & np.isfinite(of_class * of_group))
+
+
+def _permuted(counts: Floats, *, by_information: bool) -> float:
+    """The p-value of a table [K, G] by dealing out its people to the groups anew."""
+    whole = np.rint(counts).astype(np.int64)
+    whole = whole[whole.sum(axis=1) > 0][:, whole.sum(axis=0) > 0]
+    if min(whole.shape) < 2:
+        return 1.0
+    many = whole.shape[1] > MOST_PERMUTED or whole.sum() >= MOST_DEALT
+    if by_information or len(whole) > 2 or many:
+        return permutation.by_moments(whole)
+    return permutation.permuted(whole[0], whole.sum(axis=0), _gap)
+
+
+def _gap(shares: Floats) -> Floats:
+    """The highest share of a group minus the lowest, of each draw [D, G]."""
+    return np.asarray(shares.max(axis=1) - shares.min(axis=1))
+
+
+def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Tests:
+    """Rates averaged over strata: Cochran–Mantel–Haenszel within them."""
+    table, terms = evaluation.strata, evaluation.terms
+    policy = terms.reference and terms.reference.policy
+    if table is None or not _is_share(reading.quantity):
+        return _by_interval(evaluation)
+    tally = tally_for(reading.quantity, table)
+    each = read(reading.quantity, tally, terms.parameters)
+    strata = table.known_strata
+    if asked.comparison.shape is Shape.SPREAD:
+        among = evaluation.takes_part[0]
+        if among.sum() > _MOST_STANDARDIZED:
+            return _none(evaluation, f"no test of over {_MOST_STANDARDIZED} groups in strata")
+        size = np.where(np.isnan(each.value), 0.0, each.size)[strata][:, among]
+        hits = np.nan_to_num(each.value)[strata][:, among] * size
+        *_, p = stratified.generalized(np.stack([hits, size - hits], axis=1))
+        found = Tests(np.array([float(p)]), "Cochran–Mantel–Haenszel")
+        return _reshaped(found, (*_about(each), "in strata"), evaluation)
+    others = beside(tally, Policy.REST, None)
+    if policy not in {Policy.REST, Policy.OVERALL}:
+        index = evaluation.second.max(axis=1)
+        if (index == NOBODY).any():
+            return _none(evaluation, "there is no other side")
+        others = beside(tally, Policy.LEVEL, np.broadcast_to(index[:, None], (len(strata), 1)))
+    rest = read(reading.quantity, others, terms.parameters)
+    n, m = (np.where(np.isnan(one.value), 0.0, one.size)[strata] for one in (each, rest))
+    a, c = (np.nan_to_num(one.value)[strata] * size for one, size in ((each, n), (rest, m)))
+    p = stratified.mantel_haenszel(a, n, c, m).p
+    found = Tests(p[None], "Cochran–Mantel–Haenszel", about=(*_about(each), "in strata"))
+    return _over_pairs(found, evaluation) if policy in _EXTREMES else found
+
+
+def _is_share(quantity: Quantity) -> bool:
+    return bool(getattr(quantity, "proportion", False))
+
+
+def _by_interval(evaluation: Evaluation) -> Tests:
+    """The level at which parity leaves the interval, found by halving on the scale of z."""
+    asked = evaluation.asked
+    ideal = 0.0 if isinstance(asked, Quantity) or evaluation.subtracts else float(asked.ideal)
+    first: Band = band(evaluation)
+    policy = evaluation.terms.reference and evaluation.terms.reference.policy
+    if not first.method or policy in _EXTREMES:
+        return _none(evaluation, first.why.removeprefix("none: ") or "chance picks the reference")
+    low = np.zeros_like(evaluation.value)
+    high = np.full_like(evaluation.value, _FARTHEST)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        found = band(evaluation, _wide(evaluation, normal.two_sided(middle)))
+        inside = (found.low <= ideal) & (ideal <= found.high)
+        low, high = np.where(inside, low, middle), np.where(inside, middle, high)
+    p = np.asarray(normal.two_sided((low + high) / 2))
+    open_ = np.isnan(first.low) | np.isnan(first.high)
+    return Tests(np.where(open_, np.nan, p), "its interval", about=(asked.id,))
+
+
+def _wide(evaluation: Evaluation, alpha: Any) -> Any:  # noqa: ANN401  # an array, or a column of it
+    """The α of each value, as the interval takes it: one a stratum where the value is one."""
+    return alpha[:, 0] if isinstance(evaluation.asked, Whole) else alpha

@@ -1,0 +1,55 @@
+"""How sure an audit asks to be, and by which of several accepted ways it finds out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+
+class Correction(StrEnum):
+    """How p-values are adjusted for how many there are."""
+
+    HOLM = "holm"
+    BENJAMINI_HOCHBERG = "benjamini_hochberg"
+    NONE = "none"
+
+
+class RatioInterval(StrEnum):
+    """How the interval of a ratio of two rates is found."""
+
+    KOOPMAN = "koopman"
+    KATZ = "katz"
+
+
+class ZTest(StrEnum):
+    """Whose variance a z test takes: that of both groups together, or each group's own."""
+
+    POOLED = "pooled"
+    UNPOOLED = "unpooled"
+
+
+class TTest(StrEnum):
+    """Whether a t test lets the groups' variances differ, or takes them to be equal."""
+
+    WELCH = "welch"
+    STUDENT = "student"
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """The confidence of every interval and test, the correction, and the ways that are chosen."""
+
+    confidence: Decimal = Decimal("0.95")
+    correction: Correction = Correction.HOLM
+    ratio: RatioInterval = RatioInterval.KOOPMAN
+    z: ZTest = ZTest.POOLED
+    t: TTest = TTest.WELCH
+
+    @property
+    def alpha(self) -> float:
+        """How often an interval may miss, and a test cry wolf."""
+        return float(1 - self.confidence)
+
+
+USUAL = Inference()
