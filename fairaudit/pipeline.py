@@ -345,6 +345,7 @@ def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
         weight=value_of(read.weight),
         weight_error=raw.weight_error,
         min_size=read.min_size,
+        inference=read.inference,
         created=_now(),
     )
 

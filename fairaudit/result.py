@@ -16,6 +16,7 @@ from fairaudit.evidence import Part
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import FAMILIES, Asked, Bounds, Comparison, Measure, Need, Quantity
 from fairaudit.metrics.example import example_of
+from fairaudit.metrics.inference import Inference
 from fairaudit.simpson import Reversal
 from fairaudit.verdict import Check, Finding, Status
 
@@ -76,6 +77,7 @@ class Provenance:
     weight: str | None
     weight_error: float
     min_size: int | None
+    inference: Inference
     created: str
 
 
@@ -108,6 +110,7 @@ class RateRow:
     difference: float
     ratio: float
     parameters: Mapping[str, object] = field(default_factory=dict)
+    alpha: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)

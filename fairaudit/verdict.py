@@ -35,6 +35,7 @@ from fairaudit.metrics import (
     Evaluation,
     Measure,
     Parameters,
+    Policy,
     Quantity,
     Reference,
     Terms,
@@ -576,6 +577,8 @@ def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
     """The finding with its gap told in people, and a pass with what it may have missed."""
     asked, limit = evaluation.asked, finding.limit
     shares = isinstance(asked, Measure) and len(asked.parts) == 1 and len(finding.parts) == 1
+    crowd = finding.parts[0].second.crowd if shares and finding.parts[0].second else None
+    shares = shares and crowd not in {Policy.OVERALL, Policy.EVERYBODY}
     reading = evaluation.reading
     if not shares or reading is None or not reading.binomial or not isinstance(limit, Limit):
         return finding

@@ -2,7 +2,7 @@
 
 from fairaudit.evidence.intervals import Band, band, lacks_interval
 from fairaudit.evidence.parts import Part, Side, estimate_at, parts_of
-from fairaudit.evidence.proof import Proof, prove
+from fairaudit.evidence.proof import Proof, prove, significances
 from fairaudit.evidence.significance import Tests, lacks_test, tested
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "lacks_test",
     "parts_of",
     "prove",
+    "significances",
     "tested",
 ]

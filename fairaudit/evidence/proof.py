@@ -14,8 +14,8 @@ import numpy as np
 from fairaudit.arrays import Floats
 from fairaudit.estimate import Significance
 from fairaudit.evidence.intervals import Band, band
-from fairaudit.evidence.significance import Tests, tested
-from fairaudit.metrics import NOBODY, Evaluation
+from fairaudit.evidence.significance import Tests, is_tested, tested
+from fairaudit.metrics import NOBODY, Evaluation, Measure, Policy, Terms
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.stats import families
 
@@ -79,6 +79,33 @@ def prove(asked: Mapping[Hashable, tuple[Evaluation, Hashable]]) -> dict[Hashabl
     return proofs
 
 
+def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]:
+    """The tests of every group against its reference, by place; those of one table are a family.
+
+    Only shares, means, ranks and classes are tested here: they have a test of their own.
+    """
+    asked = evaluation.asked
+    if evaluation.spread or evaluation.subtracts or not isinstance(asked, Measure):
+        return {}
+    if not all(is_tested(quantity) for quantity, _ in asked.parts):
+        return {}
+    inference, found = evaluation.terms.inference, tested(evaluation)
+    p = np.where(evaluation.judged, found.p, np.nan)
+    correct, name = _CORRECTIONS[inference.correction], _NAMES[inference.correction]
+    places = {}
+    for z in range(len(p)):
+        adjusted, family = correct(p[z]), int((~np.isnan(p[z])).sum())
+        for w in np.flatnonzero(~np.isnan(p[z])).tolist():
+            test = found.name(z, w)
+            places[z, w] = Significance(test, float(p[z, w]), float(adjusted[w]), family, name)
+    return places
+
+
+def _crowd(terms: Terms) -> Policy | None:
+    policy = None if terms.reference is None else terms.reference.policy
+    return Policy.REST if policy is Policy.OVERALL else policy
+
+
 def _keyed(
     evaluation: Evaluation, found: Tests
 ) -> Iterator[tuple[Hashable, tuple[int, int], float]]:
@@ -95,7 +122,7 @@ def _keyed(
             pair: Hashable = "all"
             if not evaluation.spread:
                 other = int(evaluation.second[z, w])
-                crowd = terms.reference and terms.reference.policy
-                pair = (table.groups[w], crowd if other == NOBODY else table.groups[other])
+                # Against everybody is tested against the rest.
+                pair = (table.groups[w], _crowd(terms) if other == NOBODY else table.groups[other])
             key = (found.about, terms_of_test, table.strata[z], pair)
             yield key, (z, w), float(found.p[z, w])

@@ -88,17 +88,17 @@ def lacks_test(asked: Asked) -> str | None:
     if isinstance(asked, Whole):
         return None if asked.independence is not None else lacks_interval(asked)
     quantities = [quantity for quantity, _ in asked.parts]
-    if asked.fold is not REMAINDER and all(map(_is_tested, quantities)):
+    if asked.fold is not REMAINDER and all(map(is_tested, quantities)):
         return None
     return lacks_interval(asked)
 
 
-def _is_tested(quantity: Quantity) -> bool:
+def is_tested(quantity: Quantity) -> bool:
     """Whether its values can be tested without their interval: shares, means, ranks, classes."""
     by_deviation = isinstance(quantity, Formula) and quantity.deviation_of is not None
     whole = isinstance(quantity, Average | Distribution | Shares)
     if isinstance(quantity, FirstOf):
-        return all(map(_is_tested, quantity.options))
+        return all(map(is_tested, quantity.options))
     return by_deviation or whole or _is_share(quantity)
 
 
@@ -168,9 +168,11 @@ def _between_two(evaluation: Evaluation, reading: Reading) -> Tests:
 def _over_pairs(found: Tests, evaluation: Evaluation) -> Tests:
     """Chance has a part in who is the highest: p for as many tests as there are pairs (Šidák)."""
     pairs = [max(extremes.pairs(int(k)), 1) for k in evaluation.takes_part.sum(axis=1)]
+    if max(pairs, default=1) == 1:
+        return found
     p = np.asarray(families.sidak(found.p, np.array(pairs)[:, None]))
-    return Tests(p, f"{found.usual}, Šidák over pairs", f"{found.exactly}, Šidák over pairs",
-                 found.exact, (*found.about, "pairs"))  # fmt: skip
+    names = (f"{name}, Šidák over pairs" for name in (found.usual, found.exactly))
+    return Tests(p, next(names), next(names), found.exact, (*found.about, "pairs"))
 
 
 def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
@@ -249,7 +251,11 @@ def _of_whole(asked: Whole, evaluation: Evaluation) -> Tests:
     among, weighted = evaluation.takes_part, table.squares is not None
     by_information = asked.information
     found = _independent(tables, among, weighted=weighted, by_information=by_information)
-    return _reshaped(found, ("classes", len(tables)), evaluation)
+    about: Key = ("classes", len(tables), by_information)
+    if len(table.classes) == 2 and len(tables) == 1 and not by_information:
+        # Of two classes it is the test of the selection rate.
+        about = (frozenset({"selected", "rejected"}),)
+    return _reshaped(found, about, evaluation)
 
 
 def _independent(

@@ -189,6 +189,7 @@ def _checks(result: AuditResult) -> Iterator[Block]:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
     yield _findings(_sorted(result.findings), ids=True)
+    yield from _practice(result)
     left_out = [
         (Cell("not judged", Tone.MUTED), text)
         for one in result.findings
@@ -196,6 +197,22 @@ def _checks(result: AuditResult) -> Iterator[Block]:
     ]
     if left_out:
         yield Entries(left_out)
+
+
+def _practice(result: AuditResult) -> Iterator[Block]:
+    """Each gap in people, and what a pass on few people may have missed."""
+    rows = [
+        (Cell("in people", Tone.MUTED), f"{one.check.id}: {text}")
+        for one in result.findings
+        for text in sentences.in_practice(one)
+    ]
+    rows += [
+        (Cell("thin", Tone.MUTED), f"{one.check.id}: {text}")
+        for one in result.findings
+        if (text := sentences.thin(one)) is not None
+    ]
+    if rows:
+        yield Entries(rows)
 
 
 def _findings(findings: Sequence[Finding], *, ids: bool = False) -> Entries:

@@ -123,6 +123,7 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
     if not result.rates:
         return
     yield Heading("Rates, worst first")
+    level = _level(result)
     yield _everybody([row for row in result.rates if not row.by and not row.stratum], result)
     shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
     for (metric, of, by, stratum, said), run in groupby(
@@ -135,16 +136,19 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         yield Table(
             f"{title}{said} of the {of} by {numbers.subset(by)}{where}",
-            (numbers.subset(by), "of all", "count", "rate", "95 %", "diff.", "ratio", ""),
+            (numbers.subset(by), "of all", "count", "rate", level, "diff.", "ratio", "p"),
             [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
-            (False, True, True, True, False, True, True, False),
+            (False, True, True, True, True, True, True, True),
             more=_more(len(rows) - len(shown)),
         )
     yield Paragraph(
         "of all: the group's share of the people whose group is known; count: people counted in "
         "the rate, of those it is taken over; diff. (points) and ratio: to the group marked as "
-        "reference, the declared one or else the largest; 95 %: Wilson's interval, for each group "
-        "by itself; small: fewer than `min_size` in the denominator, not compared.",
+        f"reference, the declared one or else the largest; {level}: the interval (Wilson's, of a "
+        "share), for each group by itself; p: of no difference to the reference, by a z test, or F "
+        "by Fisher's where a count below 5 is expected, * where it is below "
+        f"{result.provenance.inference.alpha:g} among all of the table (Holm); small: fewer than "
+        "`min_size` in the denominator, not compared.",
         Tone.MUTED,
     )
 
@@ -157,7 +161,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
     """Every rate of all people together, those of unknown groups included."""
     return Table(
         "Everybody, those whose group is not known included",
-        ("", "of the", "count", "rate", "95 %"),
+        ("", "of the", "count", "rate", _level(result)),
         [
             [
                 Cell(_title(row.metric, result) + sentences.said(row.parameters)),
@@ -200,9 +204,24 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
             numbers.interval(row.estimate),
             difference if compared else "",
             numbers.number(row.ratio, 3) if compared else "",
-            notes[row.standing],
+            _p_value(row) if compared else notes[row.standing],
         )
     ]
+
+
+def _level(result: AuditResult) -> str:
+    """The confidence of the intervals, as a heading."""
+    return f"{float(100 * result.provenance.inference.confidence):g} %"
+
+
+def _p_value(row: RateRow) -> str:
+    """The p-value of a row, with a mark for Fisher's test and one for significance."""
+    found = row.estimate.significance
+    if found is None:
+        return ""
+    text = numbers.probability(found.p, row.alpha).removeprefix("= ").replace(" ", "")
+    is_fisher = found.test.startswith("Fisher")
+    return f"{text}{' F' if is_fisher else ''}{'*' if found.adjusted < row.alpha else ''}"
 
 
 def _more(count: int) -> str:

@@ -20,6 +20,7 @@ from fairaudit.cube import Group
 from fairaudit.errors import WORST_FIRST, FairauditError, SpecError
 from fairaudit.estimate import Estimate, State, state_of
 from fairaudit.evidence import Part, Side
+from fairaudit.evidence.practice import Detectable, Practice
 from fairaudit.ledger import Line
 from fairaudit.report import sentences
 from fairaudit.result import (
@@ -153,7 +154,17 @@ def document(result: AuditResult) -> dict[str, Any]:
             "weight": made.weight,
             "weight_error": made.weight_error if made.weight else None,
         },
-        "options": {"fail_on": str(result.fail_on), "min_size": made.min_size},
+        "options": {
+            "fail_on": str(result.fail_on),
+            "min_size": made.min_size,
+            "inference": {
+                "confidence": float(made.inference.confidence),
+                "correction": str(made.inference.correction),
+                "ratio": str(made.inference.ratio),
+                "z": str(made.inference.z),
+                "t": str(made.inference.t),
+            },
+        },
         "ledger": {
             "read": ledger.read,
             "counted": ledger.counted,
@@ -217,10 +228,26 @@ def _estimate(one: Estimate) -> dict[str, Any]:
         "numerator": one.numerator,
         "denominator": one.denominator,
         "scale": one.scale,
-        "low": one.low,
-        "high": one.high,
+        **_interval(one),
+        "significance": _significance(one),
         **({"error": one.error} if one.error else {}),
     }
+
+
+def _significance(one: Estimate) -> dict[str, Any] | None:
+    return None if one.significance is None else asdict(one.significance)
+
+
+def _interval(one: Estimate) -> dict[str, Any]:
+    """The ends of an interval, null where there are none; an infinite one is null and says so."""
+    ends: dict[str, Any] = {}
+    for name, end in (("low", one.low), ("high", one.high)):
+        ends[name] = None if end is None else _finite(end)
+        if end is not None and not math.isfinite(end):
+            ends[f"{name}_state"] = str(state_of(end))
+    if one.method:
+        return {**ends, "method": one.method}
+    return {**ends, "no_interval": one.no_interval} if one.no_interval else ends
 
 
 def _group_row(row: GroupRow) -> dict[str, Any]:
@@ -291,6 +318,8 @@ def _comparison_row(row: ComparisonRow) -> dict[str, Any]:
         "reference": row.reference,
         **_value(row.estimate.value),
         "reason": row.estimate.reason,
+        **_interval(row.estimate),
+        "significance": _significance(row.estimate),
         **({"error": row.estimate.error} if row.estimate.error else {}),
         "parameters": dict(row.parameters),
         "averaged_over": list(row.averaged),
@@ -364,12 +393,16 @@ def _finding(one: Finding) -> dict[str, Any]:
         "witness": _witness(one.parts, one.decided_by, one, spread=one.spread),
         "stratum": _group(one.stratum),
         "worse_off": _group(one.worse_off),
+        "backing": str(one.backing),
+        "practice": None if one.practice is None else _practice(one.practice),
+        "detectable": None if one.detectable is None else _detectable(one.detectable),
         "parts": [_part(part) for part in one.parts],
         "crossed": [
             {
                 "group": _group(crossing.group),
                 "given": _group(crossing.stratum),
                 **_value(crossing.value),
+                "backing": str(crossing.backing),
             }
             for crossing in one.crossed
         ],
@@ -386,6 +419,30 @@ def _finding(one: Finding) -> dict[str, Any]:
     }
 
 
+def _practice(one: Practice) -> dict[str, Any]:
+    return {
+        "shortfall": one.shortfall,
+        "people_to_limit": one.to_limit,
+        "limit": float(one.limit),
+        "ratio": _finite(one.ratio),
+        "below": one.below,
+        "flip_flop": one.flips,
+        "large": one.large,
+    }
+
+
+def _detectable(one: Detectable) -> dict[str, Any]:
+    return {
+        "group": _group(one.group),
+        "given": _group(one.stratum),
+        "down": _finite(one.down),
+        "up": _finite(one.up),
+        "n": one.n,
+        "reference_n": one.m,
+        "power": one.power,
+    }
+
+
 def _limit(limit: Limit | Kind | None) -> dict[str, Any] | None:
     """A limit as it was written: decimals stay text-exact as numbers."""
     if limit is None:
@@ -393,7 +450,11 @@ def _limit(limit: Limit | Kind | None) -> dict[str, Any] | None:
     if isinstance(limit, Kind):
         return {"kind": str(limit)}
     bounds = {"below": limit.below, "above": limit.above}
-    return {name: float(bound) for name, bound in bounds.items() if bound is not None}
+    asked = {"significant": limit.significant, "conclusive": limit.conclusive}
+    return {
+        **{name: float(bound) for name, bound in bounds.items() if bound is not None},
+        **{name: True for name, is_asked in asked.items() if is_asked},
+    }
 
 
 def _reversal(one: Reversal) -> dict[str, Any]:
@@ -455,6 +516,7 @@ def _lattice_row(row: LatticeRow) -> dict[str, Any]:
                 "of": entry.of,
                 **_value(entry.estimate.value),
                 "reason": entry.estimate.reason,
+                **_interval(entry.estimate),
                 "witness": _witness(entry.parts, entry.decided_by, entry, spread=entry.spread),
                 "judged": entry.judged,
             }

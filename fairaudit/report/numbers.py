@@ -10,6 +10,7 @@ from fairaudit.estimate import Estimate
 from fairaudit.verdict import Limit
 
 _MOST_DIGITS = 17
+_TINY = 0.0001
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -63,6 +64,17 @@ def interval(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return ""
     return f"[{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def probability(p: float, alpha: float) -> str:
+    """A p-value, `= .0123` or `< .0001`, at as many digits as it takes to agree with its level."""
+    if p < _TINY <= alpha:
+        return "< .0001"
+    for digits in range(4, _MOST_DIGITS):
+        text = f"{p:.{digits}f}"
+        if _side(Fraction(text), Fraction(alpha)) == _side(p, alpha):
+            return f"= {text.removeprefix('0')}"
+    return f"= {p!r}"
 
 
 def against(value: float, limit: Limit, exact: Fraction | None = None) -> str:

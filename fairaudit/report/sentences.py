@@ -11,7 +11,7 @@ from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Kind, Reversal, Share
-from fairaudit.verdict import Check, Crossing, Finding, Limit, Status
+from fairaudit.verdict import Backing, Check, Crossing, Finding, Limit, Status
 
 STATUS = {
     Status.PASS: "PASS",
@@ -25,6 +25,11 @@ VERDICT = {
     Verdict.FAIL: "FAIL",
     Verdict.INCONCLUSIVE: "INCONCLUSIVE",
     Verdict.NONE: "NONE",
+}
+BACKING = {
+    Backing.NOT_SIGNIFICANT: "beyond the limit, but chance may explain it: not significant",
+    Backing.NOT_CONCLUSIVE: "not conclusive: the interval lies on both sides of the limit",
+    Backing.SIGNIFICANT_WITHIN: "within the limit, but hardly by chance: significant",
 }
 KIND = {
     Kind.EVERY_STRATUM: "reversed in every stratum",
@@ -80,8 +85,10 @@ def answer(finding: Finding) -> str:
     where = f" in {numbers.named_group(finding.stratum)}" if finding.stratum else ""
     about = f"{_sides(finding)}{where}".strip()
     sentence = f"{about}: " if about else ""
-    sentence += f"{value}{_interval(finding)} {_relation(finding)}"
+    sentence += f"{value}{_interval(finding)} {_relation(finding)}{_test(finding)}"
     sentence += _difference_beside(finding)
+    if finding.backing in BACKING:
+        sentence += f"; {BACKING[finding.backing]}"
     others = [_crossing(one) for one in finding.crossed if not _is_told(one, finding)]
     if others:
         more = f" and {len(others) - _FEW} more" if len(others) > _FEW else ""
@@ -145,7 +152,74 @@ def _interval(finding: Finding) -> str:
     estimate = finding.estimate
     if estimate is None or estimate.low is None or estimate.high is None:
         return ""
-    return f" [{numbers.number(estimate.low)}, {numbers.number(estimate.high)}]"
+    assert isinstance(finding.limit, Limit)
+    ends = (numbers.against(end, finding.limit) for end in (estimate.low, estimate.high))
+    return f" [{', '.join(ends)}]"
+
+
+def _test(finding: Finding) -> str:
+    """The test of no disparity: its p-value, and that among all the tests of the family."""
+    check, found = finding.check, None
+    if finding.estimate is not None:
+        found = finding.estimate.significance
+    if found is None or not isinstance(check, Check):
+        return ""
+    alpha = check.inference.alpha
+    one = f", p {numbers.probability(found.p, alpha)} ({found.test}"
+    if found.family == 1:
+        return f"{one})"
+    adjusted = numbers.probability(found.adjusted, alpha)
+    how = f"by {found.correction} over" if found.correction != "none" else "uncorrected, one of"
+    return f"{one}; {adjusted.removeprefix('= ')} {how} {found.family} tests)"
+
+
+def in_practice(finding: Finding) -> Iterator[str]:
+    """A gap told in people, and how much of it rests on how few."""
+    kit = finding.practice
+    if kit is None:
+        return
+    if finding.status is not Status.PASS and kit.shortfall >= _A_PERSON:
+        people = f"{kit.shortfall:,.1f} people short of the rate of both together"
+        if kit.to_limit is not None:
+            people += f", {numbers.whole(kit.to_limit)} short of a ratio of {float(kit.limit):g}"
+        yield f"{people}; {_weight(finding)}"
+    if kit.flips:
+        yield "unstable: one selection moved from one group to the other turns the gap round"
+
+
+_A_PERSON = 0.05
+
+
+def _weight(finding: Finding) -> str:
+    """What ratio, significance and size say together."""
+    kit, estimate = finding.practice, finding.estimate
+    assert kit is not None
+    assert estimate is not None
+    found = estimate.significance
+    assert isinstance(finding.check, Check)
+    chance = found is not None and found.adjusted >= finding.check.inference.alpha
+    wide = "a wide gap" if kit.below else "a gap that is not wide"
+    if found is None:
+        return f"{wide}, not tested"
+    size = "in groups large enough to tell" if kit.large else "in small groups"
+    return f"{wide}, {'which chance may explain' if chance else 'hardly by chance'}, {size}"
+
+
+def thin(finding: Finding) -> str | None:
+    """What a pass on few people may have missed."""
+    found = finding.detectable
+    if found is None:
+        return None
+    sides = [
+        f"{'below' if side < 0 else 'above'} it by {numbers.points(abs(side)).removeprefix('+')}"
+        for side in (found.down, found.up)
+        if not math.isnan(side)
+    ]
+    who = " in ".join(numbers.named_group(one) for one in (found.group, found.stratum) if one)
+    size = f"{numbers.whole(found.n)} against {numbers.whole(found.m)} people"
+    if not sides:
+        return f"{who}, {size}: no gap to the other rate would be found with power .8"
+    return f"{who}, {size}: found with power .8 are only gaps {' or '.join(sides)} points and more"
 
 
 def _relation(finding: Finding) -> str:

@@ -115,7 +115,8 @@ def _table(block: Table, text: object, *, plain: bool) -> RenderableType:
     )
     for name, numeric in zip(block.header, block.numeric, strict=True):
         justify = "right" if numeric else "left"
-        table.add_column(text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
+        # A number is never broken: names give way.
+        table.add_column(text(name), justify=justify, overflow="fold", no_wrap=numeric)  # type: ignore[arg-type]
     for row in block.rows:
         table.add_row(*(text(cell.text, cell.tone) for cell in row))
     return Padding(table, (1, 0, 0, 0))

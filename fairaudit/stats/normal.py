@@ -9,6 +9,9 @@ import numpy as np
 
 from fairaudit.arrays import Floats
 
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+"""Without SciPy, which takes longer to import than most audits take."""
+
 
 def normal_quantile(probability: float) -> float:
     """The standard normal quantile of a probability in (0, 1)."""
@@ -24,12 +27,16 @@ def critical(alpha: float | Floats) -> float | Floats:
     (1.959964, 37.0658)
     """
     if np.ndim(alpha) == 0:
-        # Most callers have one level: they need not wait for SciPy.
-        return 0.0 - NormalDist().inv_cdf(float(alpha) / 2) if alpha > 0 else math.inf
-    from scipy.special import ndtri
+        return _critical(float(alpha))
+    # Levels repeat, one for each number of groups; SciPy would take longer to import.
+    levels, index = np.unique(alpha, return_inverse=True)
+    return np.array([_critical(level) for level in levels.tolist()])[index].reshape(np.shape(alpha))
 
-    with np.errstate(all="ignore"):
-        return np.asarray(0.0 - ndtri(np.asarray(alpha) / 2), dtype=np.float64)
+
+def _critical(alpha: float) -> float:
+    if math.isnan(alpha):
+        return math.nan
+    return 0.0 - NormalDist().inv_cdf(alpha / 2) if alpha > 0 else math.inf
 
 
 def two_sided(z: Floats) -> Floats:
@@ -38,6 +45,4 @@ def two_sided(z: Floats) -> Floats:
     >>> float(two_sided(np.array(1.959963984540054))).__round__(12)
     0.05
     """
-    from scipy.special import erfc
-
-    return np.asarray(erfc(np.abs(z) / math.sqrt(2)), dtype=np.float64)
+    return np.asarray(_erfc(np.abs(z) / math.sqrt(2)), dtype=np.float64)

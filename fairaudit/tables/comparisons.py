@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fairaudit.evidence import parts_of
+from fairaudit.evidence import band, parts_of, significances
 from fairaudit.metrics import Evaluation, Quantity
 from fairaudit.result import ComparisonRow
 from fairaudit.spec import Shown
@@ -36,6 +36,7 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
     compare, parameters = compare_of(one.asked), one.said
     averaged = () if evaluation.strata is None else evaluation.strata.given
+    of_all, of_each = band(evaluation), significances(evaluation)
     firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
@@ -52,7 +53,7 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
                 group=None if spread else table.groups[w],
                 reference=str(policy.policy) if policy and not spread else None,
                 parameters=parameters,
-                estimate=estimate_of(evaluation, z, w),
+                estimate=estimate_of(evaluation, z, w, of_all, of_each.get((z, w))),
                 parts=parts_of(evaluation, z, w),
                 decided_by=evaluation.decided_by(z, w),
                 first=group_at(table, firsts[z][w]),

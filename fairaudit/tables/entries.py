@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from fairaudit.cube import Group, Grouping, GroupTable
-from fairaudit.estimate import Estimate
+from fairaudit.estimate import Estimate, Significance
+from fairaudit.evidence import Band
 from fairaudit.metrics import (
     Asked,
     Evaluation,
@@ -61,12 +62,28 @@ def evaluated(one: Shown, by: Grouping, given: Grouping, table: TableOf) -> Eval
     return evaluate_against(one.asked, cut, one.terms(by), against or None)
 
 
-def estimate_of(evaluation: Evaluation, z: int, w: int) -> Estimate:
-    """A value as it is listed, with a reason where there is none; only checks need it exact."""
+def estimate_of(
+    evaluation: Evaluation, z: int, w: int, of_all: Band, significance: Significance | None = None
+) -> Estimate:
+    """A value as it is listed, with a reason where there is none; only checks need it exact.
+
+    `of_all` holds the intervals of the whole evaluation.
+    """
     value = float(evaluation.value[z, w])
     error = 0.0 if evaluation.error is None else float(np.nan_to_num(evaluation.error[z, w]))
     reason = reason_of(evaluation, z, w) if math.isnan(value) else None
-    return Estimate(value, reason=reason, error=error)
+    ends = of_all.at(z, w)
+    low, high = (None, None) if ends is None else ends
+    return Estimate(
+        value,
+        low=low,
+        high=high,
+        method="" if ends is None else of_all.method,
+        no_interval=of_all.why if ends is None else "",
+        significance=significance,
+        reason=reason,
+        error=error,
+    )
 
 
 def compare_of(asked: Asked) -> str | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairaudit.cube import Cube, Floats, Ints
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import parts_of
+from fairaudit.evidence import band, parts_of
 from fairaudit.metrics import Asked, Evaluation, Quantity, Terms, compared, evaluate, reason_of
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
@@ -102,7 +102,9 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
     worst = int(np.nanargmax(departures)) if known else 0
     departure, w = (float(departures[worst]), int(answered[worst])) if known else (math.nan, 0)
     table = evaluation.table
-    estimate = estimate_of(evaluation, 0, w) if known else _nothing(evaluation, answered)
+    estimate = (
+        estimate_of(evaluation, 0, w, band(evaluation)) if known else _nothing(evaluation, answered)
+    )
     pair = (evaluation.first, evaluation.second) if known else ()
     first, second = (group_at(table, side[0, w]) for side in pair) if pair else ((), ())
     return LatticeEntry(

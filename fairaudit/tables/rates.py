@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fairaudit.cube import GroupTable
-from fairaudit.evidence import estimate_at
+from fairaudit.evidence import estimate_at, significances
 from fairaudit.metrics import (
     NOBODY,
     Better,
@@ -81,7 +81,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
     difference, ratio = (
         evaluate(compared(quantity, how), table, beside) for how in (DIFFERENCE, RATIO)
     )
-    table = evaluation.table
+    table, tests = evaluation.table, significances(difference)
     rows, said = [], _said(one, quantity)
     people, counted = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
@@ -91,6 +91,8 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
             if not people[z][g]:
                 continue
             estimate = estimate_at(reading, z, g, one.inference.alpha)
+            if (z, g) in tests:
+                estimate = replace(estimate, significance=tests[z, g])
             if evaluation.error is not None:
                 estimate = replace(estimate, error=float(evaluation.error[z, g]))
             if math.isnan(estimate.value):
@@ -109,6 +111,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
                     difference=differences[z][g],
                     ratio=ratios[z][g],
                     parameters=said,
+                    alpha=one.inference.alpha,
                 )
             )
     low_is_worse = _low_is_worse(quantity, favourable=table.favourable)
