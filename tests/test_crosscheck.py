@@ -30,7 +30,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, p
 
 import fairaudit
 from fairaudit.metrics.epsilon import epsilon
-from fairaudit.stats import wilson
+from fairaudit.stats.proportions import wilson
 
 SEEDS = range(8)
 SPREADS = {
@@ -124,7 +124,7 @@ def test_fairlearn_makes_a_number_of_an_empty_denominator() -> None:
 def test_wilson_equals_scipy(n: int, confidence: float) -> None:
     successes = sorted({0, 1, n // 3, n // 2, n - 1, n})
     share = np.array(successes) / n
-    low, high = wilson(share, np.full(len(successes), float(n)), confidence)
+    low, high = wilson(share, np.full(len(successes), float(n)), 1 - confidence)
     for at, k in enumerate(successes):
         theirs = binomtest(k, n).proportion_ci(confidence, method="wilson")
         assert low[at] == pytest.approx(theirs.low, abs=1e-12)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairaudit import stats
 from fairaudit.cube import Floats, Group
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import NOBODY, Evaluation, Measure, Rate, Reading
+from fairaudit.stats import proportions
 
 CONFIDENCE = 0.95
 """The level of every interval."""
@@ -46,7 +46,7 @@ def interval(reading: Reading) -> tuple[Floats, Floats]:
     if not isinstance(quantity, Rate) or not quantity.proportion or reading.under is None:
         nothing = np.full_like(reading.value, np.nan)
         return nothing, nothing
-    return stats.wilson(reading.value, reading.size, CONFIDENCE)
+    return proportions.wilson(reading.value, reading.size, 1 - CONFIDENCE)
 
 
 def estimate_at(reading: Reading, z: int, g: int) -> Estimate:

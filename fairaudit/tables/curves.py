@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from fairaudit import stats
 from fairaudit.arrays import Floats, Ints
 from fairaudit.evidence import CONFIDENCE
 from fairaudit.histogram import Histogram
 from fairaudit.metrics.counts import Scores
 from fairaudit.metrics.scores import calibration_bins
 from fairaudit.result import Calibration, Curve, Threshold
+from fairaudit.stats import proportions
 
 _THRESHOLDS = 20
 """So many thresholds, each twentieth of everybody: enough for a picture."""
@@ -57,7 +57,7 @@ def _calibration(scores: Scores, number: Ints, by_label: Ints) -> Iterator[Calib
         people = (positive + negative)[mine]
         n, hits = int(people.sum()), int(positive[mine].sum())
         if n:
-            low, high = stats.wilson(np.array(hits / n), np.array(float(n)), CONFIDENCE)
+            low, high = proportions.wilson(np.array(hits / n), np.array(float(n)), 1 - CONFIDENCE)
             yield Calibration(
                 lowest=float(scores.low[mine][people > 0].min()),
                 highest=float(scores.high[mine][people > 0].max()),

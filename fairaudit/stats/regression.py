@@ -1,0 +1,74 @@
+"""Least squares from sums of products: the rows are not needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairaudit.arrays import Floats
+
+_COLLINEAR = 1e-12
+"""A column is a combination of those before it if they leave a smaller share of its square."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """Coefficients with standard errors and two-sided p-values, [P], and what is left over."""
+
+    coefficients: Floats
+    errors: Floats
+    df: float
+    p: Floats
+    residual_variance: float
+
+
+def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
+    """The fit of y by P columns of X in `n` rows, from X'X [P, P], X'y [P] and y'y.
+
+    The intercept is a column like others. A column that is a combination of earlier ones has no
+    coefficient (NaN), as in R's `lm`, and takes no degree of freedom. Without freedom, errors and
+    p-values are NaN. Centre what lies far from 0: sums of products hold the square of its digits.
+    Draper & Smith (1998), Applied Regression Analysis, 3rd ed., ch. 5.
+
+    >>> x = np.array([[1.0, 0], [1, 1], [1, 2], [1, 3]])
+    >>> y = np.array([1.0, 2, 2, 4])
+    >>> fit = least_squares(x.T @ x, x.T @ y, float(y @ y), 4)
+    >>> fit.coefficients.round(6).tolist(), fit.p.round(6).tolist()
+    ([0.9, 0.9], [0.210648, 0.076619])
+    """
+    from scipy.special import stdtr
+
+    xx, xy = np.asarray(xx, dtype=np.float64), np.asarray(xy, dtype=np.float64)
+    coefficients, errors, p = (np.full(xy.size, np.nan) for _ in range(3))
+    if not (np.isfinite(xx).all() and np.isfinite(xy).all() and np.isfinite([yy, n]).all()):
+        return Fit(coefficients, errors, float("nan"), p, float("nan"))
+    scale = np.sqrt(np.diagonal(xx))
+    with np.errstate(all="ignore"):
+        scaled = xx / np.outer(scale, scale)
+    kept = _independent(scaled)
+    inverse = np.linalg.inv(scaled[np.ix_(kept, kept)])
+    target = xy[kept] / scale[kept]
+    solution = inverse @ target
+    solution += inverse @ (target - scaled[np.ix_(kept, kept)] @ solution)
+    df = float(n) - len(kept)
+    variance = max(float(yy) - float(solution @ target), 0.0) / df if df > 0 else float("nan")
+    coefficients[kept] = solution / scale[kept]
+    errors[kept] = np.sqrt(np.diagonal(inverse) * variance) / scale[kept]
+    with np.errstate(all="ignore"):
+        p = np.asarray(2 * stdtr(df, -np.abs(coefficients / errors)), dtype=np.float64)
+    return Fit(coefficients, errors, df, p, variance)
+
+
+def _independent(scaled: Floats) -> list[int]:
+    """The columns that earlier ones do not give, from products of columns of length 1."""
+    kept: list[int] = []
+    factor = np.zeros_like(scaled)
+    for j in np.flatnonzero(~np.isnan(np.diagonal(scaled))).tolist():
+        size = len(kept)
+        row = np.linalg.solve(factor[:size, :size], scaled[kept, j])
+        left = 1 - float(row @ row)
+        if left > _COLLINEAR:
+            factor[size, :size], factor[size, size] = row, np.sqrt(left)
+            kept.append(j)
+    return kept
