@@ -69,10 +69,13 @@ def koopman_statistic(ratio: float, x: float, n: float, y: float, m: float) -> f
     """Koopman (1984) eq. 2: Pearson's statistic at the likeliest shares with a given ratio."""
     b = ratio * (n + y) + x + m
     q = 2 * (x + y) / (b + math.sqrt(b * b - 4 * ratio * (n + m) * (x + y)))
-    p = ratio * q
-    if p >= 1 or q >= 1:
-        return math.inf
-    return (x - n * p) ** 2 / (n * p * (1 - p)) + (y - m * q) ** 2 / (m * q * (1 - q))
+    return surplus(x, n, min(ratio * q, 1.0)) + surplus(y, m, min(q, 1.0))
+
+
+def surplus(x: float, n: float, share: float) -> float:
+    """Pearson's part of one sample; 0/0 is what a certain outcome adds where all have it."""
+    square = (x - n * share) ** 2
+    return square / (n * share * (1 - share)) if share < 1 else math.inf if x < n else 0.0
 
 
 def koopman(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
@@ -145,7 +148,7 @@ def fisher(a: int, n: int, c: int, m: int) -> tuple[float, float]:
 def sign_test(b: int, c: int) -> float:
     """The exact two-sided p of McNemar's test: twice the smaller binomial tail."""
     tail = sum(math.comb(b + c, k) for k in range(min(b, c) + 1))
-    return min(1.0, 2 * tail / 2 ** (b + c))
+    return min(1.0, float(Fraction(2 * tail, 2 ** (b + c))))
 
 
 def reshuffled(chosen: int, sizes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Fraction]]:

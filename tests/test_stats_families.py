@@ -136,8 +136,9 @@ def test_statsmodels_prints_the_same_adjusted_p(p: list[float]) -> None:
         (families.benjamini_hochberg(np.array(p)), "fdr_bh"),
     ):
         np.testing.assert_allclose(ours, multipletests(p, method=method)[1], rtol=1e-12)
-    raised = families.sidak(np.array(p), len(p))
-    np.testing.assert_allclose(raised, multipletests(p, method="sidak")[1], rtol=1e-9, atol=1e-12)
+    with np.errstate(divide="ignore"):  # its logarithm of 1 - 1
+        theirs = multipletests(p, method="sidak")[1]
+    np.testing.assert_allclose(families.sidak(np.array(p), len(p)), theirs, rtol=1e-9, atol=1e-12)
 
 
 @given(probabilities)
@@ -147,7 +148,7 @@ def test_adjusted_p_are_never_smaller_and_keep_their_order(p: list[float]) -> No
     holm, hochberg = families.holm(raw), families.benjamini_hochberg(raw)
     for adjusted in (holm, hochberg):
         assert adjusted.shape == raw.shape
-        assert (adjusted >= raw).all()
+        assert (adjusted >= raw * (1 - 1e-15)).all()
         assert (adjusted <= 1).all()
         assert (np.diff(adjusted[order]) >= 0).all()
     assert (holm >= hochberg - 1e-15).all()

@@ -26,7 +26,8 @@ Sample = Sequence[float]
 def summary(values: Sample) -> tuple[Floats, Floats, Floats]:
     """The mean, the sum of squared deviations and the size of a sample, as arrays."""
     sample = np.asarray(values, dtype=np.float64)
-    return sample.mean(), ((sample - sample.mean()) ** 2).sum(), np.float64(len(sample))
+    mean, deviation = sample.mean(), ((sample - sample.mean()) ** 2).sum()
+    return np.array(mean), np.array(deviation), np.array(float(len(sample)))
 
 
 # Normal ------------------------------------------------------------------------------------------
@@ -164,6 +165,33 @@ def test_welch_anova_is_as_published() -> None:
             assert printed(float(value), text)
 
 
+@given(st.floats(-300, -0.1), st.floats(1, 1e6), st.floats(-1e3, 1e3))
+def test_student_with_little_freedom_is_exact_far_out(
+    exponent: float, deviation: float, mean: float
+) -> None:
+    """With 1 and 2 degrees of freedom t has closed forms, which hold for any alpha."""
+    alpha = 10.0**exponent
+    for n, t in (
+        (2.0, 1 / math.tan(math.pi * alpha / 2)),
+        (3.0, (1 - alpha) * math.sqrt(2 / (alpha * (2 - alpha)))),
+    ):
+        low, high = means.interval(np.array(mean), np.array(deviation), np.array(n), alpha)
+        reach = t * math.sqrt(deviation / (n * (n - 1)))
+        if math.isfinite(reach):
+            assert float(high) - mean == pytest.approx(reach, rel=1e-6, abs=1e-9)
+            assert mean - float(low) == pytest.approx(reach, rel=1e-6, abs=1e-9)
+
+
+@given(st.floats(0.5, 1e8))
+def test_the_tail_of_student_is_exact_far_out(t: float) -> None:
+    """Two against two with pooled variance leave 2 degrees of freedom: p = 1 - t/sqrt(2 + t²)."""
+    sides = (np.array(t), np.array(1.0), np.array(2.0), np.array(0.0), np.array(1.0), np.array(2.0))
+    found, df, p = map(float, means.student_test(*sides))
+    assert (found, df) == pytest.approx((t, 2))
+    root = math.sqrt(2 + t * t)
+    assert p == pytest.approx(2 / (root * (root + t)), rel=1e-9)
+
+
 samples = st.lists(st.integers(-40, 40).map(float), min_size=3, max_size=20).filter(
     lambda values: len(set(values)) > 1
 )
@@ -207,7 +235,7 @@ def test_means_come_in_arrays() -> None:
     assert low.shape == high.shape == (2, 3)
     np.testing.assert_allclose((low + high) / 2, np.broadcast_to(mean, (2, 3)))
     t, df, p = means.welch_test(mean, deviation, n, np.array(0.0), np.array(3.0), np.array(7.0))
-    assert t.shape == df.shape == p.shape == (2, 3)
+    assert t.shape == p.shape == np.broadcast_shapes(df.shape, (2, 3)) == (2, 3)
     stacked = np.stack([deviation, deviation])
     f, df1, df2, p = means.welch_anova(stacked, stacked, np.stack([n, n]))
     assert f.shape == df2.shape == p.shape == (2,)

@@ -225,7 +225,7 @@ def test_mantel_haenszel_is_that_of_the_definitions(tables: list[Table], alpha: 
 
 @given(stratified())
 def test_statsmodels_prints_the_same_odds_ratio(tables: list[Table]) -> None:
-    """Its test of homogeneity divides by 0 where a stratum has one outcome only: left out there."""
+    """Its test of homogeneity is 0/0 where a stratum has one outcome only or all odds are equal."""
     whole = [np.array([[a, n - a], [c, m - c]]) for a, n, c, m in tables]
     theirs = StratifiedTable([table.astype(float) for table in whole])
     found = strata.mantel_haenszel(*columns(tables))
@@ -235,7 +235,8 @@ def test_statsmodels_prints_the_same_odds_ratio(tables: list[Table]) -> None:
     if all(n + m > 1 for _, n, _, m in tables):
         null = theirs.test_null_odds(correction=False)
         assert float(found.statistic) == pytest.approx(null.statistic, rel=1e-7, abs=1e-9)
-    if all(0 < a + c < n + m for a, n, c, m in tables):
+    one = abs(float(theirs.oddsratio_pooled) - 1) < 1e-6
+    if not one and all(0 < a + c < n + m for a, n, c, m in tables):
         equal = theirs.test_equal_odds()
         statistic, df, p = strata.breslow_day(*columns(tables))
         assert float(statistic) == pytest.approx(equal.statistic, rel=1e-5, abs=1e-7)
