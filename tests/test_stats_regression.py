@@ -1,0 +1,186 @@
+"""Regression from sums of products, and power: certified, other packages, laws."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stats_oracle import printed
+from statsmodels.datasets import longley
+from statsmodels.regression.linear_model import OLS
+from statsmodels.stats.power import NormalIndPower
+from statsmodels.stats.proportion import proportion_effectsize
+
+from fairaudit.stats import power, regression
+
+CONTROL = [4.17, 5.58, 5.18, 6.11, 4.50, 4.61, 5.17, 4.53, 5.33, 5.14]
+TREATED = [4.81, 4.17, 4.41, 3.59, 5.87, 3.83, 6.03, 4.89, 4.32, 4.69]
+
+# Regression --------------------------------------------------------------------------------------
+
+NORRIS_Y = [0.1, 338.8, 118.1, 888.0, 9.2, 228.1, 668.5, 998.5, 449.1, 778.9, 559.2, 0.3]
+NORRIS_Y += [0.1, 778.1, 668.8, 339.3, 448.9, 10.8, 557.7, 228.3, 998.0, 888.8, 119.6, 0.3]
+NORRIS_Y += [0.6, 557.6, 339.3, 888.0, 998.5, 778.9, 10.2, 117.6, 228.9, 668.4, 449.2, 0.2]
+NORRIS_X = [0.2, 337.4, 118.2, 884.6, 10.1, 226.5, 666.3, 996.3, 448.6, 777.0, 558.2, 0.4]
+NORRIS_X += [0.6, 775.5, 666.9, 338.0, 447.5, 11.6, 556.0, 228.1, 995.8, 887.6, 120.2, 0.3]
+NORRIS_X += [0.3, 556.8, 339.1, 887.2, 999.0, 779.0, 11.1, 118.3, 229.2, 669.1, 448.9, 0.5]
+
+
+def fit(x: Any, y: Any) -> regression.Fit:
+    """The fit from sums of squares and products only."""
+    design, outcome = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    return regression.least_squares(
+        design.T @ design, design.T @ outcome, float(outcome @ outcome), float(len(outcome))
+    )
+
+
+def test_norris_is_as_certified() -> None:
+    """NIST Statistical Reference Datasets, linear regression, Norris: certified values."""
+    found = fit(np.column_stack([np.ones(36), NORRIS_X]), NORRIS_Y)
+    assert found.coefficients == pytest.approx([-0.262323073774029, 1.00211681802045], rel=1e-7)
+    assert found.errors == pytest.approx([0.232818234301152, 0.429796848199937e-03], rel=1e-6)
+    assert math.sqrt(found.residual_variance) == pytest.approx(0.884796396144373, rel=1e-6)
+    assert found.df == 34
+
+
+def test_longley_is_as_certified() -> None:
+    """NIST, Longley: its columns are almost, but not quite, combinations of each other.
+
+    Products keep half of the sixteen digits that columns of such a condition (43,275) leave.
+    """
+    data = longley.load()
+    found = fit(np.column_stack([np.ones(16), data.exog.to_numpy()]), data.endog.to_numpy())
+    coefficients = [-3482258.63459582, 15.0618722713733, -0.0358191792925910]
+    coefficients += [-2.02022980381683, -1.03322686717359, -0.0511041056535807, 1829.15146461355]
+    errors = [890420.383607373, 84.9149257747669, 0.0334910077722432, 0.488399681651699]
+    errors += [0.214274163161675, 0.226073200069370, 455.478499142212]
+    assert found.coefficients == pytest.approx(coefficients, rel=1e-3)
+    assert found.errors == pytest.approx(errors, rel=1e-3)
+    assert found.residual_variance == pytest.approx(304.854073561965**2, rel=1e-3)
+
+
+def test_plant_weights_are_as_published() -> None:
+    """R, ?lm and ?summary.lm: Dobson (1990), p. 9 (stats-Ex.Rout.save)."""
+    group = np.repeat([0.0, 1], 10)
+    found = fit(np.column_stack([1 - group, group]), CONTROL + TREATED)
+    for value, text in zip(found.coefficients, ("5.032", "4.661"), strict=True):
+        assert printed(float(value), text)
+    for value, text in zip(found.errors, ("0.2202177", "0.2202177"), strict=True):
+        assert printed(float(value), text)
+    for value, text in zip(found.p, ("9.547128e-15", "3.615345e-14"), strict=True):
+        assert float(value) == pytest.approx(float(text), rel=1e-6)
+    assert found.df == 18
+    assert printed(math.sqrt(found.residual_variance), "0.6964")
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
+def test_statsmodels_prints_the_same_regression(seed: int, controls: int) -> None:
+    random = np.random.default_rng(seed)
+    x = np.column_stack(
+        [np.ones(30), random.integers(0, 2, 30), random.normal(size=(30, controls))]
+    )
+    x[0, 1], x[1, 1] = 0, 1
+    y = x @ random.normal(size=controls + 2) + random.normal(size=30)
+    theirs, found = OLS(y, x).fit(), fit(x, y)
+    np.testing.assert_allclose(found.coefficients, theirs.params, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found.errors, theirs.bse, rtol=1e-7)
+    np.testing.assert_allclose(found.p, theirs.pvalues, rtol=1e-5, atol=1e-12)
+    assert found.residual_variance == pytest.approx(theirs.scale)
+    assert found.df == theirs.df_resid
+
+
+def test_a_later_column_that_repeats_earlier_ones_is_told() -> None:
+    """As R does: the later one is NA and the rest is the regression without it."""
+    random = np.random.default_rng(8)
+    one, two = random.normal(size=(2, 40))
+    y = 2 * one - two + random.normal(size=40)
+    x = np.column_stack([np.ones(40), one, 3 * one - 2, two])
+    found, without = fit(x, y), OLS(y, x[:, [0, 1, 3]]).fit()
+    assert np.isnan(found.coefficients).tolist() == [False, False, True, False]
+    assert np.isnan(found.errors).tolist() == [False, False, True, False]
+    assert np.isnan(found.p).tolist() == [False, False, True, False]
+    np.testing.assert_allclose(found.coefficients[[0, 1, 3]], without.params, rtol=1e-7)
+    np.testing.assert_allclose(found.errors[[0, 1, 3]], without.bse, rtol=1e-7)
+    assert found.df == 37
+
+
+def test_dummies_of_every_level_and_an_intercept_are_one_too_many() -> None:
+    x = np.column_stack([np.ones(20), np.repeat([0.0, 1], 10), np.repeat([1.0, 0], 10)])
+    found = fit(x, CONTROL + TREATED)
+    assert np.isnan(found.coefficients).tolist() == [False, False, True]
+    assert found.coefficients[:2] == pytest.approx([5.032, -0.371])
+    assert found.errors[1] == pytest.approx(0.31143485)
+    assert found.df == 18
+
+
+def test_scales_do_not_make_columns_collinear() -> None:
+    random = np.random.default_rng(9)
+    x = np.column_stack([np.ones(50), random.normal(size=50) * 1e-6, random.normal(size=50) * 1e7])
+    y = x @ np.array([1, 1e6, 1e-7]) + random.normal(size=50)
+    # OLS of the columns as they are is 5e-4 off: its pseudo-inverse drops what is small
+    scale = np.array([1, 1e-6, 1e7])
+    theirs, found = OLS(y, x / scale).fit(), fit(x, y)
+    np.testing.assert_allclose(found.coefficients, theirs.params / scale, rtol=1e-6)
+    np.testing.assert_allclose(found.errors, theirs.bse / scale, rtol=1e-6)
+
+
+def test_a_perfect_fit_and_too_few_rows_warn_nobody() -> None:
+    line = fit([[1, 1], [1, 2], [1, 3], [1, 4]], [3, 5, 7, 9])
+    assert line.coefficients == pytest.approx([1, 2])
+    assert line.residual_variance == pytest.approx(0, abs=1e-10)
+    two = fit([[1, 1], [1, 2]], [3, 5])
+    assert two.df == 0
+    assert np.isnan(two.p).all()
+
+
+# Power -------------------------------------------------------------------------------------------
+
+
+def test_the_smallest_detectable_gap_is_as_in_the_catalogue() -> None:
+    """metrics.md §12: 40 against 80 at .6."""
+    down, up = power.smallest_detectable(np.array(0.6), np.array(40.0), np.array(80.0))
+    assert printed(float(down), "-0.2673")
+    assert printed(float(up), "0.2386")
+
+
+@given(
+    st.floats(0.3, 0.7),
+    st.integers(150, 5000),
+    st.integers(150, 5000),
+    st.sampled_from([0.01, 0.05, 0.1]),
+    st.integers(1, 20),
+    st.sampled_from([0.5, 0.8, 0.95]),
+)
+def test_the_smallest_detectable_gap_has_the_power_asked_for(
+    share: float, n: int, m: int, alpha: float, comparisons: int, asked: float
+) -> None:
+    """Cohen (1988) ch. 6, in statsmodels: it adds the wrong tail, which is nothing at these."""
+    sizes = np.array(float(n)), np.array(float(m))
+    found = power.smallest_detectable(np.array(share), *sizes, alpha, comparisons, asked)
+    for gap in map(float, found):
+        h = proportion_effectsize(share + gap, share)
+        reached = NormalIndPower().power(abs(h), n, alpha / comparisons, ratio=m / n)
+        assert reached == pytest.approx(asked, abs=1e-3)
+    assert float(found[0]) < 0 < float(found[1])
+
+
+def test_more_people_detect_less_and_more_comparisons_detect_more() -> None:
+    share, n = np.array(0.5), np.array([20.0, 50, 200, 1000, 1e8])
+    down, up = power.smallest_detectable(share, n, n)
+    assert (np.diff(np.abs(down)) < 0).all()
+    assert (np.diff(up) < 0).all()
+    assert abs(up[-1]) < 1e-3
+    strict_down, strict_up = power.smallest_detectable(share, n, n, comparisons=45)
+    assert (strict_down < down).all()
+    assert (strict_up > up).all()
+
+
+@given(st.floats(0, 1), st.floats(1, 200), st.floats(1, 200))
+def test_a_detectable_share_is_a_share(share: float, n: float, m: float) -> None:
+    down, up = power.smallest_detectable(np.array(share), np.array(n), np.array(m))
+    for gap in (float(down), float(up)):
+        assert math.isnan(gap) or -1e-12 <= share + gap <= 1 + 1e-12
