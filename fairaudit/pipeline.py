@@ -324,7 +324,7 @@ def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
         count=value_of(read.count),
         weight=value_of(read.weight),
         weight_error=raw.weight_error,
-        min_size=read.min_size,
+        minimum=read.minimum,
         created=_now(),
     )
 

@@ -14,7 +14,7 @@ from fairaudit.errors import AuditFailed
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part
 from fairaudit.ledger import Ledger
-from fairaudit.metrics import FAMILIES, Asked, Bounds, Comparison, Measure, Need, Quantity
+from fairaudit.metrics import FAMILIES, Asked, Bounds, Comparison, Measure, Minimum, Need, Quantity
 from fairaudit.metrics.example import example_of
 from fairaudit.simpson import Reversal
 from fairaudit.verdict import Check, Finding, Status
@@ -75,7 +75,7 @@ class Provenance:
     count: str | None
     weight: str | None
     weight_error: float
-    min_size: int | None
+    minimum: Minimum
     created: str
 
 

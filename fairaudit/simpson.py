@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.metrics import Rate, Reading
+from fairaudit.metrics import NO_MINIMUM, Minimum, Rate, Reading
 from fairaudit.metrics.counts import tally_of
 
 MOST_GROUPS = 500
@@ -132,7 +132,7 @@ class Scan:
     given: tuple[str, ...]
     floor: Fraction
     references: dict[str, str]
-    min_size: int | None = None
+    minimum: Minimum = NO_MINIMUM
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ class _Pairs:
         self.place = {group[0][1]: at for at, group in enumerate(alone.groups)}
         self.known = np.flatnonzero(within.known)
         sizes = np.array([self.everybody.n[0, self.place[level]] for level in self.levels])
-        self.large = self.known[sizes[self.known] >= (asked.min_size or 0)]
+        self.large = self.known[asked.minimum.admits(sizes[self.known])]
 
     def compared(self) -> int:
         """How many pairs share a stratum in which both have the rate."""
@@ -229,7 +229,7 @@ class _Pairs:
     def left_out(self) -> Iterator[tuple[Group, str]]:
         """Who could not be compared, and why."""
         for g in sorted({*self.known.tolist()} - {*self.large.tolist()}):
-            reason = f"fewer than {self.asked.min_size} people in the denominator"
+            reason = f"fewer than {self.asked.minimum.size} people in the denominator"
             yield self.within.groups[g], reason
         apart = len(self.large) * (len(self.large) - 1) // 2 - self.compared()
         if apart:

@@ -20,6 +20,7 @@ from fairaudit.errors import Place
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part, estimate_at, parts_of
 from fairaudit.metrics import (
+    NO_MINIMUM,
     NO_PARAMETERS,
     NOBODY,
     Asked,
@@ -27,6 +28,7 @@ from fairaudit.metrics import (
     Better,
     Evaluation,
     Measure,
+    Minimum,
     Parameters,
     Quantity,
     Reference,
@@ -104,7 +106,7 @@ class Check:
     of_class: str | None = None
     against: str | None = None
     at: Decimal | None = None
-    min_size: int | None = None
+    minimum: Minimum = NO_MINIMUM
     undefined: OnUndefined = OnUndefined.FAIL
     warn: Limit | None = None
     fail: Limit | None = None
@@ -114,7 +116,7 @@ class Check:
     def terms(self) -> Terms:
         """On what terms the measure is asked."""
         return Terms(
-            self.reference, self.min_size, self.parameters, self.average, self.of_class, self.at
+            self.reference, self.minimum, self.parameters, self.average, self.of_class, self.at
         )
 
 
@@ -325,7 +327,7 @@ def _too_small(check: Check, evaluation: Evaluation, z: int) -> Iterator[NotEval
     table = evaluation.table
     for part in evaluation.parts or (evaluation,):
         rate = f"{part.reading.quantity.id}: " if part.reading else ""
-        few = "nobody" if check.min_size is None else f"fewer than {check.min_size} people"
+        few = "nobody" if check.minimum.size is None else f"fewer than {check.minimum.size} people"
         reason = f"{rate}{few} in the denominator"
         small = table.known & (table.n[z] > 0) & ~part.takes_part[z]
         for g in np.flatnonzero(small).tolist():

@@ -13,6 +13,7 @@ from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
 from fairaudit.metrics.evaluation import Asked, Evaluation, Terms
 from fairaudit.metrics.measures import Comparison, Measure, Shape, Whole
+from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
 from fairaudit.metrics.quantities import Mean, Quantity, Rate, Reading
 from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.reasons import describe, describe_all, reason_of, why_undefined
@@ -111,6 +112,7 @@ __all__ = [
     "FAMILIES",
     "MEASURES",
     "NOBODY",
+    "NO_MINIMUM",
     "NO_PARAMETERS",
     "QUANTITIES",
     "WHOLES",
@@ -123,6 +125,7 @@ __all__ = [
     "FirstOf",
     "Mean",
     "Measure",
+    "Minimum",
     "Named",
     "Need",
     "Parameters",

@@ -52,7 +52,7 @@ def bare_average(
     )
     whole = collapsed(table)
     n = np.asarray((reading.n * found.support).sum(axis=0, keepdims=True))
-    takes_part = participants_overall(table, n, terms.min_size)
+    takes_part = participants_overall(table, n, terms.minimum)
     own = np.arange(len(table.groups))[None]
 
     def exact(_: int, g: int) -> Fraction | None:
@@ -91,7 +91,7 @@ def common_average(
     """The rate of each group, averaged over the strata where every group has somebody."""
     weight = mass(reading)
     n = reading.n[table.known_strata].sum(axis=0, keepdims=True)
-    part = participants_overall(table, n, terms.min_size)
+    part = participants_overall(table, n, terms.minimum)
     occurs = ((weight > 0) & ~np.isnan(reading.value)) | ~part
     common = occurs.all(axis=1, keepdims=True)
     everybody = np.where(part, weight, 0).sum(axis=1, keepdims=True)
@@ -130,7 +130,7 @@ def average_to_reference(
         return _average_to_extreme(measure, table, terms, tally, how)
     whole = collapsed(table)
     crude = read(quantity, tally_for(quantity, whole), terms.parameters)
-    takes_part = participants_overall(table, crude.n, terms.min_size)
+    takes_part = participants_overall(table, crude.n, terms.minimum)
     index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
     in_strata = None if index is None else np.broadcast_to(index, (len(table.strata), 1))
     others = beside(tally, reference.policy, in_strata)
@@ -166,7 +166,7 @@ def average_to_reference(
         Reading(quantity, found.second, m, m.astype(np.float64)),
     )
     # Who is large enough, is so in the strata that are compared, and whom it is compared with too.
-    takes_part = participants_overall(table, np.minimum(n, m), terms.min_size)
+    takes_part = participants_overall(table, np.minimum(n, m), terms.minimum)
     place = (index, usable)
     evaluation = beside_reference(measure, whole, terms, readings, value, takes_part, place, exact)
     return replace(evaluation, strata=table, averaged=found)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.picking import pick, pick_pair
 from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
 
@@ -44,18 +45,18 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
 
 
 def _differential_fairness(
-    table: GroupTable, min_size: int | None, parameters: Parameters
+    table: GroupTable, minimum: Minimum, parameters: Parameters
 ) -> WholeReading:
     """ε of the audited outcome's own classes, in every stratum."""
-    return _of_classes(table, table.classes, (0, 1), min_size, parameters)
+    return _of_classes(table, table.classes, (0, 1), minimum, parameters)
 
 
 def _bias_amplification(
-    table: GroupTable, min_size: int | None, parameters: Parameters
+    table: GroupTable, minimum: Minimum, parameters: Parameters
 ) -> WholeReading:
     """ε of the prediction minus ε of the label, on the rows where both are known."""
-    predicted = _of_classes(table, table.classes, (0, 1), min_size, parameters, both=True)
-    labelled = _of_classes(table, table.labels, (1, 0), min_size, parameters, both=True)
+    predicted = _of_classes(table, table.classes, (0, 1), minimum, parameters, both=True)
+    labelled = _of_classes(table, table.labels, (1, 0), minimum, parameters, both=True)
     with np.errstate(invalid="ignore"):
         value = predicted.value - labelled.value
     return WholeReading(
@@ -71,10 +72,10 @@ def _bias_amplification(
     )
 
 
-def _within_labels(table: GroupTable, min_size: int | None, parameters: Parameters) -> WholeReading:
+def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) -> WholeReading:
     """ε of the prediction within each label; the label that has the largest decides."""
     slots = np.arange(table.people.shape[1])
-    found = [_within(table, slots == at, min_size, parameters) for at in range(len(table.labels))]
+    found = [_within(table, slots == at, minimum, parameters) for at in range(len(table.labels))]
     values = np.stack([one.value for one in found])
     # A label that nobody in the stratum has says nothing; one that a group lacks, leaves it open.
     there = np.stack([one.n.sum(axis=1) > 0 for one in found])
@@ -97,17 +98,15 @@ def _within_labels(table: GroupTable, min_size: int | None, parameters: Paramete
     )
 
 
-def _within_positives(
-    table: GroupTable, min_size: int | None, parameters: Parameters
-) -> WholeReading:
+def _within_positives(table: GroupTable, minimum: Minimum, parameters: Parameters) -> WholeReading:
     """ε of the prediction among people whose label is positive."""
     positive = table.positive_label
     labels = np.zeros(table.people.shape[1], np.bool_) if positive is None else positive
-    return _within(table, labels, min_size, parameters)
+    return _within(table, labels, minimum, parameters)
 
 
 def _within(
-    table: GroupTable, labels: Marks, min_size: int | None, parameters: Parameters
+    table: GroupTable, labels: Marks, minimum: Minimum, parameters: Parameters
 ) -> WholeReading:
     """ε of the prediction among those who have one of the labels."""
 
@@ -122,14 +121,14 @@ def _within(
         squares=None if table.squares is None else kept(table.squares),
     )
     everybody = table.known & (table.n > 0)
-    return _of_classes(within, table.classes, (0, 1), min_size, parameters, among=everybody)
+    return _of_classes(within, table.classes, (0, 1), minimum, parameters, among=everybody)
 
 
-def _credible(table: GroupTable, min_size: int | None, parameters: Parameters) -> WholeReading:
+def _credible(table: GroupTable, minimum: Minimum, parameters: Parameters) -> WholeReading:
     """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
     from scipy.special import betaincinv  # noqa: PLC0415  # only who asks for it pays
 
-    plain = _of_classes(table, table.classes, (0, 1), min_size, NO_PARAMETERS)
+    plain = _of_classes(table, table.classes, (0, 1), minimum, NO_PARAMETERS)
     classes = len(table.classes)
     prior = parameters.per_outcome(classes) or _JEFFREYS
     a = plain.counts + prior
@@ -172,7 +171,7 @@ def _of_classes(  # one private function serves both outcomes of a table
     table: GroupTable,
     classes: Sequence[str],
     order: tuple[int, int],
-    min_size: int | None,
+    minimum: Minimum,
     parameters: Parameters,
     *,
     both: bool = False,
@@ -201,8 +200,7 @@ def _of_classes(  # one private function serves both outcomes of a table
             size = np.fmin(total**2 / squares, people)
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
     takes_part = table.known & ((people if both else table.n) > 0) if among is None else among
-    if min_size is not None:
-        takes_part = takes_part & (people >= min_size)
+    takes_part = takes_part & minimum.admits(people)
     smoothing = parameters.per_outcome(len(classes))
     return _spread(counts, people, takes_part, smoothing, classes)
 

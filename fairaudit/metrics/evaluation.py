@@ -13,6 +13,7 @@ import numpy as np
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average import Average, Averaged
 from fairaudit.metrics.measures import Comparison, Measure, Whole, WholeReading
+from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
 from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
 from fairaudit.metrics.reference import NOBODY, Reference
@@ -29,7 +30,7 @@ class Terms:
     """
 
     reference: Reference | None = None
-    min_size: int | None = None
+    minimum: Minimum = NO_MINIMUM
     parameters: Parameters = NO_PARAMETERS
     average: Average | None = None
     of_class: str | None = None

@@ -12,6 +12,7 @@ import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average import Average
+from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.records import Bounds, Named, Need, Parameters
 from fairaudit.metrics.reference import Policy
@@ -198,7 +199,7 @@ class Measure(Named):
 class Whole(Named):
     """A measure of a whole table that is no comparison of rates, such as differential fairness."""
 
-    read: Callable[[GroupTable, int | None, Parameters], WholeReading]
+    read: Callable[[GroupTable, Minimum, Parameters], WholeReading]
     formula: str
     needs: frozenset[Need] = frozenset({Need.CLASSES})
     ideal: int = 0

@@ -10,6 +10,7 @@ import numpy as np
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.records import Need, Parameters
 
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
@@ -88,14 +89,13 @@ def _about(
 
 def _read(
     number: Callable[[_Line], Floats],
-) -> Callable[[GroupTable, int | None, Parameters], WholeReading]:
-    def read(table: GroupTable, min_size: int | None, _: Parameters) -> WholeReading:
+) -> Callable[[GroupTable, Minimum, Parameters], WholeReading]:
+    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
         line, takes_part, n = _line(table)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(line.ss > 0, number(line), np.nan)
-        if min_size is not None:
-            value = np.where(line.n >= min_size, value, np.nan)
-        value = np.where(np.isfinite(value) & ~np.isnan(line.n), value, np.nan)
+        answered = np.isfinite(value) & ~np.isnan(line.n) & minimum.admits(line.n)
+        value = np.where(answered, value, np.nan)
         return WholeReading.of(value, takes_part, n)
 
     return read

@@ -11,6 +11,7 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.classes import Macro
 from fairaudit.metrics.counts import Tally, against_rest, tally_of
 from fairaudit.metrics.measures import Comparison
+from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
 from fairaudit.metrics.reference import Policy
@@ -68,16 +69,16 @@ def beside(tally: Tally, policy: Policy, index: Ints | None) -> Tally:
     return known[key]
 
 
-def participants(table: GroupTable, n: Ints, min_size: int | None) -> Marks:
-    """Who takes part, [Z, G]: known groups with people, of at least `min_size` in the rate."""
+def participants(table: GroupTable, n: Ints, minimum: Minimum) -> Marks:
+    """Who takes part, [Z, G]: known groups with people, enough of them in the rate."""
     takes_part = table.known & (table.n > 0)
-    return takes_part if min_size is None else takes_part & (n >= min_size)
+    return np.asarray(takes_part & minimum.admits(n))
 
 
-def participants_overall(table: GroupTable, n: Ints, min_size: int | None) -> Marks:
+def participants_overall(table: GroupTable, n: Ints, minimum: Minimum) -> Marks:
     """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not."""
     takes_part = np.asarray((table.known & (table.n.sum(axis=0) > 0))[None])
-    return takes_part if min_size is None else takes_part & (n >= min_size)
+    return np.asarray(takes_part & minimum.admits(n))
 
 
 def comparable(table: GroupTable) -> Marks:

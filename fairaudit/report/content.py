@@ -139,7 +139,7 @@ def _provenance(result: AuditResult) -> Iterator[Block]:
         and f"the column {made.weight}; the sampling design is not "
         f"modelled, intervals use the effective sample size; largest rounding of a weight "
         f"{made.weight_error:.1g}",
-        "smallest group": made.min_size and f"{made.min_size} people in the denominator",
+        "smallest group": made.minimum.size and f"{made.minimum.size} people in the denominator",
     }
     pairs += [(name, str(text)) for name, text in optional.items() if text]
     pairs += [("counts", f"sha256 {made.cube_sha256[:12]}"), ("made", made.created)]

@@ -230,7 +230,7 @@ def reversals(result: AuditResult) -> Iterator[Block]:
         "The same mix: strata weighed by both groups together. The two parts of a gap are taken "
         "at the mean of both groups' mixes, so that they add up to it."
     )
-    if result.provenance.min_size is not None:
+    if result.provenance.minimum.size is not None:
         text += " `min_size` looks at both groups as a whole, not at strata: see their counts."
     yield Paragraph(text, Tone.MUTED)
 

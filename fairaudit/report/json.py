@@ -153,7 +153,7 @@ def document(result: AuditResult) -> dict[str, Any]:
             "weight": made.weight,
             "weight_error": made.weight_error if made.weight else None,
         },
-        "options": {"fail_on": str(result.fail_on), "min_size": made.min_size},
+        "options": {"fail_on": str(result.fail_on), "min_size": made.minimum.size},
         "ledger": {
             "read": ledger.read,
             "counted": ledger.counted,

@@ -108,7 +108,7 @@ class _Builder:
             format=self._format(),
             missing=self._missing(),
             filter=self._optional(("filter",), shape.filter),
-            min_size=shape.groups.min_size,
+            minimum=self.shape.groups.minimum,
             shown=shown,
             checks=(*checks, *gate),
             simpson=scan,
@@ -391,7 +391,7 @@ class _Builder:
             given=given,
             floor=Fraction(shape.min_gap),
             references=references,
-            min_size=self.shape.groups.min_size,
+            minimum=self.shape.groups.minimum,
         )
         gates = [
             ReversalCheck(

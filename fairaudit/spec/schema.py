@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics import CATALOGUE, COMPARISONS, comparison, find, suggestion
+from fairaudit.metrics import CATALOGUE, COMPARISONS, Minimum, comparison, find, suggestion
 from fairaudit.metrics import Policy as ReferencePolicy
 from fairaudit.simpson import Kind
 from fairaudit.verdict import OnUndefined
@@ -313,6 +313,11 @@ class Groups(_Strict):
 
     by: Groupings = [["all"]]
     min_size: Whole | None = None
+
+    @property
+    def minimum(self) -> Minimum:
+        """What a group must reach to take part."""
+        return Minimum(self.min_size)
 
 
 class Bound(_Strict):

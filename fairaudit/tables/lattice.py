@@ -143,7 +143,7 @@ def epsilons(cube: Cube, table: TableOf, shown: tuple[Shown, ...]) -> Iterator[E
         values = {}
         for by in cube.subsets():
             evaluation = evaluate(
-                one.asked, table(by, (), one.of), Terms(None, one.min_size, one.parameters)
+                one.asked, table(by, (), one.of), Terms(None, one.minimum, one.parameters)
             )
             values[by] = float(evaluation.value[0, 0]) if len(evaluation.table.strata) else math.nan
         epsilon = values[full]
@@ -179,7 +179,7 @@ def _same_rows(table: TableOf, cube: Cube, one: Shown) -> bool:
         cut = table(by, (), one.of)
         known = cut.known & (cut.n[0] > 0)
         by_group = cut.people[0, :, :-1].sum(axis=(0, 1))
-        small = one.min_size is not None and bool((by_group[known] < one.min_size).any())
+        small = not one.minimum.admits(by_group[known]).all()
         if small or not cut.known.all() or (by_group == 0).any():
             return False
         totals.add(int(by_group.sum()))

@@ -6,12 +6,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from fairaudit.cube import GroupTable
 from fairaudit.evidence import estimate_at
 from fairaudit.metrics import (
+    NO_MINIMUM,
     NOBODY,
     Better,
     Evaluation,
+    Minimum,
     Policy,
     Quantity,
     Reading,
@@ -33,7 +37,7 @@ def groups(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[GroupRow]:
     places = dict.fromkeys(
         (one.of, by, given) for one, by, given in asked_of(shown, everybody=True)
     )
-    min_size = next((one.min_size for one in shown), None)
+    minimum = next((one.minimum for one in shown), NO_MINIMUM)
     for of, by, given in places:
         cut = table(by, given, of)
         by_class = cut.people.sum(axis=1)
@@ -51,14 +55,14 @@ def groups(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[GroupRow]:
                         n=n,
                         share=n / known if cut.known[g] else None,
                         counts=dict(zip(cut.classes, counts, strict=True)),
-                        standing=_standing(cut, g, n, min_size),
+                        standing=_standing(cut, g, n, minimum),
                     )
 
 
-def _standing(table: GroupTable, g: int, n: int, min_size: int | None) -> Standing:
+def _standing(table: GroupTable, g: int, n: int, minimum: Minimum) -> Standing:
     if not table.known[g]:
         return Standing.UNKNOWN
-    return Standing.SMALL if min_size is not None and n < min_size else Standing.ELIGIBLE
+    return Standing.ELIGIBLE if minimum.admits(np.array(n)) else Standing.SMALL
 
 
 def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
@@ -104,7 +108,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
                     stratum=stratum,
                     group=group,
                     estimate=estimate,
-                    standing=_standing(table, g, counted[z][g], one.min_size),
+                    standing=_standing(table, g, counted[z][g], one.minimum),
                     reference=group_at(table, references[z][g]),
                     difference=differences[z][g],
                     ratio=ratios[z][g],
