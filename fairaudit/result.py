@@ -9,26 +9,28 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from fairaudit.cube import Group, Grouping
+from fairaudit.cube import ExcludeBelow, Group, Grouping
 from fairaudit.errors import AuditFailed
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part
 from fairaudit.ledger import Ledger
-from fairaudit.metrics import FAMILIES, Asked, Bounds, Comparison, Measure, Minimum, Need, Quantity
+from fairaudit.metrics import (
+    FAMILIES,
+    Asked,
+    Bounds,
+    Comparison,
+    Measure,
+    Minimum,
+    Need,
+    Quantity,
+    Standing,
+)
 from fairaudit.metrics.example import example_of
 from fairaudit.simpson import Reversal
 from fairaudit.verdict import Check, Finding, Status
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-class Standing(StrEnum):
-    """How a group stands in the comparisons."""
-
-    ELIGIBLE = "eligible"
-    SMALL = "small"
-    UNKNOWN = "unknown"
 
 
 class Verdict(StrEnum):
@@ -76,6 +78,7 @@ class Provenance:
     weight: str | None
     weight_error: float
     minimum: Minimum
+    exclude_below: ExcludeBelow | None
     created: str
 
 

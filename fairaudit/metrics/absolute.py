@@ -150,7 +150,7 @@ def _whole(
         tally = tally_of(table)
         mass = tally.classes
         n = np.asarray(mass.sum(axis=1) // tally.scale)
-        takes_part = table.known & (table.n > 0) & minimum.admits(n)
+        takes_part = table.eligible & (table.n > 0) & minimum.admits(n)
         counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = number(counted)

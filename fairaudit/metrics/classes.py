@@ -124,7 +124,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Whol
     tally = tally_of(table)
     mass = tally.classes
     n = mass.sum(axis=1)
-    takes_part = table.known & (table.n > 0) & minimum.admits(n // tally.scale)
+    takes_part = table.eligible & (table.n > 0) & minimum.admits(n // tally.scale)
     strata, classes, _ = mass.shape
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = mass / n[:, None]

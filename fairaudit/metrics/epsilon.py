@@ -120,7 +120,7 @@ def _within(
         mass=people if table.mass is table.people else kept(table.mass),
         squares=None if table.squares is None else kept(table.squares),
     )
-    everybody = table.known & (table.n > 0)
+    everybody = table.eligible & (table.n > 0)
     return _of_classes(within, table.classes, (0, 1), minimum, parameters, among=everybody)
 
 
@@ -199,7 +199,7 @@ def _of_classes(  # one private function serves both outcomes of a table
             # exceeds n (Cauchy-Schwarz), whatever fixed point rounds away.
             size = np.fmin(total**2 / squares, people)
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
-    takes_part = table.known & ((people if both else table.n) > 0) if among is None else among
+    takes_part = table.eligible & ((people if both else table.n) > 0) if among is None else among
     takes_part = takes_part & minimum.admits(people)
     smoothing = parameters.per_outcome(len(classes))
     return _spread(counts, people, takes_part, smoothing, classes)

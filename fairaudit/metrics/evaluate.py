@@ -151,6 +151,7 @@ def _mean(asked: Measure, each: Evaluation) -> Evaluation:
         second=nobody,
         judged=np.ones(value.shape, dtype=np.bool_),
         parts=(),
+        behind=each.parts,
         names=(),
         attained=None,
         error=None,

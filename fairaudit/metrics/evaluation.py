@@ -46,7 +46,8 @@ class Evaluation:
     marks the entries that answer: those of groups that take part, other than the reference itself.
     `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among `names`.
     `error` [Z, W] bounds what the bins of a score hide. Where strata are averaged, `table` has none
-    left, `strata` is the table that has them, and `averaged` holds their weights.
+    left, `strata` is the table that has them, and `averaged` holds their weights. `behind` are the
+    parts of what was averaged over groups.
     """
 
     asked: Asked
@@ -67,6 +68,13 @@ class Evaluation:
     whole: WholeReading | None = None
     strata: GroupTable | None = None
     averaged: Averaged | None = None
+    behind: tuple[Evaluation, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Evaluation, ...]:
+        """The evaluations of one quantity each that it is made of."""
+        inner = self.parts or self.behind
+        return tuple(leaf for one in inner for leaf in one.leaves) if inner else (self,)
 
     @property
     def spread(self) -> bool:

@@ -182,7 +182,7 @@ def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Who
     """GE(α) of the groups' mean benefits, each as often as the group has people."""
     tally, alpha = tally_of(table), _alpha(parameters)
     people = _people(tally)
-    takes_part = table.known & (table.n > 0) & minimum.admits(people)
+    takes_part = table.eligible & (table.n > 0) & minimum.admits(people)
     zero, one, two = (np.where(takes_part, level, 0) for level in _levels(tally))
     n = zero + one + two
     total = n.sum(axis=1)

@@ -32,7 +32,7 @@ def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
 
     Sums are Python's integers, so that nothing is lost where numbers are large and spread little.
     """
-    takes_part = np.asarray(table.known & (table.n > 0))
+    takes_part = np.asarray(table.eligible & (table.n > 0))
     name = f"attribute:{table.by[0]}" if len(table.by) == 1 else ""
     amount = table.amounts.get(name)
     nothing = np.full(len(table.strata), np.nan)
@@ -40,7 +40,7 @@ def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
         return _Line(nothing, nothing, nothing, nothing), takes_part, table.n
 
     def total(values: Ints, classes: Marks) -> Ints:
-        part = values.astype(object)[:, :, classes][..., table.known]
+        part = values.astype(object)[:, :, classes][..., table.eligible]
         return np.asarray(part.sum(axis=(1, 2, 3)))
 
     known = np.arange(table.people.shape[2]) < len(table.classes)

@@ -20,7 +20,7 @@ def _asked(table: GroupTable, minimum: Minimum) -> tuple[Scores, Ints, Marks]:
     if scores is None:
         raise ValueError("a measure of scores without a histogram")
     n = np.asarray(scores.people.sum(axis=(1, 2)))
-    return scores, n, np.asarray(table.known & (table.n > 0) & minimum.admits(n))
+    return scores, n, np.asarray(table.eligible & (table.n > 0) & minimum.admits(n))
 
 
 @once

@@ -70,20 +70,20 @@ def beside(tally: Tally, policy: Policy, index: Ints | None) -> Tally:
 
 
 def participants(table: GroupTable, n: Ints, minimum: Minimum) -> Marks:
-    """Who takes part, [Z, G]: known groups with people, enough of them in the rate."""
-    takes_part = table.known & (table.n > 0)
+    """Who takes part, [Z, G]: eligible groups with people, enough of them in the rate."""
+    takes_part = table.eligible & (table.n > 0)
     return np.asarray(takes_part & minimum.admits(n))
 
 
 def participants_overall(table: GroupTable, n: Ints, minimum: Minimum) -> Marks:
     """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not."""
-    takes_part = np.asarray((table.known & (table.n.sum(axis=0) > 0))[None])
+    takes_part = np.asarray((table.eligible & (table.n.sum(axis=0) > 0))[None])
     return np.asarray(takes_part & minimum.admits(n))
 
 
 def comparable(table: GroupTable) -> Marks:
-    """The known strata where two groups or more occur, [Z]: there is somebody to compare with."""
-    return np.asarray(table.known_strata & ((table.known & (table.n > 0)).sum(axis=1) >= 2))
+    """The known strata where two groups or more occur that can be compared, [Z]."""
+    return np.asarray(table.known_strata & ((table.eligible & (table.n > 0)).sum(axis=1) >= 2))
 
 
 def mass(reading: Reading) -> Floats:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from fairaudit.metrics import Standing, exclusion
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
 from fairaudit.result import (
@@ -14,7 +15,6 @@ from fairaudit.result import (
     EpsilonReading,
     LatticeEntry,
     RateRow,
-    Standing,
 )
 from fairaudit.simpson import Reversal
 
@@ -144,9 +144,16 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
         "of all: the group's share of the people whose group is known; count: people counted in "
         "the rate, of those it is taken over; diff. (points) and ratio: to the group marked as "
         "reference, the declared one or else the largest; 95 %: Wilson's interval, for each group "
-        "by itself; small: fewer than `min_size` in the denominator, not compared.",
+        "by itself; small: fewer than `min_size` in the denominator, not compared"
+        f"{_set_aside(result)}.",
         Tone.MUTED,
     )
+
+
+def _set_aside(result: AuditResult) -> str:
+    """What else keeps a group from being compared, where the spec says so."""
+    rule = result.provenance.exclude_below
+    return f"; excluded: {exclusion(rule)}" if rule else ""
 
 
 def _title(metric: str, result: AuditResult) -> str:
@@ -183,6 +190,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
     is_reference = row.group == row.reference
     notes = {
         Standing.SMALL: "small",
+        Standing.EXCLUDED: "excluded",
         Standing.UNKNOWN: "not known",
         Standing.ELIGIBLE: "reference" if is_reference else "",
     }

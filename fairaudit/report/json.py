@@ -153,7 +153,15 @@ def document(result: AuditResult) -> dict[str, Any]:
             "weight": made.weight,
             "weight_error": made.weight_error if made.weight else None,
         },
-        "options": {"fail_on": str(result.fail_on), "min_size": made.minimum.size},
+        "options": {
+            "fail_on": str(result.fail_on),
+            "min_size": made.minimum.size,
+            "exclude_below": made.exclude_below
+            and {
+                "share": float(made.exclude_below.share),
+                "reason": made.exclude_below.reason,
+            },
+        },
         "ledger": {
             "read": ledger.read,
             "counted": ledger.counted,
@@ -379,6 +387,7 @@ def _finding(one: Finding) -> dict[str, Any]:
                 "given": _group(who.stratum),
                 "reason": who.reason,
                 "blocks": who.blocks,
+                "detail": who.detail,
             }
             for who in one.not_evaluated
         ],

@@ -9,7 +9,7 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 
-from fairaudit.cube import Grouping
+from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.errors import Fault, Place
 from fairaudit.metrics import Asked, Average, Minimum, Need, Parameters, Reference, Terms, wanted
 from fairaudit.simpson import Scan
@@ -242,6 +242,7 @@ class Spec:
     missing: Missing
     filter: Text | None
     minimum: Minimum
+    exclude_below: ExcludeBelow | None
     shown: tuple[Shown, ...]
     checks: tuple[Check | ReversalCheck, ...]
     simpson: Scan | None

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from fairaudit.cube import GroupTable
 from fairaudit.evidence import estimate_at
 from fairaudit.metrics import (
@@ -15,19 +13,20 @@ from fairaudit.metrics import (
     NOBODY,
     Better,
     Evaluation,
-    Minimum,
     Policy,
     Quantity,
     Reading,
     Reference,
+    Standing,
     compared,
     describe,
     evaluate,
     find_group,
+    standing_of,
     why_undefined,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
-from fairaudit.result import GroupRow, RateRow, Standing
+from fairaudit.result import GroupRow, RateRow
 from fairaudit.spec import Shown
 from fairaudit.tables.entries import TableOf, asked_of, group_at, quantities
 
@@ -55,14 +54,8 @@ def groups(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[GroupRow]:
                         n=n,
                         share=n / known if cut.known[g] else None,
                         counts=dict(zip(cut.classes, counts, strict=True)),
-                        standing=_standing(cut, g, n, minimum),
+                        standing=standing_of(cut, g, n, minimum),
                     )
-
-
-def _standing(table: GroupTable, g: int, n: int, minimum: Minimum) -> Standing:
-    if not table.known[g]:
-        return Standing.UNKNOWN
-    return Standing.ELIGIBLE if minimum.admits(np.array(n)) else Standing.SMALL
 
 
 def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
@@ -108,7 +101,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
                     stratum=stratum,
                     group=group,
                     estimate=estimate,
-                    standing=_standing(table, g, counted[z][g], one.minimum),
+                    standing=standing_of(table, g, counted[z][g], one.minimum),
                     reference=group_at(table, references[z][g]),
                     difference=differences[z][g],
                     ratio=ratios[z][g],
