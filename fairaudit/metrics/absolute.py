@@ -21,7 +21,7 @@ from fairaudit.metrics.comparisons import (
 )
 from fairaudit.metrics.counts import tally_of
 from fairaudit.metrics.measures import Measure, Whole, WholeReading
-from fairaudit.metrics.minimum import Minimum
+from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.records import Parameters
 from fairaudit.metrics.reference import Policy
 
@@ -150,7 +150,8 @@ def _whole(
         tally = tally_of(table)
         mass = tally.classes
         n = np.asarray(mass.sum(axis=1) // tally.scale)
-        takes_part = table.eligible & (table.n > 0) & minimum.admits(n)
+        enough = minimum.admits(n, of_everybody(table, mass))
+        takes_part = table.eligible & (table.n > 0) & enough
         counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = number(counted)

@@ -13,7 +13,7 @@ from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import DIVERGENCE
 from fairaudit.metrics.counts import Tally, tally_of
 from fairaudit.metrics.measures import Measure, Whole, WholeReading
-from fairaudit.metrics.minimum import Minimum
+from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.quantities import Formula, Quantity, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters
 
@@ -124,7 +124,8 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Whol
     tally = tally_of(table)
     mass = tally.classes
     n = mass.sum(axis=1)
-    takes_part = table.eligible & (table.n > 0) & minimum.admits(n // tally.scale)
+    enough = minimum.admits(n // tally.scale, of_everybody(table, mass))
+    takes_part = table.eligible & (table.n > 0) & enough
     strata, classes, _ = mass.shape
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = mass / n[:, None]

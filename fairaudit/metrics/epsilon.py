@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.measures import Whole, WholeReading
-from fairaudit.metrics.minimum import Minimum
+from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.picking import pick, pick_pair
 from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
 
@@ -55,8 +55,17 @@ def _bias_amplification(
     table: GroupTable, minimum: Minimum, parameters: Parameters
 ) -> WholeReading:
     """ε of the prediction minus ε of the label, on the rows where both are known."""
-    predicted = _of_classes(table, table.classes, (0, 1), minimum, parameters, both=True)
-    labelled = _of_classes(table, table.labels, (1, 0), minimum, parameters, both=True)
+
+    def both_known(among: Marks | None = None) -> tuple[WholeReading, WholeReading]:
+        return (
+            _of_classes(table, table.classes, (0, 1), minimum, parameters, both=True, among=among),
+            _of_classes(table, table.labels, (1, 0), minimum, parameters, both=True, among=among),
+        )
+
+    predicted, labelled = both_known()
+    if (predicted.takes_part != labelled.takes_part).any():
+        # Both are of the same groups, or their difference would be one of groups.
+        predicted, labelled = both_known(predicted.takes_part & labelled.takes_part)
     with np.errstate(invalid="ignore"):
         value = predicted.value - labelled.value
     return WholeReading(
@@ -91,7 +100,9 @@ def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) 
         taken([one.outcome for one in found]),
         taken([one.high for one in found]),
         taken([one.low for one in found]),
-        np.logical_and.reduce([one.takes_part for one in found]),
+        np.logical_and.reduce(
+            [one.takes_part | ~some[:, None] for one, some in zip(found, there, strict=True)]
+        ),
         np.min([one.n for one in found], axis=0),
         taken([one.counts for one in found]),
         found[0].outcomes,
@@ -190,7 +201,9 @@ def _of_classes(  # one private function serves both outcomes of a table
         return np.asarray(turned.sum(axis=1)[:, : len(classes)])
 
     people = np.asarray(by_class(table.people).sum(axis=1), dtype=np.int64)
-    counts = by_class(table.mass) / table.scale
+    mass = by_class(table.mass)
+    everybody = of_everybody(table, np.asarray(mass, dtype=np.int64))
+    counts = mass / table.scale
     if table.squares is not None:
         squares = by_class(table.squares).sum(axis=1)
         total = counts.sum(axis=1)
@@ -200,9 +213,10 @@ def _of_classes(  # one private function serves both outcomes of a table
             size = np.fmin(total**2 / squares, people)
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
     takes_part = table.eligible & ((people if both else table.n) > 0) if among is None else among
-    takes_part = takes_part & minimum.admits(people)
+    takes_part = takes_part & minimum.admits(people, everybody)
     smoothing = parameters.per_outcome(len(classes))
-    return _spread(counts, people, takes_part, smoothing, classes)
+    found = _spread(counts, people, takes_part, smoothing, classes)
+    return replace(found, everybody=everybody)
 
 
 def _spread(

@@ -214,7 +214,8 @@ class WholeReading:
     """A number of a whole table, [Z]: value, and the pair and outcome that attain it.
 
     Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];
-    `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them.
+    `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them, and
+    `everybody` [Z, Y, 1] those of all known groups together.
     """
 
     value: Floats
@@ -227,6 +228,7 @@ class WholeReading:
     outcomes: tuple[str, ...]
     parts: tuple[tuple[str, WholeReading], ...] = ()
     error: Floats | None = None
+    everybody: Ints | None = None
 
     @classmethod
     def of(

@@ -11,8 +11,8 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.classes import Macro
 from fairaudit.metrics.counts import Tally, against_rest, tally_of
 from fairaudit.metrics.measures import Comparison
-from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.quantities import Quantity, Reading
+from fairaudit.metrics.minimum import Minimum, of_everybody
+from fairaudit.metrics.quantities import Quantity, Rate, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
 from fairaudit.metrics.reference import Policy
 from fairaudit.once import once
@@ -69,16 +69,39 @@ def beside(tally: Tally, policy: Policy, index: Ints | None) -> Tally:
     return known[key]
 
 
-def participants(table: GroupTable, n: Ints, minimum: Minimum) -> Marks:
+def participants(table: GroupTable, reading: Reading, minimum: Minimum) -> Marks:
     """Who takes part, [Z, G]: eligible groups with people, enough of them in the rate."""
     takes_part = table.eligible & (table.n > 0)
-    return np.asarray(takes_part & minimum.admits(n))
+    return np.asarray(takes_part & minimum.admits(reading.n, everybodys_outcomes(table, reading)))
 
 
-def participants_overall(table: GroupTable, n: Ints, minimum: Minimum) -> Marks:
-    """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not."""
+def participants_overall(table: GroupTable, n: Ints, reading: Reading, minimum: Minimum) -> Marks:
+    """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not.
+
+    `n` [1, G] are the people of the strata that count; what is expected of them goes by everybody
+    in the known strata.
+    """
+    outcomes = everybodys_outcomes(table, reading)
+    if outcomes is not None:
+        outcomes = outcomes[table.known_strata].sum(axis=0, keepdims=True)
     takes_part = np.asarray((table.eligible & (table.n.sum(axis=0) > 0))[None])
-    return np.asarray(takes_part & minimum.admits(n))
+    return np.asarray(takes_part & minimum.admits(n, outcomes))
+
+
+def everybodys_outcomes(table: GroupTable, reading: Reading) -> Ints | None:
+    """How the outcomes of all known groups are spread, [Z, K, 1]; None where it is no share.
+
+    A rate has two outcomes: to be among those it counts, or not.
+    """
+    quantity = reading.quantity
+    if reading.shares is not None:
+        masses = tally_of(table).classes
+    elif isinstance(quantity, Rate) and quantity.of_group and reading.over is not None:
+        assert reading.under is not None
+        masses = np.stack([reading.over, reading.under - reading.over], axis=1)
+    else:
+        return None
+    return of_everybody(table, masses)
 
 
 def comparable(table: GroupTable) -> Marks:

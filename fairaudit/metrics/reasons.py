@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from fairaudit.cube import ExcludeBelow, Group, GroupTable, Marks
 from fairaudit.metrics.evaluation import Evaluation
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.quantities import Formula, Reading
+from fairaudit.metrics.reading import everybodys_outcomes, read, tally_for
 from fairaudit.metrics.reference import NOBODY, Policy, find_group
 from fairaudit.metrics.standing import Standing, standing_of
 
@@ -40,6 +43,9 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
     if evaluation.takes_part[z].sum() < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
     if evaluation.fraction is not None and len(evaluation.parts) == 2:
+        one, two = (part.takes_part[z] for part in evaluation.parts)
+        if (one != two).any():
+            return f"{what}: not the same groups take part on both sides"
         return f"{what}: not the same people, or infinite on both sides"
     if isinstance(evaluation.asked, Whole):
         return f"{what}: {evaluation.asked.undefined}"
@@ -75,15 +81,35 @@ def set_aside(evaluation: Evaluation, z: int, g: int) -> tuple[str, str]:
     `evaluation` is one of a single quantity, in which the group does not take part.
     """
     table, minimum, n = evaluation.table, evaluation.terms.minimum, _counted(evaluation, z, g)
-    match standing_of(table, g, n, minimum):
+    match standing_of(table, g, n, minimum, takes_part=False):
         case Standing.UNKNOWN:
             return "it is not known", ""
         case Standing.EXCLUDED:
             return why_excluded(table, g)
         case Standing.SMALL:
             return f"fewer than {minimum.size} people in the denominator", _people(n)
+        case Standing.FEW_EVENTS:
+            rule = f"fewer than {minimum.events} people of some outcome expected"
+            return f"{rule} at everybody's rate", _expected(evaluation, z, n)
         case _:
             return "nobody in the denominator", ""
+
+
+def _expected(evaluation: Evaluation, z: int, n: int) -> str:
+    """How many of `n` people are expected to have the rarest outcome, where one table tells."""
+    everybody = None
+    if evaluation.whole is not None:
+        everybody = evaluation.whole.everybody
+    elif evaluation.reading is not None:
+        # An average has no cells of its own: the crude rate is what its groups are held to.
+        table, quantity = evaluation.table, evaluation.reading.quantity
+        crude = read(quantity, tally_for(quantity, table), evaluation.terms.parameters)
+        everybody = everybodys_outcomes(table, crude)
+    if everybody is None or not everybody[z].sum():
+        return _people(n)
+    rarest = Fraction(n * int(everybody[z].min()), int(everybody[z].sum()))
+    # Rounded down, so that what is printed is below the rule's number too.
+    return f"{math.floor(100 * rarest) / 100:g} expected of {_people(n)}"
 
 
 def why_excluded(table: GroupTable, g: int) -> tuple[str, str]:

@@ -152,6 +152,8 @@ def _smallest(made: Provenance) -> Iterator[str]:
     """What a group must reach to be compared."""
     if made.minimum.size:
         yield f"{made.minimum.size} people in the denominator"
+    if made.minimum.events:
+        yield f"{made.minimum.events} people of every outcome expected at everybody's rate"
     if made.exclude_below is not None:
         yield f"excluded {exclusion(made.exclude_below)}"
 

@@ -152,8 +152,15 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 def _set_aside(result: AuditResult) -> str:
     """What else keeps a group from being compared, where the spec says so."""
-    rule = result.provenance.exclude_below
-    return f"; excluded: {exclusion(rule)}" if rule else ""
+    made, words = result.provenance, ""
+    if made.minimum.events is not None:
+        words = (
+            f"; few events: fewer than {made.minimum.events} people of some outcome expected at "
+            "everybody's rate, not compared"
+        )
+    if made.exclude_below is not None:
+        words += f"; excluded: {exclusion(made.exclude_below)}"
+    return words
 
 
 def _title(metric: str, result: AuditResult) -> str:
@@ -190,6 +197,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
     is_reference = row.group == row.reference
     notes = {
         Standing.SMALL: "small",
+        Standing.FEW_EVENTS: "few events",
         Standing.EXCLUDED: "excluded",
         Standing.UNKNOWN: "not known",
         Standing.ELIGIBLE: "reference" if is_reference else "",

@@ -156,6 +156,7 @@ def document(result: AuditResult) -> dict[str, Any]:
         "options": {
             "fail_on": str(result.fail_on),
             "min_size": made.minimum.size,
+            "min_events": made.minimum.events,
             "exclude_below": made.exclude_below
             and {
                 "share": float(made.exclude_below.share),

@@ -11,7 +11,6 @@ from fractions import Fraction
 from fairaudit.cube import UNKNOWN, Grouping
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.metrics import Rate, find
-from fairaudit.metrics.rates import SELECTED_SHARE
 from fairaudit.simpson import Scan
 from fairaudit.spec import schema
 from fairaudit.spec.cuts import reference_faults
@@ -414,7 +413,7 @@ class _Builder:
         for at, name in enumerate(["selection_rate"] if names is None else names):
             path: Path = ("simpson", "rates", at)
             record = find(name)
-            if not isinstance(record, Rate) or not record.proportion or record is SELECTED_SHARE:
+            if not isinstance(record, Rate) or not record.of_group:
                 self._fault(path, f"{name!r} is no share of a group's people, so none to reverse")
             elif reason := unanswerable(record, of, outcomes):
                 self._fault(path, reason)

@@ -337,6 +337,7 @@ class Groups(_Strict):
 
     by: Groupings = [["all"]]
     min_size: Whole | None = None
+    min_events: Whole | None = None
     exclude_below: Exclusion | None = None
 
     @property
@@ -347,7 +348,7 @@ class Groups(_Strict):
     @property
     def minimum(self) -> Minimum:
         """What a group must reach to take part."""
-        return Minimum(self.min_size)
+        return Minimum(self.min_size, self.min_events)
 
 
 class Bound(_Strict):

@@ -83,6 +83,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
     people, counted = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
     references = difference.second.tolist()
+    takes_part = evaluation.takes_part.tolist()
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
             if not people[z][g]:
@@ -101,7 +102,9 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
                     stratum=stratum,
                     group=group,
                     estimate=estimate,
-                    standing=standing_of(table, g, counted[z][g], one.minimum),
+                    standing=standing_of(
+                        table, g, counted[z][g], one.minimum, takes_part=takes_part[z][g]
+                    ),
                     reference=group_at(table, references[z][g]),
                     difference=differences[z][g],
                     ratio=ratios[z][g],
