@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from fractions import Fraction
 from itertools import combinations
 from typing import TypeAlias
 
@@ -31,6 +32,8 @@ __all__ = [
     "Amount",
     "AmountName",
     "Cube",
+    "ExcludeBelow",
+    "Excluded",
     "Floats",
     "Group",
     "GroupTable",
@@ -175,6 +178,26 @@ class Amount:
         return tuple(one for one in found if one is not None)
 
 
+@dataclass(frozen=True, slots=True)
+class ExcludeBelow:
+    """Which groups are too small a share of the people to be compared, and by whose rule."""
+
+    share: Fraction
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """The groups of one grouping that a rule excludes, with their people.
+
+    `everybody` are the people whose group is known: those that the share is of.
+    """
+
+    rule: ExcludeBelow
+    people: Mapping[Group, int]
+    everybody: int
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class GroupTable:
     """The counts of one grouping, stratified: what every metric reads.
@@ -184,7 +207,8 @@ class GroupTable:
     weights in fixed point; `squares` (Σ count · weight², same axes, as floats) gives the effective
     size of a weighted sample, and is None without weights. Where `of` has no classes, P is "not
     known" alone. `amounts` (same axes) are of what is added up for `of`; `histogram` is that of its
-    score, by the same strata and groups, where a metric asks for it.
+    score, by the same strata and groups, where a metric asks for it. `excluded` groups are counted
+    among everybody, and never compared.
     """
 
     by: Grouping
@@ -205,6 +229,12 @@ class GroupTable:
     known_strata: Marks
     amounts: Mapping[str, Amount] = field(default_factory=dict)
     histogram: Histogram | None = None
+    excluded: Excluded | None = None
+
+    @property
+    def eligible(self) -> Marks:
+        """Which groups may be compared at all, [G]: those that are known and not excluded."""
+        return _eligible(self)
 
     @property
     def n(self) -> Ints:
@@ -215,6 +245,14 @@ class GroupTable:
 @once
 def _people_of(table: GroupTable) -> Ints:
     return np.asarray(table.people.sum(axis=(1, 2)))
+
+
+@once
+def _eligible(table: GroupTable) -> Marks:
+    if table.excluded is None:
+        return table.known
+    kept = [group not in table.excluded.people for group in table.groups]
+    return table.known & np.array(kept, dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -395,6 +433,23 @@ class Cube:
                 for (outcome, name), one in self.amounts.items() if outcome == of
             },
         )  # fmt: skip
+
+    def excluded(self, by: Grouping, rule: ExcludeBelow) -> Excluded:
+        """The groups that are less than a share of the people with known levels in a grouping.
+
+        Of all people, whatever their stratum and outcome; survey weights do not count.
+        """
+        chosen = [self._names[name] for name in by]
+        within = np.all(self.codes[:, chosen] != ASIDE, axis=1) & (self.people > 0)
+        levels, g = distinct(self.codes[within][:, chosen])
+        known = self._known(by, levels)
+        people = _add_up(self.people[within], g, len(levels))
+        everybody = int(people[known].sum())
+        found = zip(self._named(by, levels), people.tolist(), known.tolist(), strict=True)
+        small = {
+            group: n for group, n, is_known in found if is_known and n < rule.share * everybody
+        }
+        return Excluded(rule, small, everybody)
 
     def _classes(self, of: str, codes: NDArray[np.int32]) -> tuple[KeyColumn | None, Ints]:
         key = self.outcome(of)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from fairaudit import engine
 from fairaudit import spec as specs
-from fairaudit.cube import Cube, Grouping, GroupTable
+from fairaudit.cube import Cube, Excluded, Grouping, GroupTable
 from fairaudit.errors import (
     DataError,
     FairauditError,
@@ -161,9 +161,18 @@ class _Question:
         outcomes = {one.name: one for one in read.outcomes}
 
         @cache
+        def excluded(by: Grouping) -> Excluded | None:
+            rule = read.exclude_below
+            return None if rule is None else cube.excluded(by, rule)
+
+        @cache
         def table(by: Grouping, given: Grouping, of: str, beside: str | None = None) -> GroupTable:
             one = outcomes[of]
-            found = replace(cube.table(by, given, of, beside), favourable=one.favourable)
+            found = replace(
+                cube.table(by, given, of, beside),
+                favourable=one.favourable,
+                excluded=excluded(by),
+            )
             score = recoded.scores.get(one.score.value) if one.score else None
             return with_histogram(found, score) if score and read.shows_histogram(one) else found
 
@@ -325,7 +334,7 @@ def _evaluated(check: Check, table: TableOf) -> Evaluation:
 
 def _unscanned(scanned: Scanned) -> tuple[str, ...]:
     """Notices on pairs that the scan for reversals could not compare at all."""
-    reasons = (reason for group, reason in scanned.left_out if not group)
+    reasons = (reason for group, reason, _ in scanned.left_out if not group)
     return tuple(f"Simpson's reversals: {reason}" for reason in reasons)
 
 
@@ -344,7 +353,8 @@ def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
         count=value_of(read.count),
         weight=value_of(read.weight),
         weight_error=raw.weight_error,
-        min_size=read.min_size,
+        minimum=read.minimum,
+        exclude_below=read.exclude_below,
         inference=read.inference,
         created=_now(),
     )

@@ -9,12 +9,22 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from fairaudit.cube import Group, Grouping
+from fairaudit.cube import ExcludeBelow, Group, Grouping
 from fairaudit.errors import AuditFailed
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part
 from fairaudit.ledger import Ledger
-from fairaudit.metrics import FAMILIES, Asked, Bounds, Comparison, Measure, Need, Quantity
+from fairaudit.metrics import (
+    FAMILIES,
+    Asked,
+    Bounds,
+    Comparison,
+    Measure,
+    Minimum,
+    Need,
+    Quantity,
+    Standing,
+)
 from fairaudit.metrics.example import example_of
 from fairaudit.metrics.inference import Inference
 from fairaudit.simpson import Reversal
@@ -22,14 +32,6 @@ from fairaudit.verdict import Check, Finding, Status
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-class Standing(StrEnum):
-    """How a group stands in the comparisons."""
-
-    ELIGIBLE = "eligible"
-    SMALL = "small"
-    UNKNOWN = "unknown"
 
 
 class Verdict(StrEnum):
@@ -76,7 +78,8 @@ class Provenance:
     count: str | None
     weight: str | None
     weight_error: float
-    min_size: int | None
+    minimum: Minimum
+    exclude_below: ExcludeBelow | None
     inference: Inference
     created: str
 

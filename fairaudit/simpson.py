@@ -10,16 +10,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.metrics import Rate, Reading
+from fairaudit.metrics import NO_MINIMUM, Minimum, Rate, Reading, Terms, evaluate, set_aside
 from fairaudit.metrics.counts import tally_of
 
 MOST_GROUPS = 500
 """Of so many groups all pairs are compared; more are told, not scanned."""
+
+LeftOut: TypeAlias = tuple[Group, str, str]
+"""Who could not be compared, why, and the group's own numbers."""
 
 _NEAR = 1e-9
 """Closer than this to the floor, fractions decide instead of floats."""
@@ -132,7 +135,7 @@ class Scan:
     given: tuple[str, ...]
     floor: Fraction
     references: dict[str, str]
-    min_size: int | None = None
+    minimum: Minimum = NO_MINIMUM
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +144,14 @@ class Scanned:
 
     found: tuple[Reversal, ...] = ()
     compared: Mapping[str, int] = field(default_factory=dict)
-    left_out: tuple[tuple[Group, str], ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) -> Scanned:
     """Every reversal and note of the scan, the strongest and widest first."""
     found: list[Reversal] = []
     compared = dict.fromkeys((rate.id for rate in asked.rates), 0)
-    left_out: dict[tuple[Group, str], None] = {}
+    left_out: dict[LeftOut, None] = {}
     for attribute in asked.attributes:
         alone = table((attribute,), (), asked.of)
         for given in asked.given:
@@ -159,7 +162,8 @@ def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) ->
                 pairs = _Pairs(rate, asked, alone, within)
                 if len(pairs.large) > MOST_GROUPS:
                     many = f"{attribute} has {len(pairs.large):,} groups: they are not compared "
-                    left_out[(), f"{many}pair by pair, which is done up to {MOST_GROUPS}"] = None
+                    many += f"pair by pair, which is done up to {MOST_GROUPS}"
+                    left_out[(), many, ""] = None
                     continue
                 found += pairs.reversals()
                 compared[rate.id] += pairs.compared()
@@ -210,14 +214,15 @@ class _Pairs:
     def __init__(self, rate: Rate, asked: Scan, alone: GroupTable, within: GroupTable) -> None:
         self.asked = asked
         self.within = within
-        self.everybody = rate.read(tally_of(alone))
+        self.whole = evaluate(rate, alone, Terms(minimum=asked.minimum))
         self.reading = rate.read(tally_of(within))
         self.levels = [group[0][1] for group in within.groups]
         self.strata = np.flatnonzero(within.known_strata)
         self.place = {group[0][1]: at for at, group in enumerate(alone.groups)}
         self.known = np.flatnonzero(within.known)
-        sizes = np.array([self.everybody.n[0, self.place[level]] for level in self.levels])
-        self.large = self.known[sizes[self.known] >= (asked.min_size or 0)]
+        takes_part = np.asarray(self.whole.takes_part.any(axis=0))
+        large = [g for g in self.known.tolist() if takes_part[self.place[self.levels[g]]]]
+        self.large = np.array(large, dtype=np.int64)
 
     def compared(self) -> int:
         """How many pairs share a stratum in which both have the rate."""
@@ -226,16 +231,16 @@ class _Pairs:
         together = present.astype(np.int64).T @ present.astype(np.int64)
         return int(np.triu(together > 0, k=1).sum())
 
-    def left_out(self) -> Iterator[tuple[Group, str]]:
+    def left_out(self) -> Iterator[LeftOut]:
         """Who could not be compared, and why."""
-        for g in sorted({*self.known.tolist()} - {*self.large.tolist()}):
-            reason = f"fewer than {self.asked.min_size} people in the denominator"
-            yield self.within.groups[g], reason
+        for g in np.setdiff1d(self.known, self.large).tolist():
+            why, detail = set_aside(self.whole, 0, self.place[self.levels[g]])
+            yield self.within.groups[g], why, detail
         apart = len(self.large) * (len(self.large) - 1) // 2 - self.compared()
         if apart:
             attribute, given = self.within.by[0], self.within.given[0]
             pairs = "pair of groups shares" if apart == 1 else "pairs of groups share"
-            yield (), f"{apart} {pairs} no stratum: {attribute} given {given}"
+            yield (), f"{apart} {pairs} no stratum: {attribute} given {given}", ""
 
     def reversals(self) -> Iterator[Reversal]:
         """The reversals and notes among them."""
@@ -252,8 +257,10 @@ class _Pairs:
     def reversal(self, pair: tuple[int, int], kind: Kind, numbers: dict[str, Any]) -> Reversal:
         """One of them, with what lies outside the strata that both share."""
         first, second = (self.place[self.levels[side]] for side in pair)
-        people = int(self.everybody.n[0, [first, second]].sum())
-        crude = self.everybody.value[0, first] - self.everybody.value[0, second]
+        everybody = self.whole.reading
+        assert everybody is not None
+        people = int(everybody.n[0, [first, second]].sum())
+        crude = everybody.value[0, first] - everybody.value[0, second]
         return Reversal(
             rate=self.reading.quantity.id,
             of=self.asked.of,

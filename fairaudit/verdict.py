@@ -27,6 +27,7 @@ from fairaudit.evidence.practice import (
     practice,
 )
 from fairaudit.metrics import (
+    NO_MINIMUM,
     NO_PARAMETERS,
     NOBODY,
     Asked,
@@ -34,6 +35,7 @@ from fairaudit.metrics import (
     Better,
     Evaluation,
     Measure,
+    Minimum,
     Parameters,
     Policy,
     Quantity,
@@ -42,6 +44,8 @@ from fairaudit.metrics import (
     describe,
     find_group,
     reason_of,
+    set_aside,
+    why_excluded,
 )
 from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.simpson import Kind, Reversal, Scanned
@@ -146,7 +150,7 @@ class Check:
     of_class: str | None = None
     against: str | None = None
     at: Decimal | None = None
-    min_size: int | None = None
+    minimum: Minimum = NO_MINIMUM
     inference: Inference = USUAL
     undefined: OnUndefined = OnUndefined.FAIL
     warn: Limit | None = None
@@ -158,7 +162,7 @@ class Check:
         """On what terms the measure is asked."""
         return Terms(
             self.reference,
-            self.min_size,
+            self.minimum,
             self.parameters,
             self.average,
             self.of_class,
@@ -199,12 +203,16 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class NotEvaluated:
-    """Who or what a check could not judge, and why; `blocks` where that leaves it open."""
+    """Who or what a check could not judge, and why; `blocks` where that leaves it open.
+
+    `detail` are the numbers of a group that a rule sets aside.
+    """
 
     group: Group
     stratum: Group
     reason: str
     blocks: bool
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +377,8 @@ def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
     """The finding of a gate on reversals: crossed by one of that kind, or a stronger one."""
     mine = [one for one in scanned.found if one.rate == check.rate and one.of == check.of]
     left_out = tuple(
-        NotEvaluated(group, (), reason, blocks=False) for group, reason in scanned.left_out
+        NotEvaluated(group, (), reason, blocks=False, detail=detail)
+        for group, reason, detail in scanned.left_out
     )
     for status, bound in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
         beyond = [one for one in mine if bound and one.kind.strength >= bound.strength]
@@ -394,10 +403,10 @@ def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[N
     """What can be judged, and what cannot, over strata and groups."""
     table = evaluation.table
     entries: list[_Entry] = []
-    missing: list[NotEvaluated] = []
+    missing: list[NotEvaluated] = [*_excluded(table)]
     if check.given and _strata_decide(evaluation.strata or table):
         reason = f"the strata determine the {check.of}: within them there is nothing to compare"
-        return [], [NotEvaluated((), (), reason, blocks=True)]
+        return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
     if evaluation.strata is not None:
         missing += _off_support(evaluation, evaluation.strata)
     for z, stratum in enumerate(table.strata):
@@ -409,7 +418,7 @@ def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[N
         if alone is not None:
             missing.append(alone)
             continue
-        missing += _too_small(check, evaluation, z)
+        missing += _too_small(evaluation, z)
         for w in range(evaluation.value.shape[1]):
             if not evaluation.judged[z, w]:
                 continue
@@ -448,22 +457,24 @@ def _stands_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
     """Why a stratum is not estimable; None if it is.
 
     With one group there is nobody to compare. Without the reference there would be, so that leaves
-    the check open.
+    the check open, as does a reference that is excluded: the values say so themselves.
     """
     table, terms = evaluation.table, evaluation.terms
     if isinstance(evaluation.asked, Quantity):
         return None
-    present = table.known & (table.n[z] > 0)
+    present = table.eligible & (table.n[z] > 0)
     people = f"({_crowd(table, z)})"
+    named = terms.reference.group if terms.reference else ()
+    at = find_group(table.groups, named) if named else NOBODY
+    if at != NOBODY and table.known[at] and not table.eligible[at]:
+        return None
     if present.sum() < 2:
-        reason = f"fewer than two groups occur in the stratum {people}: not estimable"
+        besides = " besides those excluded" if (table.known & ~table.eligible).any() else ""
+        reason = f"fewer than two groups occur in the stratum {people}{besides}: not estimable"
         return NotEvaluated((), table.strata[z], reason, blocks=False)
-    if terms.reference and terms.reference.group:
-        at = find_group(table.groups, terms.reference.group)
-        if at == NOBODY or not present[at]:
-            name = describe(terms.reference.group)
-            reason = f"the reference {name} does not occur in the stratum {people}"
-            return NotEvaluated((), table.strata[z], reason, blocks=True)
+    if named and (at == NOBODY or not present[at]):
+        reason = f"the reference {describe(named)} does not occur in the stratum {people}"
+        return NotEvaluated((), table.strata[z], reason, blocks=True)
     return None
 
 
@@ -472,16 +483,23 @@ def _crowd(table: GroupTable, z: int) -> str:
     return f"{n:,} {'person' if n == 1 else 'people'}"
 
 
-def _too_small(check: Check, evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
+def _too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
     """The groups that are there, but too small to take part, and in which rate."""
     table = evaluation.table
-    for part in evaluation.parts or (evaluation,):
+    for part in evaluation.leaves:
         rate = f"{part.reading.quantity.id}: " if part.reading else ""
-        few = "nobody" if check.min_size is None else f"fewer than {check.min_size} people"
-        reason = f"{rate}{few} in the denominator"
-        small = table.known & (table.n[z] > 0) & ~part.takes_part[z]
+        small = table.eligible & (table.n[z] > 0) & ~part.takes_part[z]
         for g in np.flatnonzero(small).tolist():
-            yield NotEvaluated(table.groups[g], table.strata[z], reason, blocks=False)
+            why, detail = set_aside(part, z, g)
+            group, stratum = table.groups[g], table.strata[z]
+            yield NotEvaluated(group, stratum, rate + why, blocks=False, detail=detail)
+
+
+def _excluded(table: GroupTable) -> Iterator[NotEvaluated]:
+    """The groups that are too small a share of the whole grouping, whatever the stratum."""
+    for g in np.flatnonzero(table.known & ~table.eligible).tolist():
+        why, detail = why_excluded(table, g)
+        yield NotEvaluated(table.groups[g], (), why, blocks=False, detail=detail)
 
 
 def _strata_decide(table: GroupTable) -> bool:
@@ -654,7 +672,7 @@ def _people(evaluation: Evaluation, z: int, w: int) -> int:
     """The people in the denominator of one value; for a spread those who take part."""
     if evaluation.whole is not None:
         return int(evaluation.whole.n[z][evaluation.takes_part[z]].sum())
-    readings = [part.reading for part in evaluation.parts] or [evaluation.reading]
+    readings = [part.reading for part in evaluation.leaves]
     counts = [
         reading.n[z][evaluation.takes_part[z]].sum() if evaluation.spread else reading.n[z, w]
         for reading in readings

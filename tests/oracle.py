@@ -36,13 +36,19 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What counts as positive, how people are counted and which groups are set aside."""
+    """What counts as positive, how people are counted and which groups are set aside.
+
+    `everybody` are all rows of the data, by whom a group's share goes, where not all are looked at.
+    """
 
     positive_label: AbstractSet[str]
     positive_prediction: AbstractSet[str]
     weighted: bool = False
     min_size: int | None = None
     favourable: bool = True
+    exclude_below: Fraction | None = None
+    min_events: int | None = None
+    everybody: tuple[Row, ...] | None = None
 
 
 class Spread(TypedDict):
@@ -267,19 +273,61 @@ def _known_groups(rows: Sequence[Row], by: Sequence[str]) -> dict[Group, list[Ro
     return {group: found for group, found in groups_of(rows, by).items() if None not in group}
 
 
-def _is_large_enough(people: int, task: Task) -> bool:
-    """Return whether a group with so many people in the denominator takes part."""
-    return task.min_size is None or people >= task.min_size
+def share_of_people(group: Group, rows: Sequence[Row], by: Sequence[str]) -> Fraction:
+    """Return which share of all people whose group is known belongs to a group."""
+    groups = _known_groups(rows, by)
+    return Fraction(
+        sum(row.people for row in groups[group]),
+        sum(row.people for members in groups.values() for row in members),
+    )
+
+
+def _eligible_groups(rows: Sequence[Row], by: Sequence[str], task: Task) -> dict[Group, list[Row]]:
+    """Return the rows of every known group that is no smaller a share than is allowed."""
+    known = _known_groups(rows, by)
+    if task.exclude_below is None:
+        return known
+    everybody = rows if task.everybody is None else task.everybody
+    return {
+        group: members
+        for group, members in known.items()
+        if not share_of_people(group, everybody, by) < task.exclude_below
+    }
+
+
+def _is_large_enough(people: int, shares: Iterable[Number], task: Task) -> bool:
+    """Return whether a group with so many people in the denominator takes part.
+
+    `shares` are everybody's of each outcome, none where what is compared is no share of people.
+    """
+    if task.min_size is not None and people < task.min_size:
+        return False
+    for share in shares:
+        if task.min_events is not None and (share is None or people * share < task.min_events):
+            return False
+    return True
+
+
+def _shares_of_everybody(
+    name: str, rows: Sequence[Row], by: Sequence[str], task: Task
+) -> list[Number]:
+    """Return the rate of all known groups together, and its complement; nothing for a formula."""
+    if name not in _SHARES:
+        return []
+    together = [row for members in _known_groups(rows, by).values() for row in members]
+    value = rate(name, together, task, together)
+    return [value, _subtract(Fraction(1), value)]
 
 
 def _taking_part(
     name: str, rows: Sequence[Row], by: Sequence[str], task: Task
 ) -> dict[Group, list[Row]]:
     """Return the rows of every group that takes part in a rate."""
+    shares = _shares_of_everybody(name, rows, by, task)
     return {
         group: members
-        for group, members in _known_groups(rows, by).items()
-        if _is_large_enough(denominator_people(name, members, task, rows), task)
+        for group, members in _eligible_groups(rows, by, task).items()
+        if _is_large_enough(denominator_people(name, members, task, rows), shares, task)
     }
 
 
@@ -601,6 +649,21 @@ def _largest_ratio(
     return best
 
 
+def epsilon_groups(
+    rows: Sequence[Row], by: Sequence[str], of: str, task: Task, classes: AbstractSet[str]
+) -> dict[Group, list[Row]]:
+    """Return the rows of every group that takes part in an epsilon."""
+    together = [row for members in _known_groups(rows, by).values() for row in members]
+    found = _probabilities(together, of, task, classes, Fraction(0))
+    shares: list[Number] = [None] if found is None else [found[name] for name in classes]
+    taking_part = {}
+    for group, members in _eligible_groups(rows, by, task).items():
+        known = _people(row for row in members if _outcome(row, of) is not None)
+        if _is_large_enough(known, shares, task):
+            taking_part[group] = members
+    return taking_part
+
+
 def epsilon(
     rows: Sequence[Row],
     by: Sequence[str],
@@ -608,10 +671,12 @@ def epsilon(
     task: Task,
     classes: Iterable[str],
     smoothing: Fraction | int = 0,
+    among: AbstractSet[Group] | None = None,
 ) -> Epsilon:
     """Return the differential fairness of the label or the prediction over all its classes.
 
-    `classes` are those of the whole data, and `smoothing` is added to each of them.
+    `classes` are those of the whole data, and `smoothing` is added to each of them. `among` are the
+    groups to look at, if not all that take part.
     """
     named = frozenset(classes)
     occurring = {name for row in rows if (name := _outcome(row, of)) is not None}
@@ -620,10 +685,9 @@ def epsilon(
         raise ValueError(message)
     people: dict[Group, int] = {}
     shares: dict[Group, dict[str, Fraction] | None] = {}
-    for group, members in _known_groups(rows, by).items():
-        known = _people(row for row in members if _outcome(row, of) is not None)
-        if _is_large_enough(known, task):
-            people[group] = known
+    for group, members in epsilon_groups(rows, by, of, task, named).items():
+        if among is None or group in among:
+            people[group] = _people(row for row in members if _outcome(row, of) is not None)
             shares[group] = _probabilities(members, of, task, named, Fraction(smoothing))
     probabilities = {group: mine for group, mine in shares.items() if mine is not None}
     if len(shares) < 2 or len(probabilities) < len(shares):
@@ -641,8 +705,12 @@ def bias_amplification(
 ) -> float | None:
     """Return epsilon(prediction) - epsilon(label) on the rows that have both."""
     both = [row for row in rows if row.label is not None and row.prediction is not None]
-    of_prediction = epsilon(both, by, "prediction", task, prediction_classes)["value"]
-    of_label = epsilon(both, by, "label", task, label_classes)["value"]
+    classes = {"prediction": frozenset(prediction_classes), "label": frozenset(label_classes)}
+    groups = [{*epsilon_groups(both, by, of, task, classes[of])} for of in classes]
+    among = groups[0] & groups[1]
+    of_prediction, of_label = (
+        epsilon(both, by, of, task, classes[of], among=among)["value"] for of in classes
+    )
     amplified = _subtract(of_prediction, of_label)
     return None if amplified is None else float(amplified)
 

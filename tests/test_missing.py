@@ -11,7 +11,8 @@ from conftest import rate_of
 
 import fairaudit
 from fairaudit.errors import DataError, SpecError
-from fairaudit.result import AuditResult, Standing
+from fairaudit.metrics import Standing
+from fairaudit.result import AuditResult
 
 Audit = Callable[..., AuditResult]
 

@@ -246,24 +246,43 @@ def measured(entry: Mapping[str, Any], rows: Sequence[Row], by: Sequence[str], t
     return oracle.criterion(entry["metric"], rows, by, task, entry.get("reference"))
 
 
-@given(
-    rows=rows_of(weights=True),
-    weighted=st.booleans(),
-    min_size=st.sampled_from([None, 3]),
-    favourable=st.booleans(),
+RULES = st.fixed_dictionaries(
+    {},
+    optional={
+        "min_size": st.just(3),
+        "min_events": st.sampled_from([1, 2]),
+        "exclude_below": st.sampled_from(["0.1", "0.25"]).map(
+            lambda share: {"share": share, "reason": "a rule"}
+        ),
+    },
 )
-@settings(max_examples=25)
+
+
+def task_of(rules: Mapping[str, Any], rows: Sequence[Row], **more: Any) -> Task:
+    """What the oracle is to do where the spec's `groups` hold these rules."""
+    below = rules.get("exclude_below")
+    return Task(
+        {"1"},
+        {"yes"},
+        min_size=rules.get("min_size"),
+        min_events=rules.get("min_events"),
+        exclude_below=Fraction(below["share"]) if below else None,
+        everybody=tuple(rows),
+        **more,
+    )
+
+
+@given(rows=rows_of(weights=True), weighted=st.booleans(), rules=RULES, favourable=st.booleans())
+@settings(max_examples=40)
 def test_every_rate_and_criterion_equals_the_oracle(
     rows: list[Row],
     weighted: bool,
-    min_size: int | None,
+    rules: dict[str, Any],
     favourable: bool,
 ) -> None:
-    task = Task({"1"}, {"yes"}, weighted, min_size, favourable)
-    spec = spec_of(weights=weighted, metrics=[*RATES, *MIXED, *COMPARED])
+    task = task_of(rules, rows, weighted=weighted, favourable=favourable)
+    spec = spec_of(weights=weighted, metrics=[*RATES, *MIXED, *COMPARED], groups=rules)
     spec["columns"]["prediction"]["favourable"] = favourable
-    if min_size is not None:
-        spec["groups"] = {"min_size": min_size}
     result = fairaudit.audit(spec, as_frame(rows))
     check_rates(result, rows, task)
     check_measures(result, rows, task, [*MIXED, *COMPARED])
@@ -273,16 +292,16 @@ def test_every_rate_and_criterion_equals_the_oracle(
     rows=rows_of(weights=True),
     weighted=st.booleans(),
     smoothing=st.sampled_from([None, 1, 0.5]),
-    min_size=st.sampled_from([None, 3]),
+    rules=RULES,
 )
-@settings(max_examples=60)
+@settings(max_examples=100)
 def test_epsilon_and_bias_amplification_equal_the_oracle(
     rows: list[Row],
     weighted: bool,
     smoothing: float | None,
-    min_size: int | None,
+    rules: dict[str, Any],
 ) -> None:
-    task = Task({"1"}, {"yes"}, weighted, min_size)
+    task = task_of(rules, rows, weighted=weighted)
     more = {} if smoothing is None else {"smoothing": smoothing}
     spec = spec_of(
         weights=weighted,
@@ -291,9 +310,8 @@ def test_epsilon_and_bias_amplification_equal_the_oracle(
             {"metric": "differential_fairness", "of": "label", **more},
             "bias_amplification",
         ],
+        groups=rules,
     )
-    if min_size is not None:
-        spec["groups"] = {"min_size": min_size}
     result = fairaudit.audit(spec, as_frame(rows))
     classes = {"prediction": ("no", "yes"), "label": ("0", "1")}
     rows_asked = iter(result.comparisons)
@@ -332,12 +350,17 @@ def test_epsilon_of_a_subset_never_exceeds_the_full_one(rows: list[Row]) -> None
 
 
 @given(
-    rows=rows_of(weights=True), weighted=st.booleans(), rate=st.sampled_from(list(oracle.SHARES))
+    rows=rows_of(weights=True),
+    weighted=st.booleans(),
+    rules=RULES,
+    rate=st.sampled_from(list(oracle.SHARES)),
 )
-@settings(max_examples=100)
-def test_reversals_equal_the_oracle(rows: list[Row], weighted: bool, rate: str) -> None:
-    task = Task({"1"}, {"yes"}, weighted)
-    spec = spec_of(weights=weighted, simpson={"rates": [rate]})
+@settings(max_examples=150)
+def test_reversals_equal_the_oracle(
+    rows: list[Row], weighted: bool, rules: dict[str, Any], rate: str
+) -> None:
+    task = task_of(rules, rows, weighted=weighted)
+    spec = spec_of(weights=weighted, simpson={"rates": [rate]}, groups=rules)
     result = fairaudit.audit(spec, as_frame(rows))
     found = {(one.attribute, one.pair, one.given[0]): one for one in result.reversals}
     expected = {
@@ -378,16 +401,19 @@ def test_renaming_levels_changes_no_value(rows: list[Row], seed: int) -> None:
         ))  # fmt: skip
 
 
-@given(rows=rows_of(weights=True), weighted=st.booleans())
-@settings(max_examples=30)
-def test_measures_given_strata_equal_the_oracle_in_each(rows: list[Row], weighted: bool) -> None:
-    task = Task({"1"}, {"yes"}, weighted)
+@given(rows=rows_of(weights=True), weighted=st.booleans(), rules=RULES)
+@settings(max_examples=60)
+def test_measures_given_strata_equal_the_oracle_in_each(
+    rows: list[Row], weighted: bool, rules: dict[str, Any]
+) -> None:
+    task = task_of(rules, rows, weighted=weighted)
     metrics = [
         {"metric": "conditional_statistical_parity", "given": "site"},
         {"metric": "equalized_odds_difference", "given": "site"},
         {"metric": "disparate_impact_ratio", "reference": "rest", "given": "site"},
     ]
-    result = fairaudit.audit(spec_of(weights=weighted, metrics=metrics), as_frame(rows))
+    spec = spec_of(weights=weighted, metrics=metrics, groups=rules)
+    result = fairaudit.audit(spec, as_frame(rows))
     unconditional = {"conditional_statistical_parity": "demographic_parity_difference"}
     sites = {row.groups["site"] for row in rows if row.people} - {None}
     seen = set()

@@ -341,7 +341,7 @@ def _of_whole(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
     assert isinstance(asked, Whole)
     if asked.interval is None:
         return f"none: {asked.no_interval}"
-    low, high = asked.interval(evaluation.table, terms.min_size, terms.parameters, alpha)
+    low, high = asked.interval(evaluation.table, terms.minimum, terms.parameters, alpha)
     return Interval(low[:, None], high[:, None], asked.method)
 
 

@@ -247,7 +247,7 @@ def _of_whole(asked: Whole, evaluation: Evaluation) -> Tests:
     if asked.independence is None:
         return _by_interval(evaluation)
     terms, table = evaluation.terms, evaluation.table
-    tables = asked.independence(table, terms.min_size, terms.parameters)
+    tables = asked.independence(table, terms.minimum, terms.parameters)
     among, weighted = evaluation.takes_part, table.squares is not None
     by_information = asked.information
     found = _independent(tables, among, weighted=weighted, by_information=by_information)

@@ -13,9 +13,18 @@ from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
 from fairaudit.metrics.evaluation import Asked, Evaluation, Terms
 from fairaudit.metrics.measures import Comparison, Measure, Shape, Whole
+from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
 from fairaudit.metrics.quantities import Mean, Quantity, Rate, Reading
 from fairaudit.metrics.rates import RATES
-from fairaudit.metrics.reasons import describe, describe_all, reason_of, why_undefined
+from fairaudit.metrics.reasons import (
+    describe,
+    describe_all,
+    exclusion,
+    reason_of,
+    set_aside,
+    why_excluded,
+    why_undefined,
+)
 from fairaudit.metrics.records import (
     FAMILIES,
     NO_PARAMETERS,
@@ -27,6 +36,7 @@ from fairaudit.metrics.records import (
 )
 from fairaudit.metrics.reference import NOBODY, Policy, Reference, find_group
 from fairaudit.metrics.scores import SCORES, FirstOf
+from fairaudit.metrics.standing import Standing, standing_of
 
 QUANTITIES: tuple[Quantity, ...] = (
     *RATES,
@@ -111,6 +121,7 @@ __all__ = [
     "FAMILIES",
     "MEASURES",
     "NOBODY",
+    "NO_MINIMUM",
     "NO_PARAMETERS",
     "QUANTITIES",
     "WHOLES",
@@ -123,6 +134,7 @@ __all__ = [
     "FirstOf",
     "Mean",
     "Measure",
+    "Minimum",
     "Named",
     "Need",
     "Parameters",
@@ -132,6 +144,7 @@ __all__ = [
     "Reading",
     "Reference",
     "Shape",
+    "Standing",
     "Terms",
     "Weights",
     "Whole",
@@ -142,12 +155,16 @@ __all__ = [
     "epsilon",
     "evaluate",
     "evaluate_against",
+    "exclusion",
     "find",
     "find_group",
     "find_words",
     "macro",
     "reason_of",
+    "set_aside",
+    "standing_of",
     "suggestion",
     "wanted",
+    "why_excluded",
     "why_undefined",
 ]

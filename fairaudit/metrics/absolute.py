@@ -22,6 +22,7 @@ from fairaudit.metrics.comparisons import (
 from fairaudit.metrics.counts import tally_of
 from fairaudit.metrics.epsilon import class_counts
 from fairaudit.metrics.measures import Measure, Whole, WholeReading
+from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.records import Parameters
 from fairaudit.metrics.reference import Policy
 
@@ -145,16 +146,15 @@ MEASURES = (
 
 def _whole(
     number: Callable[[Floats], Floats],
-) -> Callable[[GroupTable, int | None, Parameters], WholeReading]:
+) -> Callable[[GroupTable, Minimum, Parameters], WholeReading]:
     """A number of the classes-by-groups table [Z, P, G] of those who take part."""
 
-    def read(table: GroupTable, min_size: int | None, _: Parameters) -> WholeReading:
+    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
         tally = tally_of(table)
         mass = tally.classes
         n = np.asarray(mass.sum(axis=1) // tally.scale)
-        takes_part = table.known & (table.n > 0)
-        if min_size is not None:
-            takes_part = takes_part & (n >= min_size)
+        enough = minimum.admits(n, of_everybody(table, mass))
+        takes_part = table.eligible & (table.n > 0) & enough
         counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = number(counted)

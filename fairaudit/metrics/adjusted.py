@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
-from fairaudit.cube import Floats, GroupTable, Ints
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average import POOLED, Average, Weights, averaged, exactly
 from fairaudit.metrics.comparisons import ITSELF
 from fairaudit.metrics.counts import Tally, collapsed
@@ -64,9 +64,14 @@ def bare_average(
     terms: Terms,
     how: Average,
     fraction: Callable[[int, int], Fraction | None],
+    among: Marks | None = None,
 ) -> Evaluation:
-    """The rate of each group, averaged over the strata where it has somebody."""
-    everybody = np.where(table.known, mass(reading), 0).sum(axis=1, keepdims=True)
+    """The rate of each group, averaged over the strata where it has somebody.
+
+    `among` [G] are the groups that make up everybody, all known ones unless said otherwise.
+    """
+    among = table.known if among is None else among
+    everybody = np.where(among, mass(reading), 0).sum(axis=1, keepdims=True)
     both = np.broadcast_to(everybody, reading.value.shape)
     # Whatever the rule, the weights are those of all groups together: a group has no other side.
     how = Average(Weights.REFERENCE) if how.weights is Weights.POOLED else how
@@ -80,7 +85,7 @@ def bare_average(
     )
     whole = collapsed(table)
     n = np.asarray((reading.n * found.support).sum(axis=0, keepdims=True))
-    takes_part = participants_overall(table, n, terms.min_size)
+    takes_part = participants_overall(table, n, reading, terms.minimum) & among
     own = np.arange(len(table.groups))[None]
 
     def exact(_: int, g: int) -> Fraction | None:
@@ -119,7 +124,7 @@ def common_average(
     """The rate of each group, averaged over the strata where every group has somebody."""
     weight = mass(reading)
     n = reading.n[table.known_strata].sum(axis=0, keepdims=True)
-    part = participants_overall(table, n, terms.min_size)
+    part = participants_overall(table, n, reading, terms.minimum)
     occurs = ((weight > 0) & ~np.isnan(reading.value)) | ~part
     common = occurs.all(axis=1, keepdims=True)
     everybody = np.where(part, weight, 0).sum(axis=1, keepdims=True)
@@ -128,8 +133,7 @@ def common_average(
         value=np.where(common, reading.value, np.nan),
         n=np.asarray(reading.n * common),
     )
-    known = replace(table, known=part[0])
-    found = bare_average(one, known, terms, how, fraction)
+    found = bare_average(one, table, terms, how, fraction, among=part[0])
     assert found.averaged is not None
     # Of the weight of all groups, what stood in strata where one of them is missing.
     known_strata = table.known_strata[:, None]
@@ -144,7 +148,7 @@ def common_average(
     def exact(z: int, g: int) -> Fraction | None:
         return None if found.fraction is None else found.fraction(z, g)
 
-    return replace(found, table=collapsed(table), averaged=shown, fraction=exact)
+    return replace(found, averaged=shown, fraction=exact)
 
 
 def average_to_reference(
@@ -158,14 +162,15 @@ def average_to_reference(
         return _average_to_extreme(measure, table, terms, tally, how)
     whole = collapsed(table)
     crude = read(quantity, tally_for(quantity, whole), terms.parameters)
-    takes_part = participants_overall(table, crude.n, terms.min_size)
+    own = read(quantity, tally, terms.parameters)
+    takes_part = participants_overall(table, crude.n, own, terms.minimum)
     index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
     in_strata = None if index is None else np.broadcast_to(index, (len(table.strata), 1))
     others = beside(tally, reference.policy, in_strata)
     if comparison is ITSELF:
         # The value is a comparison already, and has no other side.
         others = tally
-    reading, against = (read(quantity, one, terms.parameters) for one in (tally, others))
+    reading, against = own, read(quantity, others, terms.parameters)
     if how.weights is Weights.POOLED and reference.policy is Policy.OVERALL:
         # The group is among everybody already.
         how = Average(Weights.REFERENCE)
@@ -194,7 +199,7 @@ def average_to_reference(
         _reading_of_average(against, found.second, found.second_weights, m),
     )
     # Who is large enough, is so in the strata that are compared, and whom it is compared with too.
-    takes_part = participants_overall(table, np.minimum(n, m), terms.min_size)
+    takes_part = participants_overall(table, np.minimum(n, m), reading, terms.minimum)
     place = (index, usable)
     evaluation = beside_reference(measure, whole, terms, readings, value, takes_part, place, exact)
     return replace(evaluation, strata=table, averaged=found)

@@ -14,6 +14,7 @@ from fairaudit.metrics.comparisons import DIVERGENCE
 from fairaudit.metrics.counts import Tally, tally_of
 from fairaudit.metrics.epsilon import class_counts
 from fairaudit.metrics.measures import Measure, Whole, WholeReading
+from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.quantities import Formula, Quantity, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters
 
@@ -118,7 +119,7 @@ KL_DIVERGENCE = Measure(
 )
 
 
-def _total_variation(table: GroupTable, min_size: int | None, _: Parameters) -> WholeReading:
+def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
     """The largest distance of two groups' distributions, by the set of classes that attains it.
 
     ½ Σ |p - q| is the largest difference of P(set) over sets of classes, so that each set asks for
@@ -127,9 +128,8 @@ def _total_variation(table: GroupTable, min_size: int | None, _: Parameters) -> 
     tally = tally_of(table)
     mass = tally.classes
     n = mass.sum(axis=1)
-    takes_part = table.known & (table.n > 0)
-    if min_size is not None:
-        takes_part = takes_part & (n // tally.scale >= min_size)
+    enough = minimum.admits(n // tally.scale, of_everybody(table, mass))
+    takes_part = table.eligible & (table.n > 0) & enough
     strata, classes, _ = mass.shape
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = mass / n[:, None]

@@ -17,6 +17,7 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.picking import pick, pick_pair
 from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
 from fairaudit.stats import extremes, families
@@ -46,18 +47,27 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
 
 
 def _differential_fairness(
-    table: GroupTable, min_size: int | None, parameters: Parameters
+    table: GroupTable, minimum: Minimum, parameters: Parameters
 ) -> WholeReading:
     """ε of the audited outcome's own classes, in every stratum."""
-    return _of_classes(table, table.classes, (0, 1), min_size, parameters)
+    return _of_classes(table, table.classes, (0, 1), minimum, parameters)
 
 
 def _bias_amplification(
-    table: GroupTable, min_size: int | None, parameters: Parameters
+    table: GroupTable, minimum: Minimum, parameters: Parameters
 ) -> WholeReading:
     """ε of the prediction minus ε of the label, on the rows where both are known."""
-    predicted = _of_classes(table, table.classes, (0, 1), min_size, parameters, both=True)
-    labelled = _of_classes(table, table.labels, (1, 0), min_size, parameters, both=True)
+
+    def both_known(among: Marks | None = None) -> tuple[WholeReading, WholeReading]:
+        return (
+            _of_classes(table, table.classes, (0, 1), minimum, parameters, both=True, among=among),
+            _of_classes(table, table.labels, (1, 0), minimum, parameters, both=True, among=among),
+        )
+
+    predicted, labelled = both_known()
+    if (predicted.takes_part != labelled.takes_part).any():
+        # Both are of the same groups, or their difference would be one of groups.
+        predicted, labelled = both_known(predicted.takes_part & labelled.takes_part)
     with np.errstate(invalid="ignore"):
         value = predicted.value - labelled.value
     return WholeReading(
@@ -73,10 +83,10 @@ def _bias_amplification(
     )
 
 
-def _within_labels(table: GroupTable, min_size: int | None, parameters: Parameters) -> WholeReading:
+def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) -> WholeReading:
     """ε of the prediction within each label; the label that has the largest decides."""
     slots = np.arange(table.people.shape[1])
-    found = [_within(table, slots == at, min_size, parameters) for at in range(len(table.labels))]
+    found = [_within(table, slots == at, minimum, parameters) for at in range(len(table.labels))]
     values = np.stack([one.value for one in found])
     # A label that nobody in the stratum has says nothing; one that a group lacks, leaves it open.
     there = np.stack([one.n.sum(axis=1) > 0 for one in found])
@@ -92,24 +102,24 @@ def _within_labels(table: GroupTable, min_size: int | None, parameters: Paramete
         taken([one.outcome for one in found]),
         taken([one.high for one in found]),
         taken([one.low for one in found]),
-        np.logical_and.reduce([one.takes_part for one in found]),
+        np.logical_and.reduce(
+            [one.takes_part | ~some[:, None] for one, some in zip(found, there, strict=True)]
+        ),
         np.min([one.n for one in found], axis=0),
         taken([one.counts for one in found]),
         found[0].outcomes,
     )
 
 
-def _within_positives(
-    table: GroupTable, min_size: int | None, parameters: Parameters
-) -> WholeReading:
+def _within_positives(table: GroupTable, minimum: Minimum, parameters: Parameters) -> WholeReading:
     """ε of the prediction among people whose label is positive."""
     positive = table.positive_label
     labels = np.zeros(table.people.shape[1], np.bool_) if positive is None else positive
-    return _within(table, labels, min_size, parameters)
+    return _within(table, labels, minimum, parameters)
 
 
 def _within(
-    table: GroupTable, labels: Marks, min_size: int | None, parameters: Parameters
+    table: GroupTable, labels: Marks, minimum: Minimum, parameters: Parameters
 ) -> WholeReading:
     """ε of the prediction among those who have one of the labels."""
 
@@ -123,15 +133,15 @@ def _within(
         mass=people if table.mass is table.people else kept(table.mass),
         squares=None if table.squares is None else kept(table.squares),
     )
-    everybody = table.known & (table.n > 0)
-    return _of_classes(within, table.classes, (0, 1), min_size, parameters, among=everybody)
+    everybody = table.eligible & (table.n > 0)
+    return _of_classes(within, table.classes, (0, 1), minimum, parameters, among=everybody)
 
 
-def _credible(table: GroupTable, min_size: int | None, parameters: Parameters) -> WholeReading:
+def _credible(table: GroupTable, minimum: Minimum, parameters: Parameters) -> WholeReading:
     """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
     from scipy.special import betaincinv  # noqa: PLC0415  # only who asks for it pays
 
-    plain = _of_classes(table, table.classes, (0, 1), min_size, NO_PARAMETERS)
+    plain = _of_classes(table, table.classes, (0, 1), minimum, NO_PARAMETERS)
     classes = len(table.classes)
     prior = parameters.per_outcome(classes) or _JEFFREYS
     a = plain.counts + prior
@@ -174,7 +184,7 @@ def _of_classes(  # one private function serves both outcomes of a table
     table: GroupTable,
     classes: Sequence[str],
     order: tuple[int, int],
-    min_size: int | None,
+    minimum: Minimum,
     parameters: Parameters,
     *,
     both: bool = False,
@@ -193,7 +203,9 @@ def _of_classes(  # one private function serves both outcomes of a table
         return np.asarray(turned.sum(axis=1)[:, : len(classes)])
 
     people = np.asarray(by_class(table.people).sum(axis=1), dtype=np.int64)
-    counts = by_class(table.mass) / table.scale
+    mass = by_class(table.mass)
+    everybody = of_everybody(table, np.asarray(mass, dtype=np.int64))
+    counts = mass / table.scale
     if table.squares is not None:
         squares = by_class(table.squares).sum(axis=1)
         total = counts.sum(axis=1)
@@ -202,11 +214,11 @@ def _of_classes(  # one private function serves both outcomes of a table
             # exceeds n (Cauchy-Schwarz), whatever fixed point rounds away.
             size = np.fmin(total**2 / squares, people)
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
-    takes_part = table.known & ((people if both else table.n) > 0) if among is None else among
-    if min_size is not None:
-        takes_part = takes_part & (people >= min_size)
+    takes_part = table.eligible & ((people if both else table.n) > 0) if among is None else among
+    takes_part = takes_part & minimum.admits(people, everybody)
     smoothing = parameters.per_outcome(len(classes))
-    return _spread(counts, people, takes_part, smoothing, classes)
+    found = _spread(counts, people, takes_part, smoothing, classes)
+    return replace(found, everybody=everybody)
 
 
 def _spread(
@@ -236,25 +248,23 @@ def _spread(
     )
 
 
-def class_counts(table: GroupTable, min_size: int | None, _: Parameters) -> Sequence[Floats]:
+def class_counts(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
     """People by class and group, [Z, classes, G]; under survey weights as many as say as much."""
-    return [_differential_fairness(table, min_size, NO_PARAMETERS).counts]
+    return [_differential_fairness(table, minimum, NO_PARAMETERS).counts]
 
 
-def _counts_within_labels(
-    table: GroupTable, min_size: int | None, _: Parameters
-) -> Sequence[Floats]:
+def _counts_within_labels(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
     slots = np.arange(table.people.shape[1])
     return [
-        _within(table, slots == at, min_size, NO_PARAMETERS).counts
+        _within(table, slots == at, minimum, NO_PARAMETERS).counts
         for at in range(len(table.labels))
     ]
 
 
 def _counts_within_positives(
-    table: GroupTable, min_size: int | None, _: Parameters
+    table: GroupTable, minimum: Minimum, _: Parameters
 ) -> Sequence[Floats]:
-    return [_within_positives(table, min_size, NO_PARAMETERS).counts]
+    return [_within_positives(table, minimum, NO_PARAMETERS).counts]
 
 
 def _interval(one: WholeReading, alpha: Alpha, parts: int = 1) -> Ends:
@@ -284,29 +294,27 @@ def _interval(one: WholeReading, alpha: Alpha, parts: int = 1) -> Ends:
     return found[0], found[1]
 
 
-def _interval_of_classes(
-    table: GroupTable, min_size: int | None, _: Parameters, alpha: Alpha
-) -> Ends:
-    return _interval(_differential_fairness(table, min_size, NO_PARAMETERS), alpha)
+def _interval_of_classes(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
+    return _interval(_differential_fairness(table, minimum, NO_PARAMETERS), alpha)
 
 
 def _interval_of_amplification(
-    table: GroupTable, min_size: int | None, _: Parameters, alpha: Alpha
+    table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha
 ) -> Ends:
     """Of one ε less another of the same people: both intervals together, however they depend."""
-    both = [one for _, one in _bias_amplification(table, min_size, NO_PARAMETERS).parts]
+    both = [one for _, one in _bias_amplification(table, minimum, NO_PARAMETERS).parts]
     predicted, labelled = (_interval(one, alpha, len(both)) for one in both)
     with np.errstate(invalid="ignore"):
         return predicted[0] - labelled[1], predicted[1] - labelled[0]
 
 
 def _interval_within_labels(
-    table: GroupTable, min_size: int | None, _: Parameters, alpha: Alpha
+    table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha
 ) -> Ends:
     """Of the largest ε over labels: those of all labels together."""
     slots = np.arange(table.people.shape[1])
     found = [
-        _interval(_within(table, slots == at, min_size, NO_PARAMETERS), alpha, len(table.labels))
+        _interval(_within(table, slots == at, minimum, NO_PARAMETERS), alpha, len(table.labels))
         for at in range(len(table.labels))
     ]
     # A label that nobody in the stratum has is no part of the maximum.
@@ -318,9 +326,9 @@ def _interval_within_labels(
 
 
 def _interval_within_positives(
-    table: GroupTable, min_size: int | None, _: Parameters, alpha: Alpha
+    table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha
 ) -> Ends:
-    return _interval(_within_positives(table, min_size, NO_PARAMETERS), alpha)
+    return _interval(_within_positives(table, minimum, NO_PARAMETERS), alpha)
 
 
 _SIMULTANEOUS = "Koopman, simultaneous over pairs and outcomes, without smoothing"

@@ -77,6 +77,10 @@ def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
     with np.errstate(invalid="ignore"):
         value = evaluation.value - other.value
     value = np.where(_same_people(evaluation, other), value, np.nan)
+    if evaluation.spread:
+        # A gap over other groups is another gap.
+        same = (evaluation.takes_part == other.takes_part).all(axis=1, keepdims=True)
+        value = np.where(same, value, np.nan)
     errors = [one.error for one in (evaluation, other) if one.error is not None]
     error = np.sum(errors, axis=0) if errors else None
     return replace(
@@ -151,6 +155,7 @@ def _mean(asked: Measure, each: Evaluation) -> Evaluation:
         second=nobody,
         judged=np.ones(value.shape, dtype=np.bool_),
         parts=(),
+        behind=each.parts,
         names=(),
         attained=None,
         error=None,
@@ -174,7 +179,7 @@ def _on_average(measure: Measure, at: int, terms: Terms) -> Terms:
 def _bare(quantity: Quantity, table: GroupTable, terms: Terms) -> Evaluation:
     tally = tally_for(quantity, table)
     reading = read(quantity, tally, terms.parameters)
-    takes_part = participants(table, reading.n, terms.min_size)
+    takes_part = participants(table, reading, terms.minimum)
 
     def fraction(z: int, g: int) -> Fraction | None:
         return exact_of(reading.quantity, tally, terms.parameters, z, g)
@@ -222,7 +227,7 @@ def _spread(measure: Measure, table: GroupTable, terms: Terms, tally: Tally) -> 
         return exact_of(quantity, tally, terms.parameters, z, g)
 
     fraction: Callable[[int, int], Fraction | None] = of_group
-    takes_part = participants(table, reading.n, terms.min_size)
+    takes_part = participants(table, reading, terms.minimum)
     if terms.average is not None:
         one = common_average(reading, table, terms, terms.average, fraction)
         table, reading, weights, strata = one.table, _reading_of(one), one.averaged, table
@@ -284,7 +289,7 @@ def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tall
     if terms.average is not None:
         return average_to_reference(measure, table, terms, tally)
     reading = read(quantity, tally, terms.parameters)
-    takes_part, error = participants(table, reading.n, terms.min_size), None
+    takes_part, error = participants(table, reading, terms.minimum), None
     index, usable = reference_index(reference, table, reading.value, reading.n, takes_part)
     others = beside(tally, reference.policy, index)
     against = read(quantity, others, terms.parameters)
@@ -356,7 +361,7 @@ def _folded(measure: Measure, parts: list[Evaluation]) -> Evaluation:
 
 
 def _whole(asked: Whole, table: GroupTable, terms: Terms) -> Evaluation:
-    reading = asked.read(table, terms.min_size, terms.parameters)
+    reading = asked.read(table, terms.minimum, terms.parameters)
     return Evaluation(
         asked=asked,
         table=table,

@@ -14,6 +14,7 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average import Average, Averaged
 from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.metrics.measures import Comparison, Measure, Whole, WholeReading
+from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
 from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
 from fairaudit.metrics.reference import NOBODY, Reference
@@ -31,7 +32,7 @@ class Terms:
     """
 
     reference: Reference | None = None
-    min_size: int | None = None
+    minimum: Minimum = NO_MINIMUM
     parameters: Parameters = NO_PARAMETERS
     average: Average | None = None
     of_class: str | None = None
@@ -48,7 +49,8 @@ class Evaluation:
     marks the entries that answer: those of groups that take part, other than the reference itself.
     `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among `names`.
     `error` [Z, W] bounds what the bins of a score hide. Where strata are averaged, `table` has none
-    left, `strata` is the table that has them, and `averaged` holds their weights.
+    left, `strata` is the table that has them, and `averaged` holds their weights. `behind` are the
+    parts of what was averaged over groups.
     """
 
     asked: Asked
@@ -69,6 +71,13 @@ class Evaluation:
     whole: WholeReading | None = None
     strata: GroupTable | None = None
     averaged: Averaged | None = None
+    behind: tuple[Evaluation, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Evaluation, ...]:
+        """The evaluations of one quantity each that it is made of."""
+        inner = self.parts or self.behind
+        return tuple(leaf for one in inner for leaf in one.leaves) if inner else (self,)
 
     @property
     def spread(self) -> bool:

@@ -16,6 +16,7 @@ from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import Cell, Counts, Tally, tally_of
 from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.quantities import Formula, effective_size
 from fairaudit.metrics.records import Better, Need, Parameters
 from fairaudit.stats import normal
@@ -253,13 +254,11 @@ EXPECTED_UTILITY = Formula(
 )
 
 
-def _between(table: GroupTable, min_size: int | None, parameters: Parameters) -> WholeReading:
+def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> WholeReading:
     """GE(α) of the groups' mean benefits, each as often as the group has people."""
     tally, alpha = tally_of(table), _alpha(parameters)
     people = _people(tally)
-    takes_part = table.known & (table.n > 0)
-    if min_size is not None:
-        takes_part = takes_part & (people >= min_size)
+    takes_part = table.eligible & (table.n > 0) & minimum.admits(people)
     zero, one, two = (np.where(takes_part, level, 0) for level in _levels(tally))
     n = zero + one + two
     total = n.sum(axis=1)

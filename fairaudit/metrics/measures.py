@@ -14,6 +14,7 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average import Average
 from fairaudit.metrics.intervals import Interval
+from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.records import Bounds, Named, Need, Parameters
 from fairaudit.metrics.reference import Policy
@@ -209,7 +210,7 @@ class Whole(Named):
     is no disparity, which `information` tests by the likelihood ratio.
     """
 
-    read: Callable[[GroupTable, int | None, Parameters], WholeReading]
+    read: Callable[[GroupTable, Minimum, Parameters], WholeReading]
     formula: str
     needs: frozenset[Need] = frozenset({Need.CLASSES})
     ideal: int = 0
@@ -217,9 +218,9 @@ class Whole(Named):
     takes: tuple[str, ...] = ()
     conditional: bool = False
     undefined: str = "an outcome that never varies, or a group without a known one"
-    interval: Callable[[GroupTable, int | None, Parameters, Alpha], Ends] | None = None
+    interval: Callable[[GroupTable, Minimum, Parameters, Alpha], Ends] | None = None
     method: str = ""
-    independence: Callable[[GroupTable, int | None, Parameters], Sequence[Floats]] | None = None
+    independence: Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]] | None = None
     information: bool = False
 
 
@@ -228,7 +229,8 @@ class WholeReading:
     """A number of a whole table, [Z]: value, and the pair and outcome that attain it.
 
     Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];
-    `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them.
+    `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them, and
+    `everybody` [Z, Y, 1] those of all known groups together.
     """
 
     value: Floats
@@ -241,6 +243,7 @@ class WholeReading:
     outcomes: tuple[str, ...]
     parts: tuple[tuple[str, WholeReading], ...] = ()
     error: Floats | None = None
+    everybody: Ints | None = None
 
     @classmethod
     def of(

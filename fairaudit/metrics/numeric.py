@@ -11,6 +11,7 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.records import Need, Parameters
 from fairaudit.stats import means, normal
 
@@ -33,7 +34,7 @@ def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
 
     Sums are Python's integers, so that nothing is lost where numbers are large and spread little.
     """
-    takes_part = np.asarray(table.known & (table.n > 0))
+    takes_part = np.asarray(table.eligible & (table.n > 0))
     name = f"attribute:{table.by[0]}" if len(table.by) == 1 else ""
     amount = table.amounts.get(name)
     nothing = np.full(len(table.strata), np.nan)
@@ -41,7 +42,7 @@ def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
         return _Line(nothing, nothing, nothing, nothing), takes_part, table.n
 
     def total(values: Ints, classes: Marks) -> Ints:
-        part = values.astype(object)[:, :, classes][..., table.known]
+        part = values.astype(object)[:, :, classes][..., table.eligible]
         return np.asarray(part.sum(axis=(1, 2, 3)))
 
     known = np.arange(table.people.shape[2]) < len(table.classes)
@@ -90,24 +91,23 @@ def _about(
 
 def _read(
     number: Callable[[_Line], Floats],
-) -> Callable[[GroupTable, int | None, Parameters], WholeReading]:
-    def read(table: GroupTable, min_size: int | None, _: Parameters) -> WholeReading:
+) -> Callable[[GroupTable, Minimum, Parameters], WholeReading]:
+    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
         line, takes_part, n = _line(table)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(line.ss > 0, number(line), np.nan)
-        if min_size is not None:
-            value = np.where(line.n >= min_size, value, np.nan)
-        value = np.where(np.isfinite(value) & ~np.isnan(line.n), value, np.nan)
+        answered = np.isfinite(value) & ~np.isnan(line.n) & minimum.admits(line.n)
+        value = np.where(answered, value, np.nan)
         return WholeReading.of(value, takes_part, n)
 
     return read
 
 
 def _interval_of_slope(
-    table: GroupTable, min_size: int | None, parameters: Parameters, alpha: Alpha
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
 ) -> Ends:
     """Least squares: Student's t with n - 2 degrees of freedom."""
-    line, value = _line(table)[0], SLOPE.read(table, min_size, parameters).value
+    line, value = _line(table)[0], SLOPE.read(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
         reach = means.critical(line.n - 2, alpha) * np.sqrt(left / (line.n - 2) / line.ss)
@@ -115,11 +115,11 @@ def _interval_of_slope(
 
 
 def _interval_of_correlation(
-    table: GroupTable, min_size: int | None, parameters: Parameters, alpha: Alpha
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
 ) -> Ends:
     """Fisher's z transformation, with √(n - 3)."""
     line = _line(table)[0]
-    value = NUMERIC_CORRELATION.read(table, min_size, parameters).value
+    value = NUMERIC_CORRELATION.read(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = normal.critical(alpha) / np.sqrt(np.where(line.n > 3, line.n - 3, np.nan))
         middle = np.arctanh(value)

@@ -8,19 +8,19 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import Scores, tally_of
 from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.records import Need, Parameters
 from fairaudit.metrics.scores import calibration_bins
 from fairaudit.once import once
 
 
-def _asked(table: GroupTable, min_size: int | None) -> tuple[Scores, Ints, Marks]:
+def _asked(table: GroupTable, minimum: Minimum) -> tuple[Scores, Ints, Marks]:
     """The scores of a table, the people with one, and who takes part; both [Z, G]."""
     scores = tally_of(table).scores
     if scores is None:
         raise ValueError("a measure of scores without a histogram")
     n = np.asarray(scores.people.sum(axis=(1, 2)))
-    takes_part = np.asarray(table.known & (table.n > 0))
-    return scores, n, takes_part if min_size is None else takes_part & (n >= min_size)
+    return scores, n, np.asarray(table.eligible & (table.n > 0) & minimum.admits(n))
 
 
 @once
@@ -46,9 +46,9 @@ def _defined(takes_part: Marks, n: Ints) -> Marks:
     return np.asarray((takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1))
 
 
-def _parity(table: GroupTable, min_size: int | None, _: Parameters) -> WholeReading:
+def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
     """Max over g, t of |P(s ≥ t | g) - P(s ≥ t)|: a lower bound where bins hold several values."""
-    scores, n, takes_part = _asked(table, min_size)
+    scores, n, takes_part = _asked(table, minimum)
     with np.errstate(divide="ignore", invalid="ignore"):
         group, everybody = _above(scores)
         apart = np.where(takes_part[:, None], np.abs(group - everybody), 0.0)
@@ -65,9 +65,9 @@ def _parity(table: GroupTable, min_size: int | None, _: Parameters) -> WholeRead
     )
 
 
-def _parity_gap(table: GroupTable, min_size: int | None, _: Parameters) -> WholeReading:
+def _parity_gap(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
     """Max over t of the highest minus the lowest P(s ≥ t | g)."""
-    scores, n, takes_part = _asked(table, min_size)
+    scores, n, takes_part = _asked(table, minimum)
     with np.errstate(divide="ignore", invalid="ignore"):
         group = _above(scores)[0]
         hidden = _hidden(scores, takes_part)
@@ -76,9 +76,9 @@ def _parity_gap(table: GroupTable, min_size: int | None, _: Parameters) -> Whole
     return _widest(top, bottom, takes_part, n, hidden)
 
 
-def _test_fairness(table: GroupTable, min_size: int | None, _: Parameters) -> WholeReading:
+def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
     """The largest gap over score bins of P(y = + | bin, g), among groups with people in the bin."""
-    scores, n, takes_part = _asked(table, min_size)
+    scores, n, takes_part = _asked(table, minimum)
     number = calibration_bins(scores)
     bins = np.unique(number)
     plus, minus = (
@@ -89,9 +89,7 @@ def _test_fairness(table: GroupTable, min_size: int | None, _: Parameters) -> Wh
     )
     people = plus + minus
     n = np.asarray(people.sum(axis=1))
-    there = takes_part[:, None] & (people > 0)
-    if min_size is not None:
-        there &= people >= min_size
+    there = takes_part[:, None] & (people > 0) & minimum.admits(people)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = plus / people
     compared = there.sum(axis=2, keepdims=True) >= 2

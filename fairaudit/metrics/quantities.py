@@ -141,6 +141,11 @@ class Rate(Quantity):
     of_share: Callable[[Floats], Floats] | None = None
 
     @property
+    def of_group(self) -> bool:
+        """Whether it is a share of the group's own people, not of everybody's."""
+        return self.proportion and not any(cell.startswith("all_") for cell in self.under)
+
+    @property
     def cells(self) -> frozenset[str]:
         """Numerator and denominator cells."""
         return frozenset(self.over) | frozenset(self.under)

@@ -11,7 +11,8 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.classes import Macro
 from fairaudit.metrics.counts import Tally, against_rest, tally_of
 from fairaudit.metrics.measures import Comparison
-from fairaudit.metrics.quantities import Quantity, Reading
+from fairaudit.metrics.minimum import Minimum, of_everybody
+from fairaudit.metrics.quantities import Quantity, Rate, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
 from fairaudit.metrics.reference import Policy
 from fairaudit.once import once
@@ -68,21 +69,44 @@ def beside(tally: Tally, policy: Policy, index: Ints | None) -> Tally:
     return known[key]
 
 
-def participants(table: GroupTable, n: Ints, min_size: int | None) -> Marks:
-    """Who takes part, [Z, G]: known groups with people, of at least `min_size` in the rate."""
-    takes_part = table.known & (table.n > 0)
-    return takes_part if min_size is None else takes_part & (n >= min_size)
+def participants(table: GroupTable, reading: Reading, minimum: Minimum) -> Marks:
+    """Who takes part, [Z, G]: eligible groups with people, enough of them in the rate."""
+    takes_part = table.eligible & (table.n > 0)
+    return np.asarray(takes_part & minimum.admits(reading.n, everybodys_outcomes(table, reading)))
 
 
-def participants_overall(table: GroupTable, n: Ints, min_size: int | None) -> Marks:
-    """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not."""
-    takes_part = np.asarray((table.known & (table.n.sum(axis=0) > 0))[None])
-    return takes_part if min_size is None else takes_part & (n >= min_size)
+def participants_overall(table: GroupTable, n: Ints, reading: Reading, minimum: Minimum) -> Marks:
+    """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not.
+
+    `n` [1, G] are the people of the strata that count; what is expected of them goes by everybody
+    in the known strata.
+    """
+    outcomes = everybodys_outcomes(table, reading)
+    if outcomes is not None:
+        outcomes = outcomes[table.known_strata].sum(axis=0, keepdims=True)
+    takes_part = np.asarray((table.eligible & (table.n.sum(axis=0) > 0))[None])
+    return np.asarray(takes_part & minimum.admits(n, outcomes))
+
+
+def everybodys_outcomes(table: GroupTable, reading: Reading) -> Ints | None:
+    """How the outcomes of all known groups are spread, [Z, K, 1]; None where it is no share.
+
+    A rate has two outcomes: to be among those it counts, or not.
+    """
+    quantity = reading.quantity
+    if reading.shares is not None:
+        masses = tally_of(table).classes
+    elif isinstance(quantity, Rate) and quantity.of_group and reading.over is not None:
+        assert reading.under is not None
+        masses = np.stack([reading.over, reading.under - reading.over], axis=1)
+    else:
+        return None
+    return of_everybody(table, masses)
 
 
 def comparable(table: GroupTable) -> Marks:
-    """The known strata where two groups or more occur, [Z]: there is somebody to compare with."""
-    return np.asarray(table.known_strata & ((table.known & (table.n > 0)).sum(axis=1) >= 2))
+    """The known strata where two groups or more occur that can be compared, [Z]."""
+    return np.asarray(table.known_strata & ((table.eligible & (table.n > 0)).sum(axis=1) >= 2))
 
 
 def mass(reading: Reading) -> Floats:

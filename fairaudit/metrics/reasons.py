@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.cube import Group, Marks
+from fairaudit.cube import ExcludeBelow, Group, GroupTable, Marks
 from fairaudit.metrics.evaluation import Evaluation
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.quantities import Formula, Reading
+from fairaudit.metrics.reading import everybodys_outcomes, read, tally_for
 from fairaudit.metrics.reference import NOBODY, Policy, find_group
+from fairaudit.metrics.standing import Standing, standing_of
 
 
 def reason_of(evaluation: Evaluation, z: int, w: int) -> str:
@@ -39,6 +43,9 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
     if evaluation.takes_part[z].sum() < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
     if evaluation.fraction is not None and len(evaluation.parts) == 2:
+        one, two = (part.takes_part[z] for part in evaluation.parts)
+        if (one != two).any():
+            return f"{what}: not the same groups take part on both sides"
         return f"{what}: not the same people, or infinite on both sides"
     if isinstance(evaluation.asked, Whole):
         return f"{what}: {evaluation.asked.undefined}"
@@ -53,7 +60,8 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
         if at == NOBODY or not evaluation.table.n[z, at]:
             return f"the reference {describe(reference.group)} is not in the data"
         if not evaluation.takes_part[z, at]:
-            return f"the reference {describe(reference.group)} does not take part"
+            why = set_aside(evaluation, z, at)[0]
+            return f"the reference {describe(reference.group)} does not take part: {why}"
         name = describe(reference.group)
     if evaluation.takes_part[z].sum() < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
@@ -65,6 +73,69 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
     signed = evaluation.reading is not None and evaluation.reading.quantity.bounds[0] != 0
     why = "no ratio of numbers that are not positive" if signed else "0 against 0, or no spread"
     return f"{_what(evaluation)}: {why}, for {describe(evaluation.table.groups[w])}"
+
+
+def set_aside(evaluation: Evaluation, z: int, g: int) -> tuple[str, str]:
+    """Which rule sets a group aside, and the group's own numbers, both in words.
+
+    `evaluation` is one of a single quantity, in which the group does not take part.
+    """
+    table, minimum, n = evaluation.table, evaluation.terms.minimum, _counted(evaluation, z, g)
+    match standing_of(table, g, n, minimum, takes_part=False):
+        case Standing.UNKNOWN:
+            return "it is not known", ""
+        case Standing.EXCLUDED:
+            return why_excluded(table, g)
+        case Standing.SMALL:
+            return f"fewer than {minimum.size} people in the denominator", _people(n)
+        case Standing.FEW_EVENTS:
+            rule = f"fewer than {minimum.events} people of some outcome expected"
+            return f"{rule} at everybody's rate", _expected(evaluation, z, n)
+        case _:
+            return "nobody in the denominator", ""
+
+
+def _expected(evaluation: Evaluation, z: int, n: int) -> str:
+    """How many of `n` people are expected to have the rarest outcome, where one table tells."""
+    everybody = None
+    if evaluation.whole is not None:
+        everybody = evaluation.whole.everybody
+    elif evaluation.reading is not None:
+        # An average has no cells of its own: the crude rate is what its groups are held to.
+        table, quantity = evaluation.table, evaluation.reading.quantity
+        crude = read(quantity, tally_for(quantity, table), evaluation.terms.parameters)
+        everybody = everybodys_outcomes(table, crude)
+    if everybody is None or not everybody[z].sum():
+        return _people(n)
+    rarest = Fraction(n * int(everybody[z].min()), int(everybody[z].sum()))
+    # Rounded down, so that what is printed is below the rule's number too.
+    return f"{math.floor(100 * rarest) / 100:g} expected of {_people(n)}"
+
+
+def why_excluded(table: GroupTable, g: int) -> tuple[str, str]:
+    """The rule that excludes a group from the whole grouping, and the group's own numbers."""
+    assert table.excluded is not None
+    rule, of = table.excluded.rule, table.excluded.everybody
+    n = table.excluded.people[table.groups[g]]
+    return f"excluded, {exclusion(rule)}", f"{n:,} of {_people(of)}"
+
+
+def exclusion(rule: ExcludeBelow) -> str:
+    """A rule that excludes groups, with its reason."""
+    return f"below {float(100 * rule.share):g} % of the people: {rule.reason}"
+
+
+def _people(n: int) -> str:
+    """A number of people in words."""
+    return f"{n:,} {'person' if n == 1 else 'people'}"
+
+
+def _counted(evaluation: Evaluation, z: int, g: int) -> int:
+    """The people who decide whether a group is large enough; where averaged, on both sides."""
+    if evaluation.whole is not None:
+        return int(evaluation.whole.n[z, g])
+    sides = (evaluation.reading, evaluation.against if evaluation.averaged else None)
+    return min(int(one.n[z, g]) for one in sides if one is not None)
 
 
 def why_undefined(reading: Reading | None) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from fairaudit.ledger import Line
+from fairaudit.metrics import exclusion
 from fairaudit.report import disparities, numbers, scores, sentences
 from fairaudit.report.blocks import (
     Block,
@@ -23,6 +24,7 @@ from fairaudit.result import (
     DataFile,
     Definition,
     LatticeEntry,
+    Provenance,
     Verdict,
 )
 from fairaudit.verdict import Finding, Status
@@ -139,11 +141,21 @@ def _provenance(result: AuditResult) -> Iterator[Block]:
         and f"the column {made.weight}; the sampling design is not "
         f"modelled, intervals use the effective sample size; largest rounding of a weight "
         f"{made.weight_error:.1g}",
-        "smallest group": made.min_size and f"{made.min_size} people in the denominator",
+        "smallest group": "; ".join(_smallest(made)),
     }
     pairs += [(name, str(text)) for name, text in optional.items() if text]
     pairs += [("counts", f"sha256 {made.cube_sha256[:12]}"), ("made", made.created)]
     yield Facts(pairs)
+
+
+def _smallest(made: Provenance) -> Iterator[str]:
+    """What a group must reach to be compared."""
+    if made.minimum.size:
+        yield f"{made.minimum.size} people in the denominator"
+    if made.minimum.events:
+        yield f"{made.minimum.events} people of every outcome expected at everybody's rate"
+    if made.exclude_below is not None:
+        yield f"excluded {exclusion(made.exclude_below)}"
 
 
 def _file(one: DataFile) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from fairaudit.metrics import Standing, exclusion
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
 from fairaudit.result import (
@@ -14,7 +15,6 @@ from fairaudit.result import (
     EpsilonReading,
     LatticeEntry,
     RateRow,
-    Standing,
 )
 from fairaudit.simpson import Reversal
 
@@ -148,9 +148,22 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
         "share), for each group by itself; p: of no difference to the reference, by a z test, or F "
         "by Fisher's where a count below 5 is expected, * where it is below "
         f"{result.provenance.inference.alpha:g} among all of the table (Holm); small: fewer than "
-        "`min_size` in the denominator, not compared.",
+        f"`min_size` in the denominator, not compared{_set_aside(result)}.",
         Tone.MUTED,
     )
+
+
+def _set_aside(result: AuditResult) -> str:
+    """What else keeps a group from being compared, where the spec says so."""
+    made, words = result.provenance, ""
+    if made.minimum.events is not None:
+        words = (
+            f"; few events: fewer than {made.minimum.events} people of some outcome expected at "
+            "everybody's rate, not compared"
+        )
+    if made.exclude_below is not None:
+        words += f"; excluded: {exclusion(made.exclude_below)}"
+    return words
 
 
 def _title(metric: str, result: AuditResult) -> str:
@@ -187,6 +200,8 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
     is_reference = row.group == row.reference
     notes = {
         Standing.SMALL: "small",
+        Standing.FEW_EVENTS: "few events",
+        Standing.EXCLUDED: "excluded",
         Standing.UNKNOWN: "not known",
         Standing.ELIGIBLE: "reference" if is_reference else "",
     }
@@ -249,7 +264,7 @@ def reversals(result: AuditResult) -> Iterator[Block]:
         "The same mix: strata weighed by both groups together. The two parts of a gap are taken "
         "at the mean of both groups' mixes, so that they add up to it."
     )
-    if result.provenance.min_size is not None:
+    if result.provenance.minimum.size is not None:
         text += " `min_size` looks at both groups as a whole, not at strata: see their counts."
     yield Paragraph(text, Tone.MUTED)
 

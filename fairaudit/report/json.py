@@ -156,7 +156,13 @@ def document(result: AuditResult) -> dict[str, Any]:
         },
         "options": {
             "fail_on": str(result.fail_on),
-            "min_size": made.min_size,
+            "min_size": made.minimum.size,
+            "min_events": made.minimum.events,
+            "exclude_below": made.exclude_below
+            and {
+                "share": float(made.exclude_below.share),
+                "reason": made.exclude_below.reason,
+            },
             "inference": {
                 "confidence": float(made.inference.confidence),
                 "correction": str(made.inference.correction),
@@ -412,6 +418,7 @@ def _finding(one: Finding) -> dict[str, Any]:
                 "given": _group(who.stratum),
                 "reason": who.reason,
                 "blocks": who.blocks,
+                "detail": who.detail,
             }
             for who in one.not_evaluated
         ],

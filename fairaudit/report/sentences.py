@@ -345,7 +345,8 @@ def not_judged(finding: Finding) -> Iterator[str]:
     for one in finding.not_evaluated:
         if not one.blocks:
             who = [numbers.named_group(part) for part in (one.group, one.stratum) if part]
-            by_reason.setdefault(one.reason, []).append(" in ".join(who))
+            detail = f" ({one.detail})" if one.detail else ""
+            by_reason.setdefault(one.reason, []).append(" in ".join(who) + detail)
     for reason, names in by_reason.items():
         more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
         yield f"{finding.check.id}: {reason}: {'; '.join(names[:_FEW])}{more}"

@@ -11,7 +11,6 @@ from fractions import Fraction
 from fairaudit.cube import UNKNOWN, Grouping
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.metrics import Rate, find
-from fairaudit.metrics.rates import SELECTED_SHARE
 from fairaudit.simpson import Scan
 from fairaudit.spec import schema
 from fairaudit.spec.cuts import reference_faults
@@ -108,7 +107,8 @@ class _Builder:
             format=self._format(),
             missing=self._missing(),
             filter=self._optional(("filter",), shape.filter),
-            min_size=shape.groups.min_size,
+            minimum=shape.groups.minimum,
+            exclude_below=shape.groups.rule,
             inference=questions.inference,
             shown=shown,
             checks=(*checks, *gate),
@@ -392,7 +392,7 @@ class _Builder:
             given=given,
             floor=Fraction(shape.min_gap),
             references=references,
-            min_size=self.shape.groups.min_size,
+            minimum=self.shape.groups.minimum,
         )
         gates = [
             ReversalCheck(
@@ -414,7 +414,7 @@ class _Builder:
         for at, name in enumerate(["selection_rate"] if names is None else names):
             path: Path = ("simpson", "rates", at)
             record = find(name)
-            if not isinstance(record, Rate) or not record.proportion or record is SELECTED_SHARE:
+            if not isinstance(record, Rate) or not record.of_group:
                 self._fault(path, f"{name!r} is no share of a group's people, so none to reverse")
             elif reason := unanswerable(record, of, outcomes):
                 self._fault(path, reason)

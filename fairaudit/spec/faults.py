@@ -21,7 +21,6 @@ _NOT_YET: dict[str, frozenset[str]] = {
     ),
     "ProtectedColumn": frozenset({"levels"}),
     "OutcomeColumn": frozenset({"counts"}),
-    "Groups": frozenset({"exclude_below", "min_events"}),
     "Metric": frozenset({"id", "min_size", "min_events"}),
     "Bound": frozenset({"significant", "conclusive"}),
     "Simpson": frozenset({"search"}),

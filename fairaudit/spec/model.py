@@ -9,9 +9,9 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 
-from fairaudit.cube import Grouping
+from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.errors import Fault, Place
-from fairaudit.metrics import Asked, Average, Need, Parameters, Reference, Terms, wanted
+from fairaudit.metrics import Asked, Average, Minimum, Need, Parameters, Reference, Terms, wanted
 from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.simpson import Scan
 from fairaudit.verdict import Check, ReversalCheck
@@ -180,7 +180,7 @@ class Shown:
     references: Mapping[Grouping, Reference]
     declared: Mapping[Grouping, Reference]
     parameters: Parameters
-    min_size: int | None
+    minimum: Minimum
     average: Average | None = None
     of_class: Text | None = None
     against: str | None = None
@@ -192,7 +192,7 @@ class Shown:
         """On what terms the measure is asked of a grouping."""
         return Terms(
             self.references.get(by),
-            self.min_size,
+            self.minimum,
             self.parameters,
             self.average,
             value_of(self.of_class),
@@ -244,7 +244,8 @@ class Spec:
     format: Format
     missing: Missing
     filter: Text | None
-    min_size: int | None
+    minimum: Minimum
+    exclude_below: ExcludeBelow | None
     inference: Inference
     shown: tuple[Shown, ...]
     checks: tuple[Check | ReversalCheck, ...]

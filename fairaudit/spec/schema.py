@@ -21,8 +21,9 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from fairaudit.cube import ExcludeBelow
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics import CATALOGUE, COMPARISONS, comparison, find, suggestion
+from fairaudit.metrics import CATALOGUE, COMPARISONS, Minimum, comparison, find, suggestion
 from fairaudit.metrics import Policy as ReferencePolicy
 from fairaudit.metrics.inference import USUAL, Correction, RatioInterval, TTest, ZTest
 from fairaudit.simpson import Kind
@@ -72,6 +73,12 @@ def _share(value: object) -> Fraction:
     if not 0 < share < 1:
         raise ValueError("a share of the people lies between 0 and 1, or 0% and 100%")
     return share
+
+
+def _reason(value: object) -> object:
+    if not str(_text(value)).strip():
+        raise ValueError("say why: the reason stands in every report")
+    return value
 
 
 def _whole(value: object) -> int:
@@ -180,6 +187,11 @@ Groupings: TypeAlias = Annotated[
     list[list[Text]],
     BeforeValidator(_nested),
     WithJsonSchema({"anyOf": [_SCALAR, {"type": "array", "items": _TEXTS}]}),
+]
+
+
+_Reason: TypeAlias = Annotated[
+    str, BeforeValidator(_reason), WithJsonSchema({"type": "string", "minLength": 1})
 ]
 
 
@@ -309,11 +321,35 @@ class MissingRules(_Strict):
     numbers: Literal["aside", "drop", "error"] = "aside"
 
 
+class Exclusion(_Strict):
+    """Groups that are too small a share of the people to be compared, and by whose rule."""
+
+    share: Share
+    reason: _Reason
+
+    @property
+    def rule(self) -> ExcludeBelow:
+        """The rule as it is applied."""
+        return ExcludeBelow(self.share, self.reason)
+
+
 class Groups(_Strict):
-    """Which groupings are reported, and how many people a group must have to take part."""
+    """Which groupings are reported, and what a group must reach to take part."""
 
     by: Groupings = [["all"]]
     min_size: Whole | None = None
+    min_events: Whole | None = None
+    exclude_below: Exclusion | None = None
+
+    @property
+    def rule(self) -> ExcludeBelow | None:
+        """Which groups are too small a share of the people, where the spec says so."""
+        return None if self.exclude_below is None else self.exclude_below.rule
+
+    @property
+    def minimum(self) -> Minimum:
+        """What a group must reach to take part."""
+        return Minimum(self.min_size, self.min_events)
 
 
 class Inference(_Strict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -142,19 +142,19 @@ def epsilons(cube: Cube, table: TableOf, shown: tuple[Shown, ...]) -> Iterator[E
     for one in shown:
         if one.asked is not DIFFERENTIAL_FAIRNESS or one.given != ((),):
             continue
-        values = {}
-        for by in cube.subsets():
-            evaluation = evaluate(
-                one.asked, table(by, (), one.of), Terms(None, one.min_size, one.parameters)
-            )
-            values[by] = float(evaluation.value[0, 0]) if len(evaluation.table.strata) else math.nan
+        terms = Terms(None, one.minimum, one.parameters)
+        found = {by: evaluate(one.asked, table(by, (), one.of), terms) for by in cube.subsets()}
+        values = {
+            by: float(each.value[0, 0]) if len(each.table.strata) else math.nan
+            for by, each in found.items()
+        }
         epsilon = values[full]
         if math.isnan(epsilon):
             continue
         cut = table(full, (), one.of)
         classes = len(cut.classes)
         pseudo = one.parameters.per_outcome(classes)
-        bounds = not pseudo and _same_rows(table, cube, one)
+        bounds = not pseudo and _same_rows(found.values())
         largest = max(values.values())
         if bounds and largest > epsilon + 1e-9:
             raise AssertionError(
@@ -174,15 +174,12 @@ def epsilons(cube: Cube, table: TableOf, shown: tuple[Shown, ...]) -> Iterator[E
         )
 
 
-def _same_rows(table: TableOf, cube: Cube, one: Shown) -> bool:
+def _same_rows(subsets: Iterable[Evaluation]) -> bool:
     """Whether every subset counts the same people and no group is set aside in any."""
     totals = set()
-    for by in cube.subsets():
-        cut = table(by, (), one.of)
-        known = cut.known & (cut.n[0] > 0)
-        by_group = cut.people[0, :, :-1].sum(axis=(0, 1))
-        small = one.min_size is not None and bool((by_group[known] < one.min_size).any())
-        if small or not cut.known.all() or (by_group == 0).any():
+    for each in subsets:
+        by_group = each.table.people[0, :, :-1].sum(axis=(0, 1))
+        if not each.takes_part.all() or (by_group == 0).any():
             return False
         totals.add(int(by_group.sum()))
     return len(totals) == 1

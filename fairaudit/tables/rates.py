@@ -9,6 +9,7 @@ from dataclasses import replace
 from fairaudit.cube import GroupTable
 from fairaudit.evidence import estimate_at, significances
 from fairaudit.metrics import (
+    NO_MINIMUM,
     NOBODY,
     Better,
     Evaluation,
@@ -16,14 +17,16 @@ from fairaudit.metrics import (
     Quantity,
     Reading,
     Reference,
+    Standing,
     compared,
     describe,
     evaluate,
     find_group,
+    standing_of,
     why_undefined,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
-from fairaudit.result import GroupRow, RateRow, Standing
+from fairaudit.result import GroupRow, RateRow
 from fairaudit.spec import Shown
 from fairaudit.tables.entries import TableOf, asked_of, group_at, quantities
 
@@ -33,7 +36,7 @@ def groups(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[GroupRow]:
     places = dict.fromkeys(
         (one.of, by, given) for one, by, given in asked_of(shown, everybody=True)
     )
-    min_size = next((one.min_size for one in shown), None)
+    minimum = next((one.minimum for one in shown), NO_MINIMUM)
     for of, by, given in places:
         cut = table(by, given, of)
         by_class = cut.people.sum(axis=1)
@@ -51,14 +54,8 @@ def groups(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[GroupRow]:
                         n=n,
                         share=n / known if cut.known[g] else None,
                         counts=dict(zip(cut.classes, counts, strict=True)),
-                        standing=_standing(cut, g, n, min_size),
+                        standing=standing_of(cut, g, n, minimum),
                     )
-
-
-def _standing(table: GroupTable, g: int, n: int, min_size: int | None) -> Standing:
-    if not table.known[g]:
-        return Standing.UNKNOWN
-    return Standing.SMALL if min_size is not None and n < min_size else Standing.ELIGIBLE
 
 
 def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
@@ -86,6 +83,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
     people, counted = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
     references = difference.second.tolist()
+    takes_part = evaluation.takes_part.tolist()
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
             if not people[z][g]:
@@ -106,7 +104,9 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
                     stratum=stratum,
                     group=group,
                     estimate=estimate,
-                    standing=_standing(table, g, counted[z][g], one.min_size),
+                    standing=standing_of(
+                        table, g, counted[z][g], one.minimum, takes_part=takes_part[z][g]
+                    ),
                     reference=group_at(table, references[z][g]),
                     difference=differences[z][g],
                     ratio=ratios[z][g],

@@ -1,0 +1,36 @@
+"""How a group stands in the comparisons: it takes part, or one rule sets it aside."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+
+from fairaudit.cube import GroupTable
+from fairaudit.metrics.minimum import Minimum
+
+
+class Standing(StrEnum):
+    """How a group stands in the comparisons."""
+
+    ELIGIBLE = "eligible"
+    SMALL = "small"
+    FEW_EVENTS = "few_events"
+    EXCLUDED = "excluded"
+    UNKNOWN = "unknown"
+
+
+def standing_of(
+    table: GroupTable, g: int, n: int, minimum: Minimum, *, takes_part: bool = True
+) -> Standing:
+    """How the group of that index stands, with `n` people in the denominator.
+
+    One that is large enough, and does not take part all the same, has too few events.
+    """
+    if not table.known[g]:
+        return Standing.UNKNOWN
+    if not table.eligible[g]:
+        return Standing.EXCLUDED
+    if not minimum.admits(np.array(n)):
+        return Standing.SMALL
+    return Standing.ELIGIBLE if takes_part or minimum.events is None else Standing.FEW_EVENTS
