@@ -17,10 +17,15 @@ from fairaudit.ledger import Ledger
 from fairaudit.metrics import FAMILIES, Asked, Bounds, Comparison, Measure, Need, Quantity
 from fairaudit.metrics.example import example_of
 from fairaudit.simpson import Reversal
-from fairaudit.verdict import Check, Finding, Status
+from fairaudit.verdict import Check, Earlier, Finding, Status
+from fairaudit.waivers import Told
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+SCHEMA_VERSION = "1.0"
+"""Of the JSON report: a baseline must have the same."""
 
 
 class Standing(StrEnum):
@@ -202,6 +207,7 @@ class Definition:
     source: str
     aliases: tuple[str, ...]
     example: str = ""
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +273,10 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """Everything an audit found. `fail_on` decides from which status on it fails."""
+    """Everything an audit found. `fail_on` decides from which status on it fails.
+
+    `earlier` is the result it was compared with, if any.
+    """
 
     provenance: Provenance
     ledger: Ledger
@@ -283,6 +292,8 @@ class AuditResult:
     scores: tuple[ScoreRow, ...] = ()
     curves: tuple[Curve, ...] = ()
     fail_on: FailOn = FailOn.FAIL
+    waivers: tuple[Told, ...] = ()
+    earlier: Earlier | None = None
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)
@@ -372,6 +383,7 @@ def definition(record: Asked | Comparison, *, worked: bool = False) -> Definitio
         source=str(record.source),
         aliases=record.aliases,
         example=example_of(record) if worked else "",
+        version=record.version,
     )
 
 

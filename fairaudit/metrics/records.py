@@ -109,7 +109,8 @@ class Example:
 class Named:
     """The words of a record: what `explain` prints and every report cites.
 
-    `elsewhere` says what others call it and where their number differs.
+    `elsewhere` says what others call it and where their number differs. `version` rises when the
+    number changes for the same people, so that no baseline is held against another definition.
     """
 
     id: str
@@ -121,6 +122,7 @@ class Named:
     aliases: tuple[str, ...] = ()
     short: str = ""
     elsewhere: str = ""
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from fairaudit.errors import Fault, Place
 from fairaudit.metrics import Asked, Average, Need, Parameters, Reference, Terms, wanted
 from fairaudit.simpson import Scan
 from fairaudit.verdict import Check, ReversalCheck
+from fairaudit.waivers import Waiver
 
 
 class Policy(StrEnum):
@@ -246,6 +247,7 @@ class Spec:
     checks: tuple[Check | ReversalCheck, ...]
     simpson: Scan | None
     notices: tuple[str, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
