@@ -183,7 +183,8 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
         case Mapping():
             return {str(name): _plain(one) for name, one in value.items()}
         case tuple() | list() | frozenset():
-            return [_plain(one) for one in value]
+            listed = [_plain(one) for one in value]
+            return sorted(listed, key=repr) if isinstance(value, frozenset) else listed
         case _ if is_dataclass(value):
             return {
                 one.name: _plain(getattr(value, one.name))

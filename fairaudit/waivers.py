@@ -57,7 +57,7 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A waiver with what became of it, and why."""
+    """A waiver with what became of it, and why it is not applied."""
 
     waiver: Waiver
     state: State
@@ -159,10 +159,9 @@ def notices(found: Sequence[Told]) -> Iterator[str]:
     """Notices on the waivers that have expired, and on those that nothing needs."""
     for one in found:
         if one.state in {State.EXPIRED, State.UNUSED}:
-            place = (
-                f" ({one.waiver.place.file}:{one.waiver.place.line})" if one.waiver.place else ""
-            )
-            yield f"waiver of {one.waiver.check}{place}: {one.state}: {one.why}"
+            place = one.waiver.place
+            where = f" ({place.file}:{place.line})" if place else ""
+            yield f"waiver of {one.waiver.check}{where}: {one.state}: {one.why}"
 
 
 def _is_beyond(finding: Finding) -> bool:
@@ -196,14 +195,15 @@ def _told(waiver: Waiver, finding: Finding | None, checks: Sequence[str], today:
     if finding is None:
         return Told(waiver, State.NOT_JUDGED, "the check was not judged")
     if any(_same(one.group, waiver.group) for one in finding.waived):
-        return Told(waiver, State.APPLIED, f"it holds until {waiver.expires}")
+        return Told(waiver, State.APPLIED, "")
     return Told(waiver, State.UNUSED, _why_unused(waiver, finding))
 
 
 def _why_unused(waiver: Waiver, finding: Finding) -> str:
     if finding.status is Status.PASS:
         return "the check passes without it"
-    if not finding.crossed and not finding.reversals:
+    nothing = not finding.crossed and not finding.reversals
+    if nothing or finding.status in {Status.INCONCLUSIVE, Status.SKIPPED}:
         return "the check could not be evaluated, and that cannot be waived"
     if not waiver.group:
         return "waivers of single groups cover all of it"

@@ -102,7 +102,7 @@ def _summary(result: AuditResult) -> str:
         who += f", {numbers.whole(result.ledger.people)} people"
     if not result.findings:
         return f"nothing was judged: the spec sets no limit. {who} counted."
-    waived = result.verdict is Verdict.PASS and result.tally[Status.WAIVED]
+    waived = result.verdict is Verdict.PASS and any(one.waived for one in result.findings)
     return f"{'passed with waivers: ' if waived else ''}{sentences.tally(result)}. {who} counted."
 
 
@@ -228,7 +228,8 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
         one = told.waiver
         whose = numbers.named_group(one.group) if one.group else "all of it"
         place = f" {one.place.file}:{one.place.line}" if one.place else ""
-        text = f"{one.check} for {whose}: {told.why}, approved by {one.approved_by}: {one.reason}"
+        text = f"{one.check} for {whose} until {one.expires}, approved by {one.approved_by}: "
+        text += one.reason + (f"; {told.why}" if told.why else "")
         word = str(told.state).replace("_", " ")
         rows.append((Cell(word, tones.get(told.state, Tone.MUTED)), f"{text} {place}"))
     yield Entries(rows)

@@ -79,7 +79,7 @@ def validate_entries(
     faults: list[Fault] = []
     for at, entry in enumerate(document.tree):
         empty = list(_empty_keys(entry, (at,)))
-        faults += [document.fault(path, _NO_VALUE, key=True) for path in empty]
+        faults += [document.fault(path, "this key has no value", key=True) for path in empty]
         try:
             whole = model.model_validate(_pruned(entry, set(empty), (at,)))
         except ValidationError as error:
