@@ -33,6 +33,8 @@ def answers(
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     only: Iterable[str] = (),
+    baseline: str | None = None,
+    tolerance: str = "0",
     progress: Progress = SILENT,
 ) -> list[Answer]:
     """The answers to the specs, in their order; a result for each file where `data` names several.
@@ -42,7 +44,10 @@ def answers(
     chosen = tuple(only)
     if len(specs) > 1 and chosen:
         raise UsageError("--only names checks of one spec", "give one spec with it")
-    if data is not None and len(find_files([data], Path())[0]) > 1:
+    several = data is not None and len(find_files([data], Path())[0]) > 1
+    if baseline is not None and (len(specs) > 1 or several):
+        raise UsageError("--baseline is for one result", "give one spec, and data of one audit")
+    if data is not None and several:
         found = []
         for spec in specs:
             each = audit_each(spec, data, fail_on=fail_on, only=chosen, progress=progress)
@@ -51,7 +56,15 @@ def answers(
     if len(specs) == 1:
         one: AuditResult | FairauditError
         try:
-            one = audit(specs[0], data, fail_on=fail_on, only=chosen, progress=progress)
+            one = audit(
+                specs[0],
+                data,
+                fail_on=fail_on,
+                only=chosen,
+                baseline=baseline,
+                tolerance=tolerance,
+                progress=progress,
+            )
         except FairauditError as error:
             one = error
         return [Answer(str(specs[0]), data, one)]

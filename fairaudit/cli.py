@@ -151,7 +151,7 @@ def _root(
 
 
 @app.command()
-def run(  # the options of the command
+def run(  # noqa: PLR0913, PLR0917  # the options of the command
     spec: Annotated[list[Path], typer.Argument(help="The audit spec, a YAML file.")],
     data: Annotated[
         str | None, typer.Option(help="Audit this file, folder or glob in place of the spec's.")
@@ -167,6 +167,12 @@ def run(  # the options of the command
         _FailOn, typer.Option(help="From which status on the exit code is 1.")
     ] = _FailOn.FAIL,
     only: Annotated[list[str] | None, typer.Option(help="Judge only the check of this id.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Fail only where worse than in this JSON report.")
+    ] = None,
+    tolerance: Annotated[
+        str | None, typer.Option(help="How much worse than the baseline is no failure: 0.01.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001  # read before parsing
@@ -174,10 +180,20 @@ def run(  # the options of the command
     """Audit the data of a spec and gate by the exit code."""
     started = time.monotonic()
     _check_formats(form, output or [])
+    if tolerance is not None and baseline is None:
+        raise UsageError("--tolerance needs a --baseline", "name the JSON report to compare with")
     from fairaudit import batch
 
     with _shown(quiet=quiet) as progress:
-        found = batch.answers(spec, data, fail_on=fail_on.value, only=only or (), progress=progress)
+        found = batch.answers(
+            spec,
+            data,
+            fail_on=fail_on.value,
+            only=only or (),
+            baseline=baseline,
+            tolerance="0" if tolerance is None else tolerance,
+            progress=progress,
+        )
     seconds = time.monotonic() - started
     if len(found) > 1:
         _tell_all(found, output or [], form, all_rows=verbose, quiet=quiet)

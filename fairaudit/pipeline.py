@@ -7,14 +7,18 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import cache
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from fairaudit import baseline as baselines
 from fairaudit import engine
 from fairaudit import spec as specs
+from fairaudit import waivers as waiving
+from fairaudit.baseline import Baseline, Source
 from fairaudit.cube import Cube, Excluded, Grouping, GroupTable
 from fairaudit.errors import (
     DataError,
@@ -22,7 +26,7 @@ from fairaudit.errors import (
     UsageError,
     did_you_mean,
 )
-from fairaudit.evidence import prove
+from fairaudit.evidence import Proof, prove, prove_again
 from fairaudit.metrics import Evaluation, evaluate_against
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
@@ -38,6 +42,7 @@ from fairaudit.tables.names import refuse_unknown, unweighed
 from fairaudit.tables.notices import medians, unequal_rates
 from fairaudit.tables.scores import scores
 from fairaudit.verdict import Check, Finding, ReversalCheck, judge, judge_reversals
+from fairaudit.waivers import Aside
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
 """A path, a mapping of the same shape, or a loaded spec."""
@@ -51,15 +56,19 @@ def audit(
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
+    baseline: Source | None = None,
+    tolerance: Decimal | float | str = 0,
     progress: Progress = SILENT,
 ) -> AuditResult:
     """The result of an audit of the spec's data, or of `data` in its place.
 
     `spec` is a path, a mapping of the same shape, or a loaded spec; `data` a path (also a glob or
-    folder) or a data frame. `only` names checks to judge. Raises the errors of
-    `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
+    folder) or a data frame. `only` names checks to judge. With a `baseline`, an earlier JSON
+    report (a path, or its document), a check fails only where it is worse by more than the
+    `tolerance`. Raises the errors of `fairaudit.errors`; a failed check raises nothing: see
+    `AuditResult.raise_for_failure`.
     """
-    asked = _Question.of(spec, fail_on, only)
+    asked = _Question.of(spec, fail_on, only, baseline, tolerance)
     if data is None or isinstance(data, str | Path):
         found = _sound(_answers([asked], data, progress)[0])
     else:
@@ -120,24 +129,36 @@ def audit_each(
 class _Question:
     """A spec that was read: the checks to judge, and what a pass must count for it.
 
-    With `quantiles` the plan is not ready: `with_cuts` gives the one that is.
+    With `quantiles` the plan is not ready: `with_cuts` gives the one that is. `definitions` are the
+    fingerprints of the checks, of the spec as it is written.
     """
 
     spec: Spec
     plan: Plan
     checks: tuple[Check | ReversalCheck, ...]
     fail_on: FailOn
+    definitions: Mapping[str, str]
     quantiles: tuple[Quantile, ...] = ()
+    baseline: Baseline | None = None
 
     @classmethod
     def of(
-        cls, spec: SpecLike, fail_on: FailOn | str, only: str | Iterable[str] | None = None
+        cls,
+        spec: SpecLike,
+        fail_on: FailOn | str,
+        only: str | Iterable[str] | None = None,
+        baseline: Source | None = None,
+        tolerance: Decimal | float | str = 0,
     ) -> _Question:
         read = _loaded(spec)
         if fail_on not in set(FailOn):
             raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
         checks = _chosen(read.checks, (only,) if isinstance(only, str) else tuple(only or ()))
-        return cls(read, plan(read), checks, FailOn(fail_on), quantiles_of(read))
+        asked = {one.id: baselines.definition(one, read) for one in checks}
+        before = None if baseline is None else baselines.load(baseline, tolerance, _now())
+        if before is not None:
+            baselines.refuse_other(before, read, asked)
+        return cls(read, plan(read), checks, FailOn(fail_on), asked, quantiles_of(read), before)
 
     def with_cuts(self, cuts: Mapping[Quantile, Cut]) -> _Question:
         """The same question once its quantiles are found."""
@@ -179,16 +200,24 @@ class _Question:
         summaries = {name: tuple(one.summaries()) for name, one in recoded.scores.items()}
         scanned = scan(table, read.simpson) if read.simpson else Scanned()
         alpha = read.inference.alpha
+        made = _provenance(read, raw, cube)
+        today = datetime.fromisoformat(made.created).date()
+        proofs = _proofs(read.checks, table)
+        findings = tuple(
+            self._settled(check, table, scanned, proofs.get(check.id), today)
+            for check in self.checks
+        )
+        told = waiving.told(read.waivers, findings, [one.id for one in read.checks], today)
         listing = tabulate(cube, table, read.shown, self.checks)
         return AuditResult(
-            provenance=_provenance(read, raw, cube),
+            provenance=made,
             ledger=cube.ledger,
             groups=listing.groups,
             rates=listing.rates,
             comparisons=listing.comparisons,
             lattice=listing.lattice,
             epsilons=listing.epsilons,
-            findings=_findings(read.checks, self.checks, table, scanned),
+            findings=findings,
             reversals=scanned.found,
             definitions=listing.definitions,
             notices=(
@@ -199,13 +228,39 @@ class _Question:
                 *unequal_rates(table, [one.name for one in read.predictions if one.binary]),
                 *medians(table, read.shown),
                 *_unscanned(scanned),
+                *waiving.notices(told),
             ),
             scores=tuple(row for name, some in summaries.items() for row in scores(name, some)),
             curves=tuple(
                 one for name, some in summaries.items() for one in curves(name, some, alpha)
             ),
             fail_on=self.fail_on,
+            waivers=told,
+            earlier=None if self.baseline is None else self.baseline.earlier,
         )
+
+    def _settled(
+        self,
+        check: Check | ReversalCheck,
+        table: TableOf,
+        scanned: Scanned,
+        proven: tuple[Evaluation, Proof] | None,
+        today: date,
+    ) -> Finding:
+        """The finding of a check under the waivers that hold, and beside the baseline."""
+        proof = None
+        if isinstance(check, ReversalCheck) or proven is None:
+            assert isinstance(check, ReversalCheck)
+            found = judge_reversals(check, scanned)
+        else:
+            evaluation, proof = proven
+            found = judge(check, evaluation, proof)
+        holding = [one for one in self.spec.waivers if one.check == check.id and one.holds(today)]
+        if holding:
+            found = waiving.waive(found, holding, partial(_without, check, table, proof))
+        if self.baseline is not None:
+            found = baselines.compare(found, self.baseline)
+        return replace(found, definition=self.definitions[check.id])
 
 
 def _answers(
@@ -308,28 +363,38 @@ def _chosen(
     return tuple(check for check in checks if not only or check.id in only)
 
 
-def _findings(
-    every: Iterable[Check | ReversalCheck],
-    chosen: Iterable[Check | ReversalCheck],
-    table: TableOf,
-    scanned: Scanned,
-) -> tuple[Finding, ...]:
-    """The findings of the chosen checks; the tests of every check of the spec are one family."""
-    evaluations = {one.id: _evaluated(one, table) for one in every if isinstance(one, Check)}
-    families = {one.id: one.family for one in every if isinstance(one, Check)}
-    proofs = prove({name: (one, families[name]) for name, one in evaluations.items()})
-    return tuple(
-        judge(one, evaluations[one.id], proofs[one.id])
-        if isinstance(one, Check)
-        else judge_reversals(one, scanned)
-        for one in chosen
-    )
+def _proofs(
+    checks: Iterable[Check | ReversalCheck], table: TableOf
+) -> dict[str, tuple[Evaluation, Proof]]:
+    """What speaks for each value a spec judges: the tests of all its checks are corrected together.
+
+    Of the checks that `only` leaves out, too: what is asked does not change with what is looked at.
+    """
+    asked = [one for one in checks if isinstance(one, Check)]
+    evaluations = {one.id: _evaluated(one, table, waiving.NOTHING) for one in asked}
+    proofs = prove({one.id: (evaluations[one.id], one.family) for one in asked})
+    return {one.id: (evaluations[one.id], proofs[one.id]) for one in asked}
 
 
-def _evaluated(check: Check, table: TableOf) -> Evaluation:
-    cut = table(check.by, check.given, check.of, check.against)
-    against = check.against and table(check.by, check.given, check.against, check.of)
-    return evaluate_against(check.asked, cut, check.terms, against or None)
+def _without(
+    check: Check | ReversalCheck, table: TableOf, proof: Proof | None, aside: Aside
+) -> Finding | None:
+    """The finding of a check without what is set aside; None where nothing is left to judge."""
+    if isinstance(check, ReversalCheck) or proof is None:
+        return None
+    left = waiving.unjudged(_evaluated(check, table, aside), aside)
+    if left is None:
+        return None
+    return judge(check, left, prove_again(left, proof) if aside.groups else proof)
+
+
+def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
+    cut = waiving.without(table(check.by, check.given, check.of, check.against), aside)
+    against = None
+    if check.against:
+        against = table(check.by, check.given, check.against, check.of)
+        against = waiving.without(against, aside)
+    return evaluate_against(check.asked, cut, check.terms, against)
 
 
 def _unscanned(scanned: Scanned) -> tuple[str, ...]:

@@ -28,10 +28,15 @@ from fairaudit.metrics import (
 from fairaudit.metrics.example import example_of
 from fairaudit.metrics.inference import Inference
 from fairaudit.simpson import Reversal
-from fairaudit.verdict import Check, Finding, Status
+from fairaudit.verdict import Check, Earlier, Finding, Status
+from fairaudit.waivers import Told
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+SCHEMA_VERSION = "1.0"
+"""Of the JSON report: a baseline must have the same."""
 
 
 class Verdict(StrEnum):
@@ -208,6 +213,7 @@ class Definition:
     source: str
     aliases: tuple[str, ...]
     example: str = ""
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +279,10 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """Everything an audit found. `fail_on` decides from which status on it fails."""
+    """Everything an audit found. `fail_on` decides from which status on it fails.
+
+    `earlier` is the result it was compared with, if any.
+    """
 
     provenance: Provenance
     ledger: Ledger
@@ -289,6 +298,8 @@ class AuditResult:
     scores: tuple[ScoreRow, ...] = ()
     curves: tuple[Curve, ...] = ()
     fail_on: FailOn = FailOn.FAIL
+    waivers: tuple[Told, ...] = ()
+    earlier: Earlier | None = None
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)
@@ -378,6 +389,7 @@ def definition(record: Asked | Comparison, *, worked: bool = False) -> Definitio
         source=str(record.source),
         aliases=record.aliases,
         example=example_of(record) if worked else "",
+        version=record.version,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -61,6 +62,7 @@ class Status(StrEnum):
 
     PASS = "pass"
     SKIPPED = "skipped"
+    WAIVED = "waived"
     WARN = "warn"
     INCONCLUSIVE = "inconclusive"
     FAIL = "fail"
@@ -192,12 +194,15 @@ class ReversalCheck:
 class Crossing:
     """A value beyond the limit: of which group (in a spread: of none), in which stratum.
 
-    `backing` is what the evidence says of it, where the limit asks.
+    `backing` is what the evidence says of it, where the limit asks; `between` are the groups it is
+    about: that group, or the pair that makes a spread.
     """
 
     group: Group
     stratum: Group
     value: float
+    exact: Fraction | None = None
+    between: tuple[Group, ...] = ()
     backing: Backing = Backing.UNASKED
 
 
@@ -216,6 +221,43 @@ class NotEvaluated:
 
 
 @dataclass(frozen=True, slots=True)
+class Waived:
+    """What somebody accepts of a check: for which group (() is everybody), why, who, how long."""
+
+    group: Group
+    reason: str
+    approved_by: str
+    expires: date
+    crossed: tuple[Crossing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A result that is compared with: where it lies, its age in days, and what is allowed for."""
+
+    path: str | None
+    created: str
+    days: int
+    tolerance: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a check said in an earlier result.
+
+    `worse_by` is how much farther beyond the limit the value is now, None where that is no number;
+    `worse` are the crossings, and `reversals` the reversals, that were not there or not so bad.
+    """
+
+    earlier: Earlier
+    status: str
+    value: float | None
+    worse_by: float | None = None
+    worse: tuple[Crossing, ...] = ()
+    reversals: tuple[Reversal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """The answer to a check: the value that decides, whose it is, and the word for it.
 
@@ -223,7 +265,8 @@ class Finding:
     are the groups compared; `worse_off` is the one that the direction of the rate disadvantages;
     `spread` says which of the two it is, `decided_by` which rate or outcome attains the value.
     `backing` is what the evidence says of it; `practice` tells it in people, `detectable` what a
-    pass on so many people may have missed.
+    pass on so many people may have missed. `definition` is a fingerprint of all that the check
+    asks.
     """
 
     check: Check | ReversalCheck
@@ -244,6 +287,9 @@ class Finding:
     backing: Backing = Backing.UNASKED
     practice: Practice | None = None
     detectable: Detectable | None = None
+    waived: tuple[Waived, ...] = ()
+    before: Before | None = None
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -660,8 +706,12 @@ def _worse_off(evaluation: Evaluation, entry: _Entry, first: Group, second: Grou
 
 
 def _crossing(evaluation: Evaluation, entry: _Entry, backing: Backing) -> Crossing:
-    group = () if evaluation.spread else evaluation.table.groups[entry.w]
-    return Crossing(group, evaluation.table.strata[entry.z], entry.value, backing)
+    z, w = entry.z, entry.w
+    group = () if evaluation.spread else evaluation.table.groups[w]
+    pair = [_group(evaluation, index[z, w]) for index in (evaluation.first, evaluation.second)]
+    between = tuple(filter(None, pair)) if evaluation.spread else (group,)
+    exact = evaluation.exact(z, w)
+    return Crossing(group, evaluation.table.strata[z], entry.value, exact, between, backing)
 
 
 def _group(evaluation: Evaluation, index: int) -> Group:

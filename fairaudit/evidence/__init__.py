@@ -2,7 +2,7 @@
 
 from fairaudit.evidence.intervals import Band, band, lacks_interval
 from fairaudit.evidence.parts import Part, Side, estimate_at, parts_of
-from fairaudit.evidence.proof import Proof, prove, significances
+from fairaudit.evidence.proof import Proof, prove, prove_again, significances
 from fairaudit.evidence.significance import Tests, lacks_test, tested
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "lacks_test",
     "parts_of",
     "prove",
+    "prove_again",
     "significances",
     "tested",
 ]

@@ -7,7 +7,7 @@ how many different ones there are. Gates that only warn are a family of their ow
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -104,6 +104,18 @@ def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]
 def _crowd(terms: Terms) -> Policy | None:
     policy = None if terms.reference is None else terms.reference.policy
     return Policy.REST if policy is Policy.OVERALL else policy
+
+
+def prove_again(evaluation: Evaluation, before: Proof) -> Proof:
+    """The evidence where groups of a spread are set aside: a test more in the family it was of.
+
+    It is adjusted for the whole family (Bonferroni), which no method of correction exceeds.
+    """
+    alone, inference = prove({"": (evaluation, "")})[""], before.inference
+    adjusted = alone.tests.p
+    if inference.correction is not Correction.NONE:
+        adjusted = np.minimum(adjusted * before.family, 1.0)
+    return replace(alone, adjusted=adjusted, family=before.family)
 
 
 def _keyed(

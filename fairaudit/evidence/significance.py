@@ -209,7 +209,8 @@ def two_shares(one: Reading, two: Reading, *, pooled: bool = True) -> tuple[Floa
     sides = np.broadcast_arrays(one.over, one.under, two.over, two.under)
     if few.any():
         p = np.array(p)
-        p[few] = proportions.fisher(*(side[few] for side in sides))
+        # Sums of probabilities may pass 1 in the last digit.
+        p[few] = np.minimum(proportions.fisher(*(side[few] for side in sides)), 1.0)
     return p, few
 
 

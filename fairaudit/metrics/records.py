@@ -110,7 +110,8 @@ class Named:
     """The words of a record: what `explain` prints and every report cites.
 
     `elsewhere` says what others call it and where their number differs, `no_interval` why it has no
-    interval, where it has none.
+    interval, where it has none. `version` rises when the number changes for the same people, so
+    that no baseline is held against another definition.
     """
 
     id: str
@@ -123,6 +124,7 @@ class Named:
     short: str = ""
     elsewhere: str = ""
     no_interval: str = "its counts do not tell how it varies"
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)

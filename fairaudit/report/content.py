@@ -28,6 +28,7 @@ from fairaudit.result import (
     Verdict,
 )
 from fairaudit.verdict import Finding, Status
+from fairaudit.waivers import State
 
 _TONES = {
     Status.PASS: Tone.GOOD,
@@ -35,6 +36,7 @@ _TONES = {
     Status.FAIL: Tone.BAD,
     Status.INCONCLUSIVE: Tone.BAD,
     Status.SKIPPED: Tone.MUTED,
+    Status.WAIVED: Tone.WARN,
 }
 VERDICT_TONES = {
     Verdict.PASS: Tone.GOOD,
@@ -42,7 +44,7 @@ VERDICT_TONES = {
     Verdict.INCONCLUSIVE: Tone.BAD,
     Verdict.NONE: Tone.MUTED,
 }
-_WORST_FIRST = (Status.FAIL, Status.INCONCLUSIVE, Status.WARN, Status.SKIPPED, Status.PASS)
+_WORST_FIRST = tuple(reversed(Status))
 _FEW_ROWS = 12
 _LIMITS_OF_A_PASS = (
     "A pass says that these numbers, on these people, did not cross these limits. It does not say "
@@ -64,6 +66,7 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
         disparities.rates(result, most),
         scores.section(result, most),
         _checks(result),
+        _waivers(result),
         disparities.reversals(result),
         _undefined(result, most),
         _definitions(result.definitions),
@@ -82,6 +85,11 @@ def _verdict(result: AuditResult) -> Iterator[Block]:
     ]
     if open_ones:
         yield _findings(open_ones)
+    if result.earlier is not None:
+        one = result.earlier
+        path = one.path or "a document"
+        text = f"{path}, made {one.created} ({sentences.age(one)}), tolerance {one.tolerance}"
+        yield Entries([(Cell("baseline", Tone.MUTED), text)])
     yield from _unlooked(result)
     if result.notices:
         yield Entries([(Cell("notice", Tone.WARN), text) for text in result.notices])
@@ -96,7 +104,8 @@ def _summary(result: AuditResult) -> str:
         who += f", {numbers.whole(result.ledger.people)} people"
     if not result.findings:
         return f"nothing was judged: the spec sets no limit. {who} counted."
-    return f"{sentences.tally(result)}. {who} counted."
+    waived = result.verdict is Verdict.PASS and any(one.waived for one in result.findings)
+    return f"{'passed with waivers: ' if waived else ''}{sentences.tally(result)}. {who} counted."
 
 
 def _unlooked(result: AuditResult) -> Iterator[Block]:
@@ -235,6 +244,24 @@ def _findings(findings: Sequence[Finding], *, ids: bool = False) -> Entries:
         text = f"{sentences.title(one)}: {sentences.answer(one)} {name}{place}"
         rows.append((Cell(sentences.STATUS[one.status], _TONES[one.status]), text))
     return Entries(rows)
+
+
+def _waivers(result: AuditResult) -> Iterator[Block]:
+    """Every waiver with its state: one that is applied, one that nothing needs, one too old."""
+    if not result.waivers:
+        return
+    yield Heading("Waivers")
+    tones = {State.APPLIED: Tone.WARN, State.EXPIRED: Tone.BAD}
+    rows = []
+    for told in result.waivers:
+        one = told.waiver
+        whose = numbers.named_group(one.group) if one.group else "all of it"
+        place = f" {one.place.file}:{one.place.line}" if one.place else ""
+        text = f"{one.check} for {whose} until {one.expires}, approved by {one.approved_by}: "
+        text += one.reason + (f"; {told.why}" if told.why else "")
+        word = str(told.state).replace("_", " ")
+        rows.append((Cell(word, tones.get(told.state, Tone.MUTED)), f"{text} {place}"))
+    yield Entries(rows)
 
 
 def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from fractions import Fraction
 from importlib.resources import files
 from typing import Any
 
@@ -24,6 +25,7 @@ from fairaudit.evidence.practice import Detectable, Practice
 from fairaudit.ledger import Line
 from fairaudit.report import sentences
 from fairaudit.result import (
+    SCHEMA_VERSION,
     AuditResult,
     ComparisonRow,
     Curve,
@@ -36,9 +38,10 @@ from fairaudit.result import (
     ScoreRow,
 )
 from fairaudit.simpson import Kind, Reversal, Share
-from fairaudit.verdict import Check, Finding, Limit
+from fairaudit.verdict import Before, Check, Crossing, Finding, Limit, Waived
+from fairaudit.waivers import Told
 
-SCHEMA_VERSION = "1.0"
+_MOST_BITS = 10_000
 
 
 def render(result: AuditResult) -> str:
@@ -183,10 +186,7 @@ def document(result: AuditResult) -> dict[str, Any]:
         "summary": {
             "verdict": str(result.verdict),
             "exit_code": result.exit_code,
-            "checks": {
-                **{str(status): count for status, count in result.tally.items()},
-                "waived": 0,
-            },
+            "checks": {str(status): count for status, count in result.tally.items()},
         },
         "groups": [_group_row(row) for row in result.groups],
         "rates": [_rate_row(row) for row in result.rates],
@@ -198,7 +198,14 @@ def document(result: AuditResult) -> dict[str, Any]:
         "scores": [_score_row(row) for row in result.scores],
         "curves": [_curve(one) for one in result.curves],
         "definitions": [_definition(one) for one in result.definitions],
-        "waivers": [],
+        "baseline": result.earlier
+        and {
+            "path": result.earlier.path,
+            "created": result.earlier.created,
+            "age_days": result.earlier.days,
+            "tolerance": float(result.earlier.tolerance),
+        },
+        "waivers": [_told(one) for one in result.waivers],
         "notices": list(result.notices),
     }
 
@@ -394,7 +401,7 @@ def _finding(one: Finding) -> dict[str, Any]:
         **common,
         **_estimate(estimate or Estimate(math.nan)),
         "reason": one.why or None,
-        "exact": None if estimate is None or estimate.exact is None else str(estimate.exact),
+        "exact": None if estimate is None else _exact(estimate.exact),
         "group": _group(one.first),
         "witness": _witness(one.parts, one.decided_by, one, spread=one.spread),
         "stratum": _group(one.stratum),
@@ -403,15 +410,7 @@ def _finding(one: Finding) -> dict[str, Any]:
         "practice": None if one.practice is None else _practice(one.practice),
         "detectable": None if one.detectable is None else _detectable(one.detectable),
         "parts": [_part(part) for part in one.parts],
-        "crossed": [
-            {
-                "group": _group(crossing.group),
-                "given": _group(crossing.stratum),
-                **_value(crossing.value),
-                "backing": str(crossing.backing),
-            }
-            for crossing in one.crossed
-        ],
+        "crossed": [_crossing(crossing) for crossing in one.crossed],
         "not_evaluated": [
             {
                 "group": _group(who.group),
@@ -422,7 +421,64 @@ def _finding(one: Finding) -> dict[str, Any]:
             }
             for who in one.not_evaluated
         ],
-        "reversals": [f"{r.attribute}: {r.pair[0]} / {r.pair[1]}" for r in one.reversals],
+        "reversals": [_pair(each) for each in one.reversals],
+        "waived": [_waived(each) for each in one.waived],
+        "baseline": one.before and _before(one.before),
+        "definition": one.definition,
+    }
+
+
+def _crossing(one: Crossing) -> dict[str, Any]:
+    return {
+        "group": _group(one.group),
+        "given": _group(one.stratum),
+        **_value(one.value),
+        "exact": _exact(one.exact),
+        "backing": str(one.backing),
+    }
+
+
+def _exact(value: Fraction | None) -> str | None:
+    """A fraction as text; None where its digits would fill pages."""
+    return None if value is None or value.denominator.bit_length() > _MOST_BITS else str(value)
+
+
+def _pair(one: Reversal) -> str:
+    return f"{one.attribute}: {one.pair[0]} / {one.pair[1]}"
+
+
+def _waived(one: Waived) -> dict[str, Any]:
+    return {
+        "group": _group(one.group) or "all",
+        "reason": one.reason,
+        "approved_by": one.approved_by,
+        "expires": one.expires.isoformat(),
+        "crossed": [_crossing(crossing) for crossing in one.crossed],
+    }
+
+
+def _told(one: Told) -> dict[str, Any]:
+    waiver = one.waiver
+    return {
+        "check": waiver.check,
+        "group": _group(waiver.group) or "all",
+        "reason": waiver.reason,
+        "approved_by": waiver.approved_by,
+        "expires": waiver.expires.isoformat(),
+        "state": str(one.state),
+        "why": one.why,
+        "place": waiver.place and {"file": waiver.place.file, "line": waiver.place.line},
+    }
+
+
+def _before(one: Before) -> dict[str, Any]:
+    value = math.nan if one.value is None else one.value
+    return {
+        "status": one.status,
+        **_value(value),
+        "worse_by": one.worse_by,
+        "worse": [_crossing(crossing) for crossing in one.worse],
+        "reversals": [_pair(each) for each in one.reversals],
     }
 
 
@@ -548,6 +604,7 @@ def _epsilon(one: EpsilonReading) -> dict[str, Any]:
 def _definition(one: Definition) -> dict[str, Any]:
     return {
         "id": one.id,
+        "version": one.version,
         "title": one.title,
         "family": one.family,
         "means": one.means,

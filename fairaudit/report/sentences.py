@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from fairaudit.cube import Group
 from fairaudit.evidence import Part, Side
@@ -11,7 +11,17 @@ from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Kind, Reversal, Share
-from fairaudit.verdict import Backing, Check, Crossing, Finding, Limit, Status
+from fairaudit.verdict import (
+    Backing,
+    Before,
+    Check,
+    Crossing,
+    Earlier,
+    Finding,
+    Limit,
+    Status,
+    Waived,
+)
 
 STATUS = {
     Status.PASS: "PASS",
@@ -19,6 +29,7 @@ STATUS = {
     Status.FAIL: "FAIL",
     Status.INCONCLUSIVE: "INCONCLUSIVE",
     Status.SKIPPED: "SKIPPED",
+    Status.WAIVED: "WAIVED",
 }
 VERDICT = {
     Verdict.PASS: "PASS",
@@ -76,7 +87,14 @@ def title(finding: Finding) -> str:
 
 
 def answer(finding: Finding) -> str:
-    """The finding in one sentence."""
+    """The finding in one sentence: what is found, what is waived of it, what it was before."""
+    sentence = _found(finding)
+    sentence += "".join(f"; {_waived(one, finding)}" for one in finding.waived)
+    told = finding.before and _before(finding, finding.before)
+    return f"{sentence}; {told}" if told else sentence
+
+
+def _found(finding: Finding) -> str:
     if not isinstance(finding.check, Check):
         return _reversals(finding)
     if finding.estimate is None or not isinstance(finding.limit, Limit):
@@ -100,6 +118,61 @@ def answer(finding: Finding) -> str:
     if finding.why:
         sentence += f"; {finding.why}"
     return sentence
+
+
+def _waived(one: Waived, finding: Finding) -> str:
+    """Who waives what of a check, until when and why; the value, where the sentence has another."""
+    whose = numbers.named_group(one.group) if one.group else "all of it"
+    values = [_crossing(each) for each in one.crossed if each not in finding.crossed]
+    named = f" ({_few(values)})" if values else ""
+    until = f"until {one.expires}, approved by {one.approved_by}"
+    return f"waived for {whose}{named} {until}: {one.reason}"
+
+
+def _before(finding: Finding, before: Before) -> str:
+    """How a check that is beyond its limit stands to the baseline; empty where it is not."""
+    if before.worse or before.reversals:
+        if before.status in {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}:
+            return f"before: {before.status}, {_made(before.earlier)}"
+        values = [_crossing(one) for one in before.worse]
+        values += [pair(one) for one in before.reversals]
+        return f"worse than before: {_few(values)}, {_against(finding, before)}"
+    beyond = finding.crossed or finding.reversals
+    if not beyond or finding.status is Status.WAIVED or not _fails(finding):
+        return ""
+    return f"as before: {_against(finding, before)}"
+
+
+def _fails(finding: Finding) -> bool:
+    """Whether the limit that is crossed is the one that fails."""
+    return finding.check.fail is not None and finding.limit == finding.check.fail
+
+
+def _against(finding: Finding, before: Before) -> str:
+    now = math.nan if finding.estimate is None else finding.estimate.value
+    then = math.nan if before.value is None else before.value
+    made = f"{_made(before.earlier)}, tolerance {before.earlier.tolerance}"
+    if finding.reversals:
+        return made
+    return f"{numbers.number(now)} against {numbers.number(then)} {made}"
+
+
+def _made(earlier: Earlier) -> str:
+    return f"on {earlier.created[:10]} ({age(earlier)})"
+
+
+def age(earlier: Earlier) -> str:
+    """How old a baseline is: `today`, `12 days ago`."""
+    days = abs(earlier.days)
+    if not days:
+        return "today"
+    text = f"{numbers.whole(days)} {'day' if days == 1 else 'days'}"
+    return f"{text} ago" if earlier.days > 0 else f"{text} after this run"
+
+
+def _few(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _FEW} more" if len(texts) > _FEW else ""
+    return ", ".join(texts[:_FEW]) + more
 
 
 def _is_told(one: Crossing, finding: Finding) -> bool:
@@ -370,7 +443,7 @@ def tally(result: AuditResult) -> str:
         Status.INCONCLUSIVE: "inconclusive",
     }
     parts = [f"{found[status]} {word}" for status, word in words.items()]
-    parts.append("0 waived")
+    parts.append(f"{found[Status.WAIVED]} waived")
     if found[Status.SKIPPED]:
         parts.append(f"{found[Status.SKIPPED]} skipped")
     total = len(result.findings)

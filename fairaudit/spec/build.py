@@ -30,6 +30,7 @@ from fairaudit.spec.model import (
 )
 from fairaudit.spec.questions import Questions, unanswerable
 from fairaudit.spec.text import Document, Path
+from fairaudit.spec.waivers import read_waivers
 from fairaudit.verdict import ReversalCheck
 
 _MOST_QUANTILES = 100
@@ -117,7 +118,8 @@ class _Builder:
         )
         if self.faults:
             raise SpecError(self.faults)
-        return spec
+        named = self._optional(("waivers",), shape.waivers)
+        return spec if named is None else replace(spec, waivers=read_waivers(named, spec))
 
     def _text(self, path: Path, value: str) -> Text:
         found = self.document.fault(path, "")

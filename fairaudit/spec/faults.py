@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -16,9 +16,7 @@ from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.text import Document, Path, Tree
 
 _NOT_YET: dict[str, frozenset[str]] = {
-    "AuditSpec": frozenset(
-        {"inference", "expect", "profile", "suppress_below", "waivers", "baseline"}
-    ),
+    "AuditSpec": frozenset({"inference", "expect", "profile", "suppress_below", "baseline"}),
     "ProtectedColumn": frozenset({"levels"}),
     "OutcomeColumn": frozenset({"counts"}),
     "Metric": frozenset({"id", "min_size", "min_events"}),
@@ -30,6 +28,8 @@ _NOT_YET: dict[str, frozenset[str]] = {
 _NO_VALUE = "this key has no value: write one, or leave the key out"
 _UNWRITTEN = {("Positive", "values")}
 """Fields that shorthand becomes, and nobody writes."""
+
+Entry = TypeVar("Entry", bound=BaseModel)
 
 _STAND_IN: Tree = {"metric": "differential_fairness"}
 """What stands for an entry of `metrics` that is faulty, while the others are looked at."""
@@ -66,6 +66,36 @@ def validate(document: Document) -> Shape:
         return Shape(AuditSpec.model_validate(tree), tuple(faults), skipped | _entries(empty))
     except ValidationError:
         raise SpecError(faults) from None
+
+
+def validate_entries(
+    document: Document, model: type[Entry]
+) -> tuple[dict[int, Entry], list[Fault]]:
+    """The sound entries of a document that is a list, by their number, and every fault."""
+    if not isinstance(document.tree, list):
+        return {}, [document.fault((), f"expected a list, found {_kind_of(document.tree)}")]
+    found: dict[int, Entry] = {}
+    faults: list[Fault] = []
+    for at, entry in enumerate(document.tree):
+        empty = list(_empty_keys(entry, (at,)))
+        faults += [document.fault(path, "this key has no value", key=True) for path in empty]
+        try:
+            whole = model.model_validate(_pruned(entry, set(empty), (at,)))
+        except ValidationError as error:
+            # An empty key is told once: it is not missing, too.
+            told = [{**one, "loc": (at, *one["loc"])} for one in error.errors()]
+            typos: list[Path] = [
+                (at, *one["loc"]) for one in error.errors() if one["type"] == "extra_forbidden"
+            ]
+            faults += [
+                _fault(document, one, model)
+                for one in told
+                if one["loc"] not in empty and not _explained(one, typos)
+            ]
+        else:
+            if not empty:
+                found[at] = whole
+    return found, faults
 
 
 def _empty_keys(tree: Tree, path: Path = ()) -> Iterator[Path]:
@@ -124,11 +154,15 @@ def _explained(error: Any, typos: Sequence[Path]) -> bool:  # noqa: ANN401  # py
     )
 
 
-def _fault(document: Document, error: Any) -> Fault:  # noqa: ANN401  # pydantic's error dict
+def _fault(
+    document: Document,
+    error: Any,  # noqa: ANN401  # pydantic's error dict
+    root: type[BaseModel] = AuditSpec,
+) -> Fault:
     path: Path = tuple(error["loc"])
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        return document.fault(path, _unknown_key(path), key=True)
+        return document.fault(path, _unknown_key(path, root), key=True)
     if kind == "missing":
         return document.fault(path[:-1], f"`{path[-1]}` is missing")
     if kind in {"literal_error", "enum"}:
@@ -155,8 +189,8 @@ def _kind_of(tree: Tree) -> str:
             return "nothing"
 
 
-def _unknown_key(path: Path) -> str:
-    model = _model_at(path[:-1])
+def _unknown_key(path: Path, root: type[BaseModel]) -> str:
+    model = _model_at(path[:-1], root)
     key = str(path[-1])
     if key in _NOT_YET.get(model.__name__, ()):
         return "this key is not yet supported by this version"
@@ -168,9 +202,8 @@ def _unknown_key(path: Path) -> str:
     return f"unknown key{did_you_mean(key, known) or '; known here: ' + ', '.join(known)}"
 
 
-def _model_at(path: Path) -> type[BaseModel]:
-    """The model that a path of a spec leads to."""
-    model: type[BaseModel] = AuditSpec
+def _model_at(path: Path, model: type[BaseModel]) -> type[BaseModel]:
+    """The model that a path leads to, from a model at its root."""
     for step in path:
         if isinstance(step, str) and step in model.model_fields:
             model = _inner_model(model.model_fields[step].annotation) or model

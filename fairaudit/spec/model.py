@@ -15,6 +15,7 @@ from fairaudit.metrics import Asked, Average, Minimum, Need, Parameters, Referen
 from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.simpson import Scan
 from fairaudit.verdict import Check, ReversalCheck
+from fairaudit.waivers import Waiver
 
 
 class Policy(StrEnum):
@@ -251,6 +252,7 @@ class Spec:
     checks: tuple[Check | ReversalCheck, ...]
     simpson: Scan | None
     notices: tuple[str, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:

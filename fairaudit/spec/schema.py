@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
@@ -91,6 +92,31 @@ def _flag(value: object) -> bool:
     if not isinstance(value, str) or value not in {"true", "false"}:
         raise ValueError("expected true or false")
     return value == "true"
+
+
+def _words(value: object) -> object:
+    text = _text(value)
+    if not str(text).strip():
+        raise ValueError("expected a text that is not empty")
+    return text
+
+
+def _day(value: object) -> date:
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        raise ValueError("expected a date, such as 2026-03-31")
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        raise ValueError(f"there is no day {value}") from None
+
+
+def _waived(value: object) -> object:
+    """`all` as no group at all; else a level for each attribute."""
+    if value == "all":
+        return {}
+    if not isinstance(value, dict) or not value:
+        raise ValueError("expected a level for each attribute, such as {gender: F}, or `all`")
+    return value
 
 
 def _listed(value: object) -> object:
@@ -179,6 +205,8 @@ Above: TypeAlias = Annotated[
 _SHARE = {"type": ["string", "number"]}
 Share: TypeAlias = Annotated[Fraction, PlainValidator(_share), WithJsonSchema(_SHARE)]
 Whole: TypeAlias = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
+Words: TypeAlias = Annotated[str, BeforeValidator(_words), WithJsonSchema(_SCALAR)]
+Day: TypeAlias = Annotated[date, PlainValidator(_day), WithJsonSchema({"type": "string"})]
 Flag: TypeAlias = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
 _TEXTS = {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}
 Texts: TypeAlias = Annotated[list[Text], BeforeValidator(_listed), WithJsonSchema(_TEXTS)]
@@ -445,6 +473,16 @@ class Simpson(_Strict):
     fail: Kind | None = None
 
 
+class WaiverEntry(_Strict):
+    """An entry of a file of waivers."""
+
+    check: Words
+    group: Annotated[dict[str, Words], BeforeValidator(_waived)]
+    reason: Words
+    approved_by: Words
+    expires: Day
+
+
 class AuditSpec(_Strict):
     """An audit spec."""
 
@@ -463,6 +501,7 @@ class AuditSpec(_Strict):
         list[Annotated[Metric, BeforeValidator(_under("metric"))]], BeforeValidator(_some)
     ]
     simpson: Simpson = Simpson()
+    waivers: Words | None = None
 
 
 REFERENCES = tuple(

@@ -60,8 +60,8 @@ def written(path: Path) -> str:
     return text
 
 
-def read(text: str, name: str) -> Document:
-    """The tree of a YAML text; raises `SpecError` where it is not one."""
+def read(text: str, name: str, what: str = "the spec") -> Document:
+    """The tree of a YAML text, which faults call `what`; raises `SpecError` where it is not one."""
     lines = tuple(text.splitlines())
     document = Document(name, None, lines)
     try:
@@ -77,7 +77,7 @@ def read(text: str, name: str) -> Document:
     except RecursionError as error:
         raise SpecError([Fault("the spec is nested too deeply", "", Place(name, 1, 1))]) from error
     if root is None:
-        raise SpecError([Fault("the spec is empty", "", Place(name, 1, 1))])
+        raise SpecError([Fault(f"{what} is empty", "", Place(name, 1, 1))])
     faults: list[Fault] = []
     tree = _Walk(document, faults).tree(root, (), ())
     if faults:

@@ -1,0 +1,360 @@
+"""Baselines: an earlier JSON report, and which checks are worse than they were in it.
+
+What is compared is a fingerprint of all that a check asks, so that a comment or another limit
+written `0.80` changes nothing, and another column, cut or formula is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from fairaudit.cube import Group, Grouping
+from fairaudit.errors import UsageError
+from fairaudit.estimate import State
+from fairaudit.metrics import Comparison, Measure, Quantity, Whole, find
+from fairaudit.metrics.records import Named, plainly
+from fairaudit.result import SCHEMA_VERSION
+from fairaudit.simpson import Kind, Reversal
+from fairaudit.spec import Spec, Text
+from fairaudit.verdict import (
+    Before,
+    Check,
+    Crossing,
+    Earlier,
+    Finding,
+    Limit,
+    ReversalCheck,
+    Status,
+)
+from fairaudit.waivers import left_open, worst
+
+Source: TypeAlias = str | Path | Mapping[str, Any]
+"""A path of a JSON report, or the report itself as plain data."""
+
+_LENGTH = 16
+_NEAR = 1e-12
+"""Where there are no fractions, less than this is rounding: the same value, not a worse one."""
+
+_PLACES = {"place", "path", "source", "id"}
+"""Where something is written, and under what name, is no part of what it asks."""
+
+_FRACTION = re.compile(r"-?\d{1,4000}(/\d{1,4000})?")
+_AGAIN = "make a new one: fairaudit run SPEC -o baseline.json"
+_Where: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
+_Turned: TypeAlias = tuple[str, str, str, frozenset[str], frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """What an earlier report says of a check; `crossed` are the values that no waiver covered."""
+
+    definition: str
+    metric: str
+    status: str
+    value: float | None
+    crossed: Mapping[_Where, Crossing] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """An earlier report: its checks, the reversals it lists, and the versions of its metrics."""
+
+    earlier: Earlier
+    checks: Mapping[str, Then]
+    reversals: Mapping[_Turned, Kind]
+    versions: Mapping[str, int]
+
+
+def load(source: Source, tolerance: object, now: str) -> Baseline:
+    """The baseline in a JSON report; raises `UsageError` where it is none, or a suppressed one."""
+    path = None if isinstance(source, Mapping) else str(source)
+    tree = source if isinstance(source, Mapping) else _read(Path(source))
+    name = "the baseline" if path is None else f"the baseline {path}"
+    _refuse(tree, name)
+    try:
+        made = datetime.fromisoformat(tree["created"]).astimezone(UTC)
+        days = (datetime.fromisoformat(now).astimezone(UTC).date() - made.date()).days
+        return Baseline(
+            Earlier(path, made.isoformat(), days, _tolerance(tolerance)),
+            {str(one["id"]): _then(one) for one in tree["checks"]},
+            {_turned(one): Kind(one["kind"]) for one in tree["reversals"]},
+            {one["id"]: int(one["version"]) for one in tree["definitions"]},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        why = f"{name} cannot be used: it is no whole report of this version"
+        raise UsageError(why, _AGAIN) from error
+
+
+def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> None:
+    """Raises `UsageError` where the baseline is one of another spec, or of other definitions.
+
+    `chosen` are the definitions of the checks to judge, by id.
+    """
+    every = chosen if len(chosen) == len(spec.checks) else definitions(spec)
+    then = baseline.checks
+    faults = [f"{name}: only in the baseline" for name in then if name not in every]
+    faults += [f"{name}: not in the baseline" for name in chosen if name not in then]
+    faults += [
+        f"{name}: {_changed(baseline, one.metric)}"
+        for name, one in then.items()
+        if name in every and one.definition != every[name]
+    ]
+    if faults:
+        more = f"\n  and {len(faults) - 5} more" if len(faults) > 5 else ""
+        what = "the baseline answers other questions than the spec asks"
+        raise UsageError("\n  ".join([what, *faults[:5]]) + more, _AGAIN)
+
+
+def compare(finding: Finding, baseline: Baseline) -> Finding:
+    """The finding beside the baseline: what fails no worse than before is a warning.
+
+    A value beyond the limit is as before where the same group (and stratum) was beyond it, by no
+    less than the tolerance allows. What could not be evaluated stays open.
+    """
+    then = baseline.checks[finding.check.id]
+    before = Before(baseline.earlier, then.status, then.value, _worse_by(finding, then))
+    check = finding.check
+    if finding.status is not Status.FAIL:
+        return replace(finding, before=before)
+    if isinstance(check, ReversalCheck):
+        new = tuple(one for one in finding.reversals if _is_new(one, then, baseline))
+        before = replace(before, reversals=new)
+    else:
+        worse = (one for one in finding.crossed if _is_worse(one, then, check, baseline.earlier))
+        before = replace(before, worse=tuple(worse))
+    as_before = not before.worse and not before.reversals
+    status = worst(Status.WARN, left_open(finding)) if as_before else Status.FAIL
+    return replace(finding, status=status, before=before)
+
+
+def definitions(spec: Spec) -> dict[str, str]:
+    """The fingerprint of every check of a spec, by id."""
+    return {one.id: definition(one, spec) for one in spec.checks}
+
+
+def definition(check: Check | ReversalCheck, spec: Spec) -> str:
+    """A short hash of all that a check asks: measure, terms, limits, columns, who is counted.
+
+    Of a record it holds id, version and formula; what is left at its default is left out, so that
+    a key that is new in a later version changes nothing. Data, titles and places are no part.
+    """
+    if isinstance(check, Check):
+        columns: Grouping = (*check.by, *check.given)
+        of = {check.of, check.against, "label"}
+        asked: dict[str, Any] = {}
+    else:
+        scan = spec.simpson
+        columns = () if scan is None else (*scan.attributes, *scan.given)
+        of = {check.of, "label"}
+        rate = find(check.rate)
+        asked = {"rate": rate and _plain(rate), "scan": scan and _plain(replace(scan, rates=()))}
+    whole = {
+        **asked,
+        "check": _plain(check),
+        "columns": [_plain(one) for one in spec.groupable if one.name in columns],
+        "outcomes": [_plain(one) for one in spec.outcomes if one.name in of],
+        "counted": _plain((spec.count, spec.weight, spec.filter, spec.missing, spec.exclude_below)),
+    }
+    text = json.dumps(whole, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:_LENGTH]
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a line a kind
+    match value:
+        case Named():
+            return _words(value)
+        case Text():
+            return value.value
+        case Decimal():
+            return plainly(value)
+        case Enum() | Fraction():
+            return str(value)
+        case Mapping():
+            return {str(name): _plain(one) for name, one in value.items()}
+        case tuple() | list() | frozenset():
+            listed = [_plain(one) for one in value]
+            return sorted(listed, key=repr) if isinstance(value, frozenset) else listed
+        case _ if is_dataclass(value):
+            return {
+                one.name: _plain(getattr(value, one.name))
+                for one in fields(value)
+                if one.name not in _PLACES and getattr(value, one.name) != _default(one)
+            }
+        case _:
+            return value
+
+
+def _default(one: Any) -> object:  # noqa: ANN401  # a field of any dataclass
+    return one.default_factory() if one.default_factory is not MISSING else one.default
+
+
+def _words(record: Named) -> dict[str, Any]:
+    """What a record computes: its formula and those of its parts."""
+    found: dict[str, Any] = {"id": record.id, "version": record.version}
+    match record:
+        case Measure():
+            found["parts"] = [[_plain(one) for one in part] for part in record.parts]
+            found |= {"fold": record.fold.id, "reference": _plain(record.reference)}
+            found |= {"averages": _plain(record.averages), "mean": record.mean}
+            found["four_fifths"] = record.four_fifths
+        case Quantity() | Comparison() | Whole():
+            found["formula"] = record.formula
+    return found
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        tree = json.loads(path.read_bytes())
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UsageError(f"the baseline {path} cannot be read: {why}", "check the path") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the baseline {path} is not JSON", _AGAIN) from error
+    if not isinstance(tree, dict):
+        raise UsageError(f"the baseline {path} is no report of fairaudit", _AGAIN)
+    return tree
+
+
+def _refuse(tree: Mapping[str, Any], name: str) -> None:
+    """Raises `UsageError` for what is no report that values can be compared with."""
+    tool = tree.get("tool")
+    version = tree.get("schema_version")
+    why = None
+    if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
+        why = "is no report of fairaudit"
+    elif "answers" in tree:
+        raise UsageError(f"{name} holds several results", "take one of its `answers[].result`")
+    elif "error" in tree:
+        why = "is the report of an error: it has no verdict"
+    elif version != SCHEMA_VERSION:
+        why = f"has the schema version {version}, not {SCHEMA_VERSION}"
+    if why:
+        raise UsageError(f"{name} {why}", _AGAIN)
+    options = tree.get("options")
+    if isinstance(options, Mapping) and options.get("suppress_below") is not None:
+        hint = "keep an unsuppressed report where only those may read it who may see its counts"
+        raise UsageError(f"{name} is suppressed: its values are not all there", hint)
+
+
+def _then(row: Mapping[str, Any]) -> Then:
+    waived = [_crossing(one) for some in row["waived"] for one in some["crossed"]]
+    spared = {_where(one) for one in waived}
+    crossed = [_crossing(one) for one in row["crossed"]]
+    return Then(
+        str(row["definition"]),
+        str(row["metric"]),
+        Status(row["status"]).value,
+        _value(row),
+        {_where(one): one for one in crossed if _where(one) not in spared},
+    )
+
+
+def _value(row: Mapping[str, Any]) -> float | None:
+    match State(row["state"]):
+        case State.UNDEFINED:
+            return None
+        case State.INFINITE:
+            return math.inf
+        case State.NEGATIVE_INFINITE:
+            return -math.inf
+    return float(row["value"])
+
+
+def _crossing(row: Mapping[str, Any]) -> Crossing:
+    exact, value = row["exact"], _value(row)
+    if value is None or (exact is not None and not _FRACTION.fullmatch(exact)):
+        raise ValueError(row)
+    fraction = None if exact is None else Fraction(exact)
+    return Crossing(_group(row["group"]), _group(row["given"]), value, fraction)
+
+
+def _group(row: Mapping[str, str]) -> Group:
+    return tuple(row.items())
+
+
+def _where(one: Crossing) -> _Where:
+    return frozenset(one.group), frozenset(one.stratum)
+
+
+def _turned(row: Mapping[str, Any]) -> _Turned:
+    return (
+        row["rate"],
+        row["of"],
+        row["attribute"],
+        frozenset(row["pair"]),
+        frozenset(row["given"]),
+    )
+
+
+def _is_new(one: Reversal, then: Then, baseline: Baseline) -> bool:
+    """Whether the baseline lists no such reversal, of that kind or a stronger one.
+
+    One that was waived there was not accepted for good.
+    """
+    same = (one.rate, one.of, one.attribute, frozenset(one.pair), frozenset(one.given))
+    kind = baseline.reversals.get(same)
+    judged = then.status in {Status.FAIL, Status.WARN}
+    return not judged or kind is None or kind.strength < one.kind.strength
+
+
+def _is_worse(now: Crossing, then: Then, check: Check, earlier: Earlier) -> bool:
+    """Whether a value is beyond the limit where none was, or farther by more than is allowed."""
+    was, limit = then.crossed.get(_where(now)), check.fail
+    if was is None or limit is None:
+        return True
+    side = _side(now, limit)
+    if not side.crossed(was.value, was.exact):
+        return True
+    if math.isinf(now.value) or math.isinf(was.value):
+        return math.isinf(now.value) and not math.isinf(was.value)
+    sign = -1 if side.above is None else 1
+    if now.exact is not None and was.exact is not None:
+        return sign * (now.exact - was.exact) > Fraction(earlier.tolerance)
+    return sign * (now.value - was.value) > float(earlier.tolerance) + _NEAR
+
+
+def _side(one: Crossing, limit: Limit) -> Limit:
+    """The bound of a limit that a value is beyond."""
+    below = replace(limit, above=None)
+    too_low = limit.below is not None and below.crossed(one.value, one.exact)
+    return below if too_low else replace(limit, below=None)
+
+
+def _worse_by(finding: Finding, then: Then) -> float | None:
+    """How much farther out the value is than it was; None where one of them is no number."""
+    estimate, limit = finding.estimate, finding.limit
+    if estimate is None or not isinstance(limit, Limit) or then.value is None:
+        return None
+    if math.isinf(estimate.value) and estimate.value == then.value:
+        return 0.0
+    apart = limit.excess(estimate.value) - limit.excess(then.value)
+    return apart if math.isfinite(apart) else None
+
+
+def _changed(baseline: Baseline, metric: str) -> str:
+    """What makes a check another one, as far as can be told."""
+    record, then = find(metric), baseline.versions.get(metric)
+    if record is None or then in {None, record.version}:
+        return "it asks something else now"
+    return f"{metric} was of version {then} and is of version {record.version}"
+
+
+def _tolerance(value: object) -> Decimal:
+    try:
+        found = Decimal(str(value))
+    except InvalidOperation:
+        found = Decimal("nan")
+    if not found.is_finite() or found < 0:
+        raise UsageError(f"the tolerance is a number of 0 or more, not {value!r}", "such as 0.01")
+    return found

@@ -1,0 +1,76 @@
+"""Reading a file of waivers: a list of entries, every fault with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairaudit.cube import Group
+from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.spec import text
+from fairaudit.spec.faults import validate_entries
+from fairaudit.spec.model import Spec, Text
+from fairaudit.spec.schema import WaiverEntry
+from fairaudit.spec.text import Document
+from fairaudit.verdict import Check, ReversalCheck
+from fairaudit.waivers import Waiver
+
+
+def read_waivers(named: Text, spec: Spec) -> tuple[Waiver, ...]:
+    """The waivers in the file that a spec names, relative to it; raises `SpecError`.
+
+    A check that the spec does not have is no fault: several specs may share a file.
+    """
+    path = Path(spec.path).parent / named.value
+    document = text.read(_content(path, named), str(path), "the file of waivers")
+    entries, faults = validate_entries(document, WaiverEntry)
+    checks = {one.id: one for one in spec.checks}
+    known = [one.name for one in spec.protected]
+    found: dict[tuple[str, Group], Waiver] = {}
+    for at, entry in entries.items():
+        group = tuple(sorted(entry.group.items()))
+        faults += _of_group(document, at, group, known, checks.get(entry.check))
+        first = found.get((entry.check, group))
+        if first is not None and first.place is not None:
+            message = f"this check and group are waived twice, first in line {first.place.line}"
+            faults.append(document.fault((at,), message))
+        place = document.place((at,))
+        found.setdefault(
+            (entry.check, group),
+            Waiver(entry.check, group, entry.reason, entry.approved_by, entry.expires, place),
+        )
+    if faults:
+        raise SpecError(faults)
+    return tuple(found.values())
+
+
+def _of_group(
+    document: Document, at: int, group: Group, known: list[str], check: Check | ReversalCheck | None
+) -> list[Fault]:
+    """The faults of a group: it names the attributes of its check, all of them and no other."""
+    names = [name for name, _ in group]
+    faults = [
+        document.fault(
+            (at, "group", name), f"no such attribute: {name!r}{did_you_mean(name, known)}", key=True
+        )
+        for name in names
+        if name not in known
+    ]
+    if faults or check is None or not names:
+        return faults
+    if isinstance(check, ReversalCheck):
+        message = "a gate on reversals is waived as a whole: `group: all`"
+        return [document.fault((at, "group"), message)]
+    if set(names) == set(check.by):
+        return []
+    by = ", ".join(check.by)
+    return [document.fault((at, "group"), f"the check is by {by}: name a level of each, no other")]
+
+
+def _content(path: Path, named: Text) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SpecError([named.fault(f"the file {path} cannot be read: {why}")]) from error
+    except UnicodeDecodeError as error:
+        raise SpecError([named.fault(f"the file {path} is not UTF-8: save it as such")]) from error
