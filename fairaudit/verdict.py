@@ -18,7 +18,7 @@ import numpy as np
 from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.errors import Place
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import Part, estimate_at, parts_of
+from fairaudit.evidence import MissingBounds, Part, estimate_at, missing_at, parts_of
 from fairaudit.metrics import (
     NO_PARAMETERS,
     NOBODY,
@@ -156,6 +156,7 @@ class Finding:
     `limit` is the one that was crossed, or else the one it was held against. `first` and `second`
     are the groups compared; `worse_off` is the one that the direction of the rate disadvantages;
     `spread` says which of the two it is, `decided_by` which rate or outcome attains the value.
+    `missing` is what values that are not known could make of it.
     """
 
     check: Check | ReversalCheck
@@ -173,6 +174,7 @@ class Finding:
     crossed: tuple[Crossing, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
     reversals: tuple[Reversal, ...] = ()
+    missing: MissingBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,8 +415,17 @@ def _witnessed(finding: Finding, evaluation: Evaluation, entry: _Entry) -> Findi
         spread=evaluation.spread,
         decided_by=evaluation.decided_by(z, w),
         parts=parts,
+        missing=_missing(finding.check, evaluation, entry),
         why=finding.why or _why_infinite(entry.value),
     )
+
+
+def _missing(
+    check: Check | ReversalCheck, evaluation: Evaluation, entry: _Entry
+) -> MissingBounds | None:
+    if not isinstance(check, Check):
+        return None
+    return missing_at(evaluation, entry.z, entry.w, check.fail, check.warn)
 
 
 def _why_infinite(value: float) -> str:

@@ -92,7 +92,35 @@ def answer(finding: Finding) -> str:
         sentence += f"; {len(open_strata)} {strata} not judged"
     if finding.why:
         sentence += f"; {finding.why}"
-    return sentence
+    return sentence + _missing(finding)
+
+
+def _missing(finding: Finding) -> str:
+    """What values that are not known could do, in half a sentence; empty where all are known."""
+    found = finding.missing
+    if found is None:
+        return ""
+    crowds = [(found.missing_outcome, "a known outcome"), (found.missing_group, "a known group")]
+    people = " and ".join(
+        f"{numbers.whole(n)} {'person lacks' if n == 1 else 'people lack'} {what}"
+        for n, what in crowds
+        if n
+    )
+    if found.low is None or found.high is None:
+        return f"; {people}: how far they could move it is not bounded, {found.reason}"
+    text = ""
+    if people:
+        ends = f"between {numbers.number(found.low)} and {numbers.number(found.high)}"
+        text = f"; {people}: {ends}, whatever theirs is"
+    if found.others:
+        names = [
+            " in ".join(numbers.named_group(part) for part in (one.group, one.stratum) if part)
+            for one in found.others[:_FEW]
+        ]
+        more = f" and {len(found.others) - _FEW} more" if len(found.others) > _FEW else ""
+        named = f"{'; '.join(filter(None, names))}{more}"
+        text += f"; what is missing could put {named} beyond a bound" if named else ""
+    return text + (", which could turn the verdict" if found.turns else "")
 
 
 def _is_told(one: Crossing, finding: Finding) -> bool:
