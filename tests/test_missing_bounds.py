@@ -115,7 +115,7 @@ def compare(how: str, a: float, b: float) -> float:
 
 
 def key(row: Row, names: int) -> tuple[str | None, ...]:
-    return row[:names]
+    return (row[0], row[1])[:names]
 
 
 def completions(rows: Sequence[Row], names: int, *, aside: bool) -> Iterator[list[Row]]:
@@ -421,7 +421,7 @@ def test_the_three_ways_lie_within_each_other(rows: list[Row], aside: bool) -> N
         one, now = bounds.at(0, g), evaluation.value[0, g]
         ends = (one.low, one.apart_low, now, one.apart_high, one.high)
         if not math.isnan(now):
-            assert all(a <= b + 1e-12 for a, b in pairwise(ends))  # type: ignore[operator]
+            assert all(a <= b + 1e-12 for a, b in pairwise(ends))
             assert one.low <= one.proportional_low + 1e-12  # type: ignore[operator]
             assert one.proportional_high <= one.high + 1e-12  # type: ignore[operator]
 

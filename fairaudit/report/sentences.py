@@ -112,7 +112,7 @@ def _missing(finding: Finding) -> str:
     if people:
         ends = f"between {numbers.number(found.low)} and {numbers.number(found.high)}"
         text = f"; {people}: {ends}, whatever theirs is"
-    if found.others:
+    if found.others and found.turns:
         names = [
             " in ".join(numbers.named_group(part) for part in (one.group, one.stratum) if part)
             for one in found.others[:_FEW]
@@ -201,7 +201,7 @@ def _difference_beside(finding: Finding) -> str:
     first, second = parts[0].first, parts[0].second
     if comparison is None or not comparison.quotient or first is None or second is None:
         return ""
-    base = max(first.estimate.value, second.estimate.value) if _is_spread(finding) else (
+    base = max(first.estimate.value, second.estimate.value) if finding.spread else (
         second.estimate.value
     )  # fmt: skip
     gap = first.estimate.value - second.estimate.value
@@ -210,10 +210,6 @@ def _difference_beside(finding: Finding) -> str:
     if math.isnan(base) or base >= MISLEADING_RATE:
         return ""
     return f" (at rates this small look at the difference: {numbers.points(gap)} points)"
-
-
-def _is_spread(finding: Finding) -> bool:
-    return isinstance(finding.check, Check) and finding.check.reference is None
 
 
 def _reasons(finding: Finding) -> str:
