@@ -585,3 +585,93 @@ def test_the_limits_decide_what_could_turn() -> None:
     sure = missing_at(evaluation, 0, 0, Limit(above=Decimal("0.6")), None)
     assert sure is not None
     assert not sure.turns
+
+
+def test_survey_weights_bound_by_what_people_weigh(audit_csv: Audit) -> None:
+    text = "race,y,w\na,1,2.5\na,0,1.5\na,,1\nb,1,1\nb,0,1\n"
+    spec = gate("statistical_parity_difference", reference="rest", fail={"outside": [-0.9, 0.9]})
+    spec["columns"] = {**SPEC["columns"], "weight": "w"}
+    del spec["columns"]["count"]
+    found = only(audit_csv(text, spec)).missing
+    assert found is not None
+    assert found.missing_outcome == 1
+    assert found.low == pytest.approx(2.5 / 5 - 0.5)
+    assert found.high == pytest.approx(3.5 / 5 - 0.5)
+
+
+STRATA = """\
+race,site,y,n
+a,x,1,5
+a,x,0,5
+a,x,,2
+b,x,1,4
+b,x,0,6
+a,y,1,5
+a,y,0,5
+b,y,1,4
+b,y,0,5
+"""
+
+
+def in_strata(**more: Any) -> dict[str, Any]:
+    spec = gate("demographic_parity_difference", fail={"above": 0.2}, given="site", **more)
+    spec["columns"] = {**SPEC["columns"], "strata": ["site"]}
+    return spec
+
+
+def test_each_stratum_has_bounds_of_its_own(audit_csv: Audit) -> None:
+    found = only(audit_csv(STRATA, in_strata())).missing
+    assert found is not None
+    assert found.missing_outcome == 2
+    assert found.low == pytest.approx(5 / 12 - 0.4)
+    assert found.high == pytest.approx(7 / 12 - 0.4)
+    assert not found.turns
+
+
+def test_averages_over_strata_are_not_bounded_and_say_so(audit_csv: Audit) -> None:
+    found = only(audit_csv(STRATA, in_strata(average="pooled"))).missing
+    assert found is not None
+    assert (found.low, found.missing_outcome) == (None, 2)
+    assert found.reason == "rates are averaged over strata"
+
+
+def test_thresholds_and_models_keep_their_bounds(audit_csv: Audit) -> None:
+    """Labels that are not known, at a threshold of the score and between two models."""
+    text = "race,label,p,q,s\n" + "".join(
+        f"{race},{label},{p},{q},{s}\n"
+        for race in "ab"
+        for label, p, q, s in (
+            ("1", 1, 0, 0.9),
+            ("1", 0, 1, 0.2),
+            ("0", 1, 1, 0.6),
+            ("", 0, 0, 0.1),
+        )
+    )
+    one, two = ({"column": name, "positive": 1, "negative": 0} for name in ("p", "q"))
+    columns = {"protected": ["race"], "label": {"column": "label", "positive": 1, "negative": 0}}
+    limit = {"above": 0.9}
+    at = {
+        "columns": {**columns, "prediction": one, "score": "s"},
+        "metrics": [{"metric": "equal_opportunity_difference", "at": 0.5, "fail": limit}],
+    }
+    found = only(audit_csv(text, at)).missing
+    assert found is not None
+    # 1 of 2 in each group, 1 of 3 where the label of the one not selected is positive.
+    assert found.low == 0
+    assert found.high == pytest.approx(1 / 6)
+    models = {"now": {"prediction": one}, "next": {"prediction": two}}
+    against = {
+        "columns": {**columns, "models": models},
+        "metrics": [
+            {
+                "metric": "equal_opportunity_difference",
+                "of": "next",
+                "against": "now",
+                "fail": limit,
+            }
+        ],
+    }
+    found = only(audit_csv(text, against)).missing
+    assert found is not None
+    assert found.low == pytest.approx(-1 / 6)
+    assert found.high == pytest.approx(1 / 6)

@@ -377,8 +377,12 @@ def _pull(added: tuple[int, int]) -> int:
 def _summed(adds: Floats, free: Floats, crowd: tuple[Floats, Floats]) -> Floats:
     """Numerator and denominator [2, Z, G] of those who are in it, and of those who may be."""
     required, optional = crowd
-    found = np.einsum("ayp,zypg->azg", adds, required)
-    return np.asarray(found + np.einsum("ayp,zypg->azg", free, optional))
+    found = np.zeros((2, len(required), required.shape[-1]))
+    # Term by term: the order of a sum must not hang on the machine.
+    for y, p in product(range(3), repeat=2):
+        found += adds[:, y, p, None, None] * required[:, y, p]
+        found += free[:, y, p, None, None] * optional[:, y, p]
+    return found
 
 
 def _divided(sums: Floats, empty: float) -> Floats:
@@ -454,8 +458,10 @@ def _range(evaluation: Evaluation, way: _Way) -> Range | str:
     asked = evaluation.asked
     if evaluation.averaged is not None or evaluation.strata is not None:
         return "rates are averaged over strata"
+    if evaluation.error is not None and np.nan_to_num(evaluation.error).any():
+        return "the bins of the score hide some of it"
     if isinstance(asked, Measure) and asked.mean:
-        return "a mean over groups"
+        return "it is a mean over groups"
     if evaluation.parts:
         parts = [_range(part, way) for part in evaluation.parts]
         ranges = [one for one in parts if not isinstance(one, str)]
@@ -625,7 +631,7 @@ def _whole(asked: Whole, evaluation: Evaluation, way: _Way) -> Range | str:
         return "it is no comparison of rates"
     smoothing = parameters.per_outcome(len(table.classes))
     if smoothing and table.squares is not None:
-        return "a smoothed ε of a weighted sample"
+        return "it is a smoothed ε of a weighted sample"
     own = table.mass.sum(axis=1) / table.scale
     outside = None if table.aside is None else table.aside.mass.sum(axis=1) / table.scale
     shown, aside, share = _visitors(table, own, outside)

@@ -100,14 +100,14 @@ def _missing(finding: Finding) -> str:
     found = finding.missing
     if found is None:
         return ""
-    crowds = [(found.missing_outcome, "a known outcome"), (found.missing_group, "a known group")]
+    crowds = [(found.missing_outcome, "a label or outcome"), (found.missing_group, "a group")]
     people = " and ".join(
         f"{numbers.whole(n)} {'person lacks' if n == 1 else 'people lack'} {what}"
         for n, what in crowds
         if n
     )
     if found.low is None or found.high is None:
-        return f"; {people}: how far they could move it is not bounded, {found.reason}"
+        return f"; {people}: no bounds, as {found.reason}"
     text = ""
     if people:
         ends = f"between {numbers.number(found.low)} and {numbers.number(found.high)}"
