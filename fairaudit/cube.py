@@ -31,6 +31,7 @@ __all__ = [
     "UNKNOWN",
     "Amount",
     "AmountName",
+    "Aside",
     "Cube",
     "ExcludeBelow",
     "Excluded",
@@ -198,6 +199,18 @@ class Excluded:
     everybody: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Aside:
+    """Those whose group is not known and who are set aside: in no group, in no rest.
+
+    `groups` [U] say what is known of them; `people` and `mass` are [Z, Y, P, U], as in the table.
+    """
+
+    groups: tuple[Group, ...]
+    people: Ints
+    mass: Ints
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class GroupTable:
     """The counts of one grouping, stratified: what every metric reads.
@@ -208,7 +221,8 @@ class GroupTable:
     size of a weighted sample, and is None without weights. Where `of` has no classes, P is "not
     known" alone. `amounts` (same axes) are of what is added up for `of`; `histogram` is that of its
     score, by the same strata and groups, where a metric asks for it. `excluded` groups are counted
-    among everybody, and never compared.
+    among everybody, and never compared. `aside` are those whom `missing: {protected: aside}` leaves
+    out of this grouping.
     """
 
     by: Grouping
@@ -230,6 +244,7 @@ class GroupTable:
     amounts: Mapping[str, Amount] = field(default_factory=dict)
     histogram: Histogram | None = None
     excluded: Excluded | None = None
+    aside: Aside | None = None
 
     @property
     def eligible(self) -> Marks:
@@ -432,6 +447,7 @@ class Cube:
                 name: one.changed(dense, summed)
                 for (outcome, name), one in self.amounts.items() if outcome == of
             },
+            aside=self._aside((by, given, of), known, strata, shape),
         )  # fmt: skip
 
     def excluded(self, by: Grouping, rule: ExcludeBelow) -> Excluded:
@@ -451,6 +467,40 @@ class Cube:
         }
         return Excluded(rule, small, everybody)
 
+    def _aside(
+        self,
+        asked: tuple[Grouping, Grouping, str],
+        both: Sequence[int],
+        strata: NDArray[np.int32],
+        shape: tuple[int, ...],
+    ) -> Aside | None:
+        """Those of the strata who lack a value of `by`; `both` are columns they must not lack."""
+        by, given, of = asked
+        columns, conditions = ([self._names[name] for name in names] for names in (by, given))
+        lacking = np.any(self.codes[:, columns] == ASIDE, axis=1) & (self.people > 0)
+        lacking &= np.all(self.codes[:, [*conditions, *both]] != ASIDE, axis=1)
+        if not lacking.any() or not len(strata):
+            return None
+        _, index = distinct(np.concatenate([strata, self.codes[lacking][:, conditions]]))
+        place = np.full(index.max() + 1, ASIDE)
+        place[index[: len(strata)]] = np.arange(len(strata))
+        z = place[index[len(strata) :]]
+        # A stratum where no group is known is none of this table's.
+        lacking[lacking] = z != ASIDE
+        codes = self.codes[lacking]
+        groups, u = distinct(codes[:, columns])
+        _, y = self._classes("label", codes)
+        _, p = self._classes(of, codes)
+        shape = (*shape[:3], len(groups))
+        at = np.ravel_multi_index((z[z != ASIDE], y, p, u), shape)
+
+        def dense(values: Ints) -> Ints:
+            return _add_up(values[lacking], at, int(np.prod(shape))).reshape(shape)
+
+        people = dense(self.people)
+        mass = dense(self.weight.values) if self.weight else people
+        return Aside(self._named(by, groups), people, mass) if len(groups) else None
+
     def _classes(self, of: str, codes: NDArray[np.int32]) -> tuple[KeyColumn | None, Ints]:
         key = self.outcome(of)
         if key is None:
@@ -462,7 +512,8 @@ class Cube:
             return ((),) * len(codes)
         columns = []
         for at, name in enumerate(names):
-            pairs = [(name, level) for level in self.key(name).levels]
+            pairs = [(name, level) for level in (*self.key(name).levels, UNKNOWN)]
+            # `ASIDE` is the last of them.
             columns.append([pairs[code] for code in codes[:, at].tolist()])
         return tuple(zip(*columns, strict=True))
 

@@ -39,7 +39,7 @@ from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
 from fairaudit.tables.names import refuse_unknown, unweighed
-from fairaudit.tables.notices import medians, unequal_rates
+from fairaudit.tables.notices import impossible, medians, repeated, unequal_rates
 from fairaudit.tables.scores import scores
 from fairaudit.verdict import Check, Finding, ReversalCheck, judge, judge_reversals
 from fairaudit.waivers import Aside
@@ -226,6 +226,8 @@ class _Question:
                 *recoded.notices,
                 *unweighed(read.shown, cube),
                 *unequal_rates(table, [one.name for one in read.predictions if one.binary]),
+                *impossible(self.checks, table),
+                *repeated(cube),
                 *medians(table, read.shown),
                 *_unscanned(scanned),
                 *waiving.notices(told),

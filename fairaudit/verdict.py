@@ -19,7 +19,15 @@ import numpy as np
 from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.errors import Place
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import Part, Proof, estimate_at, parts_of, prove
+from fairaudit.evidence import (
+    MissingBounds,
+    Part,
+    Proof,
+    estimate_at,
+    missing_at,
+    parts_of,
+    prove,
+)
 from fairaudit.evidence.practice import (
     FOUR_FIFTHS,
     Detectable,
@@ -265,8 +273,8 @@ class Finding:
     are the groups compared; `worse_off` is the one that the direction of the rate disadvantages;
     `spread` says which of the two it is, `decided_by` which rate or outcome attains the value.
     `backing` is what the evidence says of it; `practice` tells it in people, `detectable` what a
-    pass on so many people may have missed. `definition` is a fingerprint of all that the check
-    asks.
+    pass on so many people may have missed, `missing` what values that are not known could make of
+    it. `definition` is a fingerprint of all that the check asks.
     """
 
     check: Check | ReversalCheck
@@ -290,6 +298,7 @@ class Finding:
     waived: tuple[Waived, ...] = ()
     before: Before | None = None
     definition: str = ""
+    missing: MissingBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -629,8 +638,17 @@ def _witnessed(finding: Finding, evaluation: Evaluation, entry: _Entry, proof: P
         spread=evaluation.spread,
         decided_by=evaluation.decided_by(z, w),
         parts=parts,
+        missing=_missing(finding.check, evaluation, entry),
         why=finding.why or _why_infinite(entry.value),
     )
+
+
+def _missing(
+    check: Check | ReversalCheck, evaluation: Evaluation, entry: _Entry
+) -> MissingBounds | None:
+    if not isinstance(check, Check):
+        return None
+    return missing_at(evaluation, entry.z, entry.w, check.fail, check.warn)
 
 
 def _why_infinite(value: float) -> str:

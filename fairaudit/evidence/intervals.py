@@ -41,7 +41,7 @@ from fairaudit.metrics.measures import MAX, MEAN, MEAN_MAGNITUDE, MIN, REMAINDER
 from fairaudit.metrics.quantities import Formula
 from fairaudit.metrics.reading import beside, read, tally_for
 from fairaudit.metrics.scores import Average
-from fairaudit.stats import extremes, families, mover
+from fairaudit.stats import families, mover, simultaneous
 
 SIMULTANEOUS = "simultaneous over pairs"
 
@@ -198,7 +198,7 @@ def _over_pairs(
     each = _for_pairs(among, alpha, parts)
     if how.quotient and reading.binomial:
         rows = [
-            extremes.smallest_ratio(reading.value[z], reading.size[z], among[z], float(each[z]))
+            simultaneous.smallest_ratio(reading.value[z], reading.size[z], among[z], float(each[z]))
             for z in range(len(among))
         ]
         low, high = _columns(rows)
@@ -208,7 +208,7 @@ def _over_pairs(
         return Interval(low, np.minimum(high, 1.0), f"{reading.method}, {SIMULTANEOUS}")
     ends = reading.ends(each[:, None])
     rows = [
-        extremes.largest_difference(reading.value[z], (ends[0][z], ends[1][z]), among[z])
+        simultaneous.largest_difference(reading.value[z], (ends[0][z], ends[1][z]), among[z])
         for z in range(len(among))
     ]
     low, high = _columns(rows)
@@ -218,7 +218,7 @@ def _over_pairs(
 
 def _for_pairs(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
     """The α of each pair, [Z], so that all pairs of all parts hold together."""
-    count = np.array([max(parts * extremes.pairs(int(k)), 1) for k in among.sum(axis=1)])
+    count = np.array([max(parts * simultaneous.pairs(int(k)), 1) for k in among.sum(axis=1)])
     asked = np.broadcast_to(alpha, (len(among), 1))[:, 0]
     return np.asarray(families.per_comparison(asked, count.astype(np.float64)))
 
@@ -266,7 +266,9 @@ def _to_extreme(
     among, each = evaluation.takes_part, _for_pairs(evaluation.takes_part, alpha)
     if how.quotient and reading.binomial and not lowest:
         rows = [
-            extremes.ratio_to_highest(reading.value[z], reading.size[z], among[z], float(each[z]))
+            simultaneous.ratio_to_highest(
+                reading.value[z], reading.size[z], among[z], float(each[z])
+            )
             for z in range(len(among))
         ]
         low, high = (np.stack([row[side] for row in rows]) for side in (0, 1))
@@ -278,7 +280,7 @@ def _to_extreme(
     if lowest:
         ends, value = (-ends[1], -ends[0]), -value
     rows = [
-        extremes.difference_to_highest(value[z], (ends[0][z], ends[1][z]), among[z])
+        simultaneous.difference_to_highest(value[z], (ends[0][z], ends[1][z]), among[z])
         for z in range(len(among))
     ]
     low, high = (np.stack([row[side] for row in rows]) for side in (0, 1))

@@ -14,7 +14,7 @@ from fairaudit.estimate import Estimate
 from fairaudit.evidence.parts import Part
 from fairaudit.evidence.significance import EXPECTED
 from fairaudit.metrics import Evaluation, Measure
-from fairaudit.stats import extremes, power, proportions
+from fairaudit.stats import power, proportions, simultaneous
 
 FOUR_FIFTHS = Fraction(4, 5)
 _NEAR = 1e-12
@@ -100,7 +100,7 @@ def detectable(
             below, above = None if above is None else -above, None
     if two is None:
         return None
-    looks = [extremes.pairs(int(k)) if evaluation.spread else int(k) - 1
+    looks = [simultaneous.pairs(int(k)) if evaluation.spread else int(k) - 1
              for k in evaluation.takes_part.sum(axis=1)]  # fmt: skip
     comparisons = np.maximum(np.array(looks, dtype=np.float64), 1)[:, None]
     alpha = evaluation.terms.inference.alpha

@@ -32,7 +32,7 @@ from fairaudit.metrics.measures import REMAINDER, Shape
 from fairaudit.metrics.quantities import Formula
 from fairaudit.metrics.reading import beside, read, tally_for
 from fairaudit.metrics.scores import Average, Distribution
-from fairaudit.stats import extremes, families, means, normal, permutation, proportions, ranks
+from fairaudit.stats import families, means, normal, permutation, proportions, ranks, simultaneous
 from fairaudit.stats import strata as stratified
 
 EXPECTED = 5
@@ -167,7 +167,7 @@ def _between_two(evaluation: Evaluation, reading: Reading) -> Tests:
 
 def _over_pairs(found: Tests, evaluation: Evaluation) -> Tests:
     """Chance has a part in who is the highest: p for as many tests as there are pairs (Šidák)."""
-    pairs = [max(extremes.pairs(int(k)), 1) for k in evaluation.takes_part.sum(axis=1)]
+    pairs = [max(simultaneous.pairs(int(k)), 1) for k in evaluation.takes_part.sum(axis=1)]
     if max(pairs, default=1) == 1:
         return found
     p = np.asarray(families.sidak(found.p, np.array(pairs)[:, None]))

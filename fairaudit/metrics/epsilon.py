@@ -20,7 +20,7 @@ from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.picking import pick, pick_pair
 from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
-from fairaudit.stats import extremes, families
+from fairaudit.stats import families, simultaneous
 
 _PSEUDO_COUNTS = ("smoothing", "concentration")
 _CREDIBLE = 0.95
@@ -278,11 +278,11 @@ def _interval(one: WholeReading, alpha: Alpha, parts: int = 1) -> Ends:
     found = np.full((2, len(sizes)), np.nan)
     classes = one.counts.shape[1]
     for z, among in enumerate(one.takes_part):
-        count = max(parts * extremes.pairs(int(among.sum())) * classes, 1)
+        count = max(parts * simultaneous.pairs(int(among.sum())) * classes, 1)
         asked = float(np.broadcast_to(alpha, len(sizes))[z])
         each = float(families.per_comparison(asked, count))
         ends = [
-            extremes.smallest_ratio(shares[z, y], sizes[z], among, each)
+            simultaneous.smallest_ratio(shares[z, y], sizes[z], among, each)
             for y in range(classes)
             if (shares[z, y] * among > 0).any()
         ]

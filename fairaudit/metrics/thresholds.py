@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from fairaudit.cube import GroupTable
+from fairaudit.cube import Aside, GroupTable
 
 
 def cut_at(table: GroupTable, threshold: Decimal) -> tuple[GroupTable, GroupTable]:
@@ -43,4 +43,12 @@ def _cut(table: GroupTable, is_above: np.ndarray[tuple[int], np.dtype[np.bool_]]
         squares=None,
         amounts={},
         histogram=None,
+        aside=None if table.aside is None else _open(table.aside),
     )
+
+
+def _open(aside: Aside) -> Aside:
+    """The same people, of whom neither label nor score is used: either side of the threshold."""
+    people = np.zeros((len(aside.people), 3, 3, len(aside.groups)), dtype=np.int64)
+    people[:, 2, 2] = aside.people.sum(axis=(1, 2))
+    return replace(aside, people=people, mass=people)

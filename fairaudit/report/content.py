@@ -81,7 +81,9 @@ def _verdict(result: AuditResult) -> Iterator[Block]:
     verdict = result.verdict
     yield Entries([(Cell(sentences.VERDICT[verdict], VERDICT_TONES[verdict]), _summary(result))])
     open_ones = [
-        one for one in _sorted(result.findings) if one.status not in {Status.PASS, Status.SKIPPED}
+        one
+        for one in _sorted(result.findings)
+        if one.status not in {Status.PASS, Status.SKIPPED} or (one.missing and one.missing.turns)
     ]
     if open_ones:
         yield _findings(open_ones)

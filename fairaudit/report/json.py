@@ -20,7 +20,7 @@ from pydantic_core import to_json
 from fairaudit.cube import Group
 from fairaudit.errors import WORST_FIRST, FairauditError, SpecError
 from fairaudit.estimate import Estimate, State, state_of
-from fairaudit.evidence import Part, Side
+from fairaudit.evidence import MissingBounds, Part, Side
 from fairaudit.evidence.practice import Detectable, Practice
 from fairaudit.ledger import Line
 from fairaudit.report import sentences
@@ -425,6 +425,7 @@ def _finding(one: Finding) -> dict[str, Any]:
         "waived": [_waived(each) for each in one.waived],
         "baseline": one.before and _before(one.before),
         "definition": one.definition,
+        "missing": None if one.missing is None else _missing(one.missing),
     }
 
 
@@ -503,6 +504,34 @@ def _detectable(one: Detectable) -> dict[str, Any]:
         "n": one.n,
         "reference_n": one.m,
         "power": one.power,
+    }
+
+
+def _missing(one: MissingBounds) -> dict[str, Any]:
+    """Who is missing, and the bounds: each with its state, for a ratio may be infinite."""
+
+    def bounds(low: float | None, high: float | None) -> dict[str, Any] | None:
+        if low is None or high is None:
+            return None
+        return {"low": _value(low), "high": _value(high)}
+
+    return {
+        "outcome": one.missing_outcome,
+        "group": one.missing_group,
+        "anywhere": bounds(one.low, one.high),
+        "apart": bounds(one.apart_low, one.apart_high),
+        "proportional": bounds(one.proportional_low, one.proportional_high),
+        "turns": one.turns,
+        "others": [
+            {
+                "group": _group(other.group),
+                "given": _group(other.stratum),
+                "low": _value(other.low),
+                "high": _value(other.high),
+            }
+            for other in one.others
+        ],
+        "reason": one.reason,
     }
 
 

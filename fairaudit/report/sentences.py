@@ -117,7 +117,35 @@ def _found(finding: Finding) -> str:
         sentence += f"; {len(open_strata)} {strata} not judged"
     if finding.why:
         sentence += f"; {finding.why}"
-    return sentence
+    return sentence + _missing(finding)
+
+
+def _missing(finding: Finding) -> str:
+    """What values that are not known could do, in half a sentence; empty where all are known."""
+    found = finding.missing
+    if found is None:
+        return ""
+    crowds = [(found.missing_outcome, "a label or outcome"), (found.missing_group, "a group")]
+    people = " and ".join(
+        f"{numbers.whole(n)} {'person lacks' if n == 1 else 'people lack'} {what}"
+        for n, what in crowds
+        if n
+    )
+    if found.low is None or found.high is None:
+        return f"; {people}: no bounds, as {found.reason}"
+    text = ""
+    if people:
+        ends = f"between {numbers.number(found.low)} and {numbers.number(found.high)}"
+        text = f"; {people}: {ends}, whatever theirs is"
+    if found.others and found.turns:
+        names = [
+            " in ".join(numbers.named_group(part) for part in (one.group, one.stratum) if part)
+            for one in found.others[:_FEW]
+        ]
+        more = f" and {len(found.others) - _FEW} more" if len(found.others) > _FEW else ""
+        named = f"{'; '.join(filter(None, names))}{more}"
+        text += f"; what is missing could put {named} beyond a bound" if named else ""
+    return text + (", which could turn the verdict" if found.turns else "")
 
 
 def _waived(one: Waived, finding: Finding) -> str:
@@ -320,7 +348,7 @@ def _difference_beside(finding: Finding) -> str:
     first, second = parts[0].first, parts[0].second
     if comparison is None or not comparison.quotient or first is None or second is None:
         return ""
-    base = max(first.estimate.value, second.estimate.value) if _is_spread(finding) else (
+    base = max(first.estimate.value, second.estimate.value) if finding.spread else (
         second.estimate.value
     )  # fmt: skip
     gap = first.estimate.value - second.estimate.value
@@ -329,10 +357,6 @@ def _difference_beside(finding: Finding) -> str:
     if math.isnan(base) or base >= MISLEADING_RATE:
         return ""
     return f" (at rates this small look at the difference: {numbers.points(gap)} points)"
-
-
-def _is_spread(finding: Finding) -> bool:
-    return isinstance(finding.check, Check) and finding.check.reference is None
 
 
 def _reasons(finding: Finding) -> str:

@@ -1,20 +1,44 @@
-"""What a reader should know beside the tables: models at unequal rates, where a median lies."""
+"""What a reader should know beside the tables: what an expert would remark on such data."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from fairaudit.cube import GroupTable
+from fairaudit.cube import Cube, Grouping, GroupTable
 from fairaudit.histogram import median_bin
+from fairaudit.metrics import Measure, describe
 from fairaudit.metrics.counts import tally_of
-from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.rates import (
+    FALSE_DISCOVERY_RATE,
+    FALSE_NEGATIVE_RATE,
+    FALSE_POSITIVE_RATE,
+    POSITIVE_PREDICTIVE_VALUE,
+    SELECTION_RATE,
+    TRUE_NEGATIVE_RATE,
+    TRUE_POSITIVE_RATE,
+)
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.spec import Shown
 from fairaudit.tables.entries import TableOf, quantities
+from fairaudit.verdict import Check, ReversalCheck
 
 _ONE_POINT = 0.01
+_ENOUGH_CELLS = 20
+"""Fewer cells may all be multiples of 2 by chance: once in a million runs with twenty."""
+
+_TIED = {
+    rate.id: tied
+    for tied, rates in (
+        ("PPV", (POSITIVE_PREDICTIVE_VALUE, FALSE_DISCOVERY_RATE)),
+        ("FPR", (FALSE_POSITIVE_RATE, TRUE_NEGATIVE_RATE)),
+        ("TPR", (TRUE_POSITIVE_RATE, FALSE_NEGATIVE_RATE)),
+    )
+    for rate in rates
+}
+"""The rates that the base rate ties to each other, each with its complement."""
 
 
 def unequal_rates(table: TableOf, models: Iterable[str]) -> Iterator[str]:
@@ -57,3 +81,69 @@ def _median_of(table: GroupTable) -> Iterator[str]:
         f"{table.of}: the median of the score is {where}: {above:,} above, "
         f"{int(people[at]):,} at it, {below:,} below"
     )
+
+
+def impossible(checks: Iterable[Check | ReversalCheck], table: TableOf) -> Iterator[str]:
+    """Gates that cannot all hold: equal PPV, FPR and TPR while base rates differ.
+
+    FPR = p / (1 - p) · (1 - PPV) / PPV · TPR (Chouldechova 2017; Kleinberg et al. 2017).
+    """
+    gates: dict[tuple[str, Grouping], list[Check]] = {}
+    for check in checks:
+        if isinstance(check, Check) and _tied(check):
+            gates.setdefault((check.of, check.by), []).append(check)
+    for (of, by), some in gates.items():
+        if set().union(*map(_tied, some)) == set(_TIED.values()):
+            yield from _impossible_by(some, table(by, (), of))
+
+
+def _tied(check: Check) -> set[str]:
+    """Which of the tied rates a check wants equal; a floor for each group asks for no equality."""
+    plain = not (check.given or check.against or check.of_class or check.at)
+    if check.fail is None or not plain or not isinstance(check.asked, Measure):
+        return set()
+    return {_TIED[quantity.id] for quantity, _ in check.asked.parts if quantity.id in _TIED}
+
+
+def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[str]:
+    sizes = [check.minimum.size for check in checks]
+    smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
+    counts = tally_of(table).mass
+    tp, fp, fn, tn = (one[:1].sum(axis=0) for one in (counts.tp, counts.fp, counts.fn, counts.tn))
+    n = table.n[:1].sum(axis=0)
+    takes_part = np.flatnonzero(table.eligible & (n >= smallest) & (tp + fn > 0) & (fp + tn > 0))
+    if not len(takes_part):
+        return
+    share = (tp + fn)[takes_part] / (tp + fp + fn + tn)[takes_part]
+    low, high = takes_part[share.argmin()], takes_part[share.argmax()]
+    if share.max() - share.min() <= _ONE_POINT:
+        return
+    one, other = (low, high) if n[low] > n[high] else (high, low)
+    if not tp[one] or not fp[one]:
+        # A perfect classifier, or one without a hit, is the exception of the theorem.
+        return
+    base = {g: (tp + fn)[g] / (tp + fp + fn + tn)[g] for g in (one, other)}
+    precision, recall = tp[one] / (tp + fp)[one], tp[one] / (tp + fn)[one]
+    odds = base[other] / (1 - base[other])
+    needed = odds * (1 - precision) / precision * recall
+    names = {g: describe(table.groups[int(g)]) for g in (one, other)}
+    would = f"be {needed:.1%}" if needed <= 1 else "pass 100%, which no rate can"
+    yield (
+        f"{', '.join(check.id for check in checks)}: PPV, FPR and TPR cannot all be equal while "
+        f"base rates differ ({names[one]} {base[one]:.1%}, {names[other]} {base[other]:.1%}), so "
+        "these checks hold together only as far as their limits leave room: with the PPV "
+        f"({precision:.1%}) and the TPR ({recall:.1%}) of {names[one]}, the FPR of {names[other]} "
+        f"would {would}, where that of {names[one]} is {fp[one] / (fp + tn)[one]:.1%}"
+    )
+
+
+def repeated(cube: Cube) -> Iterator[str]:
+    """Whether every combination occurs a multiple of times: people who may not be independent."""
+    people = cube.people[cube.people > 0]
+    times = int(np.gcd.reduce(people)) if len(people) >= _ENOUGH_CELLS else 1
+    if times > 1:
+        yield (
+            f"each of the {len(people):,} combinations of the audited columns occurs a multiple of "
+            f"{times:,} times: are rows repeated, or people counted in units of {times:,}? Then "
+            f"every interval is {math.sqrt(times):.2f} times too narrow (√{times:,})"
+        )

@@ -1,0 +1,144 @@
+"""What an expert would remark: gates that exclude each other, repeated rows, small rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from fairaudit.report import sentences
+from fairaudit.result import AuditResult
+
+Audit = Callable[..., AuditResult]
+LIMIT = {"above": 0.05}
+TRIPLE = [
+    {"metric": "predictive_parity", "fail": LIMIT},
+    {"metric": "equalized_odds_difference", "fail": LIMIT},
+]
+
+
+def confusion(**groups: tuple[int, int, int, int]) -> str:
+    """CSV text: for each group its tp, fp, fn, tn."""
+    lines = ["race,label,y,n"]
+    for group, cells in groups.items():
+        for (label, y), n in zip(((1, 1), (0, 1), (1, 0), (0, 0)), cells, strict=True):
+            lines.append(f"{group},{label},{y},{n}")
+    return "\n".join(lines) + "\n"
+
+
+def spec(*metrics: dict[str, Any], **columns: Any) -> dict[str, Any]:
+    return {
+        "columns": {
+            "protected": ["race"],
+            "label": {"column": "label", "positive": 1, "negative": 0},
+            "prediction": {"column": "y", "positive": 1, "negative": 0},
+            "count": "n",
+            **columns,
+        },
+        "metrics": list(metrics),
+    }
+
+
+def tied(result: AuditResult) -> list[str]:
+    return [one for one in result.notices if "cannot all be equal" in one]
+
+
+def test_gates_that_base_rates_set_against_each_other_are_named(audit_csv: Audit) -> None:
+    """COMPAS-like: base rates 1/3 and 1/2; the FPR that the larger group's PPV and TPR ask for."""
+    text = confusion(a=(60, 30, 40, 171), b=(30, 15, 20, 35))
+    (notice,) = tied(audit_csv(text, spec(*TRIPLE)))
+    # p = 1/2, PPV = 60/90, TPR = 60/100: FPR = 1 · (1/3)/(2/3) · 3/5 = 30 %.
+    needed = Fraction(1) * (Fraction(1, 3) / Fraction(2, 3)) * Fraction(3, 5)
+    assert f"the FPR of race=b would be {float(needed):.1%}" in notice
+    assert "race=a 33.2%, race=b 50.0%" in notice
+    assert "where that of race=a is 14.9%" in notice
+    assert "predictive_parity/race/prediction" in notice
+    assert "equalized_odds_difference/race/prediction" in notice
+
+
+def test_a_rate_over_one_is_said_to_be_none(audit_csv: Audit) -> None:
+    text = confusion(a=(80, 80, 20, 820), b=(80, 5, 10, 5))
+    (notice,) = tied(audit_csv(text, spec(*TRIPLE)))
+    assert "would pass 100%, which no rate can" in notice
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        TRIPLE[:1],
+        TRIPLE[1:],
+        [{"metric": "predictive_parity", "warn": LIMIT}, TRIPLE[1]],
+        [{"metric": "positive_predictive_value", "fail": {"below": 0.5}}, TRIPLE[1]],
+    ],
+)
+def test_two_gates_of_the_three_can_hold(audit_csv: Audit, metrics: list[dict[str, Any]]) -> None:
+    text = confusion(a=(60, 30, 40, 171), b=(30, 15, 20, 35))
+    assert not tied(audit_csv(text, spec(*metrics)))
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"a": (60, 30, 40, 170), "b": (30, 15, 20, 85)},
+        {"a": (600, 300, 400, 1700), "b": (30, 15, 21, 85)},
+        {"a": (100, 0, 0, 200), "b": (50, 0, 0, 50)},
+    ],
+)
+def test_equal_base_rates_and_perfect_models_are_silent(
+    audit_csv: Audit, groups: dict[str, tuple[int, int, int, int]]
+) -> None:
+    assert not tied(audit_csv(confusion(**groups), spec(*TRIPLE)))
+
+
+def cells(times: int, many: int = 10) -> str:
+    return "race,label,y,n\n" + "".join(
+        f"r{at},{at % 2},{y},{times * (at + 2 * y + 1)}\n" for at in range(many) for y in (0, 1)
+    )
+
+
+def multiples(result: AuditResult) -> list[str]:
+    return [one for one in result.notices if "multiple" in one]
+
+
+@pytest.mark.parametrize("times", [2, 9, 1000])
+def test_people_who_occur_in_multiples_are_noticed(audit_csv: Audit, times: int) -> None:
+    (notice,) = multiples(audit_csv(cells(times), spec({"metric": "selection_rate"})))
+    assert f"a multiple of {times:,} times" in notice
+    assert f"(√{times:,})" in notice
+
+
+def test_rows_that_are_repeated_are_noticed(audit_csv: Audit) -> None:
+    header, *rows = cells(1).splitlines()
+    text = "\n".join([header, *rows, *rows, *rows]) + "\n"
+    (notice,) = multiples(audit_csv(text, spec({"metric": "selection_rate"})))
+    assert "1.73 times too narrow (√3)" in notice
+
+
+@pytest.mark.parametrize("text", [cells(1), cells(2, many=9), cells(2) + "r0,0,1,1\n"])
+def test_few_or_odd_counts_are_silent(audit_csv: Audit, text: str) -> None:
+    assert not multiples(audit_csv(text, spec({"metric": "selection_rate"})))
+
+
+@pytest.mark.parametrize(("selected", "told"), [((12, 2), True), ((30, 14), False)])
+def test_a_ratio_to_everybody_at_a_small_rate_tells_the_points(
+    audit_csv: Audit, selected: tuple[int, int], told: bool
+) -> None:
+    """12 % against everybody's 7 %: the reference rate is what makes a ratio mislead."""
+    a, b = selected
+    text = confusion(a=(a, 0, 0, 100 - a), b=(b, 0, 0, 100 - b))
+    metric = {"metric": "elift", "fail": {"above": 1.5}}
+    (finding,) = audit_csv(text, spec(metric)).findings
+    assert ("at rates this small" in sentences.answer(finding)) is told
+
+
+def test_models_that_select_unequally_are_noticed(audit_csv: Audit) -> None:
+    text = "race,label,p,q\n" + "a,1,1,1\na,0,0,1\nb,1,1,0\nb,0,0,1\n"
+    read: dict[str, Any] = spec({"metric": "selection_rate"})
+    del read["columns"]["prediction"], read["columns"]["count"]
+    one, two = ({"column": name, "positive": 1, "negative": 0} for name in ("p", "q"))
+    read["columns"]["models"] = {"now": {"prediction": one}, "next": {"prediction": two}}
+    assert any("now 50.0%, next 75.0%" in one for one in audit_csv(text, read).notices)
+    read["columns"]["models"]["next"] = {"prediction": one}
+    assert not any("equally many" in one for one in audit_csv(text, read).notices)
