@@ -6,6 +6,7 @@
 - `means`: intervals and tests of means from their sums of squares;
 - `ranks`: areas under the curve and rank tests from histograms;
 - `strata`: Mantel–Haenszel and its company, over strata;
+- `simultaneous`: intervals of a maximum over pairs of groups;
 - `families`: p-values and levels where many comparisons are made;
 - `permutation`: tests by drawing who is selected again;
 - `regression`: least squares from sums of products;
