@@ -26,6 +26,9 @@ _EXACT_BELOW = 25
 _CLOSE = 1e-9
 """After so small a secant step the next one is below the last digit."""
 
+_NEAR = 1e-3
+"""A secant of two points so near each other has the slope that the curve has there."""
+
 _SECANTS = 12
 _HALVINGS = 64
 """Steps until the bounds of a ratio stand; almost all do after half of the secants."""
@@ -43,13 +46,16 @@ def wilson(share: Floats, size: Floats, alpha: float | Floats = 0.05) -> Bounds:
     (0.180748, 0.4543)
     """
     share = np.asarray(share, dtype=np.float64)
+    z = critical(alpha)
+    square = np.square(z)
     with np.errstate(all="ignore"):
-        half = np.square(critical(alpha)) / 2 / np.where(np.greater(size, 0), size, np.nan)
-        rest = 1 - share
-        far = half + np.sqrt(half * (2 * share * rest + half))
-        # Each bound as a quotient without a difference: a share near 0 keeps all its digits.
-        low = np.minimum(share * share / (share + far), share)
-        high = np.maximum(1 - rest * rest / (rest + far), share)
+        size = np.where(np.greater(size, 0), size, np.nan)
+        middle = share + square / (2 * size)
+        spread = share * (1 - share) / size + square / (4 * size**2)
+        reach = z * np.sqrt(spread)
+        shrink = 1 + square / size
+        low = np.minimum(np.maximum((middle - reach) / shrink, 0.0), share)
+        high = np.maximum(np.minimum((middle + reach) / shrink, 1.0), share)
     return low, high
 
 
@@ -108,11 +114,13 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
     before, now = start + 0.05, start
     was, value = _excess(before, data), _excess(now, data)
     for _ in range(_SECANTS):
-        step = -value * (now - before) / (value - was)
+        gap = now - before
+        step = -value * gap / (value - was)
         step = np.clip(np.where(np.isfinite(step), step, 0.0), -2.0, 2.0)
         before, was, now = now, value, now + step
         value = _excess(now, data)
-        done = np.abs(step) < _CLOSE
+        # Across the kink where both shares are 1 a far secant is steep, and its step small.
+        done = (np.abs(step) < _CLOSE) & (np.abs(gap) < _NEAR)
         root[left[done]] = now[done]
         if done.all():
             return root
@@ -146,7 +154,7 @@ def _excess(log_ratio: Floats, data: Floats) -> Floats:
 def katz(p: Floats, n: Floats, q: Floats, m: Floats, alpha: float | Floats = 0.05) -> Bounds:
     """The bounds of the ratio `p / q` by the logarithm; (0, infinity) where either share is 0.
 
-    Where both are 1 the formula leaves it no width: there ask `koopman`. Katz, Baptista, Azen & Pike
+    Where both are 1 the formula leaves it no width; `koopman` does. Katz, Baptista, Azen & Pike
     (1978), Obtaining confidence intervals for the risk ratio in cohort studies, Biometrics 34:469.
 
     >>> low, high = katz(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
