@@ -453,6 +453,15 @@ def test_millions_of_people_agree_with_the_large_sample_limit(name: str) -> None
     assert (float(low), float(high)) == pytest.approx(expected, abs=2e-3 * width)
 
 
+@pytest.mark.xfail(strict=True, reason="infinity over infinity in wilson")
+@pytest.mark.parametrize("alpha", [0.0, np.array(0.0)])
+def test_certainty_leaves_everything_open(alpha: float) -> None:
+    """`critical(0)` is infinite, so each interval is all that there can be."""
+    share, size = np.array([0.0, 0.3, 1]), np.array([4.0, 10, 7])
+    low, high = proportions.wilson(share, size, alpha)
+    np.testing.assert_array_equal([low, high], [[0, 0, 0], [1, 1, 1]])
+
+
 FAR_OUT = [
     (0, 24, 451, 451, 1e-50),
     (1, 12, 1295, 1295, 1e-155),
