@@ -453,6 +453,33 @@ def test_millions_of_people_agree_with_the_large_sample_limit(name: str) -> None
     assert (float(low), float(high)) == pytest.approx(expected, abs=2e-3 * width)
 
 
+@pytest.mark.xfail(strict=True, reason="infinity over infinity in wilson")
+@pytest.mark.parametrize("alpha", [0.0, np.array(0.0)])
+def test_certainty_leaves_everything_open(alpha: float) -> None:
+    """`critical(0)` is infinite, so each interval is all that there can be."""
+    share, size = np.array([0.0, 0.3, 1]), np.array([4.0, 10, 7])
+    low, high = proportions.wilson(share, size, alpha)
+    np.testing.assert_array_equal([low, high], [[0, 0, 0], [1, 1, 1]])
+
+
+FAR_OUT = [
+    (0, 24, 451, 451, 1e-50),
+    (1, 12, 1295, 1295, 1e-155),
+    (5, 6, 21583, 21583, 1e-162),
+    (0, 3, 2, 900_000, 1e-300),
+    (3, 7, 1, 10**7, 1e-9),
+    (10**7, 10**7, 10**7 - 1, 10**7, 0.05),
+]
+
+
+@pytest.mark.parametrize(("x", "n", "y", "m", "alpha"), FAR_OUT)
+def test_koopman_is_found_far_out(x: int, n: int, y: int, m: int, alpha: float) -> None:
+    """Where all of many have the outcome the statistic has a corner that secants leap over."""
+    for counts in ((x, n, y, m), (y, m, x, n)):
+        found = bounds(proportions.koopman, *counts, alpha)
+        assert found == pytest.approx(oracle.koopman(*counts, alpha), rel=1e-8, abs=0)
+
+
 def test_a_hundred_thousand_pairs_are_one_call() -> None:
     random = np.random.default_rng(0)
     n, m = random.integers(1, 10**6, (2, 100_000)).astype(float)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import stats_oracle as oracle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from stats_oracle import printed
@@ -69,8 +69,10 @@ def test_fisher_is_as_published(row: Exact) -> None:
 @given(tables())
 def test_fisher_adds_up_the_tables_that_are_no_likelier(table: tuple[int, int, int, int]) -> None:
     whole, middle = oracle.fisher(*table)
-    assert float(proportions.fisher(*integers(*table))) == pytest.approx(whole, rel=1e-9)
-    assert float(proportions.fisher_mid_p(*integers(*table))) == pytest.approx(middle, rel=1e-9)
+    assert float(proportions.fisher(*integers(*table))) == pytest.approx(whole, rel=1e-9, abs=0)
+    assert float(proportions.fisher_mid_p(*integers(*table))) == pytest.approx(
+        middle, rel=1e-9, abs=0
+    )
 
 
 def test_fisher_is_one_call_for_every_table_of_two_groups() -> None:
@@ -81,8 +83,8 @@ def test_fisher_is_one_call_for_every_table_of_two_groups() -> None:
     for i in range(8):
         for j in range(12):
             whole, middle = oracle.fisher(i, 7, j, 11)
-            assert p[i, j] == pytest.approx(whole, rel=1e-9)
-            assert mid[i, j] == pytest.approx(middle, rel=1e-9)
+            assert p[i, j] == pytest.approx(whole, rel=1e-9, abs=0)
+            assert mid[i, j] == pytest.approx(middle, rel=1e-9, abs=0)
             assert p[i, j] == pytest.approx(scipy.stats.fisher_exact([[i, 7 - i], [j, 11 - j]])[1])
 
 
@@ -94,7 +96,7 @@ def test_fisher_does_not_mind_which_side_or_outcome_comes_first(
     other = (n - a, n, m - c, m) if outcome else (c, m, a, n)
     for test in (proportions.fisher, proportions.fisher_mid_p):
         p, swapped = float(test(*integers(*table))), float(test(*integers(*other)))
-        assert p == pytest.approx(swapped, rel=1e-9)
+        assert p == pytest.approx(swapped, rel=1e-9, abs=0)
         assert 0 < p <= 1
 
 
@@ -132,8 +134,17 @@ def test_fisher_is_exact_for_a_million_people(table: tuple[int, int, int, int]) 
     }
     p = float(sum(w for w in weights.values() if w <= weights[a]))
     middle = p - float(sum(w for w in weights.values() if w == weights[a])) / 2
-    assert float(proportions.fisher(*integers(*table))) == pytest.approx(p, rel=1e-6)
-    assert float(proportions.fisher_mid_p(*integers(*table))) == pytest.approx(middle, rel=1e-6)
+    assert float(proportions.fisher(*integers(*table))) == pytest.approx(p, rel=1e-6, abs=0)
+    assert float(proportions.fisher_mid_p(*integers(*table))) == pytest.approx(
+        middle, rel=1e-6, abs=0
+    )
+
+
+@pytest.mark.xfail(strict=True, reason="16/19 against 5/5 adds up to 1 + 2e-16")
+def test_no_probability_is_above_one() -> None:
+    for n in (19, 40):
+        a, c = np.meshgrid(np.arange(n + 1), np.arange(6), indexing="ij")
+        assert (proportions.fisher(a, np.array(n), c, np.array(5)) <= 1).all()
 
 
 def test_a_certain_outcome_tells_nothing() -> None:
@@ -272,8 +283,8 @@ def test_mcnemar_is_exact_below_twenty_five_discordant_pairs() -> None:
     assert (exact == (b + c < 25)).all()
     assert exact.dtype == np.bool_
     for i, j in ((0, 1), (0, 24), (3, 9), (10, 10), (12, 12), (11, 13), (20, 4)):
-        assert p[i, j] == pytest.approx(oracle.sign_test(i, j), rel=1e-9)
-        assert p[i, j] == pytest.approx(scipy.stats.binomtest(i, i + j).pvalue, rel=1e-9)
+        assert p[i, j] == pytest.approx(oracle.sign_test(i, j), rel=1e-9, abs=0)
+        assert p[i, j] == pytest.approx(scipy.stats.binomtest(i, i + j).pvalue, rel=1e-9, abs=0)
     for i, j in ((25, 0), (12, 13), (29, 29), (5, 20)):
         theirs = mcnemar([[0, i], [j, 0]], exact=False, correction=False)
         assert statistic[i, j] == pytest.approx(theirs.statistic)
@@ -363,12 +374,10 @@ def test_permuted_keeps_both_margins_in_every_draw() -> None:
     assert seen >= 500
 
 
-@settings(max_examples=5)
-@given(st.integers(0, 1000))
-def test_permuted_takes_thousands_of_groups(seed: int) -> None:
-    """The statistic is asked in blocks: draws × groups floats must not lie in memory at once."""
-    sizes = np.full(3000, 7, dtype=np.int64)
-    selected = np.random.default_rng(seed).integers(0, 8, 3000)
+def test_permuted_takes_thousands_of_groups() -> None:
+    """The statistic is asked in blocks: here all draws together would take 96 MB."""
+    sizes = np.full(4000, 7, dtype=np.int64)
+    selected = np.random.default_rng(0).integers(0, 8, 4000)
     largest = 0
 
     def watched(shares: Floats) -> Floats:
@@ -376,6 +385,6 @@ def test_permuted_takes_thousands_of_groups(seed: int) -> None:
         largest = max(largest, shares.nbytes)
         return gap(shares)
 
-    p = permutation.permuted(selected, sizes, watched, draws=99, seed=seed)
+    p = permutation.permuted(selected, sizes, watched, draws=3000)
     assert 0 < p <= 1
-    assert largest <= 64 * 2**20
+    assert largest < 64 * 2**20
