@@ -211,6 +211,17 @@ class Aside:
     mass: Ints
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """The same people by two outcomes: `mass` is [Z, Y, P, Q, G], Q the classes of the other.
+
+    `positive` [Q] marks its positive classes; of either outcome all are known.
+    """
+
+    mass: Ints
+    positive: Marks
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class GroupTable:
     """The counts of one grouping, stratified: what every metric reads.
@@ -222,7 +233,8 @@ class GroupTable:
     known" alone. `amounts` (same axes) are of what is added up for `of`; `histogram` is that of its
     score, by the same strata and groups, where a metric asks for it. `excluded` groups are counted
     among everybody, and never compared. `aside` are those whom `missing: {protected: aside}` leaves
-    out of this grouping.
+    out of this grouping. `pairs` counts them by the outcome beside this one,
+    too.
     """
 
     by: Grouping
@@ -245,6 +257,7 @@ class GroupTable:
     histogram: Histogram | None = None
     excluded: Excluded | None = None
     aside: Aside | None = None
+    pairs: Pairs | None = None
 
     @property
     def eligible(self) -> Marks:
@@ -426,6 +439,8 @@ class Cube:
             return Sum(dense(one.values), one.scale)
 
         people = dense(self.people)
+        mass = dense(self.weight.values) if self.weight else people
+        each = (self.weight.values if self.weight else self.people)[within]
         return GroupTable(
             by=by,
             given=given,
@@ -438,7 +453,7 @@ class Cube:
             positive=_marks(audited, shape[2]) if audited else None,
             favourable=audited.favourable if audited else True,
             people=people,
-            mass=dense(self.weight.values) if self.weight else people,
+            mass=mass,
             scale=self.weight.scale if self.weight else 1,
             squares=dense(self.squares.values) / self.squares.scale if self.squares else None,
             known=self._known(by, groups),
@@ -448,6 +463,7 @@ class Cube:
                 for (outcome, name), one in self.amounts.items() if outcome == of
             },
             aside=self._aside((by, given, of), known, strata, shape),
+            pairs=self._pairs(beside, codes, at, shape, each),
         )  # fmt: skip
 
     def excluded(self, by: Grouping, rule: ExcludeBelow) -> Excluded:
@@ -500,6 +516,19 @@ class Cube:
         people = dense(self.people)
         mass = dense(self.weight.values) if self.weight else people
         return Aside(self._named(by, groups), people, mass) if len(groups) else None
+
+    def _pairs(
+        self, beside: str | None, codes: NDArray[np.int32], at: Ints, shape: tuple[int, ...],
+        mass: Ints,
+    ) -> Pairs | None:  # fmt: skip
+        """The cells of a table by the classes of the outcome beside it, where that has some."""
+        other = None if beside is None else self.outcome(beside)
+        positive = None if other is None else _marks(other, len(other.levels))
+        if other is None or positive is None or beside is None or not len(codes):
+            return None
+        q, size = codes[:, self._names[beside]].astype(np.int64), len(other.levels)
+        flat = _add_up(mass, at * size + q, int(np.prod(shape)) * size)
+        return Pairs(np.moveaxis(flat.reshape(*shape, size), -1, 3), positive)
 
     def _classes(self, of: str, codes: NDArray[np.int32]) -> tuple[KeyColumn | None, Ints]:
         key = self.outcome(of)

@@ -453,7 +453,6 @@ def test_millions_of_people_agree_with_the_large_sample_limit(name: str) -> None
     assert (float(low), float(high)) == pytest.approx(expected, abs=2e-3 * width)
 
 
-@pytest.mark.xfail(strict=True, reason="infinity over infinity in wilson")
 @pytest.mark.parametrize("alpha", [0.0, np.array(0.0)])
 def test_certainty_leaves_everything_open(alpha: float) -> None:
     """`critical(0)` is infinite, so each interval is all that there can be."""

@@ -38,6 +38,7 @@ from fairaudit.metrics.intervals import (
     of_shortfall,
 )
 from fairaudit.metrics.measures import MAX, MEAN, MEAN_MAGNITUDE, MIN, REMAINDER, Shape
+from fairaudit.metrics.paired import Paired, paired
 from fairaudit.metrics.quantities import Formula
 from fairaudit.metrics.reading import beside, read, tally_for
 from fairaudit.metrics.scores import Average
@@ -348,7 +349,13 @@ def _of_whole(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
 
 
 def _less(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
-    """Of one outcome's value less another's: both intervals hold together, however they depend."""
+    """Of one outcome's value less another's: by who changes, where the same people are counted.
+
+    Elsewhere both intervals hold together, however they depend.
+    """
+    by_pairs = _of_pairs(evaluation, alpha)
+    if by_pairs is not None:
+        return by_pairs
     first, second = (_interval(part, alpha / 2) for part in evaluation.parts)
     for one in (first, second):
         if isinstance(one, str):
@@ -358,6 +365,48 @@ def _less(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
     return Interval(
         first.low - second.high, first.high - second.low, f"{first.method}, both together"
     )
+
+
+def _of_pairs(evaluation: Evaluation, alpha: Alpha) -> Interval | None:
+    """Of a rate, or of its difference between two groups, by two outcomes of the same people."""
+    asked, part = evaluation.asked, evaluation.parts[0]
+    groups = pairs_of(evaluation)
+    if groups is None:
+        return None
+    if isinstance(asked, Quantity):
+        return Interval(*groups.ends(alpha), "Newcombe, paired")
+    if not isinstance(asked, Measure) or asked.comparison.interval is not of_difference:
+        return None
+    others = _beside_pairs(groups, part)
+    if others is None or asked.comparison.shape is Shape.SPREAD:
+        return None
+    ends = mover.difference(
+        groups.difference, groups.ends(alpha), others.difference, others.ends(alpha)
+    )
+    return Interval(*ends, "Newcombe, paired, MOVER")
+
+
+def pairs_of(evaluation: Evaluation) -> Paired | None:
+    """The people of a rate by both outcomes that are subtracted; None where they cannot be told."""
+    asked, terms = evaluation.asked, evaluation.terms
+    is_plain = evaluation.averaged is None and terms.at is None and terms.of_class is None
+    if not evaluation.subtracts or not is_plain:
+        return None
+    if isinstance(asked, Quantity):
+        return paired(asked, evaluation.table)
+    if not isinstance(asked, Measure) or len(asked.parts) > 1 or asked.mean:
+        return None
+    return paired(asked.parts[0][0], evaluation.table)
+
+
+def _beside_pairs(groups: Paired, part: Evaluation) -> Paired | None:
+    """The same of whom each group is compared with: a group, or all others."""
+    policy = part.terms.reference and part.terms.reference.policy
+    if policy is Policy.REST:
+        return groups.map(None)
+    if policy not in {Policy.DECLARED, Policy.LEVEL, Policy.LARGEST}:
+        return None
+    return groups.map(np.maximum(part.second.max(axis=1, keepdims=True), 0))
 
 
 def _nothing(reading: Reading) -> str:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
-from fairaudit.evidence.intervals import Band, band, lacks_interval
+from fairaudit.evidence.intervals import Band, band, lacks_interval, pairs_of
 from fairaudit.metrics import (
     NOBODY,
     Asked,
@@ -105,7 +105,7 @@ def is_tested(quantity: Quantity) -> bool:
 def _tests(evaluation: Evaluation) -> Tests:
     asked = evaluation.asked
     if evaluation.subtracts:
-        return _by_interval(evaluation)
+        return _of_change(evaluation)
     if isinstance(asked, Quantity):
         return _none(evaluation, f"{asked.title.lower()} compares nobody")
     if isinstance(asked, Whole):
@@ -209,8 +209,7 @@ def two_shares(one: Reading, two: Reading, *, pooled: bool = True) -> tuple[Floa
     sides = np.broadcast_arrays(one.over, one.under, two.over, two.under)
     if few.any():
         p = np.array(p)
-        # Sums of probabilities may pass 1 in the last digit.
-        p[few] = np.minimum(proportions.fisher(*(side[few] for side in sides)), 1.0)
+        p[few] = proportions.fisher(*(side[few] for side in sides))
     return p, few
 
 
@@ -348,6 +347,21 @@ def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Test
 
 def _is_share(quantity: Quantity) -> bool:
     return bool(getattr(quantity, "proportion", False))
+
+
+def _of_change(evaluation: Evaluation) -> Tests:
+    """One outcome against another of the same people: who changes, where that can be counted."""
+    groups = pairs_of(evaluation)
+    if groups is None or not isinstance(evaluation.asked, Quantity):
+        return _by_interval(evaluation)
+    about = (evaluation.asked.id, "paired")
+    if groups.weighted:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = (groups.first - groups.second) / np.sqrt(groups.first + groups.second)
+        return Tests(np.asarray(normal.two_sided(np.nan_to_num(z))), "McNemar", about=about)
+    counts = (np.rint(one).astype(np.int64) for one in (groups.first, groups.second))
+    _, p, exact = proportions.mcnemar(*counts)
+    return Tests(p, "McNemar", "McNemar, exact", exact, about)
 
 
 def _by_interval(evaluation: Evaluation) -> Tests:

@@ -445,6 +445,9 @@ class Questions:
             self._fault(path, f"this limit can never be crossed: {asked.id} lies in {span}")
         limit = Limit(below, above, significant=bound.significant, conclusive=bound.conclusive)
         lacking = {"significant": lacks_test(asked), "conclusive": lacks_interval(asked)}
+        if less and isinstance(asked, Quantity):
+            # Of two outcomes a rate itself is compared.
+            lacking["significant"] = lacks_interval(asked)
         for key, why in lacking.items():
             if why and getattr(bound, key):
                 self._fault((*path, key), f"`{key}` can never hold: {why}", key=True)

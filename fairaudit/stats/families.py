@@ -37,7 +37,7 @@ def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
     """
     p = np.asarray(p, dtype=np.float64)
     order = _ascending(p)[::-1]
-    scaled = p[order] * order.size / np.arange(order.size, 0, -1)
+    scaled = p[order] * (order.size / np.arange(order.size, 0, -1))
     adjusted = np.full_like(p, np.nan)
     adjusted[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
     return adjusted

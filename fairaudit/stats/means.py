@@ -149,7 +149,8 @@ def critical(df: Floats, alpha: float | Floats) -> Floats:
     from scipy.special import stdtrit
 
     tail = np.divide(alpha, 2)
-    return np.asarray(-stdtrit(np.where(np.greater(df, 0), df, np.nan), tail), dtype=np.float64)
+    t = np.abs(stdtrit(np.where(np.greater(df, 0), df, np.nan), tail))
+    return np.asarray(t, dtype=np.float64)
 
 
 def two_sided(t: Floats, df: Floats) -> Floats:

@@ -56,7 +56,9 @@ def wilson(share: Floats, size: Floats, alpha: float | Floats = 0.05) -> Bounds:
         shrink = 1 + square / size
         low = np.minimum(np.maximum((middle - reach) / shrink, 0.0), share)
         high = np.maximum(np.minimum((middle + reach) / shrink, 1.0), share)
-    return low, high
+        # What never misses is everything.
+        known, always = ~np.isnan(share * size), np.isinf(z)
+    return np.where(known & always, 0.0, low), np.where(known & always, 1.0, high)
 
 
 def newcombe(p: Floats, n: Floats, q: Floats, m: Floats, alpha: float | Floats = 0.05) -> Bounds:
@@ -256,7 +258,8 @@ def fisher(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
     0.00340922
     """
     less, tied = _exact(a, n, c, m)
-    return less + tied
+    # A sum of all probabilities may pass 1 in its last digit.
+    return np.minimum(less + tied, 1.0)
 
 
 def fisher_mid_p(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
