@@ -40,9 +40,9 @@ def main() -> None:
     """Make a cube, evaluate, and tell the time."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--cells", type=int, default=50_000)
-    cube = _cube(parser.parse_args().cells)
+    cube = cube_of(parser.parse_args().cells)
     started = time.perf_counter()
-    tables = list(_tables(cube))
+    tables = list(tables_of(cube))
     rolled = time.perf_counter() - started
     groups = sum(len(table.groups) for table in tables)
     asked = [one for one in CATALOGUE if one.needs <= COUNTED and not one.conditional]
@@ -65,7 +65,7 @@ def _terms(one: Asked) -> Terms:
     return Terms(reference, parameters=Parameters(utilities=UTILITIES))
 
 
-def _cube(cells: int) -> Cube:
+def cube_of(cells: int) -> Cube:
     """People in random combinations of five attributes, label and prediction, with scores."""
     random = np.random.default_rng(0)
     keys = [
@@ -90,7 +90,7 @@ def _cube(cells: int) -> Cube:
     )
 
 
-def _tables(cube: Cube) -> Iterator[GroupTable]:
+def tables_of(cube: Cube) -> Iterator[GroupTable]:
     """The table of each subset, with a histogram of the score."""
     random = np.random.default_rng(1)
     edges = np.arange(BINS) / BINS

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.cube import Group, Grouping, GroupTable
+from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
 from fairaudit.errors import Place
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
@@ -61,6 +61,7 @@ from fairaudit.simpson import Kind, Reversal, Scanned
 
 _NEAR = 1e-9
 _TOO_LITTLE = "none: too little varies to tell"
+_MOST_EXACT = 1000
 _MOST_OFF = 0.5
 """Where more of the people are not compared, an average over strata is no answer."""
 
@@ -332,11 +333,7 @@ def judge(check: Check, evaluation: Evaluation, proof: Proof | None = None) -> F
         estimate=None,
         limit=found.limit or limit,
         why="; ".join(dict.fromkeys(_reason(one) for one in missing if one.blocks)),
-        crossed=tuple(
-            _crossing(evaluation, entry, _backing(entry, found.limit, proof))
-            for entry in found.crossed
-            if found.limit is not None
-        ),
+        crossed=_crossings(evaluation, found),
         not_evaluated=tuple(missing),
         backing=found.backing,
     )
@@ -350,7 +347,8 @@ class _Weighed:
     """What the limits of a check make of its values, and of the evidence for them.
 
     `crossed` are all values beyond the `limit` (None: none is), `deciding` those that the status
-    rests on, `untested` those beyond it that no test can be made of.
+    rests on, `untested` those beyond it that no test can be made of; `backings` are what the
+    evidence says of each that is crossed.
     """
 
     status: Status = Status.PASS
@@ -359,6 +357,7 @@ class _Weighed:
     deciding: Sequence[_Entry] = ()
     untested: Sequence[_Entry] = ()
     backing: Backing = Backing.UNASKED
+    backings: Sequence[Backing] = ()
 
 
 def _weighed(check: Check, entries: Sequence[_Entry], proof: Proof) -> _Weighed:
@@ -379,11 +378,11 @@ def _weighed(check: Check, entries: Sequence[_Entry], proof: Proof) -> _Weighed:
         untested = those(Backing.UNTESTED) if status is Status.FAIL else []
         if supported:
             backing = Backing.SUPPORTED if limit.asks else Backing.UNASKED
-            return _Weighed(status, limit, beyond, supported, untested, backing)
+            return _Weighed(status, limit, beyond, supported, untested, backing, backings)
         if status is Status.FAIL and beyond:
             deciding = untested or beyond
             backing = _backing(_farthest(deciding, limit) or deciding[0], limit, proof)
-            halfway = _Weighed(Status.WARN, limit, beyond, deciding, untested, backing)
+            halfway = _Weighed(Status.WARN, limit, beyond, deciding, untested, backing, backings)
         elif status is Status.FAIL:
             halfway = _within_in_doubt(limit, entries, proof)
     return halfway
@@ -464,6 +463,8 @@ def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[N
         return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
     if evaluation.strata is not None:
         missing += _off_support(evaluation, evaluation.strata)
+    values, people = evaluation.value.tolist(), _people(evaluation).tolist()
+    near = _near_a_limit(check, evaluation.value)
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
             reason = f"the stratum is not known ({_crowd(table, z)})"
@@ -474,10 +475,8 @@ def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[N
             missing.append(alone)
             continue
         missing += _too_small(evaluation, z)
-        for w in range(evaluation.value.shape[1]):
-            if not evaluation.judged[z, w]:
-                continue
-            value = float(evaluation.value[z, w])
+        for w in np.flatnonzero(evaluation.judged[z]).tolist():
+            value = values[z][w]
             if math.isnan(value):
                 group = () if evaluation.spread else table.groups[w]
                 missing.append(
@@ -499,8 +498,8 @@ def _collect(check: Check, evaluation: Evaluation) -> tuple[list[_Entry], list[N
                 reason = f"the bins of the score leave open by {doubt:.1g} what the value is"
                 missing.append(NotEvaluated(group, stratum, reason, blocks=True))
                 continue
-            exact = evaluation.exact(z, w) if _near_a_limit(check, value) else None
-            entries.append(_Entry(z, w, value, exact, _people(evaluation, z, w)))
+            exact = evaluation.exact(z, w) if near[z, w] else None
+            entries.append(_Entry(z, w, value, exact, people[z][w]))
     if not entries and not any(one.blocks for one in missing):
         reason = reason_of(evaluation, 0, 0) if table.strata and not check.given else ""
         reason = reason or "no group could be judged"
@@ -593,10 +592,15 @@ def _may_cross(check: Check, value: float, doubt: float) -> bool:
     return any(bound is not None and abs(value - float(bound)) <= doubt for bound in bounds)
 
 
-def _near_a_limit(check: Check, value: float) -> bool:
+def _near_a_limit(check: Check, values: Floats) -> Marks:
+    """Which values lie so near a bound that fractions decide."""
     limits = [limit for limit in (check.fail, check.warn) if limit is not None]
     bounds = [bound for limit in limits for bound in (limit.below, limit.above)]
-    return any(bound is not None and abs(value - float(bound)) <= _NEAR for bound in bounds)
+    near = np.zeros(values.shape, dtype=np.bool_)
+    for bound in bounds:
+        if bound is not None:
+            near |= np.abs(values - float(bound)) <= _NEAR
+    return near
 
 
 def _status_of_missing(
@@ -723,27 +727,33 @@ def _worse_off(evaluation: Evaluation, entry: _Entry, first: Group, second: Grou
     return first if less_than_parity == more_is_better else second
 
 
-def _crossing(evaluation: Evaluation, entry: _Entry, backing: Backing) -> Crossing:
-    z, w = entry.z, entry.w
-    group = () if evaluation.spread else evaluation.table.groups[w]
-    pair = [_group(evaluation, index[z, w]) for index in (evaluation.first, evaluation.second)]
-    between = tuple(filter(None, pair)) if evaluation.spread else (group,)
-    exact = evaluation.exact(z, w)
-    return Crossing(group, evaluation.table.strata[z], entry.value, exact, between, backing)
+def _crossings(evaluation: Evaluation, found: _Weighed) -> tuple[Crossing, ...]:
+    """All values beyond the limit; where they are very many, not as fractions."""
+    exactly = len(found.crossed) <= _MOST_EXACT
+    groups, strata, spread = evaluation.table.groups, evaluation.table.strata, evaluation.spread
+    crossings = []
+    for one, backing in zip(found.crossed, found.backings, strict=True):
+        z, w = one.z, one.w
+        group = () if spread else groups[w]
+        between: tuple[Group, ...] = (group,)
+        if spread:
+            ends = (evaluation.first[z, w], evaluation.second[z, w])
+            between = tuple(filter(None, (_group(evaluation, end) for end in ends)))
+        exact = evaluation.exact(z, w) if exactly else None
+        crossings.append(Crossing(group, strata[z], one.value, exact, between, backing))
+    return tuple(crossings)
 
 
 def _group(evaluation: Evaluation, index: int) -> Group:
     return evaluation.table.groups[int(index)] if index >= 0 else ()
 
 
-def _people(evaluation: Evaluation, z: int, w: int) -> int:
-    """The people in the denominator of one value; for a spread those who take part."""
+def _people(evaluation: Evaluation) -> Ints:
+    """The people in the denominator of every value, [Z, W]; for a spread those who take part."""
+    among = evaluation.takes_part
+    counts = [leaf.reading.n for leaf in evaluation.leaves if leaf.reading is not None]
     if evaluation.whole is not None:
-        return int(evaluation.whole.n[z][evaluation.takes_part[z]].sum())
-    readings = [part.reading for part in evaluation.leaves]
-    counts = [
-        reading.n[z][evaluation.takes_part[z]].sum() if evaluation.spread else reading.n[z, w]
-        for reading in readings
-        if reading is not None
-    ]
-    return int(min(counts))
+        counts = [evaluation.whole.n]
+    if evaluation.spread:
+        counts = [np.where(among, n, 0).sum(axis=1, keepdims=True) for n in counts]
+    return np.broadcast_to(np.min(counts, axis=0), evaluation.value.shape)

@@ -6,16 +6,16 @@ how many different ones there are. Gates that only warn are a family of their ow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairaudit.arrays import Floats
+from fairaudit.arrays import Floats, Marks
 from fairaudit.estimate import Significance
 from fairaudit.evidence.intervals import Band, band
 from fairaudit.evidence.significance import Tests, is_tested, tested
-from fairaudit.metrics import NOBODY, Evaluation, Measure, Policy, Terms
+from fairaudit.metrics import NOBODY, Evaluation, Measure, Policy
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.stats import families
 
@@ -59,24 +59,69 @@ def prove(asked: Mapping[Hashable, tuple[Evaluation, Hashable]]) -> dict[Hashabl
     """The evidence for each evaluation, adjusted within the family that stands beside it."""
     bands = {name: band(one) for name, (one, _) in asked.items()}
     found = {name: tested(one) for name, (one, _) in asked.items()}
-    members: dict[Hashable, dict[Hashable, float]] = {}
-    for name, (evaluation, family) in asked.items():
+    counted = {name: _counted(one, found[name]) for name, (one, _) in asked.items()}
+    kinds = {name: (family, _kind(one, found[name])) for name, (one, family) in asked.items()}
+    members: dict[Hashable, dict[Hashable, Marks]] = {}
+    for name, (family, kind) in kinds.items():
         mine = members.setdefault(family, {})
-        mine.update({key: p for key, _, p in _keyed(evaluation, found[name])})
-    adjusted: dict[Hashable, dict[Hashable, float]] = {}
-    proofs = {}
-    for name, (evaluation, family) in asked.items():
+        mine[kind] = mine[kind] | counted[name] if kind in mine else counted[name]
+    # Of one kind all have the same p-values, wherever they have one.
+    values = {kinds[name]: found[name].p for name in asked}
+    adjusted = {
+        family: _adjusted(mine, {kind: values[family, kind] for kind in mine}, asked)
+        for family, mine in members.items()
+    }
+    sizes = {
+        family: sum(int(marks.sum()) for marks in mine.values()) for family, mine in members.items()
+    }
+    proofs: dict[Hashable, Proof] = {}
+    for name, (evaluation, _) in asked.items():
+        family, kind = kinds[name]
+        of_values = np.where(counted[name], adjusted[family][kind], np.nan)
         inference = evaluation.terms.inference
-        if family not in adjusted:
-            correct = _CORRECTIONS[inference.correction]
-            values = correct(np.array(list(members[family].values()), dtype=np.float64))
-            adjusted[family] = dict(zip(members[family], values.tolist(), strict=True))
-        of_values = np.full_like(evaluation.value, np.nan)
-        for key, at, _ in _keyed(evaluation, found[name]):
-            of_values[at] = adjusted[family][key]
-        size = len(members[family])
-        proofs[name] = Proof(bands[name], found[name], of_values, size, inference)
+        proofs[name] = Proof(bands[name], found[name], of_values, sizes[family], inference)
     return proofs
+
+
+def _adjusted(
+    members: Mapping[Hashable, Marks],
+    values: Mapping[Hashable, Floats],
+    asked: Mapping[Hashable, tuple[Evaluation, Hashable]],
+) -> dict[Hashable, Floats]:
+    """The adjusted p-values of one family, by kind; all of a spec are corrected alike."""
+    inference = next(iter(asked.values()))[0].terms.inference
+    flat = [values[kind][marks] for kind, marks in members.items()]
+    corrected = _CORRECTIONS[inference.correction](np.concatenate(flat))
+    found, start = {}, 0
+    for kind, marks in members.items():
+        found[kind] = np.full(marks.shape, np.nan)
+        stop = start + int(marks.sum())
+        found[kind][marks] = corrected[start:stop]
+        start = stop
+    return found
+
+
+def _counted(evaluation: Evaluation, found: Tests) -> Marks:
+    """Which values have a test that counts, [Z, W]: those that are judged, in a known stratum."""
+    known = evaluation.table.known_strata[:, None]
+    return np.asarray(evaluation.judged & known & ~np.isnan(found.p))
+
+
+def _kind(evaluation: Evaluation, found: Tests) -> Hashable:
+    """What makes the tests of two evaluations one: what is tested, of whom, against whom.
+
+    A spread is tested by all its groups, so that a difference and a ratio of the same rates are one
+    test; against everybody is tested against the rest.
+    """
+    table, terms = evaluation.table, evaluation.terms
+    given = () if evaluation.strata is None else evaluation.strata.given
+    whom = (table.of, table.by, table.given, given, terms.of_class, terms.at)
+    if evaluation.spread:
+        return found.about, whom
+    policy = None if terms.reference is None else terms.reference.policy
+    crowd = Policy.REST if policy is Policy.OVERALL else policy
+    is_crowd = bool((evaluation.second == NOBODY).all())
+    return found.about, whom, crowd if is_crowd else evaluation.second.tobytes()
 
 
 def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]:
@@ -93,17 +138,12 @@ def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]
     p = np.where(evaluation.judged, found.p, np.nan)
     correct, name = _CORRECTIONS[inference.correction], _NAMES[inference.correction]
     places = {}
-    for z in range(len(p)):
-        adjusted, family = correct(p[z]), int((~np.isnan(p[z])).sum())
-        for w in np.flatnonzero(~np.isnan(p[z])).tolist():
-            test = found.name(z, w)
-            places[z, w] = Significance(test, float(p[z, w]), float(adjusted[w]), family, name)
+    for z, row in enumerate(p):
+        at = np.flatnonzero(~np.isnan(row)).tolist()
+        adjusted, raw, family = correct(row).tolist(), row.tolist(), len(at)
+        for w in at:
+            places[z, w] = Significance(found.name(z, w), raw[w], adjusted[w], family, name)
     return places
-
-
-def _crowd(terms: Terms) -> Policy | None:
-    policy = None if terms.reference is None else terms.reference.policy
-    return Policy.REST if policy is Policy.OVERALL else policy
 
 
 def prove_again(evaluation: Evaluation, before: Proof) -> Proof:
@@ -116,25 +156,3 @@ def prove_again(evaluation: Evaluation, before: Proof) -> Proof:
     if inference.correction is not Correction.NONE:
         adjusted = np.minimum(adjusted * before.family, 1.0)
     return replace(alone, adjusted=adjusted, family=before.family)
-
-
-def _keyed(
-    evaluation: Evaluation, found: Tests
-) -> Iterator[tuple[Hashable, tuple[int, int], float]]:
-    """Every test of an evaluation: what makes it one, its place, its p-value.
-
-    A spread is tested by all its groups, so that a difference and a ratio of the same rates are one
-    test.
-    """
-    table, terms = evaluation.table, evaluation.terms
-    given = () if evaluation.strata is None else evaluation.strata.given
-    terms_of_test = (table.of, table.by, table.given, given, terms.of_class, terms.at)
-    for z in np.flatnonzero(table.known_strata).tolist():
-        for w in np.flatnonzero(evaluation.judged[z] & ~np.isnan(found.p[z])).tolist():
-            pair: Hashable = "all"
-            if not evaluation.spread:
-                other = int(evaluation.second[z, w])
-                # Against everybody is tested against the rest.
-                pair = (table.groups[w], _crowd(terms) if other == NOBODY else table.groups[other])
-            key = (found.about, terms_of_test, table.strata[z], pair)
-            yield key, (z, w), float(found.p[z, w])

@@ -47,7 +47,7 @@ MOST_DEALT = 10**9
 _EXTREMES = {Policy.HIGHEST, Policy.LOWEST}
 _MOST_STANDARDIZED = 300
 _FARTHEST = 38.0
-_STEPS = 60
+_STEPS = 36
 
 Key: TypeAlias = tuple[object, ...]
 """What makes two tests one: the same counts, compared in the same way."""
@@ -381,7 +381,9 @@ def _by_interval(evaluation: Evaluation) -> Tests:
         low, high = np.where(inside, low, middle), np.where(inside, middle, high)
     p = np.asarray(normal.two_sided((low + high) / 2))
     open_ = np.isnan(first.low) | np.isnan(first.high)
-    return Tests(np.where(open_, np.nan, p), "its interval", about=(asked.id,))
+    terms = evaluation.terms
+    about = (asked.id, terms.parameters, str(terms.average))
+    return Tests(np.where(open_, np.nan, p), "its interval", about=about)
 
 
 def _wide(evaluation: Evaluation, alpha: Any) -> Any:  # noqa: ANN401  # an array, or a column of it

@@ -199,9 +199,13 @@ class Tally:
 
     def everywhere_else(self) -> Tally:
         """Everybody in all known strata but the group in its own, beside each group."""
-        return self.changed(
-            lambda cell: cell[self.known_strata].sum(axis=(0, -1), keepdims=True) - cell
-        )
+
+        def others(cell: Cell) -> Cell:
+            known = self.known_strata.reshape(-1, *([1] * (cell.ndim - 1)))
+            everybody = cell[self.known_strata].sum(axis=(0, -1), keepdims=True)
+            return everybody - np.where(known, cell, 0)
+
+        return self.changed(others)
 
     def taken(self, index: Ints) -> Tally:
         """The cells of the group that `index` [Z, 1] names, beside each group."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats
 
+_FEW = 100
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 """Without SciPy, which takes longer to import than most audits take."""
 
@@ -30,6 +31,11 @@ def critical(alpha: float | Floats) -> float | Floats:
         return _critical(float(alpha))
     # Levels repeat, one for each number of groups; SciPy would take longer to import.
     levels, index = np.unique(alpha, return_inverse=True)
+    if levels.size > _FEW:
+        from scipy.special import ndtri
+
+        with np.errstate(all="ignore"):
+            return np.asarray(0.0 - ndtri(np.asarray(alpha) / 2), dtype=np.float64)
     return np.array([_critical(level) for level in levels.tolist()])[index].reshape(np.shape(alpha))
 
 

@@ -1,0 +1,122 @@
+"""What inference costs: twenty checks of every subset of five attributes, tested as one family.
+
+python benchmarks/inference.py [--cells 50000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
+
+from catalogue import cube_of, tables_of
+
+from fairaudit.cube import GroupTable
+from fairaudit.evidence import band, prove, significances
+from fairaudit.metrics import (
+    Asked,
+    Evaluation,
+    Measure,
+    Policy,
+    Reference,
+    compared,
+    comparison,
+    evaluate,
+    find,
+)
+from fairaudit.verdict import Check, Limit, judge
+
+NAMES = (
+    "demographic_parity_difference",
+    "demographic_parity_ratio",
+    "impact_ratio",
+    "statistical_parity_difference",
+    "disparate_impact_ratio",
+    "selection_odds_ratio",
+    "normalized_difference",
+    "equal_opportunity_difference",
+    "equalized_odds_difference",
+    "equalized_odds_ratio",
+    "average_odds_difference",
+    "predictive_parity",
+    "overall_accuracy_equality",
+    "balanced_accuracy_difference",
+    "elift",
+    "between_group_auc_score",
+    "differential_fairness",
+    "differential_equalized_odds",
+    "mutual_information",
+    "f1",
+)
+MOST_SHOWN = 8
+WIDE = Limit(Decimal("-0.2"), Decimal("0.2"), significant=True)
+
+
+def main() -> None:
+    """Find every interval and test, prove and judge the gates; tell the time."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cells", type=int, default=50_000)
+    tables = list(tables_of(cube_of(parser.parse_args().cells)))
+    started = time.process_time()
+    evaluations = [
+        evaluate(one, table, check_of(one, table).terms) for table in tables for one in asked()
+    ]
+    evaluated = time.process_time() - started
+    started = time.process_time()
+    for each in evaluations:
+        band(each)
+        significances(each)
+    listed = time.process_time() - started
+    started = time.process_time()
+    full = tables[-1]
+    checks = {one.id: check_of(one, full) for one in asked()}
+    gates = {name: evaluate(one.asked, full, one.terms) for name, one in checks.items()}
+    proofs = prove({name: (one, "all") for name, one in gates.items()})
+    for name, check in checks.items():
+        judge(check, gates[name], proofs[name])
+    gated = time.process_time() - started
+    groups = sum(len(table.groups) for table in tables)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{len(tables)} subsets, {groups:,} groups; processor time:")
+    print(f"{len(NAMES)} measures evaluated: {evaluated:.2f} s")
+    print(f"their intervals, and the tests of every group against its reference: {listed:.2f} s")
+    family = next(iter(proofs.values())).family
+    print(f"{len(checks)} gates on {len(full.groups):,} groups, {family:,} tests: {gated:.2f} s")
+    print(f"in all {evaluated + listed + gated:.2f} s, at most {memory:.0f} MiB")
+    _slowest(evaluations)
+
+
+def asked() -> list[Asked]:
+    """The twenty measures."""
+    found = []
+    for name in NAMES:
+        one = find(name)
+        assert one is not None
+        how = comparison("difference")
+        found.append(compared(one, how) if name == "f1" and how is not None else one)  # type: ignore[arg-type]
+    return found
+
+
+def check_of(one: Asked, table: GroupTable) -> Check:
+    """A gate on a measure, to the largest group where it needs one."""
+    to = Reference(Policy.LARGEST) if isinstance(one, Measure) and one.to_reference else None
+    check = Check("", one, "prediction", table.by, reference=to, fail=WIDE)
+    return replace(check, id=f"{one.id}/{'+'.join(table.by)}")
+
+
+def _slowest(evaluations: list[Evaluation]) -> None:
+    cost: Counter[str] = Counter()
+    for one in evaluations:
+        for what, find_it in (("interval", band), ("tests", significances)):
+            before = time.process_time()
+            find_it(one)
+            cost[f"{what} of {one.asked.id}"] += time.process_time() - before
+    for name, seconds in cost.most_common(MOST_SHOWN):
+        print(f"  {name}: {seconds:.2f} s")
+
+
+if __name__ == "__main__":
+    main()
