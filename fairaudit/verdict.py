@@ -675,7 +675,16 @@ def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
     thin = None
     if finding.status is Status.PASS:
         thin = detectable(evaluation, limit.below, limit.above)
-    return replace(finding, practice=practice(finding.parts[0], goal), detectable=thin)
+    kit = practice(finding.parts[0], goal, burden=_is_burden(asked, evaluation.table))
+    return replace(finding, practice=kit, detectable=thin)
+
+
+def _is_burden(asked: Measure, table: GroupTable) -> bool:
+    """Whether more of the rate is worse for the people; four fifths are of those spared already."""
+    better = asked.parts[0][0].better
+    if asked.four_fifths:
+        return False
+    return better is Better.LOWER or (better is Better.POLARITY and not table.favourable)
 
 
 def _estimate(evaluation: Evaluation, entry: _Entry, proof: Proof) -> Estimate:

@@ -28,7 +28,8 @@ class Practice:
     both together. `to_limit` is how many it takes until the ratio reaches four fifths, or the limit
     that the check sets; None where it is reached. `flips` tells whether one selection moved from
     the other group to this one turns the gap round. `large` where five or more are expected in each
-    cell, `below` where the ratio is under that limit.
+    cell, `below` where the ratio is under that limit. `deviations` is by how many standard errors
+    the rates lie apart: the two-standard-deviations rule asks for more than 2.
     """
 
     shortfall: float
@@ -38,6 +39,8 @@ class Practice:
     below: bool
     flips: bool
     large: bool
+    deviations: float
+    burden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +60,22 @@ class Detectable:
     power: float = 0.8
 
 
-def practice(part: Part, limit: Fraction = FOUR_FIFTHS) -> Practice | None:
-    """The practice kit of two rates; None where a side has no counts of people."""
+def practice(part: Part, limit: Fraction = FOUR_FIFTHS, *, burden: bool = False) -> Practice | None:
+    """The practice kit of two rates; None where a side has no counts of people.
+
+    Where the rate is a `burden`, it is told of those who are spared.
+    """
     sides = [side.estimate for side in (part.first, part.second) if side is not None]
     counted = [_counts(one) for one in sides]
     if len(counted) < 2 or None in counted:
         return None
-    (a, n), (c, m) = sorted((one for one in counted if one), key=lambda one: Fraction(*one))
+    told = [(n - a if burden else a, n) for a, n in (one for one in counted if one)]
+    (a, n), (c, m) = sorted(told, key=lambda one: Fraction(*one))
     pooled = Fraction(a + c, n + m)
     target = limit * n * Fraction(c, m)
     below = a < target
-    smallest = proportions.smallest_expected(*map(np.asarray, (a / n, float(n), c / m, float(m))))
+    shares = [np.asarray(one) for one in (a / n, float(n), c / m, float(m))]
+    apart, _ = proportions.z_test(*shares)
     return Practice(
         shortfall=float(n * pooled - a),
         to_limit=math.ceil(target) - a if below else None,
@@ -75,7 +83,9 @@ def practice(part: Part, limit: Fraction = FOUR_FIFTHS) -> Practice | None:
         ratio=a * m / (c * n) if c else math.nan,
         below=below,
         flips=Fraction(a, n) < Fraction(c, m) and Fraction(a + 1, n) > Fraction(c - 1, m),
-        large=bool(smallest >= EXPECTED),
+        large=bool(proportions.smallest_expected(*shares) >= EXPECTED),
+        deviations=abs(float(apart)),
+        burden=burden,
     )
 
 

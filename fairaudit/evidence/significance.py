@@ -27,7 +27,7 @@ from fairaudit.metrics import (
     Whole,
 )
 from fairaudit.metrics.classes import Shares
-from fairaudit.metrics.inference import TTest, ZTest
+from fairaudit.metrics.inference import FisherTest, Inference, TTest, ZTest
 from fairaudit.metrics.measures import REMAINDER, Shape
 from fairaudit.metrics.quantities import Formula
 from fairaudit.metrics.reading import beside, read, tally_for
@@ -177,8 +177,10 @@ def _over_pairs(found: Tests, evaluation: Evaluation) -> Tests:
 
 def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
     if one.binomial and two.binomial:
-        p, exact = two_shares(one, two, pooled=evaluation.terms.inference.z is ZTest.POOLED)
-        return Tests(p, "z", "Fisher", exact, _about(one))
+        inference = evaluation.terms.inference
+        p, exact = two_shares(one, two, inference)
+        mid = ", mid-p" if inference.fisher is FisherTest.MID_P else ""
+        return Tests(p, "z", f"Fisher{mid}", exact, _about(one))
     if one.deviation is not None and two.deviation is not None:
         welch = evaluation.terms.inference.t is TTest.WELCH
         test = means.welch_test if welch else means.student_test
@@ -194,11 +196,12 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
     return _by_interval(evaluation)
 
 
-def two_shares(one: Reading, two: Reading, *, pooled: bool = True) -> tuple[Floats, Marks]:
+def two_shares(one: Reading, two: Reading, inference: Inference) -> tuple[Floats, Marks]:
     """The p-values of two shares, [Z, G], and where Fisher's test gave them.
 
     Under survey weights no table can be counted: there the z test has the effective sizes.
     """
+    pooled = inference.z is ZTest.POOLED
     _, p = proportions.z_test(one.value, one.size, two.value, two.size, pooled=pooled)
     few = proportions.smallest_expected(one.value, one.size, two.value, two.size) < EXPECTED
     few = few & ~np.isnan(p)
@@ -209,7 +212,9 @@ def two_shares(one: Reading, two: Reading, *, pooled: bool = True) -> tuple[Floa
     sides = np.broadcast_arrays(one.over, one.under, two.over, two.under)
     if few.any():
         p = np.array(p)
-        p[few] = proportions.fisher(*(side[few] for side in sides))
+        mid = inference.fisher is FisherTest.MID_P
+        count = proportions.fisher_mid_p if mid else proportions.fisher
+        p[few] = count(*(side[few] for side in sides))
     return p, few
 
 

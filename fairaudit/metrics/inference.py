@@ -29,6 +29,13 @@ class ZTest(StrEnum):
     UNPOOLED = "unpooled"
 
 
+class FisherTest(StrEnum):
+    """Whether tables as likely as the observed one count whole in Fisher's test, or half."""
+
+    EXACT = "exact"
+    MID_P = "mid_p"
+
+
 class TTest(StrEnum):
     """Whether a t test lets the groups' variances differ, or takes them to be equal."""
 
@@ -45,6 +52,7 @@ class Inference:
     ratio: RatioInterval = RatioInterval.KOOPMAN
     z: ZTest = ZTest.POOLED
     t: TTest = TTest.WELCH
+    fisher: FisherTest = FisherTest.EXACT
 
     @property
     def alpha(self) -> float:

@@ -172,6 +172,7 @@ def document(result: AuditResult) -> dict[str, Any]:
                 "ratio": str(made.inference.ratio),
                 "z": str(made.inference.z),
                 "t": str(made.inference.t),
+                "fisher": str(made.inference.fisher),
             },
         },
         "ledger": {
@@ -492,6 +493,8 @@ def _practice(one: Practice) -> dict[str, Any]:
         "below": one.below,
         "flip_flop": one.flips,
         "large": one.large,
+        "standard_deviations": one.deviations,
+        "of_those_spared": one.burden,
     }
 
 

@@ -280,10 +280,14 @@ def in_practice(finding: Finding) -> Iterator[str]:
     if kit is None:
         return
     if finding.status is not Status.PASS and kit.shortfall >= _A_PERSON:
-        people = f"{kit.shortfall:,.1f} people short of the rate of both together"
+        how = "people more than at" if kit.burden else "people short of"
+        people = f"{kit.shortfall:,.1f} {how} the rate of both together"
         if kit.to_limit is not None:
-            people += f", {numbers.whole(kit.to_limit)} short of a ratio of {float(kit.limit):g}"
-        yield f"{people}; {_weight(finding)}"
+            of = " of those spared" if kit.burden else ""
+            ratio = f"a ratio of {float(kit.limit):g}{of}"
+            people += f", {numbers.whole(kit.to_limit)} {how.removeprefix('people ')} {ratio}"
+        apart = f"{kit.deviations:.1f} standard deviations apart"
+        yield f"{people}; {apart}; {_weight(finding)}"
     if kit.flips:
         yield "unstable: one selection moved from one group to the other turns the gap round"
 

@@ -167,7 +167,9 @@ class Questions:
         asked = self.shape.inference
         if not Decimal("0.5") <= asked.confidence < 1:
             self._fault(("inference", "confidence"), "a confidence lies from 0.5 to below 1")
-        return Inference(asked.confidence, asked.correction, asked.ratio, asked.z, asked.t)
+        return Inference(
+            asked.confidence, asked.correction, asked.ratio, asked.z, asked.t, asked.fisher
+        )
 
     def _fault(self, path: Path, message: str, *, key: bool = False) -> None:
         self.faults.append(self.document.fault(path, message, key=key))

@@ -26,7 +26,14 @@ from fairaudit.cube import ExcludeBelow
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import CATALOGUE, COMPARISONS, Minimum, comparison, find, suggestion
 from fairaudit.metrics import Policy as ReferencePolicy
-from fairaudit.metrics.inference import USUAL, Correction, RatioInterval, TTest, ZTest
+from fairaudit.metrics.inference import (
+    USUAL,
+    Correction,
+    FisherTest,
+    RatioInterval,
+    TTest,
+    ZTest,
+)
 from fairaudit.simpson import Kind
 from fairaudit.verdict import OnUndefined
 
@@ -388,6 +395,7 @@ class Inference(_Strict):
     ratio: RatioInterval = USUAL.ratio
     z: ZTest = USUAL.z
     t: TTest = USUAL.t
+    fisher: FisherTest = USUAL.fisher
 
 
 class Bound(_Strict):
