@@ -13,6 +13,7 @@ from fairaudit.cube import ExcludeBelow, Group, Grouping
 from fairaudit.errors import AuditFailed
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part
+from fairaudit.evidence.ways import interval_in_words, significance_in_words
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import (
     FAMILIES,
@@ -212,6 +213,8 @@ class Definition:
     elsewhere: str
     source: str
     aliases: tuple[str, ...]
+    interval: str
+    test: str
     example: str = ""
     version: int = 1
 
@@ -386,6 +389,8 @@ def definition(record: Asked | Comparison, *, worked: bool = False) -> Definitio
         takes=() if isinstance(record, Comparison) else record.takes,
         caution=record.caution,
         elsewhere=record.elsewhere,
+        interval="" if isinstance(record, Comparison) else interval_in_words(record),
+        test="" if isinstance(record, Comparison) else significance_in_words(record),
         source=str(record.source),
         aliases=record.aliases,
         example=example_of(record) if worked else "",

@@ -103,7 +103,7 @@ def _has_interval(asked: Quantity | Whole) -> bool:
     if isinstance(asked, FirstOf):
         return all(map(_has_interval, asked.options))
     if isinstance(asked, Formula):
-        return asked.ends_of is not None or asked.deviation_of is not None
+        return asked.share or asked.ends_of is not None or asked.deviation_of is not None
     return isinstance(asked, Rate | Mean | Average)
 
 

@@ -86,7 +86,8 @@ def lacks_test(asked: Asked) -> str | None:
     if isinstance(asked, Quantity):
         return f"{asked.title.lower()} compares nobody: `conclusive` holds it against the limit"
     if isinstance(asked, Whole):
-        return None if asked.independence is not None else lacks_interval(asked)
+        has_one = asked.independence is not None or asked.standard_normal
+        return None if has_one else lacks_interval(asked)
     quantities = [quantity for quantity, _ in asked.parts]
     if asked.fold is not REMAINDER and all(map(is_tested, quantities)):
         return None
@@ -99,7 +100,7 @@ def is_tested(quantity: Quantity) -> bool:
     whole = isinstance(quantity, Average | Distribution | Shares)
     if isinstance(quantity, FirstOf):
         return all(map(is_tested, quantity.options))
-    return by_deviation or whole or _is_share(quantity)
+    return by_deviation or whole or quantity.share
 
 
 def _tests(evaluation: Evaluation) -> Tests:
@@ -249,6 +250,9 @@ def _reshaped(found: Tests, about: Key, evaluation: Evaluation) -> Tests:
 
 
 def _of_whole(asked: Whole, evaluation: Evaluation) -> Tests:
+    if asked.standard_normal:
+        p = np.asarray(normal.two_sided(evaluation.value))
+        return Tests(p, asked.title, about=(asked.id,))
     if asked.independence is None:
         return _by_interval(evaluation)
     terms, table = evaluation.terms, evaluation.table
@@ -322,7 +326,7 @@ def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Test
     """Rates averaged over strata: Cochran–Mantel–Haenszel within them."""
     table, terms = evaluation.strata, evaluation.terms
     policy = terms.reference and terms.reference.policy
-    if table is None or not _is_share(reading.quantity):
+    if table is None or not reading.quantity.share:
         return _by_interval(evaluation)
     tally = tally_for(reading.quantity, table)
     each = read(reading.quantity, tally, terms.parameters)
@@ -348,10 +352,6 @@ def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Test
     p = stratified.mantel_haenszel(a, n, c, m).p
     found = Tests(p[None], "Cochran–Mantel–Haenszel", about=(*_about(each), "in strata"))
     return _over_pairs(found, evaluation) if policy in _EXTREMES else found
-
-
-def _is_share(quantity: Quantity) -> bool:
-    return bool(getattr(quantity, "proportion", False))
 
 
 def _of_change(evaluation: Evaluation) -> Tests:

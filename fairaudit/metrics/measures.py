@@ -207,7 +207,8 @@ class Whole(Named):
 
     `interval` gives the ends [Z] of its interval, found by the way that `method` names;
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
-    is no disparity, which `information` tests by the likelihood ratio.
+    is no disparity, which `information` tests by the likelihood ratio. One that is a test
+    statistic itself is `standard_normal` where there is none.
     """
 
     read: Callable[[GroupTable, Minimum, Parameters], WholeReading]
@@ -222,6 +223,7 @@ class Whole(Named):
     method: str = ""
     independence: Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]] | None = None
     information: bool = False
+    standard_normal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

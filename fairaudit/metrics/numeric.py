@@ -176,6 +176,7 @@ TREND = Whole(
     undefined=_UNDEFINED,
     read=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
     no_interval="it is a test statistic itself",
+    standard_normal=True,
 )
 
 WHOLES = (SLOPE, NUMERIC_CORRELATION, TREND)

@@ -53,6 +53,11 @@ class Quantity(Named, ABC):
     def formula(self) -> str:
         """The formula in cells."""
 
+    @property
+    def share(self) -> bool:
+        """Whether it is a share of people."""
+        return False
+
     @abstractmethod
     def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
         """Its value in every stratum and group."""
@@ -110,8 +115,7 @@ class Reading:
     @property
     def binomial(self) -> bool:
         """Whether it is a share of people, so that it varies as hits among trials do."""
-        quantity = self.quantity
-        return isinstance(quantity, Rate) and quantity.proportion and self.under is not None
+        return self.quantity.share and self.under is not None
 
     @property
     def odds(self) -> Floats | None:
@@ -144,6 +148,11 @@ class Rate(Quantity):
     def of_group(self) -> bool:
         """Whether it is a share of the group's own people, not of everybody's."""
         return self.proportion and not any(cell.startswith("all_") for cell in self.under)
+
+    @property
+    def share(self) -> bool:
+        """Whether it is a share of people."""
+        return self.proportion
 
     @property
     def cells(self) -> frozenset[str]:

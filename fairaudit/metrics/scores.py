@@ -73,9 +73,18 @@ class Average(Quantity):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked(Formula):
-    """A number that is read from the histogram of a score; what bins hide is its error."""
+    """A number that is read from the histogram of a score; what bins hide is its error.
+
+    A share of people has its hits, as its value has them, and its people by `counts_of`.
+    """
 
     errors_of: Callable[[Tally], Floats]
+    counts_of: Callable[[Tally], tuple[Ints, Ints]] | None = None
+
+    @property
+    def share(self) -> bool:
+        """Whether it is a share of people."""
+        return self.counts_of is not None
 
     def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
         """Its value in every stratum and group, with the bound of its error."""
@@ -83,6 +92,20 @@ class Ranked(Formula):
             value, n = self.value_of(tally, parameters)
             error = np.nan_to_num(self.errors_of(tally))
         size = n.astype(np.float64)
+        if self.counts_of is not None:
+            over, under = self.counts_of(tally)
+            return Reading(
+                self,
+                value,
+                n,
+                size,
+                over,
+                under,
+                deviation=size * value * (1 - value),
+                error=error,
+                ends=lambda alpha: proportions.wilson(value, size, alpha),
+                method="Wilson",
+            )
         ends = self.ends(tally, parameters, value, size, None)
         return Reading(self, value, n, size, error=error, ends=ends, method=self.method)
 
@@ -579,9 +602,9 @@ def _scoring_error(tally: Tally) -> Floats:
     return np.asarray(np.where(exact, 0.0, inside / n))
 
 
-def _ends_of_scoring(tally: Tally, parameters: Parameters, alpha: Alpha) -> Ends:
-    value, n = _scoring_rate(tally, parameters)
-    return proportions.wilson(value, n.astype(np.float64), alpha)
+def _scoring_counts(tally: Tally) -> tuple[Ints, Ints]:
+    above, _inside, n = _around_the_median(tally)
+    return np.asarray(above), np.asarray(n)
 
 
 SCORING_RATE = Ranked(
@@ -597,8 +620,7 @@ SCORING_RATE = Ranked(
     needs=_DISTRIBUTION,
     value_of=_scoring_rate,
     errors_of=_scoring_error,
-    ends_of=_ends_of_scoring,
-    method="Wilson",
+    counts_of=_scoring_counts,
 )
 
 

@@ -26,6 +26,8 @@ def _facts(one: Definition) -> list[tuple[str, str]]:
         ("direction", one.direction),
         ("needs", one.needs),
         ("takes", ", ".join(one.takes)),
+        ("interval", one.interval),
+        ("test", one.test),
         ("example", one.example),
         ("caution", one.caution),
         ("elsewhere", one.elsewhere),

@@ -644,6 +644,8 @@ def _definition(one: Definition) -> dict[str, Any]:
         "direction": one.direction,
         "caution": one.caution,
         "elsewhere": one.elsewhere,
+        "interval": one.interval,
+        "test": one.test,
         "source": one.source,
         "aliases": list(one.aliases),
     }

@@ -1,0 +1,111 @@
+"""In words: how a measure gets its interval and its test, whatever the data."""
+
+from __future__ import annotations
+
+from fairaudit.evidence.intervals import SIMULTANEOUS, lacks_interval
+from fairaudit.evidence.significance import EXPECTED, is_tested, lacks_test
+from fairaudit.metrics import Asked, FirstOf, Mean, Policy, Quantity, Rate, Whole
+from fairaudit.metrics.comparisons import RANKED
+from fairaudit.metrics.measures import MAX, MEAN, MIN, Shape
+from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.scores import Average, Distribution
+
+_FEW = f"where a count below {EXPECTED} is expected"
+_COMPARED = {
+    "difference": "Newcombe",
+    "shortfall": "Newcombe",
+    "ratio": "Koopman (Katz on request)",
+    "gap": "Newcombe",
+    "min_ratio": "Koopman",
+    "log_ratio": "Koopman, in logarithms",
+    "odds_ratio": "Woolf, with Gart's ½",
+    "standardized_difference": "Hedges–Olkin",
+    "cohens_h": "MOVER on the arcsine scale",
+    "normalized": "Newcombe's ends, normalized as the value is",
+    "correlation": "the ends of the difference, mapped",
+    RANKED.id: "Newcombe, mapped",
+    "ranked_scores": "DeLong",
+}
+"""The interval by the comparison, of two shares where it matters."""
+
+
+def interval_in_words(asked: Asked) -> str:
+    """The way to a measure's interval, or why it has none."""
+    lacking = lacks_interval(asked)
+    if lacking is not None:
+        return lacking
+    if isinstance(asked, Whole):
+        return asked.method
+    if isinstance(asked, Quantity):
+        return _of_quantity(asked)
+    how, quantity = asked.comparison, asked.parts[0][0]
+    if how.id == "itself" or asked.averages:
+        return "MOVER over strata"
+    if asked.reference is Policy.HIGHEST:
+        return f"Koopman, {SIMULTANEOUS}"
+    if quantity.share or how.contrast is not None or how.id == "odds_ratio":
+        found = _COMPARED[how.id]
+    elif isinstance(quantity, Rate) and quantity.bounds[1] is None:
+        found = _COMPARED["odds_ratio"]
+    else:
+        is_mean = _is_mean(quantity) and how.shape is not Shape.SPREAD and not how.quotient
+        found = "Welch" if is_mean else "MOVER"
+    if how.shape is Shape.SPREAD:
+        found = f"{found}, {SIMULTANEOUS}"
+    if len(asked.parts) > 1:
+        found += ", MOVER over both" if asked.fold is MEAN and asked.to_reference else (
+            ", both rates together" if asked.fold in {MAX, MIN, MEAN} else ", either rate's"
+        )  # fmt: skip
+    return found
+
+
+def significance_in_words(asked: Asked) -> str:
+    """The test of no disparity, or why there is none."""
+    lacking = lacks_test(asked)
+    if isinstance(asked, Quantity):
+        return "none: it compares nobody"
+    if lacking is not None:
+        return lacking if lacking.startswith("none") else f"none: {lacking}"
+    if isinstance(asked, Whole):
+        if asked.standard_normal:
+            return "it is the test itself"
+        if asked.independence is None:
+            return "its interval"
+        return "G" if asked.information else f"χ², or permutations {_FEW}"
+    quantity = asked.parts[0][0]
+    if not all(is_tested(one) for one, _ in asked.parts):
+        return "its interval"
+    found = "Welch (Student on request)"
+    spread = asked.comparison.shape is Shape.SPREAD
+    if quantity.share:
+        found = f"χ², or permutations of the gap {_FEW}" if spread else f"z, or Fisher {_FEW}"
+    elif isinstance(quantity, Distribution):
+        found = "Mann–Whitney"
+    elif quantity.id == "outcome_distribution":
+        found = "G"
+    elif spread:
+        found = "Welch's F"
+    if asked.conditional and asked.averages:
+        found = "Cochran–Mantel–Haenszel"
+    return found + (", Šidák over both rates" if len(asked.parts) > 1 else "")
+
+
+def _of_quantity(quantity: Quantity) -> str:
+    if isinstance(quantity, FirstOf):
+        return ", or ".join(dict.fromkeys(map(_of_quantity, quantity.options)))
+    if quantity.share:
+        return "Wilson"
+    if isinstance(quantity, Rate):
+        return "Wilson of the share it is made of, mapped"
+    if isinstance(quantity, Mean):
+        return "MOVER of Wilson's"
+    if isinstance(quantity, Formula) and quantity.deviation_of is None:
+        return quantity.method
+    return "Student"
+
+
+def _is_mean(quantity: Quantity) -> bool:
+    if isinstance(quantity, FirstOf):
+        return all(map(_is_mean, quantity.options))
+    by_deviation = isinstance(quantity, Formula) and quantity.deviation_of is not None
+    return isinstance(quantity, Average) or by_deviation
