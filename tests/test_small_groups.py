@@ -172,6 +172,14 @@ def test_who_is_excluded_still_counts_among_everybody(audit_csv: Audit) -> None:
     assert overall[(("group", "a"),)] == pytest.approx(0.5 - 103 / 203)
 
 
+def test_everybodys_rate_is_that_of_the_excluded_too(audit_csv: Audit) -> None:
+    """500 · 29/1019 = 14.2 are expected in a; without the excluded 500 · 10/1000 = 5."""
+    text = table(a=(5, 500), b=(5, 500), tiny=(19, 19))
+    result = audit_csv(text, spec_of(RATIO, min_events=10, exclude_below=LAW))
+    assert only(result).status is Status.PASS
+    assert {*left_out(only(result))} == {"tiny"}
+
+
 def test_a_reference_that_is_excluded_is_never_replaced(audit_csv: Audit) -> None:
     text = table(a=(3, 3), b=(50, 100), c=(20, 100))
     metric = {"metric": "disparate_impact_ratio", "fail": {"outside": [0.8, 1.25]}}
