@@ -264,8 +264,14 @@ def reversals(result: AuditResult) -> Iterator[Block]:
         "The same mix: strata weighed by both groups together. The two parts of a gap are taken "
         "at the mean of both groups' mixes, so that they add up to it."
     )
-    if result.provenance.minimum.size is not None:
-        text += " `min_size` looks at both groups as a whole, not at strata: see their counts."
+    minimum = result.provenance.minimum
+    asked = {"min_size": minimum.size, "min_events": minimum.events}
+    if rules := [f"`{name}`" for name, value in asked.items() if value is not None]:
+        looks = "looks" if len(rules) == 1 else "look"
+        text += (
+            f" {' and '.join(rules)} {looks} at both groups as a whole, not at strata: see their "
+            "counts."
+        )
     yield Paragraph(text, Tone.MUTED)
 
 
