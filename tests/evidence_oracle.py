@@ -27,7 +27,7 @@ PAIRS_TO_BISECT = 100
 
 def share_of_alpha(alpha: float, comparisons: int) -> float:
     """Sidak (1967): the level of each of so many comparisons."""
-    return 1 - (1 - alpha) ** (1 / comparisons)
+    return float(1 - (1 - alpha) ** (1 / comparisons))
 
 
 # Over all ordered pairs ----------------------------------------------------------------------
