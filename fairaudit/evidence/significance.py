@@ -81,8 +81,11 @@ def tested(evaluation: Evaluation) -> Tests:
     return Tests(p, found.usual, found.exactly, found.exact, found.about, found.why)
 
 
-def lacks_test(asked: Asked) -> str | None:
-    """Why a measure has no test of no disparity, whatever the data; None where it has one."""
+def lacks_test(asked: Asked, policy: str | None = None) -> str | None:
+    """Why a measure has no test of no disparity, whatever the data; None where it has one.
+
+    The policy is that of its reference: to which group it is compared.
+    """
     if isinstance(asked, Quantity):
         return f"{asked.title.lower()} compares nobody: `conclusive` holds it against the limit"
     if isinstance(asked, Whole):
@@ -90,6 +93,8 @@ def lacks_test(asked: Asked) -> str | None:
     quantities = [quantity for quantity, _ in asked.parts]
     if asked.fold is not REMAINDER and all(map(is_tested, quantities)):
         return None
+    if policy in _EXTREMES:
+        return f"chance picks the {policy} group: `conclusive` allows for that"
     return lacks_interval(asked)
 
 
@@ -172,7 +177,7 @@ def _over_pairs(found: Tests, evaluation: Evaluation) -> Tests:
         return found
     p = np.asarray(families.sidak(found.p, np.array(pairs)[:, None]))
     names = (f"{name}, Šidák over pairs" for name in (found.usual, found.exactly))
-    return Tests(p, next(names), next(names), found.exact, (*found.about, "pairs"))
+    return Tests(p, next(names), next(names), found.exact, (*found.about, "pairs", *pairs))
 
 
 def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
@@ -367,7 +372,15 @@ def _by_interval(evaluation: Evaluation) -> Tests:
         low, high = np.where(inside, low, middle), np.where(inside, middle, high)
     p = np.asarray(normal.two_sided((low + high) / 2))
     open_ = np.isnan(first.low) | np.isnan(first.high)
-    return Tests(np.where(open_, np.nan, p), "its interval", about=(asked.id,))
+    return Tests(np.where(open_, np.nan, p), "its interval", about=_about_interval(evaluation))
+
+
+def _about_interval(evaluation: Evaluation) -> Key:
+    """What makes an interval another one: over pairs a ratio's is not that of a difference."""
+    asked, terms = evaluation.asked, evaluation.terms
+    how = asked.comparison.id if isinstance(asked, Measure) and evaluation.spread else ""
+    average = None if terms.average is None else str(terms.average)
+    return asked.id, how, terms.parameters, average
 
 
 def _wide(evaluation: Evaluation, alpha: Any) -> Any:  # noqa: ANN401  # an array, or a column of it
