@@ -124,14 +124,14 @@ def _keyed(
     """Every test of an evaluation: what makes it one, its place, its p-value.
 
     A spread is tested by all its groups, so that a difference and a ratio of the same rates are one
-    test.
+    test. Of other groups, as where a rate has too few events, it is another test.
     """
     table, terms = evaluation.table, evaluation.terms
     given = () if evaluation.strata is None else evaluation.strata.given
     terms_of_test = (table.of, table.by, table.given, given, terms.of_class, terms.at)
     for z in np.flatnonzero(table.known_strata).tolist():
         for w in np.flatnonzero(evaluation.judged[z] & ~np.isnan(found.p[z])).tolist():
-            pair: Hashable = "all"
+            pair: Hashable = tuple(np.flatnonzero(evaluation.takes_part[z]).tolist())
             if not evaluation.spread:
                 other = int(evaluation.second[z, w])
                 # Against everybody is tested against the rest.

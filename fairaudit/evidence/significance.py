@@ -275,7 +275,9 @@ def _independent(
 
     Of several tables the smallest p-value counts, for so many.
     """
-    usual, few_name = ("G", "permuted G") if by_information else ("χ²", "permutations")
+    usual = "G" if by_information else "χ²"
+    dealt = not by_information and all(_can_be_dealt(counts, among) for counts in tables)
+    few_name = "permutations" if dealt else "χ² by exact moments"
     found, exact = [], np.zeros(len(among), dtype=np.bool_)
     for counts in tables:
         kept = np.where(among[:, None], counts, 0.0)
@@ -284,7 +286,7 @@ def _independent(
         p = np.array(p, dtype=np.float64)
         for z in np.flatnonzero(_few(kept)).tolist():
             if not weighted:
-                p[z], exact[z] = _permuted(kept[z], by_information=by_information), True
+                p[z], exact[z] = _permuted(kept[z], dealt=dealt), True
         found.append(p)
     p = np.asarray(families.sidak(np.nanmin(found, axis=0), len(found))) if len(found) > 1 else (
         found[0]
@@ -302,15 +304,24 @@ def _few(counts: Floats) -> Marks:
     return np.asarray((of_class * of_group < EXPECTED * total) & np.isfinite(of_class * of_group))
 
 
-def _permuted(counts: Floats, *, by_information: bool) -> float:
-    """The p-value of a table [K, G] by dealing out its people to the groups anew."""
+def _can_be_dealt(counts: Floats, among: Marks) -> bool:
+    """Whether tables [Z, K, G] are of two classes, few enough groups and few enough people."""
+    few_groups = among.sum(axis=1).max(initial=0) <= MOST_PERMUTED
+    few_people = counts.sum(axis=(1, 2)).max(initial=0) < MOST_DEALT
+    return counts.shape[1] == 2 and bool(few_groups and few_people)
+
+
+def _permuted(counts: Floats, *, dealt: bool) -> float:
+    """The p-value of a table [K, G]: its people dealt out anew, or the moments of all such tables.
+
+    What is dealt is judged by its gap, the moments are those of chi-square.
+    """
     whole = np.rint(counts).astype(np.int64)
-    whole = whole[whole.sum(axis=1) > 0][:, whole.sum(axis=0) > 0]
-    if min(whole.shape) < 2:
-        return 1.0
-    many = whole.shape[1] > MOST_PERMUTED or whole.sum() >= MOST_DEALT
-    if by_information or len(whole) > 2 or many:
+    if not dealt:
         return permutation.by_moments(whole)
+    whole = whole[:, whole.sum(axis=0) > 0]
+    if whole.shape[1] < 2 or not whole.sum(axis=1).all():
+        return 1.0
     return permutation.permuted(whole[0], whole.sum(axis=0), _gap)
 
 
