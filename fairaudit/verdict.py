@@ -20,6 +20,7 @@ from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
 from fairaudit.errors import Place
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
+    TOO_LITTLE,
     MissingBounds,
     Part,
     Proof,
@@ -60,7 +61,6 @@ from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.simpson import Kind, Reversal, Scanned
 
 _NEAR = 1e-9
-_TOO_LITTLE = "none: too little varies to tell"
 _MOST_EXACT = 1000
 _MOST_OFF = 0.5
 """Where more of the people are not compared, an average over strata is no answer."""
@@ -324,7 +324,7 @@ def judge(check: Check, evaluation: Evaluation, proof: Proof | None = None) -> F
     proof = prove({check.id: (evaluation, None)})[check.id] if proof is None else proof
     entries, missing = _collect(check, evaluation)
     found = _weighed(check, entries, proof)
-    missing += [_untested(evaluation, one, proof) for one in found.untested]
+    missing += [_untested(evaluation, one, found.limit, proof) for one in found.untested]
     status = max(found.status, _status_of_missing(check, entries, missing), key=list(Status).index)
     chosen = _farthest(found.deciding or entries, found.limit or limit)
     finding = Finding(
@@ -368,34 +368,47 @@ def _weighed(check: Check, entries: Sequence[_Entry], proof: Proof) -> _Weighed:
             continue
         beyond = [one for one in entries if limit.crossed(one.value, one.exact)]
         backings = [_backing(one, limit, proof) for one in beyond]
-
-        def those(*kinds: Backing, beyond: Sequence[_Entry] = beyond,
-                  backings: Sequence[Backing] = backings) -> list[_Entry]:  # fmt: skip
-            pairs = zip(beyond, backings, strict=True)
-            return [one for one, backing in pairs if backing in kinds]
-
-        supported = those(Backing.SUPPORTED, Backing.UNASKED)
-        untested = those(Backing.UNTESTED) if status is Status.FAIL else []
+        pairs = list(zip(beyond, backings, strict=True))
+        supported = [one for one, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
         if supported:
             backing = Backing.SUPPORTED if limit.asks else Backing.UNASKED
+            untested = [one for one, kind in pairs if kind is Backing.UNTESTED]
             return _Weighed(status, limit, beyond, supported, untested, backing, backings)
-        if status is Status.FAIL and beyond:
-            deciding = untested or beyond
-            backing = _backing(_farthest(deciding, limit) or deciding[0], limit, proof)
-            halfway = _Weighed(Status.WARN, limit, beyond, deciding, untested, backing, backings)
-        elif status is Status.FAIL:
-            halfway = _within_in_doubt(limit, entries, proof)
+        found = _in_doubt(status, limit, entries, pairs, proof)
+        if halfway.backing in {Backing.UNASKED, Backing.SUPPORTED}:
+            halfway = found
     return halfway
 
 
-def _within_in_doubt(limit: Limit, entries: Sequence[_Entry], proof: Proof) -> _Weighed:
-    """Values within a limit that asks for evidence: significant all the same, or not conclusive."""
-    unproven = [one for one in entries if limit.conclusive and not _lies_within(one, limit, proof)]
-    if unproven:
-        return _Weighed(Status.WARN, None, (), unproven, (), Backing.NOT_CONCLUSIVE)
+def _in_doubt(
+    status: Status,
+    limit: Limit,
+    entries: Sequence[_Entry],
+    beyond: Sequence[tuple[_Entry, Backing]],
+    proof: Proof,
+) -> _Weighed:
+    """What a limit makes of values none of which is proven to lie beyond it.
+
+    A limit that fails warns where it is in doubt. One that warns says so, and lets pass.
+    """
+    short = Status.WARN if status is Status.FAIL else Status.PASS
+    if beyond:
+        untested = [one for one, kind in beyond if kind is Backing.UNTESTED]
+        deciding = untested or [one for one, _ in beyond]
+        backing = _backing(_farthest(deciding, limit) or deciding[0], limit, proof)
+        told = beyond if short is Status.WARN else []
+        crossed, backings = [one for one, _ in told], [kind for _, kind in told]
+        return _Weighed(short, limit, crossed, deciding, untested, backing, backings)
+    if limit.conclusive:
+        without = [one for one in entries if proof.band.at(one.z, one.w) is None]
+        if without:
+            return _Weighed(short, limit, (), without, without, Backing.UNTESTED)
+        unproven = [one for one in entries if not _lies_within(one, limit, proof)]
+        if unproven:
+            return _Weighed(short, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
     found = [one for one in entries if limit.significant and proof.significant(one.z, one.w)]
     if found:
-        return _Weighed(Status.WARN, None, (), found, (), Backing.SIGNIFICANT_WITHIN)
+        return _Weighed(short, limit, (), found, (), Backing.SIGNIFICANT_WITHIN)
     return _Weighed(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
 
 
@@ -419,11 +432,18 @@ def _backing(entry: _Entry, limit: Limit | None, proof: Proof) -> Backing:
     return Backing.SUPPORTED
 
 
-def _untested(evaluation: Evaluation, entry: _Entry, proof: Proof) -> NotEvaluated:
-    """A value beyond its limit of which the evidence that is asked cannot be had."""
+def _untested(
+    evaluation: Evaluation, entry: _Entry, limit: Limit | None, proof: Proof
+) -> NotEvaluated:
+    """A value whose side of the limit asks for evidence that cannot be had."""
     group = () if evaluation.spread else evaluation.table.groups[entry.w]
-    why = proof.tests.why or proof.band.why.removeprefix("none: ") or "too little varies to tell"
-    reason = f"beyond the limit, and the evidence it asks for cannot be had: {why}"
+    within = limit is not None and not limit.crossed(entry.value, entry.exact)
+    # Within a limit only an interval is asked for, so a missing test is not the reason.
+    why = ("" if within else proof.tests.why) or (proof.band.why or TOO_LITTLE)
+    side = "within the limit, and the interval that a pass" if within else (
+        "beyond the limit, and the evidence it"
+    )  # fmt: skip
+    reason = f"{side} asks for cannot be had: {why.removeprefix('none: ')}"
     return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
 
 
@@ -697,7 +717,7 @@ def _estimate(evaluation: Evaluation, entry: _Entry, proof: Proof) -> Estimate:
         low=None if ends is None else ends[0],
         high=None if ends is None else ends[1],
         method=proof.band.method if ends is not None else "",
-        no_interval="" if ends is not None else proof.band.why or _TOO_LITTLE,
+        no_interval="" if ends is not None else proof.band.why or TOO_LITTLE,
         significance=proof.significance(z, w),
     )
     reading = evaluation.reading

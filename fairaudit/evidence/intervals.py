@@ -74,10 +74,10 @@ def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
     open_ = np.isnan(evaluation.value) | np.isnan(found.low) | np.isnan(found.high)
     low = np.where(open_, np.nan, np.fmin(found.low, evaluation.value))
     high = np.where(open_, np.nan, np.fmax(found.high, evaluation.value))
-    return Band(low, high, found.method, "" if not open_.all() else _TOO_LITTLE)
+    return Band(low, high, found.method, "" if not open_.all() else TOO_LITTLE)
 
 
-_TOO_LITTLE = "too little varies to tell"
+TOO_LITTLE = "none: too little varies to tell"
 _REMAINDER = "none: how the strata are filled is estimated too"
 _MEAN_OF_GROUPS = "none: a mean of sizes lies above parity by chance alone"
 
@@ -265,15 +265,15 @@ def _to_extreme(
     if reading.ends is None:
         return _nothing(reading)
     among, each = evaluation.takes_part, _for_pairs(evaluation.takes_part, alpha)
-    if how.quotient and reading.binomial and not lowest:
+    if how.quotient and reading.binomial:
+        find = simultaneous.ratio_to_lowest if lowest else simultaneous.ratio_to_highest
         rows = [
-            simultaneous.ratio_to_highest(
-                reading.value[z], reading.size[z], among[z], float(each[z])
-            )
+            find(reading.value[z], reading.size[z], among[z], float(each[z]))
             for z in range(len(among))
         ]
         low, high = (np.stack([row[side] for row in rows]) for side in (0, 1))
-        return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
+        low, high = (np.maximum(low, 1.0), high) if lowest else (low, np.minimum(high, 1.0))
+        return Interval(low, high, f"Koopman, {SIMULTANEOUS}")
     if how.quotient:
         low, high = reading.ends(_for_groups(among, alpha))
         return _ratio_to_extreme(low, high, among, reading.method, lowest=lowest)

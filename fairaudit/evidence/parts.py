@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
+from fairaudit.evidence.intervals import TOO_LITTLE
 from fairaudit.metrics import NOBODY, Evaluation, Measure, Reading
 
 
@@ -80,13 +81,18 @@ def _side(evaluation: Evaluation, reading: Reading, z: int, g: int) -> Side:
 
 def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]) -> Estimate:
     low, high = bounds
+    value = float(reading.value[at])
+    why = ""
+    if math.isnan(low) and not math.isnan(value):
+        why = TOO_LITTLE if reading.ends is not None else f"none: {reading.quantity.no_interval}"
     return Estimate(
-        value=float(reading.value[at]),
+        value=value,
         n=int(reading.n[at]),
         numerator=None if reading.over is None else int(reading.over[at]),
         denominator=None if reading.under is None else int(reading.under[at]),
         scale=reading.scale,
-        method=reading.method,
+        method="" if why else reading.method,
+        no_interval=why,
         low=None if math.isnan(low) else low,
         high=None if math.isnan(high) else high,
         error=0.0 if reading.error is None else float(reading.error[at]),

@@ -111,13 +111,14 @@ def _kind(evaluation: Evaluation, found: Tests) -> Hashable:
     """What makes the tests of two evaluations one: what is tested, of whom, against whom.
 
     A spread is tested by all its groups, so that a difference and a ratio of the same rates are one
-    test; against everybody is tested against the rest.
+    test; of other groups, as where a rate has too few events, it is another. Against everybody is
+    tested against the rest.
     """
     table, terms = evaluation.table, evaluation.terms
     given = () if evaluation.strata is None else evaluation.strata.given
     whom = (table.of, table.by, table.given, given, terms.of_class, terms.at)
     if evaluation.spread:
-        return found.about, whom
+        return found.about, whom, evaluation.takes_part.tobytes()
     policy = None if terms.reference is None else terms.reference.policy
     crowd = Policy.REST if policy is Policy.OVERALL else policy
     is_crowd = bool((evaluation.second == NOBODY).all())

@@ -81,8 +81,11 @@ def tested(evaluation: Evaluation) -> Tests:
     return Tests(p, found.usual, found.exactly, found.exact, found.about, found.why)
 
 
-def lacks_test(asked: Asked) -> str | None:
-    """Why a measure has no test of no disparity, whatever the data; None where it has one."""
+def lacks_test(asked: Asked, policy: str | None = None) -> str | None:
+    """Why a measure has no test of no disparity, whatever the data; None where it has one.
+
+    The policy is that of its reference: to which group it is compared.
+    """
     if isinstance(asked, Quantity):
         return f"{asked.title.lower()} compares nobody: `conclusive` holds it against the limit"
     if isinstance(asked, Whole):
@@ -91,6 +94,8 @@ def lacks_test(asked: Asked) -> str | None:
     quantities = [quantity for quantity, _ in asked.parts]
     if asked.fold is not REMAINDER and all(map(is_tested, quantities)):
         return None
+    if policy in _EXTREMES:
+        return f"chance picks the {policy} group: `conclusive` allows for that"
     return lacks_interval(asked)
 
 
@@ -173,7 +178,7 @@ def _over_pairs(found: Tests, evaluation: Evaluation) -> Tests:
         return found
     p = np.asarray(families.sidak(found.p, np.array(pairs)[:, None]))
     names = (f"{name}, Šidák over pairs" for name in (found.usual, found.exactly))
-    return Tests(p, next(names), next(names), found.exact, (*found.about, "pairs"))
+    return Tests(p, next(names), next(names), found.exact, (*found.about, "pairs", *pairs))
 
 
 def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
@@ -278,7 +283,9 @@ def _independent(
 
     Of several tables the smallest p-value counts, for so many.
     """
-    usual, few_name = ("G", "permuted G") if by_information else ("χ²", "permutations")
+    usual = "G" if by_information else "χ²"
+    dealt = not by_information and all(_can_be_dealt(counts, among) for counts in tables)
+    few_name = "permutations" if dealt else "χ² by exact moments"
     found, exact = [], np.zeros(len(among), dtype=np.bool_)
     for counts in tables:
         kept = np.where(among[:, None], counts, 0.0)
@@ -287,7 +294,7 @@ def _independent(
         p = np.array(p, dtype=np.float64)
         for z in np.flatnonzero(_few(kept)).tolist():
             if not weighted:
-                p[z], exact[z] = _permuted(kept[z], by_information=by_information), True
+                p[z], exact[z] = _permuted(kept[z], dealt=dealt), True
         found.append(p)
     p = np.asarray(families.sidak(np.nanmin(found, axis=0), len(found))) if len(found) > 1 else (
         found[0]
@@ -305,15 +312,24 @@ def _few(counts: Floats) -> Marks:
     return np.asarray((of_class * of_group < EXPECTED * total) & np.isfinite(of_class * of_group))
 
 
-def _permuted(counts: Floats, *, by_information: bool) -> float:
-    """The p-value of a table [K, G] by dealing out its people to the groups anew."""
+def _can_be_dealt(counts: Floats, among: Marks) -> bool:
+    """Whether tables [Z, K, G] are of two classes, few enough groups and few enough people."""
+    few_groups = among.sum(axis=1).max(initial=0) <= MOST_PERMUTED
+    few_people = counts.sum(axis=(1, 2)).max(initial=0) < MOST_DEALT
+    return counts.shape[1] == 2 and bool(few_groups and few_people)
+
+
+def _permuted(counts: Floats, *, dealt: bool) -> float:
+    """The p-value of a table [K, G]: its people dealt out anew, or the moments of all such tables.
+
+    What is dealt is judged by its gap, the moments are those of chi-square.
+    """
     whole = np.rint(counts).astype(np.int64)
-    whole = whole[whole.sum(axis=1) > 0][:, whole.sum(axis=0) > 0]
-    if min(whole.shape) < 2:
-        return 1.0
-    many = whole.shape[1] > MOST_PERMUTED or whole.sum() >= MOST_DEALT
-    if by_information or len(whole) > 2 or many:
+    if not dealt:
         return permutation.by_moments(whole)
+    whole = whole[:, whole.sum(axis=0) > 0]
+    if whole.shape[1] < 2 or not whole.sum(axis=1).all():
+        return 1.0
     return permutation.permuted(whole[0], whole.sum(axis=0), _gap)
 
 
@@ -386,9 +402,15 @@ def _by_interval(evaluation: Evaluation) -> Tests:
         low, high = np.where(inside, low, middle), np.where(inside, middle, high)
     p = np.asarray(normal.two_sided((low + high) / 2))
     open_ = np.isnan(first.low) | np.isnan(first.high)
-    terms = evaluation.terms
-    about = (asked.id, terms.parameters, str(terms.average))
-    return Tests(np.where(open_, np.nan, p), "its interval", about=about)
+    return Tests(np.where(open_, np.nan, p), "its interval", about=_about_interval(evaluation))
+
+
+def _about_interval(evaluation: Evaluation) -> Key:
+    """What makes an interval another one: over pairs a ratio's is not that of a difference."""
+    asked, terms = evaluation.asked, evaluation.terms
+    how = asked.comparison.id if isinstance(asked, Measure) and evaluation.spread else ""
+    average = None if terms.average is None else str(terms.average)
+    return asked.id, how, terms.parameters, average
 
 
 def _wide(evaluation: Evaluation, alpha: Any) -> Any:  # noqa: ANN401  # an array, or a column of it

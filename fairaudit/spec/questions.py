@@ -150,8 +150,11 @@ class Questions:
             parameters = self._parameters(path, entry, asked)
             bounds = _bounds(asked, entry)
             less = entry.against is not None
-            warn = self._limit((*path, "warn"), entry.warn, asked, bounds, less=less)
-            fail = self._limit((*path, "fail"), entry.fail, asked, bounds, less=less)
+            warn, fail = (
+                self._limit((*path, key), bound, asked, bounds, less=less)
+                for key, bound in (("warn", entry.warn), ("fail", entry.fail))
+            )
+            self._lacking(path, entry, asked)
             one = self._shown(path, entry, asked, of or "label", parameters)
             if len(self.faults) == before:
                 self._notice(path, entry, asked, of)
@@ -446,13 +449,6 @@ class Questions:
             span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
             self._fault(path, f"this limit can never be crossed: {asked.id} lies in {span}")
         limit = Limit(below, above, significant=bound.significant, conclusive=bound.conclusive)
-        lacking = {"significant": lacks_test(asked), "conclusive": lacks_interval(asked)}
-        if less and isinstance(asked, Quantity):
-            # Of two outcomes a rate itself is compared.
-            lacking["significant"] = lacks_interval(asked)
-        for key, why in lacking.items():
-            if why and getattr(bound, key):
-                self._fault((*path, key), f"`{key}` can never hold: {why}", key=True)
         ideal = None if isinstance(asked, Quantity) else asked.ideal
         if less:
             ideal = 0
@@ -461,6 +457,20 @@ class Questions:
             what = f"{below} % is written {below / 100}" if percent and below else "turn it round"
             self._fault(path, f"parity itself ({ideal}) would cross this limit: {what}")
         return limit
+
+    def _lacking(self, path: Path, entry: schema.Metric, asked: Asked) -> None:
+        """Faults for evidence that a limit asks for and that no data could give."""
+        policy = asked.reference if isinstance(asked, Measure) else None
+        said = entry.reference.get("") if entry.reference else policy
+        lacking = {"significant": lacks_test(asked, said), "conclusive": lacks_interval(asked)}
+        if entry.against is not None and isinstance(asked, Quantity):
+            # Of two outcomes a rate itself is compared.
+            lacking["significant"] = lacks_interval(asked)
+        for side, bound in (("warn", entry.warn), ("fail", entry.fail)):
+            for key, why in lacking.items():
+                if why and bound is not None and getattr(bound, key):
+                    what = f"`{key}` can never hold: {why.removeprefix('none: ')}"
+                    self._fault((*path, side, key), what, key=True)
 
     def _notice(self, path: Path, entry: schema.Metric, asked: Asked, of: str | None) -> None:
         """Notices on limits that look at one side only, or at the wrong side of a burden."""

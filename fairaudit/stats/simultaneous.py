@@ -74,17 +74,27 @@ def difference_to_highest(value: Floats, ends: Ends, among: Marks) -> Ends:
 
 def ratio_to_highest(share: Floats, size: Floats, among: Marks, alpha: float) -> Ends:
     """The smallest lower and upper end of each share divided by any other group's, [G]."""
+    return _ratio_to_others(share, size, among, alpha, 1)
+
+
+def ratio_to_lowest(share: Floats, size: Floats, among: Marks, alpha: float) -> Ends:
+    """The largest lower and upper end of each share divided by any other group's, [G]."""
+    return _ratio_to_others(share, size, among, alpha, -1)
+
+
+def _ratio_to_others(share: Floats, size: Floats, among: Marks, alpha: float, way: int) -> Ends:
+    """By Koopman's interval: the smallest ends where the way is 1, the largest where it is -1."""
     at = np.flatnonzero(among)
     found = np.full((2, len(share)), np.nan)
     if len(at) < 2:
         return found[0], found[1]
     p, n = share[at], size[at]
     for side, theirs in ((0, -n), (1, n)):
-        rivals = _unbeaten(p, theirs)
+        rivals = _unbeaten(way * p, way * theirs)
         ends = proportions.koopman(p[:, None], n[:, None], p[None, rivals], n[None, rivals], alpha)
-        apart = np.array(ends[side])
+        apart = way * ends[side]
         apart[np.arange(len(at))[:, None] == rivals[None, :]] = np.inf
-        found[side, at] = apart.min(axis=1)
+        found[side, at] = way * apart.min(axis=1)
     return found[0], found[1]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.evidence import Band
+from fairaudit.evidence import TOO_LITTLE, Band
 from fairaudit.metrics import (
     Asked,
     Evaluation,
@@ -74,12 +74,13 @@ def estimate_of(
     reason = reason_of(evaluation, z, w) if math.isnan(value) else None
     ends = of_all.at(z, w)
     low, high = (None, None) if ends is None else ends
+    why = "" if ends is not None or math.isnan(value) else of_all.why or TOO_LITTLE
     return Estimate(
         value,
         low=low,
         high=high,
         method="" if ends is None else of_all.method,
-        no_interval=of_all.why if ends is None else "",
+        no_interval=why,
         significance=significance,
         reason=reason,
         error=error,

@@ -1,0 +1,277 @@
+"""The oracle of the evidence: intervals over all pairs, tests and corrections, the slow way.
+
+Written from the definitions alone. Where the package prunes pairs, here every ordered pair is
+asked; where it solves an equation, here it is bisected; where it counts the tests of a family, the
+caller counts them by hand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from stats_oracle import Bounds, fisher, koopman, newcombe, quantile, wilson
+
+Rate = tuple[int, int]
+"""How many of how many."""
+Floats = npt.NDArray[np.float64]
+PAIRS_TO_BISECT = 100
+"""More pairs than these are bisected together as arrays."""
+
+
+def share_of_alpha(alpha: float, comparisons: int) -> float:
+    """Sidak (1967): the level of each of so many comparisons."""
+    return float(1 - (1 - alpha) ** (1 / comparisons))
+
+
+# Over all ordered pairs ----------------------------------------------------------------------
+
+
+def newcombes(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
+    """The interval of every ordered difference: Newcombe's from each group's own Wilson bounds."""
+    bounds = [wilson(x, n, alpha) for x, n in rates]
+    found = []
+    for (g, (x, n)), (h, (y, m)) in permutations(enumerate(rates), 2):
+        p, q = x / n, y / m
+        (l1, u1), (l2, u2) = bounds[g], bounds[h]
+        found.append((p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2)))
+    return found
+
+
+def koopmans(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
+    """The interval of every ordered ratio."""
+    pairs = list(permutations(rates, 2))
+    if len(pairs) <= PAIRS_TO_BISECT:
+        return [koopman(x, n, y, m, alpha) for (x, n), (y, m) in pairs]
+    x, n, y, m = np.array([(*one, *two) for one, two in pairs], dtype=float).T
+    low, high = koopman_arrays(x, n, y, m, alpha)
+    return list(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def koopman_arrays(
+    x: Floats, n: Floats, y: Floats, m: Floats, alpha: float
+) -> tuple[Floats, Floats]:
+    """Koopman's bounds of many pairs, by bisection on the logarithm of the ratio."""
+    limit = quantile(alpha) ** 2
+
+    def statistic(log: Floats) -> Floats:
+        ratio = np.exp(log)
+        b = ratio * (n + y) + x + m
+        under = b + np.sqrt(np.maximum(b * b - 4 * ratio * (n + m) * (x + y), 0))
+        q = np.where(x + y > 0, 2 * (x + y) / under, 0)
+        total = np.zeros_like(log)
+        for over, size, share in ((x, n, np.minimum(ratio * q, 1)), (y, m, np.minimum(q, 1))):
+            variance = size * share * (1 - share)
+            square = (over - size * share) ** 2
+            with np.errstate(divide="ignore", invalid="ignore"):
+                total += np.where(variance > 0, square / variance, np.where(over < size, np.inf, 0))
+        return total
+
+    middle = np.log(np.where(x > 0, x, 0.001) / n) - np.log(np.where(y > 0, y, 0.001) / m)
+    ends = []
+    for outer in (-25.0, 25.0):
+        inside, outside = middle.copy(), np.full_like(middle, outer)
+        for _ in range(100):
+            log = (inside + outside) / 2
+            rejected = statistic(log) > limit
+            inside, outside = np.where(rejected, inside, log), np.where(rejected, log, outside)
+        ends.append(np.exp((inside + outside) / 2))
+    return np.where(x > 0, ends[0], 0.0), np.where(y > 0, ends[1], np.inf)
+
+
+def gap(rates: Sequence[Rate], alpha: float, together: int = 1) -> Bounds:
+    """[max(0, max L), max U] of all differences; `together`: so many rates share the level."""
+    k = len(rates)
+    each = newcombes(rates, share_of_alpha(alpha, together * k * (k - 1) // 2))
+    return max(0.0, *(low for low, _ in each)), max(high for _, high in each)
+
+
+def min_ratio(rates: Sequence[Rate], alpha: float, together: int = 1) -> Bounds:
+    """[min L, min(1, min U)] of all ratios."""
+    k = len(rates)
+    each = koopmans(rates, share_of_alpha(alpha, together * k * (k - 1) // 2))
+    return min(low for low, _ in each), min(1.0, *(high for _, high in each))
+
+
+def epsilon(table: Sequence[Sequence[int]], alpha: float) -> Bounds:
+    """[max(0, max L), max U] of all log-ratios of a table: a row for each group."""
+    k, outcomes = len(table), len(table[0])
+    level = share_of_alpha(alpha, k * (k - 1) // 2 * outcomes)
+    low, high = 0.0, 0.0
+    for y in range(outcomes):
+        for least, most in koopmans([(row[y], sum(row)) for row in table], level):
+            low, high = max(low, logarithm(least)), max(high, logarithm(most))
+    return low, high
+
+
+def logarithm(value: float) -> float:
+    """Of 0 and of infinity too."""
+    return -math.inf if value == 0 else math.inf if math.isinf(value) else math.log(value)
+
+
+def both_gaps(one: Sequence[Rate], two: Sequence[Rate], alpha: float) -> Bounds:
+    """Equalized odds: the larger of two gaps, both at a level for k(k-1) comparisons."""
+    first, second = gap(one, alpha, 2), gap(two, alpha, 2)
+    return max(first[0], second[0]), max(first[1], second[1])
+
+
+def both_ratios(one: Sequence[Rate], two: Sequence[Rate], alpha: float) -> Bounds:
+    """Equalized odds: the smaller of two least ratios."""
+    first, second = min_ratio(one, alpha, 2), min_ratio(two, alpha, 2)
+    return min(first[0], second[0]), min(first[1], second[1])
+
+
+def to_highest_ratio(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
+    """[min L, min(1, min U)] of the ratios of one group to every other."""
+    each = _to_others(koopman, rates, g, alpha)
+    return min(low for low, _ in each), min(1.0, *(high for _, high in each))
+
+
+def to_highest_difference(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
+    """[min L, min(0, min U)] of the differences of one group to every other."""
+    each = _to_others(newcombe, rates, g, alpha)
+    return min(low for low, _ in each), min(0.0, *(high for _, high in each))
+
+
+def to_lowest_ratio(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
+    """The mirror of `highest`: [max(1, max L), max U]."""
+    each = _to_others(koopman, rates, g, alpha)
+    return max(1.0, *(low for low, _ in each)), max(high for _, high in each)
+
+
+def to_lowest_difference(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
+    """The mirror of `highest`: [max(0, max L), max U]."""
+    each = _to_others(newcombe, rates, g, alpha)
+    return max(0.0, *(low for low, _ in each)), max(high for _, high in each)
+
+
+def _to_others(pair: Any, rates: Sequence[Rate], g: int, alpha: float) -> list[Bounds]:
+    k = len(rates)
+    level = share_of_alpha(alpha, k * (k - 1) // 2)
+    return [pair(*rates[g], *rates[h], level) for h in range(k) if h != g]
+
+
+def to_overall(rates: Sequence[Rate], g: int, alpha: float) -> tuple[Bounds, Bounds]:
+    """Difference and ratio to everybody, from those of the group to the rest."""
+    (x, n), total, chosen = rates[g], sum(n for _, n in rates), sum(x for x, _ in rates)
+    w = n / total
+    low, high = newcombe(x, n, chosen - x, total - n, alpha)
+
+    def mapped(ratio: float) -> float:
+        return 1 / w if math.isinf(ratio) else ratio / (w * ratio + 1 - w)
+
+    least, most = koopman(x, n, chosen - x, total - n, alpha)
+    return ((1 - w) * low, (1 - w) * high), (mapped(least), mapped(most))
+
+
+# Tests ---------------------------------------------------------------------------------------
+
+
+def least_expected(rates: Sequence[Rate]) -> float:
+    """The smallest count of selected or rejected to expect without a disparity."""
+    chosen, people = sum(x for x, _ in rates), sum(n for _, n in rates)
+    return float(min(Fraction(n * min(chosen, people - chosen), people) for _, n in rates))
+
+
+def two_groups(one: Rate, two: Rate) -> tuple[str, float]:
+    """Fisher's exact test where fewer than five are expected anywhere, or else z."""
+    if least_expected([one, two]) < 5:
+        return "fisher", fisher(*one, *two)[0]
+    return "z", two_sided((one[0] / one[1] - two[0] / two[1]) / pooled_error(one, two))
+
+
+def pooled_error(one: Rate, two: Rate) -> float:
+    """The standard error of a difference where both have the same rate."""
+    (x, n), (y, m) = one, two
+    p = (x + y) / (n + m)
+    return math.sqrt(p * (1 - p) * (1 / n + 1 / m))
+
+
+def unpooled_error(one: Rate, two: Rate) -> float:
+    """The standard error of a difference of two rates."""
+    return math.sqrt(sum(x / n * (1 - x / n) / n for x, n in (one, two)))
+
+
+def two_sided(z: float) -> float:
+    """The probability of at least so large a z."""
+    return float(2 * stats.norm.sf(abs(z)))
+
+
+def chi_square(rates: Sequence[Rate]) -> float:
+    """Pearson's test of k rates, without correction."""
+    table = [[x, n - x] for x, n in rates]
+    return float(stats.chi2_contingency(table, correction=False).pvalue)
+
+
+def sidak(*values: float) -> float:
+    """The p of the smallest of several."""
+    return 1 - (1 - min(values)) ** len(values)
+
+
+def generalised_cochran_mantel_haenszel(strata: Sequence[Sequence[Rate]]) -> float:
+    """The p of general association of k groups over strata (Agresti 2013, eq. 8.18)."""
+    k = len(strata[0])
+    surplus, variance = np.zeros(k - 1), np.zeros((k - 1, k - 1))
+    for rates in strata:
+        n = np.array([size for _, size in rates], dtype=float)
+        x = np.array([over for over, _ in rates], dtype=float)
+        total, chosen = n.sum(), x.sum()
+        if total < 2:
+            continue
+        surplus += (x - n * chosen / total)[:-1]
+        factor = chosen * (total - chosen) / (total * total * (total - 1))
+        variance += factor * (np.diag(n) * total - np.outer(n, n))[:-1, :-1]
+    statistic = surplus @ np.linalg.solve(variance, surplus)
+    return float(stats.chi2.sf(statistic, k - 1))
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Holm (1979): the smallest times m, the next times m-1, never smaller than one before."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    found, largest = [0.0] * len(values), 0.0
+    for rank, at in enumerate(order):
+        largest = max(largest, min(1.0, (len(values) - rank) * values[at]))
+        found[at] = largest
+    return found
+
+
+def benjamini_hochberg(values: Sequence[float]) -> list[float]:
+    """Benjamini & Hochberg (1995): p times m over its rank, never larger than one after."""
+    order = sorted(range(len(values)), key=values.__getitem__, reverse=True)
+    found, least = [0.0] * len(values), 1.0
+    for back, at in enumerate(order):
+        least = min(least, values[at] * len(values) / (len(values) - back))
+        found[at] = least
+    return found
+
+
+# What a gap is in people ---------------------------------------------------------------------
+
+
+def people_to_limit(group: Rate, reference: Rate, limit: Fraction) -> int:
+    """The fewest additional selections after which the ratio is not below the limit."""
+    (x, n), (y, m) = group, reference
+    for more in range(n - x + 1):
+        if Fraction(x + more, n) >= limit * Fraction(y, m):
+            return more
+    raise AssertionError("a limit up to 1 can be reached")
+
+
+def turns_round(group: Rate, reference: Rate) -> bool:
+    """Whether one selection moved from the reference to the group makes the ratio exceed 1."""
+    (x, n), (y, m) = group, reference
+    return y > 0 and x < n and Fraction(x + 1, n) > Fraction(y - 1, m)
+
+
+def detectable(n: int, m: int, rate: float, alpha: float, comparisons: int) -> Bounds:
+    """The smallest gaps below and above a reference rate that power .8 finds (Cohen's h)."""
+    z = stats.norm.ppf(1 - alpha / (2 * comparisons)) + stats.norm.ppf(0.8)
+    h = float(z) * math.sqrt(1 / n + 1 / m)
+    ends = [math.sin(math.asin(math.sqrt(rate)) + way * h / 2) ** 2 - rate for way in (-1, 1)]
+    return ends[0], ends[1]

@@ -1,0 +1,142 @@
+"""How many tests share a family: those behind the gates of one outcome, each of them once.
+
+The tests of a family are counted by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import evidence_oracle as oracle
+import numpy as np
+import polars as pl
+import pytest
+from evidence_specs import YES, confused, document, of_cells, people
+from evidence_specs import spec as asking
+from test_evidence_tests import GAP, MANY, behind, in_strata
+
+
+def sizes(checks: Sequence[dict[str, Any]]) -> list[int]:
+    """How many tests stand in the family of each check; the sentence says the same."""
+    for check in checks:
+        size, sentence = check["significance"]["family"], check["sentence"]
+        assert (f"by Holm over {size} tests" in sentence) == (size > 1), sentence
+    return [check["significance"]["family"] for check in checks]
+
+
+def gate(name: str, on: str = "fail", **more: Any) -> dict[str, Any]:
+    """A gate on a gap or a difference."""
+    return {"metric": name, on: {"above": 0.9}, **more}
+
+
+TO_A: dict[str, Any] = {"reference": "a"}
+FAMILIES: list[tuple[list[dict[str, Any]], list[int]]] = [
+    # One test of whether selection depends on the group, told four ways.
+    ([gate("demographic_parity_difference"), gate("differential_fairness", fail={"above": 9}),
+      gate("demographic_parity_ratio", fail={"below": 0.01}),
+      gate("selection_rate", compare="gap")], [1, 1, 1, 1]),
+    # Three groups to the fourth, as a difference and as a ratio.
+    ([gate("statistical_parity_difference", **TO_A),
+      gate("disparate_impact_ratio", fail={"below": 0.01}, **TO_A),
+      gate("mean_difference", **TO_A)], [3, 3, 3]),
+    # The rate of misses is that of hits, so TPR and FNR are one; FPR is another.
+    ([gate("true_positive_rate", compare="gap"), gate("false_negative_rate", compare="gap"),
+      gate("predictive_equality")], [2, 2, 2]),
+    # Four groups to overall are the same four tests as to the rest.
+    ([gate("statistical_parity_difference", reference="overall"),
+      gate("statistical_parity_difference", reference="rest")], [4, 4]),
+    # To the highest: three pairs, of which each has a p of its own; the gap is one more.
+    ([gate("impact_ratio", fail={"below": 0.01}), gate("demographic_parity_difference")], [4, 4]),
+    # A composite is one test, beside those of its parts.
+    ([gate("equalized_odds_difference"), gate("equalized_odds_ratio", fail={"below": 0.01}),
+      gate("equal_opportunity_difference")], [2, 2, 2]),
+    # What only warns is a family of its own.
+    ([gate("demographic_parity_difference"), gate("predictive_equality", on="warn"),
+      gate("equal_opportunity_difference", on="warn")], [1, 2, 2]),
+    # Another outcome is another family.
+    ([gate("demographic_parity_difference"), gate("base_rate", compare="gap"),
+      gate("predictive_equality")], [2, 1, 2]),
+    # A rate without a comparison is no test.
+    ([gate("demographic_parity_difference"), gate("selection_rate", fail={"below": 0.01})], [1]),
+    # Ends over pairs are not those of each pair: F1 has two tests as a gap and a least ratio.
+    ([gate("f1", compare="gap"), gate("f1", compare="min_ratio", fail={"below": 0.01})], [2, 2]),
+    # But one where two groups are compared.
+    ([gate("f1", compare="difference", **TO_A),
+      gate("f1", compare="ratio", fail={"below": 0.01}, **TO_A)], [3, 3]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("metrics", "expected"), FAMILIES)
+def test_tests_of_a_family_are_counted_once(
+    metrics: list[dict[str, Any]], expected: list[int]
+) -> None:
+    found = [one for one in of_cells(MANY, *metrics) if one["significance"] is not None]
+    assert sizes(found) == expected
+    for check in found:
+        test = check["significance"]
+        assert test["p"] * (1 - 1e-9) <= test["adjusted"]
+        assert test["adjusted"] <= min(1, test["p"] * test["family"]) * (1 + 1e-9)
+
+
+def test_strata_groupings_and_outcomes_make_other_tests() -> None:
+    by_z = {"metric": "demographic_parity_difference", "given": "z", "fail": {"above": 0.9}}
+    assert sizes(in_strata(by_z)) == [3], "one a stratum"
+    assert sizes(in_strata(by_z, GAP)) == [4, 4]
+    rows = confused(MANY).with_columns(h=pl.col("g").replace({"a": "x", "b": "x"}))
+    asked = asking(GAP, columns={"protected": ["g", "h"]})
+    assert sizes(document(asked, rows)["checks"]) == [2, 2]
+    full = asking({**GAP, "by": ["g", "h", ["g", "h"]]}, columns={"protected": ["g", "h"]})
+    assert sizes(document(full, rows)["checks"]) == [3, 3, 3]
+    two = {name: {"prediction": {"column": name, **YES}} for name in ("p", "y")}
+    columns = {"protected": ["g"], "models": two, "count": "n"}
+    metrics = [{**GAP, "of": name} for name in two]
+    assert sizes(document({"columns": columns, "metrics": metrics}, rows)["checks"]) == [1, 1]
+
+
+def test_averages_of_numbers_by_other_weights_are_other_tests() -> None:
+    """They have no test within strata: each is tested by its own interval."""
+    draw = np.random.default_rng(4)
+    rows = pl.DataFrame({
+        "g": ["a", "b"] * 60, "z": ["x", "y", "y"] * 40, "p": [0, 1, 1, 0] * 30,
+        "s": draw.normal(0, 1, 120).round(2).tolist(),
+    }).with_columns(s=pl.col("s") + 0.6 * (pl.col("g") == "b") * (pl.col("z") == "x"))  # fmt: skip
+    columns = {"protected": ["g"], "prediction": {"column": "p", **YES}, "score": "s",
+               "strata": ["z"]}  # fmt: skip
+    entry = {"metric": "mean_score", "compare": "difference", "reference": "a", "given": "z",
+             "fail": {"above": 9}}  # fmt: skip
+    metrics = [{**entry, "average": how} for how in ("pooled", "uniform", {"x": "0.9", "y": "0.1"})]
+    found = document({"columns": columns, "metrics": metrics}, rows)["checks"]
+    p = [behind(check)[1] for check in found]
+    assert len({round(one, 9) for one in p}) == 3
+    assert sizes(found) == [3, 3, 3]
+    adjusted = [check["significance"]["adjusted"] for check in found]
+    assert adjusted == pytest.approx(oracle.holm(p))
+
+
+@pytest.mark.parametrize("correction", ["holm", "benjamini_hochberg", "none"])
+def test_the_correction_is_over_the_distinct_tests(correction: str) -> None:
+    """The same p-values as many times as there are checks would be corrected too much."""
+    rates = {"r": (200, 400), "x": (90, 200), "y": (60, 150), "z": (30, 100), "w": (70, 140)}
+    p = {g: oracle.two_groups(rates[g], rates["r"])[1] for g in "xyzw"}
+    values = list(p.values())
+    adjust: dict[str, Any] = {
+        "holm": oracle.holm,
+        "benjamini_hochberg": oracle.benjamini_hochberg,
+        "none": list,
+    }
+    expected = dict(zip(p, adjust[correction](values), strict=True))
+    metrics = [{"metric": name, "reference": "r", "fail": limit} for name, limit in (
+        ("disparate_impact_ratio", {"below": 0.8}),
+        ("statistical_parity_difference", {"below": -0.05}))]  # fmt: skip
+    inference = {"correction": correction}
+    found = document(asking(*metrics, inference=inference), people(rates))
+    for row in (*found["comparisons"], *found["checks"]):
+        assert row["significance"]["p"] == pytest.approx(p[row["group"]["g"]], rel=1e-9)
+        adjusted = row["significance"]["adjusted"]
+        assert adjusted == pytest.approx(expected[row["group"]["g"]], rel=1e-9)
+        assert row["significance"]["family"] == 4
+    said = {"holm": "by Holm over 4 tests", "none": "uncorrected, one of 4 tests",
+            "benjamini_hochberg": "by Benjamini–Hochberg over 4 tests"}  # fmt: skip
+    for check in found["checks"]:
+        assert said[correction] in check["sentence"]
