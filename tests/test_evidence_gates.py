@@ -212,8 +212,8 @@ def test_undefined_says_what_missing_evidence_does() -> None:
 
 NO_TEST = {
     "well_calibration", "explained_difference", "differential_fairness_credible",
-    "majority_baseline", "score_parity", "score_parity_gap", "test_fairness", "trend",
-    "between_group_generalized_entropy", "scoring_impact_ratio",
+    "majority_baseline", "score_parity", "score_parity_gap", "test_fairness",
+    "between_group_generalized_entropy",
 }  # fmt: skip
 """Of what compares groups: what has neither a test nor an interval to make one of."""
 
