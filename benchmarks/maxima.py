@@ -118,8 +118,8 @@ def rates_of(pattern: str, groups: int, rate: float) -> Floats:
 
 def sizes_of(sized: str, groups: int) -> list[int]:
     """The people in every group."""
-    if " each" in sized:
-        return [int(sized.split()[0].replace(",", ""))] * groups
+    if sized.endswith(" each"):
+        return [int(sized.removesuffix(" each").replace(",", ""))] * groups
     return np.rint(np.geomspace(20, 10_000, groups)).astype(int).tolist()
 
 
@@ -128,7 +128,9 @@ def settings(*, slow: bool) -> Iterator[tuple[str, Floats, list[int]]]:
     for k, rate, pattern, sized in product(GROUPS, RATES, PATTERNS, SIZED):
         if pattern == PATTERNS[1] and k < 4:
             continue
-        if slow and (sized in SIZED[2:4] or k == 5 or (pattern == "spread" and rate == 0.2)):
+        if slow and (
+            sized in SIZED[2:4] or k == 5 or (pattern == PATTERNS[2] and rate == RATES[2])
+        ):
             continue
         where = f"{k} groups, {sized}, {rate}, {pattern}"
         yield where, rates_of(pattern, k, rate), sizes_of(sized, k)

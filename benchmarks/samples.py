@@ -40,7 +40,7 @@ class Intervals:
         return float(self.hits(truth).mean())
 
     def hits(self, truth: float | Floats) -> NDArray[np.bool_]:
-        """In which repetitions, of those with an interval, all of them contain the truth, [runs]."""
+        """Which repetitions, of those with an interval, have the truth in all of them, [runs]."""
         there = ~np.isnan(self.low)
         missed = (self.low > np.asarray(truth) + _CLOSE) | (self.high < np.asarray(truth) - _CLOSE)
         return ~(missed & there).any(axis=1)[there.any(axis=1)]
