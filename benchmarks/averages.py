@@ -1,0 +1,143 @@
+"""How often the interval of a mean, an average over strata or a rank contains the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from samples import TO_FIRST, binned, intervals, scored, table_of
+from singles import Point, Study, how, measure
+
+from fairaudit.evidence import band
+from fairaudit.metrics import Average, Policy, Reference, Terms, Weights, evaluate
+
+Floats = NDArray[np.float64]
+
+
+def in_strata(random: Generator, runs: int) -> Iterator[Study]:
+    """Of two rates averaged over strata: sizes of strata fixed, then left to chance."""
+    rates = np.array([[0.1, 0.15], [0.3, 0.4], [0.6, 0.55], [0.8, 0.8]])
+    for by_chance, spread in product((False, True), (False, True)):
+        points = []
+        for n, weights in product((100, 400, 4000), (Weights.POOLED, Weights.UNIFORM)):
+            mix = np.array([[0.4, 0.1], [0.3, 0.2], [0.2, 0.3], [0.1, 0.4]])
+            sizes = np.rint(mix * n).astype(np.int64)
+            hit = without = 0
+            drawn = sizes
+            shared = mix.sum(axis=1) / 2 if weights is Weights.POOLED else np.full(4, 0.25)
+            truth = float(shared @ (rates[:, 1] - rates[:, 0]))
+            truth = abs(truth) if spread else truth
+            for _ in range(runs):
+                if by_chance:
+                    drawn = np.stack([random.multinomial(n, mix[:, g]) for g in (0, 1)], axis=1)
+                hits = random.binomial(drawn, rates)
+                table = replace(table_of(np.stack([drawn - hits, hits], axis=1)[:, None]))
+                asked = how("selection_rate", "gap" if spread else "difference")
+                terms = Terms(None if spread else TO_FIRST, average=Average(weights))
+                ends = band(evaluate(asked, table, terms)).at(0, 0 if spread else 1)
+                without += ends is None
+                hit += ends is not None and ends[0] <= truth <= ends[1]
+            points.append(
+                Point(f"{n:,} people, {weights} weights", hit / (runs - without), without / runs,
+                      n * float((mix * np.minimum(rates, 1 - rates)).min()))
+            )  # fmt: skip
+        kind = "gap" if spread else "difference"
+        sized = "strata filled by chance" if by_chance else "strata of fixed size"
+        yield Study(f"{kind} of rates averaged over strata, {sized}", "MOVER", tuple(points))
+
+
+def numbers(random: Generator, runs: int) -> Iterator[Study]:
+    """Of means: Welch, Hedges–Olkin, the correlation, and the gap and ratio of several means."""
+    kinds = {
+        "normal, equal spread": (_normal, 0.1, 0.1),
+        "normal, the larger group spread twice": (_normal, 0.1, 0.2),
+        "normal, the smaller group spread twice": (_normal, 0.2, 0.1),
+        "exponential": (_exponential, 0.1, 0.1),
+    }
+    asked = {
+        "difference of two means": ("Welch", how("mean_score", "difference")),
+        "Cohen's d": ("Hedges–Olkin", how("mean_score", "standardized_difference")),
+        "correlation of a score with membership": ("Welch, mapped", measure("correlation")),
+        "ratio of two means": ("MOVER", how("mean_score", "ratio")),
+    }
+    points: dict[str, list[Point]] = {title: [] for title in asked}
+    for (kind, (draw, one, two)), n, apart in product(
+        kinds.items(), (10, 20, 50, 200, 1000), (0.0, 0.1, 0.2)
+    ):
+        m = 2 * n
+        table = scored(
+            [draw(random, 0.5, one, (runs, n)), draw(random, 0.5 + apart, two, (runs, m))]
+        )
+        pooled = np.sqrt(((n - 1) * one**2 + (m - 1) * two**2) / (n + m - 2))
+        # Around each mean, as the sample's squares are around its own.
+        within = np.sqrt((n * one**2 + m * two**2) / (n + m))
+        between = apart * np.sqrt(n * m) / (n + m)
+        r = between / np.sqrt(between**2 + within**2)
+        truths = {
+            "difference of two means": apart,
+            "Cohen's d": apart / pooled,
+            "correlation of a score with membership": np.array([-r, r]),
+            "ratio of two means": (0.5 + apart) / 0.5,
+        }
+        for title, (_, single) in asked.items():
+            found = intervals(single, table, TO_FIRST)
+            where = f"{n:,} and {m:,} people, {kind}, {apart:g} apart"
+            points[title].append(Point(where, found.covered(truths[title]), found.without, n))
+    for title, (method, _) in asked.items():
+        yield Study(title, method, tuple(points[title]))
+    yield from _several_means(random, runs)
+
+
+def _several_means(random: Generator, runs: int) -> Iterator[Study]:
+    gaps, ratios, highest = [], [], []
+    for k, n, apart in product((2, 3, 10), (20, 100, 500), (0.0, 0.1)):
+        means = [0.5, 0.5, 0.5 + apart, *([0.5] * 7)][:k] if k > 2 else [0.5, 0.5 + apart]
+        sizes = [n * (1 + at % 3) for at in range(k)]
+        table = scored(
+            [
+                _normal(random, mean, 0.1, (runs, size))
+                for mean, size in zip(means, sizes, strict=True)
+            ]
+        )
+        where = f"{k} groups from {n:,} people, {apart:g} apart"
+        gap = intervals(how("mean_score", "gap"), table)
+        ratio = intervals(how("mean_score", "min_ratio"), table)
+        to_highest = intervals(how("mean_score", "difference"), table, Reference(Policy.HIGHEST))
+        gaps.append(Point(where, gap.covered(max(means) - min(means)), gap.without, n))
+        ratios.append(Point(where, ratio.covered(min(means) / max(means)), ratio.without, n))
+        below = np.asarray(means) - max(means)
+        highest.append(Point(where, to_highest.covered(below), to_highest.without, n))
+    yield Study("gap of several means", "Student, simultaneous", tuple(gaps))
+    yield Study("least ratio of several means", "Student, simultaneous", tuple(ratios))
+    yield Study("difference of means to the highest", "Student, simultaneous", tuple(highest))
+
+
+def _normal(random: Generator, mean: float, spread: float, shape: tuple[int, int]) -> Floats:
+    return random.normal(mean, spread, shape)
+
+
+def _exponential(random: Generator, mean: float, spread: float, shape: tuple[int, int]) -> Floats:
+    return mean - spread + random.exponential(spread, shape)
+
+
+def ranks(random: Generator, runs: int) -> Iterator[Study]:
+    """Of the chance to be ranked higher, by DeLong's variance."""
+    points = []
+    values = np.arange(20)
+    for (n, m), shift in product(((20, 20), (20, 200), (100, 100), (1000, 1000)), (0, 2, 5, 9)):
+        weights = np.stack([np.exp(-((values - middle) ** 2) / 18) for middle in (7, 7 + shift)])
+        chances = (weights / weights.sum(axis=1, keepdims=True)).T
+        found = intervals(
+            measure("between_group_auc_score"), binned(random, chances, (n, m), runs), TO_FIRST
+        )
+        below = np.cumsum(chances[:, 1]) - chances[:, 1] / 2
+        truth = float(chances[:, 0] @ below)
+        where = f"{n:,} and {m:,} people, AUC {truth:.3f}"
+        points.append(
+            Point(where, found.covered(truth), found.without, min(n, m) * min(truth, 1 - truth))
+        )
+    yield Study("area under the curve between groups", "DeLong", tuple(points))
