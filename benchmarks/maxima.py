@@ -35,7 +35,10 @@ _AGAIN = 0.945
 
 @dataclass(frozen=True, slots=True)
 class Maximum:
-    """A measure over all pairs: how it is drawn, and what is true, by the groups' rates."""
+    """A measure over all pairs: how it is drawn, and what is true, by the groups' rates.
+
+    `part` is the share of a group's people times its rate that the rarest outcome takes.
+    """
 
     title: str
     method: str
@@ -44,6 +47,7 @@ class Maximum:
     truth: Callable[[Floats], float | Floats]
     slow: bool = True
     reference: Reference | None = None
+    part: float = 1.0
 
 
 def _gap(rates: Floats) -> float:
@@ -88,6 +92,7 @@ MAXIMA = (
     Maximum(
         "equalized odds difference", "Newcombe", measure("equalized_odds_difference"), _of_odds,
         lambda rates: max(_gap(one) for one in _odds(rates)), slow=False,
+        part=0.25,
     ),
     Maximum("least ratio", "Koopman", measure("demographic_parity_ratio"), shares, _least),
     Maximum(
@@ -144,7 +149,7 @@ def maxima(random: Generator, runs: int, one: Maximum) -> Study:
         found = _found(one, random, (rates, sizes), runs)
         if found.covered(truth) < _AGAIN:
             found = _found(one, random, (rates, sizes), 5 * runs)
-        few = float((rates * np.asarray(sizes)).min())
+        few = one.part * float((rates * np.asarray(sizes)).min())
         points.append(Point(where, found.covered(truth), found.without, few, found.width))
     return Study(one.title, one.method, tuple(points))
 
