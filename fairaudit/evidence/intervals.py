@@ -42,7 +42,7 @@ from fairaudit.metrics.paired import Paired, paired
 from fairaudit.metrics.quantities import Formula
 from fairaudit.metrics.reading import beside, read, tally_for
 from fairaudit.metrics.scores import Average
-from fairaudit.stats import families, mover, simultaneous
+from fairaudit.stats import families, mover, proportions, simultaneous
 
 SIMULTANEOUS = "simultaneous over pairs"
 
@@ -198,8 +198,11 @@ def _over_pairs(
         return _nothing(reading)
     each = _for_pairs(among, alpha, parts)
     if how.quotient and reading.binomial:
+        alone = [parts == 1 and one.sum() == 2 for one in among]
         rows = [
-            simultaneous.smallest_ratio(reading.value[z], reading.size[z], among[z], float(each[z]))
+            simultaneous.smallest_ratio(
+                reading.value[z], reading.size[z], among[z], float(each[z]), alone=alone[z]
+            )
             for z in range(len(among))
         ]
         low, high = _columns(rows)
@@ -207,7 +210,7 @@ def _over_pairs(
     if how.quotient:
         low, high = _quotients(reading.ends(_for_groups(among, alpha, parts)), among)
         return Interval(low, np.minimum(high, 1.0), f"{reading.method}, {SIMULTANEOUS}")
-    ends = reading.ends(each[:, None])
+    ends = _ends_for_pairs(reading, each[:, None], among, parts)
     rows = [
         simultaneous.largest_difference(reading.value[z], (ends[0][z], ends[1][z]), among[z])
         for z in range(len(among))
@@ -215,6 +218,21 @@ def _over_pairs(
     low, high = _columns(rows)
     name = "Newcombe" if reading.binomial else "MOVER"
     return Interval(np.maximum(low, 0.0), np.maximum(high, 0.0), f"{name}, {SIMULTANEOUS}")
+
+
+def _ends_for_pairs(reading: Reading, alpha: Floats, among: Marks, parts: int) -> Ends:
+    """The ends of every value, [Z, G], where those of many pairs are to hold together.
+
+    Far out in the tail, shares of few hits or misses have exact ones. One pair alone has no far
+    tail.
+    """
+    assert reading.ends is not None
+    found = reading.ends(alpha)
+    if not reading.binomial:
+        return found
+    low, high, _ = proportions.far_out(reading.value, reading.size, alpha)
+    alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
+    return np.where(alone, found[0], low), np.where(alone, found[1], high)
 
 
 def _for_pairs(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
@@ -277,7 +295,7 @@ def _to_extreme(
     if how.quotient:
         low, high = reading.ends(_for_groups(among, alpha))
         return _ratio_to_extreme(low, high, among, reading.method, lowest=lowest)
-    ends, value = reading.ends(each[:, None]), reading.value
+    ends, value = _ends_for_pairs(reading, each[:, None], among, 1), reading.value
     if lowest:
         ends, value = (-ends[1], -ends[0]), -value
     rows = [

@@ -178,7 +178,8 @@ def _over_pairs(found: Tests, evaluation: Evaluation) -> Tests:
         return found
     p = np.asarray(families.sidak(found.p, np.array(pairs)[:, None]))
     names = (f"{name}, Šidák over pairs" for name in (found.usual, found.exactly))
-    return Tests(p, next(names), next(names), found.exact, (*found.about, "pairs", *pairs))
+    about = (*found.about, "pairs", *pairs)
+    return Tests(p, next(names), next(names), found.exact, about, joint=True)
 
 
 def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:

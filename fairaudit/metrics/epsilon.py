@@ -281,12 +281,13 @@ def _interval(one: WholeReading, alpha: Alpha, parts: int = 1) -> Ends:
         count = max(parts * simultaneous.pairs(int(among.sum())) * classes, 1)
         asked = float(np.broadcast_to(alpha, len(sizes))[z])
         each = float(families.per_comparison(asked, count))
+        alone = bool(among.sum() == 2 and parts == 1 and classes <= 2)
+        # Of an outcome that nobody was seen with the ratio may be anything.
         ends = [
-            simultaneous.smallest_ratio(shares[z, y], sizes[z], among, each)
+            simultaneous.smallest_ratio(shares[z, y], sizes[z], among, each, alone=alone)
             for y in range(classes)
-            if (shares[z, y] * among > 0).any()
         ]
-        if ends:
+        if among.any() and ends:
             # ε is the log of the largest ratio, which is the inverse of the smallest.
             with np.errstate(divide="ignore"):
                 lows, highs = (-np.log(np.array(side)) for side in zip(*ends, strict=True))

@@ -19,7 +19,7 @@ from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.quantities import Formula, effective_size
 from fairaudit.metrics.records import Better, Need, Parameters
-from fairaudit.stats import normal
+from fairaudit.stats import normal, proportions
 
 _BOTH = frozenset({Need.LABEL, Need.PREDICTION})
 _TWO = Decimal(2)
@@ -114,10 +114,23 @@ def _variation_ends(tally: Tally, _: Parameters, alpha: Alpha) -> Ends:
 
 
 def _atkinson_ends(tally: Tally, _: Parameters, alpha: Alpha) -> Ends:
+    """Of the share favoured, mapped: without anybody who has nothing it is a function of that.
+
+    It rises up to a share of 1/ln 2 - 1 and falls from there, where the delta method has no slope.
+    """
+    wronged, right, favoured = _levels(tally)
     with np.errstate(divide="ignore", invalid="ignore"):
-        kept = np.exp(-_entropy(_levels(tally), 0.0))
-    # 1 as soon as one person has nothing: no sample without such a one rules that out.
-    return _about(np.where(kept > 0, 1 - kept, np.nan), _ends(tally, alpha, 0.0, kept), 1.0)
+        share = favoured / (right + favoured)
+        low, high = proportions.wilson(share, effective_size(tally, _CELLS), alpha)
+
+    def of(favoured: Floats) -> Floats:
+        return np.asarray(1 - 2**favoured / (1 + favoured))
+
+    ends = of(low), of(high)
+    top = 1 / np.log(2) - 1
+    highest = np.where((low < top) & (top < high), of(np.full_like(low, top)), np.maximum(*ends))
+    nothing = np.asarray(wronged > 0)
+    return np.where(nothing, np.nan, np.minimum(*ends)), np.where(nothing, np.nan, highest)
 
 
 def _exact_half_square(levels: tuple[int, int, int]) -> Fraction | None:
@@ -205,7 +218,7 @@ ATKINSON = Formula(
     needs=_BOTH,
     value_of=lambda tally, _: (1 - np.exp(-_entropy(_levels(tally), 0.0)), _people(tally)),
     ends_of=_atkinson_ends,
-    method="delta",
+    method="Wilson, mapped",
 )
 
 

@@ -102,53 +102,99 @@ def of_arcsines(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
 
 
 def of_standardized(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
-    """Of a difference in pooled deviations: the large-sample variance of Hedges & Olkin (1985)."""
+    """Of a difference in pooled deviations, whose spreads may differ (Bonett 2008).
+
+    Confidence intervals for standardized linear contrasts of means, Psychol Methods 13:99. The
+    variance of the deviation is that of normal values.
+    """
     if one.deviation is None or two.deviation is None:
         return None
     n, m = one.size, two.size
     with np.errstate(divide="ignore", invalid="ignore"):
-        pooled = np.sqrt((one.deviation + two.deviation) / (n + m - 2))
-        value = (one.value - two.value) / pooled
-        reach = normal.critical(alpha) * np.sqrt((n + m) / (n * m) + value**2 / (2 * (n + m)))
+        first, second = one.deviation / (n - 1), two.deviation / (m - 1)
+        pooled = (one.deviation + two.deviation) / (n + m - 2)
+        value = (one.value - two.value) / np.sqrt(pooled)
+        of_mean = (first / n + second / m) / pooled
+        of_spread = ((n - 1) * first**2 + (m - 1) * second**2) / (pooled * (n + m - 2)) ** 2
+        reach = normal.critical(alpha) * np.sqrt(of_mean + value**2 * of_spread / 2)
         low, high = (np.where(np.isfinite(value), value + side, np.nan) for side in (-reach, reach))
-    return Interval(low, high, "Hedges–Olkin")
+    return Interval(low, high, "Bonett")
 
 
 def of_normalized(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
-    """Of Žliobaitė's δ: the ends of the difference, by the largest that these margins allow."""
-    found = of_shortfall(one, two, alpha)
-    if found is None or one.under is None or two.under is None:
+    """Of Žliobaitė's δ: the larger of two maps, of the ratio of rates and of that of complements.
+
+    δ is the difference by the largest that the margins allow, by those selected or by those not:
+    the smaller of both bounds is the larger δ. Either is monotone in its ratio, so Koopman's ends
+    are mapped.
+    """
+    if one.under is None or two.under is None or not (one.binomial and two.binomial):
         return None
-    n, m = one.under, two.under
+    n, m = (np.asarray(side.under, dtype=np.float64) for side in (one, two))
+    sizes = one.size, two.size
+    of_hits = proportions.koopman(one.value, sizes[0], two.value, sizes[1], alpha)
+    of_misses = proportions.koopman(1 - two.value, sizes[1], 1 - one.value, sizes[0], alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
-        plus, share = (one.value * n + two.value * m) / (n + m), m / (n + m)
-        up = np.minimum(plus / share, (1 - plus) / (1 - share))
-        down = np.minimum(plus / (1 - share), (1 - plus) / share)
-
-        def normalized(difference: Floats) -> Floats:
-            of_most = difference / np.where(difference > 0, up, down)
-            return np.where(difference == 0, 0.0, np.clip(of_most, -1.0, 1.0))
-
+        # The higher the ratio, the lower δ.
+        lows, highs = (
+            (_departure(of_hits[end], n, m), _departure(of_misses[end], m, n)) for end in (1, 0)
+        )
+        plus = (one.value * n + two.value * m) / (n + m)
         varies = (plus > 0) & (plus < 1)
-        low, high = (np.where(varies, normalized(end), np.nan) for end in found[:2])
-    return Interval(low, high, f"{found.method}, mapped")
+        low, high = (_farther(*ends, least=least) for ends, least in ((lows, True), (highs, False)))
+    return Interval(
+        np.where(varies, low, np.nan), np.where(varies, high, np.nan), "Koopman, mapped"
+    )
+
+
+def _departure(ratio: Floats, n: Floats, m: Floats) -> Floats:
+    """(1 - ratio) of what it can be at most, of n beside m people; it falls with the ratio."""
+    found = (1 - ratio) * np.where(ratio <= 1, m, n) / (ratio * n + m)
+    return np.asarray(np.where(np.isinf(ratio), -1.0, found))
+
+
+def _farther(one: Floats, two: Floats, *, least: bool) -> Floats:
+    """The one farther from 0; of different signs the smaller, or the larger."""
+    pick = np.minimum(one, two) if least else np.maximum(one, two)
+    return np.asarray(np.where(one * two < 0, pick, np.where(np.abs(one) > np.abs(two), one, two)))
 
 
 def of_correlation(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
-    """Of the correlation with membership: the ends of the difference, with what varies within."""
-    found = of_difference(one, two, alpha)
-    if found is None or one.deviation is None or two.deviation is None:
+    """Of the correlation with membership: that of Cohen's d, mapped; of two shares by gradients."""
+    if one.binomial and two.binomial:
+        return _of_phi(one, two, alpha)
+    found = of_standardized(one, two, alpha)
+    if found is None:
         return None
-    between = one.size * two.size / (one.size + two.size)
+    n, m = one.size, two.size
+    between = n * m / (n + m)
     with np.errstate(divide="ignore", invalid="ignore"):
-        if one.binomial:
-            # The total of a share is that of its margin, however the groups differ.
-            total = one.deviation + two.deviation + (one.value - two.value) ** 2 * between
-            low, high = (np.clip(end * np.sqrt(between / total), -1, 1) for end in found[:2])
-        else:
-            within = one.deviation + two.deviation
-            low, high = (end * np.sqrt(between / (within + end**2 * between)) for end in found[:2])
-    return Interval(low, high, f"{found.method}, mapped")
+        low, high = (
+            end * np.sqrt(between) / np.sqrt(n + m - 2 + end**2 * between) for end in found[:2]
+        )
+    return Interval(low, high, "Bonett, mapped")
+
+
+def _of_phi(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+    """φ of two shares: Wilson's distances, each by how steeply φ depends on that share."""
+    if one.ends is None or two.ends is None:
+        return None
+    p, q, n, m = one.value, two.value, one.size, two.size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a, b = n / (n + m), m / (n + m)
+        plus = a * p + b * q
+        varies = plus * (1 - plus)
+        root, tilt = np.sqrt(a * b / varies), (p - q) * (1 - 2 * plus) / (2 * varies)
+        value, slopes = root * (p - q), (root * (1 - tilt * a), root * (-1 - tilt * b))
+        below = above = np.zeros_like(value)
+        for slope, side in zip(slopes, (one, two), strict=True):
+            assert side.ends is not None
+            low, high = side.ends(alpha)
+            down, up = side.value - low, high - side.value
+            below = below + (slope * np.where(slope > 0, down, up)) ** 2
+            above = above + (slope * np.where(slope > 0, up, down)) ** 2
+        low, high = value - np.sqrt(below), value + np.sqrt(above)
+    return Interval(np.maximum(low, -1.0), np.minimum(high, 1.0), "MOVER by gradients")
 
 
 def of_ranked_shares(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:

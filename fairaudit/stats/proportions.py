@@ -14,6 +14,9 @@ from fairaudit.stats import mover
 from fairaudit.stats.mover import Bounds
 from fairaudit.stats.normal import critical, two_sided
 
+_FEW = 2 / 3
+"""Of z²: with fewer hits or misses far tails are counted, not approximated."""
+
 _TIE = 1e-7
 """Tables are equally likely when their probabilities differ by less, relatively; as in R."""
 
@@ -59,6 +62,51 @@ def wilson(share: Floats, size: Floats, alpha: float | Floats = 0.05) -> Bounds:
         # What never misses is everything.
         known, always = ~np.isnan(share * size), np.isinf(z)
     return np.where(known & always, 0.0, low), np.where(known & always, 1.0, high)
+
+
+def clopper_pearson(share: Floats, size: Floats, alpha: float | Floats = 0.05) -> Bounds:
+    """The exact interval of a binomial proportion: it covers at least as often as it says.
+
+    Clopper & Pearson (1934), The use of confidence or fiducial limits illustrated in the case of
+    the binomial, Biometrika 26:404. NaN as in `wilson`.
+
+    >>> low, high = clopper_pearson(np.array(0.1), np.array(10.0))
+    >>> round(float(low), 6), round(float(high), 6)
+    (0.002529, 0.445016)
+    """
+    from scipy.special import betaincinv
+
+    with np.errstate(all="ignore"):
+        size = np.where(np.greater(size, 0), size, np.nan)
+        hits = np.asarray(share * size, dtype=np.float64)
+        misses, tail = size - hits, np.divide(alpha, 2)
+        low = betaincinv(np.maximum(hits, 1e-300), misses + 1, tail)
+        high = betaincinv(hits + 1, np.maximum(misses, 1e-300), 1 - tail)
+        low = np.where(hits <= 0, 0.0, np.fmin(low, share))
+        high = np.where(misses <= 0, 1.0, np.fmax(high, share))
+        known = ~np.isnan(hits)
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def far_out(share: Floats, size: Floats, alpha: float | Floats) -> tuple[Floats, Floats, Marks]:
+    """The bounds of a proportion that serve at a small alpha, and where few hits or misses rule.
+
+    Far out in the tail score bounds are too close where hits or misses are few: there they are
+    Clopper & Pearson's. Few are less than two thirds of z², the least that at this alpha says
+    anything of the other side.
+    """
+    low, high = wilson(share, size, alpha)
+    with np.errstate(all="ignore"):
+        hits = np.asarray(share * size)
+        fewer = np.minimum(hits, size - hits)
+        few = np.asarray(fewer < _FEW * np.square(critical(alpha)))
+    few = np.broadcast_to(few, low.shape)
+    if few.any():
+        p, n, a = np.broadcast_arrays(share, size, alpha)
+        exact = clopper_pearson(p[few], n[few], a[few])
+        low, high = np.array(low), np.array(high)
+        low[few], high[few] = exact
+    return low, high, few
 
 
 def newcombe(p: Floats, n: Floats, q: Floats, m: Floats, alpha: float | Floats = 0.05) -> Bounds:

@@ -3,8 +3,9 @@
 With m comparisons each at 1 - (1 - α)^(1/m) all their intervals hold together with probability
 1 - α (Šidák 1967, doi:10.1080/01621459.1967.10482935), so the largest lower end and the largest
 upper end bound the largest true value: for two groups it is the usual interval, and for any number
-of equal ones it contains parity. Of k² pairs only those can have the largest end whose sides no
-other group beats in both value and reach, and these are few.
+of equal ones it contains parity. Each interval then looks far out in its tail, where score bounds
+are too close if hits or misses are few: those groups have exact ones. Of k² pairs only those can
+have the largest end whose sides no other group beats in both value and reach, and these are few.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.arrays import Ends, Floats, Ints, Marks
-from fairaudit.stats import proportions
+from fairaudit.stats import mover, proportions
 
 
 def pairs(groups: int) -> int:
@@ -37,20 +38,31 @@ def largest_difference(value: Floats, ends: Ends, among: Marks) -> tuple[float, 
     return float(lowest.max()), float(highest.max())
 
 
-def smallest_ratio(share: Floats, size: Floats, among: Marks, alpha: float) -> tuple[float, float]:
+def smallest_ratio(
+    share: Floats, size: Floats, among: Marks, alpha: float, *, alone: bool = False
+) -> tuple[float, float]:
     """The smallest lower and upper end of `share[i] / share[j]` over ordered pairs of [G] groups.
 
-    By Koopman's interval, each at `alpha`; NaN where a share that counts is not known.
+    Each at `alpha`, by Koopman's interval; where hits or misses are few, by MOVER of exact ones,
+    unless the pair stands `alone`. NaN where a share that counts is not known.
     """
     at = np.flatnonzero(among)
     p, n = share[at], size[at]
     if len(at) < 2 or np.isnan(p).any():
         return np.nan, np.nan
-    i, j = _crossed(_unbeaten(-p, -n), _unbeaten(p, -n))
-    low, _ = proportions.koopman(p[i], n[i], p[j], n[j], alpha)
-    k, m = _crossed(_unbeaten(-p, n), _unbeaten(p, n))
-    _, high = proportions.koopman(p[k], n[k], p[m], n[m], alpha)
-    return float(low.min()), float(high.min())
+    low, high, few = proportions.far_out(p, n, alpha)
+    if alone or not few.any():
+        i, j = _crossed(_unbeaten(-p, -n), _unbeaten(p, -n))
+        ends, _ = proportions.koopman(p[i], n[i], p[j], n[j], alpha)
+        k, m = _crossed(_unbeaten(-p, n), _unbeaten(p, n))
+        _, tops = proportions.koopman(p[k], n[k], p[m], n[m], alpha)
+        return float(ends.min()), float(tops.min())
+    down, up = p - low, high - p
+    i, j = _crossed(_unbeaten(-p, down), _unbeaten(p, up))
+    ends, _ = mover.ratio(p[i], (low[i], high[i]), p[j], (low[j], high[j]))
+    k, m = _crossed(_unbeaten(-p, -up), _unbeaten(p, -down))
+    _, tops = mover.ratio(p[k], (low[k], high[k]), p[m], (low[m], high[m]))
+    return float(ends.min()), float(tops.min())
 
 
 def difference_to_highest(value: Floats, ends: Ends, among: Marks) -> Ends:
@@ -83,16 +95,24 @@ def ratio_to_lowest(share: Floats, size: Floats, among: Marks, alpha: float) -> 
 
 
 def _ratio_to_others(share: Floats, size: Floats, among: Marks, alpha: float, way: int) -> Ends:
-    """By Koopman's interval: the smallest ends where the way is 1, the largest where it is -1."""
+    """The smallest ends where the way is 1, the largest where it is -1; as in `smallest_ratio`."""
     at = np.flatnonzero(among)
     found = np.full((2, len(share)), np.nan)
     if len(at) < 2:
         return found[0], found[1]
     p, n = share[at], size[at]
-    for side, theirs in ((0, -n), (1, n)):
+    low, high, few = proportions.far_out(p, n, alpha)
+    exactly = len(at) > 2 and bool(few.any())
+    widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
+    for side, theirs in widths:
         rivals = _unbeaten(way * p, way * theirs)
-        ends = proportions.koopman(p[:, None], n[:, None], p[None, rivals], n[None, rivals], alpha)
-        apart = way * ends[side]
+        one, two = p[:, None], p[None, rivals]
+        if exactly:
+            mine = low[:, None], high[:, None]
+            ends = mover.ratio(one, mine, two, (low[None, rivals], high[None, rivals]))
+        else:
+            ends = proportions.koopman(one, n[:, None], two, n[None, rivals], alpha)
+        apart = way * np.asarray(ends[side])
         apart[np.arange(len(at))[:, None] == rivals[None, :]] = np.inf
         found[side, at] = way * apart.min(axis=1)
     return found[0], found[1]
