@@ -60,6 +60,13 @@ def test_people_are_counted_by_selecting_one_after_another(
     assert found["ratio"] == pytest.approx(float(Fraction(*lower) / Fraction(*higher)))
 
 
+@pytest.mark.parametrize(("selected", "turns"), [(2, True), (3, False), (4, False)])
+def test_a_gap_that_one_selection_turns_round_is_unstable(selected: int, turns: bool) -> None:
+    """Of 1/10 against 2/10 it makes 2/10 against 1/10; of 1/10 against 3/10 equal rates."""
+    assert in_people({"a": (1, 10), "b": (selected, 10)})["flip_flop"] is turns
+    assert in_people({"a": (selected, 10), "b": (1, 10)})["flip_flop"] is turns
+
+
 def test_what_a_gap_is_told_by_where_the_check_sets_no_ratio() -> None:
     """Four fifths, as the rule is; a gap between the lowest and the highest group."""
     rates = {"a": (12, 40), "b": (48, 80), "c": (20, 40)}

@@ -116,7 +116,7 @@ def nearby(draw: st.DrawFn) -> tuple[Case, list[tuple[int, int]]]:
 
 
 @given(asked=nearby())
-@settings(max_examples=220)
+@settings(max_examples=160)
 def test_a_limit_next_to_a_number_is_told_as_it_is_judged(
     asked: tuple[Case, list[tuple[int, int]]],
 ) -> None:
