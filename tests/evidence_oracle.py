@@ -77,7 +77,7 @@ def koopman_arrays(
     ends = []
     for outer in (-25.0, 25.0):
         inside, outside = middle.copy(), np.full_like(middle, outer)
-        for _ in range(100):
+        for _ in range(60):
             log = (inside + outside) / 2
             rejected = statistic(log) > limit
             inside, outside = np.where(rejected, inside, log), np.where(rejected, log, outside)

@@ -87,14 +87,14 @@ def evidence(case: Case, rates: Mapping[str, Rate]) -> Evidence:
     return Evidence(Fraction(x, n) - Fraction(y, m), *newcombe(x, n, y, m, ALPHA), p)
 
 
-def expected(case: Case, found: Evidence) -> tuple[str, str, str]:
+def expected(case: Case, found: Evidence, alpha: float = ALPHA) -> tuple[str, str, str]:
     """Status, backing, and in one word how the evidence lies."""
     low, high = (None if end is None else Fraction(end) for end in case.bounds)
     crossed = (low is not None and found.value < low) or (high is not None and found.value > high)
     beyond = (low is not None and found.high < low) or (high is not None and found.low > high)
     within = (low is None or found.low >= low) and (high is None or found.high <= high)
     lies = "beyond" if beyond else "within" if within else "across"
-    sure, asks = found.p < ALPHA, case.significant or case.conclusive
+    sure, asks = found.p < alpha, case.significant or case.conclusive
     word = f"{'crossed' if crossed else 'kept'} {'sure' if sure else 'unsure'} {lies}"
     doubt = "warn" if case.on == "fail" else "pass"
     if crossed and case.significant and not sure:

@@ -318,7 +318,7 @@ def test_equalized_odds_bounds_both_rates_together(groups: list[Cells]) -> None:
         assert close(row, expected), (row, expected)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_three_hundred_groups(seed: int) -> None:
     """All 89,700 ordered pairs, of which the tool asks only those that can be extreme."""
     draw = np.random.default_rng(seed)

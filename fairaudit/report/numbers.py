@@ -70,9 +70,10 @@ def probability(p: float, alpha: float) -> str:
     """A p-value, `= .0123` or `< .0001`, at as many digits as it takes to agree with its level."""
     if p < _TINY <= alpha:
         return "< .0001"
+    level = Fraction(str(alpha))  # as written: the float next to .05 lies above it
     for digits in range(4, _MOST_DIGITS):
         text = f"{p:.{digits}f}"
-        if _side(Fraction(text), Fraction(alpha)) == _side(p, alpha):
+        if _side(Fraction(text), level) == _side(p, alpha):
             return f"= {text.removeprefix('0')}"
     return f"= {p!r}"
 

@@ -1,0 +1,228 @@
+"""A gap told in people, what a pass may have missed, and how many people survey weights leave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import evidence_oracle as oracle
+import polars as pl
+import pytest
+from evidence_specs import YES, Rate, document, of_rates
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from stats_oracle import gart, koopman, newcombe, printed, wilson
+
+RATIO: dict[str, Any] = {"metric": "disparate_impact_ratio", "reference": "b"}
+
+
+def in_people(rates: dict[str, Rate], limit: str = "0.8") -> dict[str, Any]:
+    (one,) = of_rates(rates, {**RATIO, "fail": {"below": limit}})
+    found: dict[str, Any] = one["practice"]
+    return found
+
+
+def test_the_vector_of_shortfall() -> None:
+    """40 people at the pooled rate of one half would be 20 selected, of whom 8 are missing."""
+    found = in_people({"a": (12, 40), "b": (48, 80)})
+    assert found["shortfall"] == 8
+    assert found["people_to_limit"] == 8, "20 of 40 is a ratio of .83, 19 of 40 one of .79"
+    assert found["flip_flop"] is False
+    assert (found["below"], found["large"]) == (True, True)
+
+
+@given(
+    n=st.integers(1, 60), m=st.integers(1, 60), data=st.data(),
+    percent=st.integers(1, 100),
+)  # fmt: skip
+@settings(max_examples=120)
+def test_people_are_counted_by_selecting_one_after_another(
+    n: int, m: int, data: st.DataObject, percent: int
+) -> None:
+    rates = {"a": (data.draw(st.integers(0, n)), n), "b": (data.draw(st.integers(0, m)), m)}
+    (x, _), (y, _) = rates.values()
+    if not 0 < x + y < n + m or y == 0:
+        return
+    limit = Fraction(percent, 100)
+    found = in_people(rates, str(percent / 100))
+    lower, higher = sorted(rates.values(), key=lambda one: Fraction(*one))
+    more = oracle.people_to_limit(lower, higher, limit)
+    assert found["people_to_limit"] == (more or None)
+    assert found["below"] == (more > 0)
+    pooled = Fraction(x + y, n + m)
+    assert found["shortfall"] == pytest.approx(float(lower[1] * pooled - lower[0]))
+    apart = Fraction(*lower) < Fraction(*higher)
+    assert found["flip_flop"] == (apart and oracle.turns_round(lower, higher))
+    assert found["large"] == (oracle.least_expected(list(rates.values())) >= 5)
+    assert found["ratio"] == pytest.approx(float(Fraction(*lower) / Fraction(*higher)))
+
+
+@pytest.mark.parametrize(("selected", "turns"), [(2, True), (3, False), (4, False)])
+def test_a_gap_that_one_selection_turns_round_is_unstable(selected: int, turns: bool) -> None:
+    """Of 1/10 against 2/10 it makes 2/10 against 1/10; of 1/10 against 3/10 equal rates."""
+    assert in_people({"a": (1, 10), "b": (selected, 10)})["flip_flop"] is turns
+    assert in_people({"a": (selected, 10), "b": (1, 10)})["flip_flop"] is turns
+
+
+def test_what_a_gap_is_told_by_where_the_check_sets_no_ratio() -> None:
+    """Four fifths, as the rule is; a gap between the lowest and the highest group."""
+    rates = {"a": (12, 40), "b": (48, 80), "c": (20, 40)}
+    (one,) = of_rates(rates, {"metric": "demographic_parity_difference", "fail": {"above": 0.1}})
+    assert (one["practice"]["people_to_limit"], one["practice"]["limit"]) == (8, 0.8)
+    (rest,) = of_rates(rates, {**RATIO, "reference": "rest", "fail": {"below": 0.5}})
+    assert rest["practice"]["limit"] == 0.5
+    metric = {"metric": "disparate_impact_ratio", "reference": "overall", "fail": {"below": 0.8}}
+    (overall,) = of_rates(rates, metric)
+    assert overall["practice"] is None, "selecting more of a group moves everybody's rate"
+
+
+# What a pass may have missed -----------------------------------------------------------------
+
+
+def test_the_vector_of_the_smallest_gap() -> None:
+    (one,) = of_rates({"a": (24, 40), "b": (48, 80)}, {**RATIO, "fail": {"below": 0.8}})
+    assert one["status"] == "pass"
+    found = one["detectable"]
+    assert printed(found["down"], "-.2673")
+    assert printed(found["up"], ".2386")
+    assert (found["group"], found["n"], found["reference_n"]) == ({"g": "a"}, 40, 80)
+
+
+@pytest.mark.parametrize(("limit", "told"), [("0.8", True), ("0.5", False), ("0.2", False)])
+def test_only_a_gap_wider_than_the_limit_allows_is_told(limit: str, told: bool) -> None:
+    """A gap of 27 points is found: as wide as a ratio of .55 to a rate of .6."""
+    (one,) = of_rates({"a": (24, 40), "b": (48, 80)}, {**RATIO, "fail": {"below": limit}})
+    assert (one["detectable"] is not None) == told
+
+
+@given(
+    sizes=st.lists(st.integers(5, 900), min_size=2, max_size=4), share=st.integers(20, 80),
+    confidence=st.sampled_from(["0.9", "0.95", "0.99"]),
+)  # fmt: skip
+@settings(max_examples=40)
+def test_the_smallest_gap_is_that_of_cohens_h(
+    sizes: list[int], share: int, confidence: str
+) -> None:
+    rates = {f"g{at}": (share * n, 100 * n) for at, n in enumerate(sizes)}
+    metric = {"metric": "statistical_parity_difference", "reference": "g0"}
+    limit = {"outside": ["-0.001", "0.001"]}
+    inference = {"confidence": confidence}
+    (one,) = of_rates(rates, {**metric, "fail": limit}, inference=inference)
+    found = one["detectable"]
+    if found is None:
+        assert all(
+            max(-down, up) <= 0.001
+            for n in sizes[1:]
+            for down, up in [_seen(n, sizes[0], share, confidence, len(sizes))]
+        )
+        return
+    assert found["n"] == 100 * min(sizes[1:])
+    expected = _seen(min(sizes[1:]), sizes[0], share, confidence, len(sizes))
+    assert (found["down"], found["up"]) == pytest.approx(expected, rel=1e-7)
+
+
+def _seen(n: int, m: int, share: int, confidence: str, groups: int) -> tuple[float, float]:
+    alpha = 1 - float(confidence)
+    return oracle.detectable(100 * n, 100 * m, share / 100, alpha, groups - 1)
+
+
+# Survey weights ------------------------------------------------------------------------------
+
+Weighted = list[tuple[str, int, int, float, int]]
+"""Group, label, decision, weight, and how many such people."""
+PEOPLE: Weighted = [
+    ("a", 1, 1, 2.0, 4), ("a", 1, 0, 0.5, 12), ("a", 0, 1, 1.5, 3), ("a", 0, 0, 1.0, 9),
+    ("b", 1, 1, 1.0, 21), ("b", 1, 0, 3.0, 5), ("b", 0, 1, 0.25, 8), ("b", 0, 0, 2.5, 10),
+    ("c", 1, 1, 0.75, 6), ("c", 1, 0, 1.25, 5), ("c", 0, 1, 2.0, 7), ("c", 0, 0, 1.0, 4),
+]  # fmt: skip
+
+
+def effective(rows: Weighted, positive: int | None = None) -> dict[str, tuple[float, float]]:
+    """Of each group the weighted share selected and (Σcw)²/Σcw², of everybody or of one label."""
+    found = {}
+    for g in sorted({row[0] for row in rows}):
+        own = [row for row in rows if row[0] == g and positive in {None, row[1]}]
+        total = sum(c * w for *_, w, c in own)
+        share = sum(c * w * p for _, _, p, w, c in own) / total
+        found[g] = (share, total**2 / sum(c * w * w for *_, w, c in own))
+    return found
+
+
+def weighted(*metrics: Any, rows: Weighted = PEOPLE, counted: bool) -> dict[str, Any]:
+    """The document of these people, each row counted or repeated."""
+    lines = rows if counted else [(*row[:4], 1) for row in rows for _ in range(row[4])]
+    frame = pl.DataFrame(lines, ["g", "y", "p", "w", "n"], orient="row")
+    columns: dict[str, Any] = {"protected": ["g"], "label": {"column": "y", **YES},
+                               "prediction": {"column": "p", **YES}, "weight": "w"}  # fmt: skip
+    if counted:
+        columns["count"] = "n"
+    return document({"columns": columns, "metrics": list(metrics)}, frame)
+
+
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize("positive", [None, 1])
+def test_weights_leave_so_many_effective_people(counted: bool, positive: int | None) -> None:
+    """Per group and denominator: of the true positive rate among those with the label."""
+    rate = "selection_rate" if positive is None else "true_positive_rate"
+    to_b = {"metric": rate, "reference": "b"}
+    found = weighted(
+        rate, {**to_b, "compare": "difference"}, {**to_b, "compare": "ratio"},
+        {**to_b, "compare": "odds_ratio"}, counted=counted,
+    )  # fmt: skip
+    known = effective(PEOPLE, positive)
+    people = {
+        g: sum(c for h, y, *_, c in PEOPLE if h == g and positive in {None, y}) for g in known
+    }
+    for row in found["rates"]:
+        if not row["group"]:
+            continue
+        share, size = known[row["group"]["g"]]
+        assert row["value"] == pytest.approx(share)
+        assert row["n"] == people[row["group"]["g"]]
+        assert (row["low"], row["high"]) == pytest.approx(wilson(share * size, size, 0.05))
+    by_compare = {"difference": newcombe, "ratio": koopman, "odds_ratio": gart}
+    other, m = known["b"]
+    for row in found["comparisons"]:
+        share, n = known[row["group"]["g"]]
+        expected = by_compare[row["compare"]](share * n, n, other * m, m, 0.05)
+        assert (row["low"], row["high"]) == pytest.approx(expected, rel=1e-6)
+
+
+def z_of(one: tuple[float, float], two: tuple[float, float]) -> float:
+    """The two-sided p of the pooled z of shares in effective people."""
+    (p, n), (q, m) = one, two
+    pooled = (p * n + q * m) / (n + m)
+    return oracle.two_sided((p - q) / math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m)))
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_weighted_people_are_tested_by_z_and_never_by_fisher(few: bool) -> None:
+    rows = [(*row[:4], 1) for row in PEOPLE] if few else PEOPLE
+    metric = {"metric": "statistical_parity_difference", "reference": "b"}
+    limits = {"fail": {"outside": [-0.01, 0.01], "significant": True}}
+    spread = {"metric": "demographic_parity_difference", "fail": {"above": 0.01}}
+    signed, gap = weighted({**metric, **limits}, spread, rows=rows, counted=True)["checks"]
+    known = effective(rows)
+    test = signed["significance"]
+    assert test["test"] == "z"
+    assert test["p"] == pytest.approx(z_of(known[signed["group"]["g"]], known["b"]), rel=1e-9)
+    assert gap["significance"]["test"] == "χ²"
+    table = [[p * n, (1 - p) * n] for p, n in known.values()]
+    expected = stats.chi2_contingency(table, correction=False).pvalue
+    assert gap["significance"]["p"] == pytest.approx(expected, rel=1e-9)
+    assert signed["practice"] is None, "weights are no people"
+
+
+def test_equal_weights_are_none() -> None:
+    """Weights that are all alike leave everybody, whatever they are."""
+    rows: Weighted = [(*row[:3], 2.5, row[4]) for row in PEOPLE]
+    metric = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+    (found,) = weighted(metric, rows=rows, counted=True)["checks"]
+    rates: Sequence[Rate] = [
+        (sum(c for h, _, p, _, c in rows if h == g and p), sum(c for h, *_, c in rows if h == g))
+        for g in "abc"
+    ]
+    assert (found["low"], found["high"]) == pytest.approx(oracle.min_ratio(rates, 0.05), rel=1e-6)
