@@ -11,11 +11,11 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
+from scipy.stats import beta
 from stats_oracle import Bounds, fisher, koopman, newcombe, quantile, wilson
 
 Rate = tuple[int, int]
@@ -33,15 +33,57 @@ def share_of_alpha(alpha: float, comparisons: int) -> float:
 # Over all ordered pairs ----------------------------------------------------------------------
 
 
-def newcombes(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
-    """The interval of every ordered difference: Newcombe's from each group's own Wilson bounds."""
-    bounds = [wilson(x, n, alpha) for x, n in rates]
+def ends(rate: Rate, alpha: float, *, alone: bool) -> Bounds:
+    """Wilson's; of few hits or misses, unless one pair stands alone, Clopper & Pearson's.
+
+    Few are less than two thirds of z²; the exact ends are quantiles of Beta distributions.
+    """
+    x, n = rate
+    if alone or min(x, n - x) >= 2 / 3 * quantile(alpha) ** 2:
+        return wilson(x, n, alpha)
+    low = float(beta.ppf(alpha / 2, x, n - x + 1)) if x else 0.0
+    high = float(beta.ppf(1 - alpha / 2, x + 1, n - x)) if x < n else 1.0
+    return low, high
+
+
+def is_few(rates: Sequence[Rate], alpha: float) -> bool:
+    """Whether a rate has exact ends where it does not stand alone."""
+    return any(min(x, n - x) < 2 / 3 * quantile(alpha) ** 2 for x, n in rates)
+
+
+def ratio_of_ends(one: Rate, two: Rate, alpha: float) -> Bounds:
+    """Donner & Zou (2012): the two ratios at which MOVER's interval of a difference touches 0."""
+    (x, n), (y, m) = one, two
+    p, q = x / n, y / m
+    (l1, u1), (l2, u2) = (ends(each, alpha, alone=False) for each in (one, two))
+
+    def root(end: float, other: float, sign: int) -> float:
+        a, c = other * (2 * q - other), end * (2 * p - end)
+        inside = max((p * q) ** 2 - a * c, 0.0)
+        return (p * q + sign * math.sqrt(inside)) / a if a else math.inf
+
+    low = 0.0 if l1 == 0 else l1 * (2 * p - l1) / (
+        p * q + math.sqrt(max((p * q) ** 2 - l1 * (2 * p - l1) * u2 * (2 * q - u2), 0.0))
+    )  # fmt: skip
+    return low, math.inf if l2 == 0 else root(u1, l2, 1)
+
+
+def newcombes(rates: Sequence[Rate], alpha: float, *, alone: bool = True) -> list[Bounds]:
+    """The interval of every ordered difference, from each group's own ends (Newcombe 1998)."""
+    bounds = [ends(rate, alpha, alone=alone) for rate in rates]
     found = []
     for (g, (x, n)), (h, (y, m)) in permutations(enumerate(rates), 2):
         p, q = x / n, y / m
         (l1, u1), (l2, u2) = bounds[g], bounds[h]
         found.append((p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2)))
     return found
+
+
+def ratios(rates: Sequence[Rate], alpha: float, *, alone: bool) -> list[Bounds]:
+    """The interval of every ordered ratio: Koopman's, or of exact ends where a rate has few."""
+    if alone or not is_few(rates, alpha):
+        return koopmans(rates, alpha)
+    return [ratio_of_ends(one, two, alpha) for one, two in permutations(rates, 2)]
 
 
 def koopmans(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
@@ -88,14 +130,16 @@ def koopman_arrays(
 def gap(rates: Sequence[Rate], alpha: float, together: int = 1) -> Bounds:
     """[max(0, max L), max U] of all differences; `together`: so many rates share the level."""
     k = len(rates)
-    each = newcombes(rates, share_of_alpha(alpha, together * k * (k - 1) // 2))
+    level = share_of_alpha(alpha, together * k * (k - 1) // 2)
+    each = newcombes(rates, level, alone=k == 2 and together == 1)
     return max(0.0, *(low for low, _ in each)), max(high for _, high in each)
 
 
 def min_ratio(rates: Sequence[Rate], alpha: float, together: int = 1) -> Bounds:
     """[min L, min(1, min U)] of all ratios."""
     k = len(rates)
-    each = koopmans(rates, share_of_alpha(alpha, together * k * (k - 1) // 2))
+    level = share_of_alpha(alpha, together * k * (k - 1) // 2)
+    each = ratios(rates, level, alone=k == 2 and together == 1)
     return min(low for low, _ in each), min(1.0, *(high for _, high in each))
 
 
@@ -105,7 +149,8 @@ def epsilon(table: Sequence[Sequence[int]], alpha: float) -> Bounds:
     level = share_of_alpha(alpha, k * (k - 1) // 2 * outcomes)
     low, high = 0.0, 0.0
     for y in range(outcomes):
-        for least, most in koopmans([(row[y], sum(row)) for row in table], level):
+        rates = [(row[y], sum(row)) for row in table]
+        for least, most in ratios(rates, level, alone=k == 2 and outcomes == 2):
             low, high = max(low, logarithm(least)), max(high, logarithm(most))
     return low, high
 
@@ -129,32 +174,41 @@ def both_ratios(one: Sequence[Rate], two: Sequence[Rate], alpha: float) -> Bound
 
 def to_highest_ratio(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
     """[min L, min(1, min U)] of the ratios of one group to every other."""
-    each = _to_others(koopman, rates, g, alpha)
+    each = _ratios_to_others(rates, g, alpha)
     return min(low for low, _ in each), min(1.0, *(high for _, high in each))
 
 
 def to_highest_difference(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
     """[min L, min(0, min U)] of the differences of one group to every other."""
-    each = _to_others(newcombe, rates, g, alpha)
+    each = _differences_to_others(rates, g, alpha)
     return min(low for low, _ in each), min(0.0, *(high for _, high in each))
 
 
 def to_lowest_ratio(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
     """The mirror of `highest`: [max(1, max L), max U]."""
-    each = _to_others(koopman, rates, g, alpha)
+    each = _ratios_to_others(rates, g, alpha)
     return max(1.0, *(low for low, _ in each)), max(high for _, high in each)
 
 
 def to_lowest_difference(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
     """The mirror of `highest`: [max(0, max L), max U]."""
-    each = _to_others(newcombe, rates, g, alpha)
+    each = _differences_to_others(rates, g, alpha)
     return max(0.0, *(low for low, _ in each)), max(high for _, high in each)
 
 
-def _to_others(pair: Any, rates: Sequence[Rate], g: int, alpha: float) -> list[Bounds]:
+def _ratios_to_others(rates: Sequence[Rate], g: int, alpha: float) -> list[Bounds]:
     k = len(rates)
     level = share_of_alpha(alpha, k * (k - 1) // 2)
-    return [pair(*rates[g], *rates[h], level) for h in range(k) if h != g]
+    if k > 2 and is_few(rates, level):
+        return [ratio_of_ends(rates[g], rates[h], level) for h in range(k) if h != g]
+    return [koopman(*rates[g], *rates[h], level) for h in range(k) if h != g]
+
+
+def _differences_to_others(rates: Sequence[Rate], g: int, alpha: float) -> list[Bounds]:
+    k = len(rates)
+    level = share_of_alpha(alpha, k * (k - 1) // 2)
+    found = zip(permutations(range(k), 2), newcombes(rates, level, alone=k == 2), strict=True)
+    return [each for (one, _), each in found if one == g]
 
 
 def to_overall(rates: Sequence[Rate], g: int, alpha: float) -> tuple[Bounds, Bounds]:

@@ -78,6 +78,8 @@ def prove(asked: Mapping[Hashable, tuple[Evaluation, Hashable]]) -> dict[Hashabl
     for name, (evaluation, _) in asked.items():
         family, kind = kinds[name]
         of_values = np.where(counted[name], adjusted[family][kind], np.nan)
+        if found[name].joint:
+            of_values = _joined(of_values, found[name].p, sizes[family], evaluation)
         inference = evaluation.terms.inference
         proofs[name] = Proof(bands[name], found[name], of_values, sizes[family], inference)
     return proofs
@@ -102,9 +104,28 @@ def _adjusted(
 
 
 def _counted(evaluation: Evaluation, found: Tests) -> Marks:
-    """Which values have a test that counts, [Z, W]: those that are judged, in a known stratum."""
+    """Which tests count in the family, [Z, W]: of those that are judged, in a known stratum.
+
+    Of joint ones that of the smallest p-value.
+    """
     known = evaluation.table.known_strata[:, None]
-    return np.asarray(evaluation.judged & known & ~np.isnan(found.p))
+    has_test = np.asarray(evaluation.judged & known & ~np.isnan(found.p))
+    if not found.joint:
+        return has_test
+    smallest = np.argmin(np.where(has_test, found.p, np.inf), axis=1)
+    return np.asarray(has_test & (np.arange(has_test.shape[1]) == smallest[:, None]))
+
+
+def _joined(adjusted: Floats, p: Floats, family: int, evaluation: Evaluation) -> Floats:
+    """The adjusted p-values of joint tests: the smallest as it is, the others at most that sure.
+
+    Theirs are multiplied by the size of the family, which no correction exceeds.
+    """
+    smallest = np.fmax.reduce(adjusted, axis=1, keepdims=True)
+    times = 1 if evaluation.terms.inference.correction is Correction.NONE else family
+    others = np.maximum(np.minimum(p * times, 1.0), smallest)
+    known = evaluation.judged & ~np.isnan(p) & ~np.isnan(smallest)
+    return np.where(np.isnan(adjusted) & known, others, adjusted)
 
 
 def _kind(evaluation: Evaluation, found: Tests) -> Hashable:

@@ -8,7 +8,7 @@ What has an interval and none of these is tested by it: p is the level at which 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -58,7 +58,8 @@ class Tests:
     """The p-value of every value, [Z, W], and the test that gave it; NaN, and `why`, without one.
 
     `exact` marks where a test that counts tables took the place of the usual one. `about` is what
-    is tested: tests of the same about the same groups are one.
+    is tested: tests of the same about the same groups are one. Those that are `joint` allow for
+    each other already: in a family they are one test, that of the smallest p-value.
     """
 
     p: Floats
@@ -67,6 +68,7 @@ class Tests:
     exact: Marks | None = None
     about: Key = ()
     why: str = ""
+    joint: bool = False
 
     def name(self, z: int, w: int) -> str:
         """The test behind one p-value."""
@@ -78,7 +80,7 @@ def tested(evaluation: Evaluation) -> Tests:
     with np.errstate(invalid="ignore", divide="ignore"):
         found = _tests(evaluation)
     p = np.where(np.isnan(evaluation.value), np.nan, found.p)
-    return Tests(p, found.usual, found.exactly, found.exact, found.about, found.why)
+    return replace(found, p=p)
 
 
 def lacks_test(asked: Asked, policy: str | None = None) -> str | None:

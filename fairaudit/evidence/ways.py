@@ -19,10 +19,10 @@ _COMPARED = {
     "min_ratio": "Koopman",
     "log_ratio": "Koopman, in logarithms",
     "odds_ratio": "Woolf, with Gart's ½",
-    "standardized_difference": "Hedges–Olkin",
+    "standardized_difference": "Bonett",
     "cohens_h": "MOVER on the arcsine scale",
-    "normalized": "Newcombe's ends, normalized as the value is",
-    "correlation": "the ends of the difference, mapped",
+    "normalized": "Koopman of both ratios it is made of, mapped",
+    "correlation": "Bonett, mapped; of shares MOVER by gradients",
     RANKED.id: "Newcombe, mapped",
     "ranked_scores": "DeLong",
 }
