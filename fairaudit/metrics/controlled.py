@@ -123,10 +123,8 @@ def _fitted(table: GroupTable, crude: Reading, cells: Reading, among: Ints, at: 
 def _swept(controls: _Controls, size: Floats, within: float) -> Fit:
     """The fit of the controls once each group has its own mean."""
     people = controls.people[controls.kept]
-    whole = controls.pairs[np.ix_(controls.kept, controls.kept)]
-    left = whole - (people / size) @ people.T
-    gone = np.diagonal(left) <= _ROUNDING * np.diagonal(whole)
-    left[gone], left[:, gone] = 0.0, 0.0
+    # A level that makes up whole groups leaves exactly 0: its shares are 0 and 1.
+    left = controls.pairs[np.ix_(controls.kept, controls.kept)] - (people / size) @ people.T
     return least_squares(left, controls.apart[controls.kept], within, float(size.sum()) - len(size))
 
 
