@@ -150,7 +150,7 @@ def definition(check: Check | ReversalCheck, spec: Spec) -> str:
     a key that is new in a later version changes nothing. Data, titles and places are no part.
     """
     if isinstance(check, Check):
-        columns: Grouping = (*check.by, *check.given)
+        columns: Grouping = (*check.by, *check.given, *check.parameters.controls)
         of = {check.of, check.against, "label"}
         asked: dict[str, Any] = {}
     else:

@@ -391,10 +391,10 @@ def _without(
 
 
 def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
-    cut = waiving.without(table(check.by, check.given, check.of, check.against), aside)
+    cut = waiving.without(table(check.by, check.strata, check.of, check.against), aside)
     against = None
     if check.against:
-        against = table(check.by, check.given, check.against, check.of)
+        against = table(check.by, check.strata, check.against, check.of)
         against = waiving.without(against, aside)
     return evaluate_against(check.asked, cut, check.terms, against)
 

@@ -169,6 +169,11 @@ class Check:
     place: Place | None = None
 
     @property
+    def strata(self) -> Grouping:
+        """The columns by which its table is stratified: what it is given, and its controls."""
+        return (*self.given, *self.parameters.controls)
+
+    @property
     def terms(self) -> Terms:
         """On what terms the measure is asked."""
         return Terms(
@@ -585,8 +590,14 @@ def _strata_decide(table: GroupTable) -> bool:
 def _off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:
     """The strata that an average leaves out: those not known, and those without one of the sides.
 
-    Each with the share of the weight that it would have had; the others make up for it.
+    Of an average each with the share of the weight that it would have had; the others make up for
+    it. A fit has no weights of strata: it leaves out people, who are told at once.
     """
+    if evaluation.averaged is None and not table.known_strata.all():
+        n, names = int(table.n[~table.known_strata].sum()), " or ".join(table.given)
+        reason = f"{n:,} {'person is' if n == 1 else 'people are'} left out: {names} is not known"
+        yield NotEvaluated((), (), reason, blocks=False)
+        return
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
             reason = f"the stratum is not known ({_crowd(table, z)})"

@@ -38,8 +38,10 @@ def policy_of(evaluation: Evaluation) -> Policy | None:
 def range_of(evaluation: Evaluation, way: Way) -> Range | str:
     """The bounds of each value, or why there are none."""
     asked = evaluation.asked
-    if evaluation.averaged is not None or evaluation.strata is not None:
+    if evaluation.averaged is not None:
         return "rates are averaged over strata"
+    if evaluation.strata is not None:
+        return "it is adjusted for controls"
     if evaluation.error is not None and np.nan_to_num(evaluation.error).any():
         return "the bins of the score hide some of it"
     if isinstance(asked, Measure) and asked.mean:

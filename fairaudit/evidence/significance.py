@@ -1,8 +1,9 @@
 """The test of no disparity behind whatever an audit compares, from counts alone.
 
 Two shares: a z test, or Fisher's exact one where a count below 5 is expected. Several: chi-square,
-or permutations. Means: Welch. Ranks: Mann–Whitney. Shares alike in strata: Cochran–Mantel–Haenszel.
-What has an interval and none of these is tested by it: p is the level at which parity leaves it.
+or permutations. Means: Welch. Ranks: Mann–Whitney. Coefficients: Student's t. Shares alike in
+strata: Cochran–Mantel–Haenszel. What has an interval and none of these is tested by it: p is the
+level at which parity leaves it.
 """
 
 from __future__ import annotations
@@ -93,6 +94,8 @@ def lacks_test(asked: Asked, policy: str | None = None) -> str | None:
     if isinstance(asked, Whole):
         has_one = asked.independence is not None or asked.standard_normal
         return None if has_one else lacks_interval(asked)
+    if asked.mean and asked.fitted:
+        return lacks_interval(asked)
     quantities = [quantity for quantity, _ in asked.parts]
     if asked.fold is not REMAINDER and all(map(is_tested, quantities)):
         return None
@@ -185,6 +188,9 @@ def _over_pairs(found: Tests, evaluation: Evaluation) -> Tests:
 
 
 def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
+    if one.fit is not None:
+        p = means.two_sided(one.fit.value / one.fit.error, np.asarray(one.fit.df))
+        return Tests(p, "least squares t", about=("least squares", one.quantity.id))
     if one.binomial and two.binomial:
         inference = evaluation.terms.inference
         p, exact = two_shares(one, two, inference)

@@ -11,6 +11,7 @@ from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import (
+    COEFFICIENT,
     CORRELATION,
     DIFFERENCE,
     NORMALIZED,
@@ -126,6 +127,22 @@ MEASURES = (
         source=works.ZLIOBAITE,
         parts=((s.OUTCOME_MEAN, CORRELATION),),
         reference=Policy.REST,
+    ),
+    Measure(
+        id="regression_slope",
+        title="Regression slope with controls",
+        short="slope, controlled",
+        aliases=("least_squares_slope",),
+        family="conditional",
+        means="By how much the score (else the number, else the selection rate) of the group lies "
+        "above the reference's at equal `controls`, in one least-squares fit of all groups.",
+        caution="A control that is itself shaped by the disparity hides it. The effects of the "
+        "controls add up, and all groups share one spread. People without a control are left out.",
+        source=works.ZLIOBAITE,
+        elsewhere="The coefficient of a group in R's `lm(y ~ group + factor(control))` and in "
+        "statsmodels' OLS, with their t test; without controls the plain difference.",
+        parts=((s.OUTCOME_MEAN, COEFFICIENT),),
+        fitted=True,
     ),
     Measure(
         id="correlation_negatives",

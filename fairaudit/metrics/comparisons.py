@@ -252,6 +252,21 @@ DIVERGENCE = Comparison(
     contrast=divergence,
     range=(0, None),
 )
+COEFFICIENT = Comparison(
+    id="coefficient",
+    title="Coefficient of membership",
+    family="comparison",
+    means="By how much membership changes the outcome, in a least-squares fit; 0 at parity.",
+    caution="An effect that differs between the levels of a control is averaged over them.",
+    source=works.ZLIOBAITE,
+    formula="coefficient of membership in least squares on dummies of groups and controls",
+    shape=Shape.TO_REFERENCE,
+    ideal=0,
+    apply=sub,
+    quotient=False,
+    range=(None, None),
+    interval=intervals.of_coefficient,
+)
 HIGHEST = Comparison(
     id="highest",
     title="The highest of all groups",

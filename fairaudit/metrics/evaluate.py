@@ -11,6 +11,7 @@ import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.adjusted import average_to_reference, bare_average, common_average
+from fairaudit.metrics.controlled import fitted_to_reference
 from fairaudit.metrics.counts import Tally, against_rest
 from fairaudit.metrics.evaluation import Asked, Evaluation, Terms, beside_reference
 from fairaudit.metrics.measures import Comparison, Measure, Shape, Sides, Whole
@@ -212,6 +213,8 @@ def _compared(
     if measure.parts != (part,) or quantity is not part[0]:
         single = replace(measure, parts=((quantity, comparison),))
     tally = tally_for(quantity, table)
+    if measure.fitted:
+        return fitted_to_reference(single, table, terms, tally)
     if comparison.shape is Shape.SPREAD:
         return _spread(single, table, terms, tally)
     return _to_reference(single, table, terms, tally)

@@ -210,6 +210,14 @@ def of_itself(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:  # n
     return None if one.ends is None else Interval(*one.ends(alpha), one.method)
 
 
+def of_coefficient(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit holds both sides
+    """Of a coefficient of least squares, by Student's t."""
+    if one.fit is None:
+        return None
+    reach = means.critical(np.asarray(one.fit.df), alpha) * one.fit.error
+    return Interval(one.fit.value - reach, one.fit.value + reach, "Student")
+
+
 def of_ranked_scores(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     """Of the chance that the second side is ranked higher, by DeLong's variance."""
     if one.scores is None or two.scores is None:

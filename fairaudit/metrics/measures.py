@@ -117,7 +117,8 @@ class Measure(Named):
     `reference` is set where the definition fixes it. `four_fifths`: where the positive is a burden
     the rule applies to the complement rate. `conditional`: it only has a meaning given strata;
     `averages`: how each part is averaged over them, if the definition says so. `mean`: of all
-    groups' departures from parity the mean, weighed by people, in place of each.
+    groups' departures from parity the mean, weighed by people, in place of each. `fitted`: by least
+    squares against one group, with the controls that its parameters declare.
     """
 
     parts: tuple[tuple[Quantity, Comparison], ...]
@@ -127,6 +128,7 @@ class Measure(Named):
     conditional: bool = False
     averages: tuple[Average, ...] = ()
     mean: bool = False
+    fitted: bool = False
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -135,8 +137,9 @@ class Measure(Named):
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """The parameters of its quantities."""
-        return tuple(dict.fromkeys(name for quantity, _ in self.parts for name in quantity.takes))
+        """Its parameters, and those of its quantities."""
+        of_parts = dict.fromkeys(name for quantity, _ in self.parts for name in quantity.takes)
+        return (*of_parts, "controls") if self.fitted else tuple(of_parts)
 
     @property
     def comparison(self) -> Comparison:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
@@ -69,6 +69,24 @@ class Quantity(Named, ABC):
         """Its value in one group as a fraction; None where it is undefined, infinite or none."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """Coefficients of a least-squares fit against one group, [1, G]: value and standard error.
+
+    `df` are its degrees of freedom; `why` says of some groups why they have no value.
+    """
+
+    value: Floats
+    error: Floats
+    df: float
+    why: Mapping[int, str]
+
+    @classmethod
+    def nothing(cls, shape: tuple[int, ...]) -> Fitted:
+        """A fit that gives nobody a value."""
+        return cls(np.full(shape, np.nan), np.full(shape, np.nan), float("nan"), {})
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Reading:
     """A quantity in every stratum and group: arrays [Z, G].
@@ -79,9 +97,9 @@ class Reading:
     `weight` is the mass of people at that scale, None without weights. `deviation` is the sum of
     squared deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are
     the probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
-    with `single` [bins] where a bin holds one value. `ends` gives the interval of every value, by
-    the way that `method` names; None where there is none. `estimates` and `intervals` are those
-    that were made of it.
+    with `single` [bins] where a bin holds one value; `fit` sets it beside a reference by least
+    squares. `ends` gives the interval of every value, by the way that `method` names; None where
+    there is none. `estimates` and `intervals` are those that were made of it.
     """
 
     quantity: Quantity
@@ -97,6 +115,7 @@ class Reading:
     shares: Floats | None = None
     scores: Ints | None = None
     single: Marks | None = None
+    fit: Fitted | None = None
     ends: Callable[[Alpha], Ends] | None = None
     method: str = ""
     estimates: dict[tuple[int, int, float], Estimate] = field(default_factory=dict, repr=False)

@@ -65,6 +65,9 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
         name = describe(reference.group)
     if evaluation.takes_part[z].sum() < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
+    fit = None if evaluation.reading is None else evaluation.reading.fit
+    if fit is not None and w in fit.why:
+        return f"{evaluation.asked.id}: {fit.why[w]}"
     if evaluation.reading is not None and np.isnan(evaluation.reading.value[z, w]):
         why = why_undefined(evaluation.reading)
         return f"{_what(evaluation)}: {why} in {describe(evaluation.table.groups[w])}"

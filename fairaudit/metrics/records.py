@@ -132,13 +132,15 @@ class Parameters:
     """The parameters of measures, as a spec writes them; None or empty where it does not.
 
     `smoothing` and `concentration` are pseudo-counts per outcome, or over all of them; `alpha` is
-    the order of a generalized entropy; `utilities` are those of tp, fp, fn and tn.
+    the order of a generalized entropy; `utilities` are those of tp, fp, fn and tn; `controls` the
+    columns that a regression holds fixed.
     """
 
     smoothing: Decimal | None = None
     concentration: Decimal | None = None
     alpha: Decimal | None = None
     utilities: tuple[tuple[str, Decimal], ...] = ()
+    controls: tuple[str, ...] = ()
 
     def per_outcome(self, outcomes: int) -> float:
         """The pseudo-count that Eq. 7 of Foulds & Pan adds to each outcome."""
@@ -155,17 +157,21 @@ class Parameters:
         }
         if self.utilities:
             found["utilities"] = ", ".join(f"{cell} {value}" for cell, value in self.utilities)
+        if self.controls:
+            found["controls"] = "+".join(self.controls)
         return found
 
-    def numbers(self) -> dict[str, float | dict[str, float]]:
-        """The same as numbers."""
-        found: dict[str, float | dict[str, float]] = {
+    def plain(self) -> dict[str, object]:
+        """The same as numbers and lists."""
+        found: dict[str, object] = {
             name: float(value)
             for name in ("smoothing", "concentration", "alpha")
             if (value := getattr(self, name)) is not None
         }
         if self.utilities:
             found["utilities"] = {cell: float(value) for cell, value in self.utilities}
+        if self.controls:
+            found["controls"] = [*self.controls]
         return found
 
 

@@ -77,7 +77,7 @@ def _reading_aid(one: EpsilonReading) -> str:
 
 def _lattice_cell(entry: LatticeEntry | None) -> Cell:
     if entry is None:
-        return Cell("no reference", Tone.MUTED)
+        return Cell("not compared", Tone.MUTED)
     pair = sentences.witness(entry.first, entry.second, entry.decided_by)
     value = numbers.number(entry.estimate.value)
     tone = Tone.MUTED if math.isnan(entry.estimate.value) else Tone.PLAIN

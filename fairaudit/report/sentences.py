@@ -431,6 +431,8 @@ def said(parameters: Mapping[str, object]) -> str:
 def _listed(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {number:g}" for name, number in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

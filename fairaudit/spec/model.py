@@ -213,7 +213,7 @@ class Shown:
     @property
     def said(self) -> dict[str, object]:
         """What an entry says beside the measure, its outcome and its groups, by name."""
-        found: dict[str, object] = dict(self.parameters.numbers())
+        found: dict[str, object] = self.parameters.plain()
         if self.average is not None:
             levels = {name: float(weight) for name, weight in self.average.levels.items()}
             found["average"] = levels or str(self.average)

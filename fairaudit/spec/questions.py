@@ -48,6 +48,7 @@ MACRO = "macro"
 
 _CELLS = ("tp", "fp", "fn", "tn")
 _ONLY_LABEL = {Need.LABEL, Need.NUMERIC_LABEL}
+_ONE_GROUP = {Policy.DECLARED, Policy.LARGEST}
 
 
 def unanswerable(
@@ -144,6 +145,7 @@ class Questions:
             if of is not None and self._adds_up(wanted(asked), of):
                 what = f"{asked.id} adds up numbers, which a weighted sample's are not yet"
                 self._fault((*path, "metric"), f"{what}: leave out the weight, or the metric")
+            self._fitted(path, entry, asked)
             if asked.conditional and entry.given is None:
                 message = f"{asked.id} looks within strata: say `given:`"
                 self._fault((*path, "metric"), message)
@@ -211,6 +213,46 @@ class Questions:
             record = replace(record, mean=True)
         return record
 
+    def _fitted(self, path: Path, entry: schema.Metric, asked: Asked) -> None:
+        """The faults of a fit: what it cannot be combined with, and whom it cannot compare with."""
+        if not isinstance(asked, Measure) or not asked.fitted:
+            return
+        for key in ("given", "average"):
+            if getattr(entry, key) is not None:
+                self._fault((*path, key), f"{asked.id} takes `controls`, not `{key}`", key=True)
+        if entry.of_class == MACRO:
+            self._fault((*path, "class"), f"{asked.id} is of one class at a time", key=True)
+        if self.shape.columns.weight is not None:
+            what = f"{asked.id} has no standard error under survey weights"
+            self._fault((*path, "metric"), f"{what}: leave out the weight, or the metric")
+        word = (entry.reference or {}).get("")
+        if word in schema.REFERENCES and Policy(word) not in _ONE_GROUP:
+            what = f"{asked.id} is against one group: name a level, or say `largest`"
+            self._fault((*path, "reference"), what)
+
+    def _controls(self, path: Path, entry: schema.Metric) -> Grouping:
+        """The columns that a regression holds fixed, in the order of the spec."""
+        where, known = (*path, "controls"), (*self.groupings.protected, *self.groupings.strata)
+        controls, by = entry.controls or [], entry.by or [["each"]]
+        grouped = self.groupings.by(by, lambda _, __: None)
+        if entry.controls == []:
+            self._fault(where, "name at least one control, or leave the key out")
+        for at, name in enumerate(controls):
+            place = (*where, at)
+            if name in self.outcomes and self.outcomes[name].kind is Kind.NUMBER:
+                what = f"{name!r} is a number: name it in columns.strata with `bins` or `quantiles`"
+                self._fault(place, f"{what} to hold it fixed")
+            elif name not in known:
+                hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
+                self._fault(place, f"no such column here: {name!r}{hint}")
+            elif controls.index(name) < at:
+                self._fault(place, f"{name!r} stands twice")
+            elif entry.by is not None and any(name in one for one in grouped):
+                self._fault(place, f"{name!r} is in `by` too: held fixed, it has no difference")
+        if entry.by is None and all(set(one) & set(controls) for one in grouped):
+            self._fault(where, "every protected attribute is a control: nobody is left to compare")
+        return tuple(name for name in known if name in controls)
+
     def _macro(self, path: Path, record: Asked) -> Asked:
         """The mean over classes of a quantity, or of the quantities that a measure compares."""
         if isinstance(record, Quantity):
@@ -256,7 +298,13 @@ class Questions:
 
     def _parameters(self, path: Path, entry: schema.Metric, asked: Asked) -> Parameters:
         utilities = tuple((entry.utilities or {}).items())
-        parameters = Parameters(entry.smoothing, entry.concentration, entry.alpha, utilities)
+        parameters = Parameters(
+            entry.smoothing,
+            entry.concentration,
+            entry.alpha,
+            utilities,
+            self._controls(path, entry),
+        )
         for key in parameters.named():
             if key not in asked.takes:
                 self._fault((*path, key), f"{asked.id} takes no {key}", key=True)
@@ -515,6 +563,8 @@ class Questions:
         groupings = self.groupings.by(entry.by or default, self._fault_at(by_path))
         found = []
         for by in groupings:
+            if set(by) & set(shown.parameters.controls):
+                continue
             reference = self._resolved(shown.reference, by)
             if shown.reference is not None and reference is None:
                 self._no_reference(path, by, entry)

@@ -462,6 +462,7 @@ class Metric(_Strict):
     concentration: Number | None = None
     alpha: Number | None = None
     utilities: dict[str, Number] | None = None
+    controls: Texts | None = None
     average: _Average | None = None
     of_class: Annotated[Text | None, Field(alias="class")] = None
     aggregate: Literal["mean"] | None = None

@@ -6,21 +6,49 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairaudit.arrays import Floats
+from fairaudit.arrays import Floats, Marks
 
 _COLLINEAR = 1e-12
 """A column is a combination of those before it if they leave a smaller share of its square."""
 
+_OPEN = 1e-6
+"""What is left of a factor is rounding, if it is a smaller share of the largest one."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """Coefficients with standard errors and two-sided p-values, [P], and what is left over."""
+    """Coefficients with standard errors and two-sided p-values, [P], and what is left over.
+
+    `products` is X'X and `inverse` a generalized inverse of it, 0 where there is no coefficient.
+    """
 
     coefficients: Floats
     errors: Floats
     df: float
     p: Floats
     residual_variance: float
+    products: Floats
+    inverse: Floats
+
+    def combined(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Each of K sums of coefficients with the factors `rows` [K, P], and its variance, [K].
+
+        The variance is that of errors of variance 1. Both are NaN where the data leave the sum open
+        (see `left_open`), so that neither depends on the order of the columns.
+        """
+        unknown = self.left_open(rows).any(axis=1)
+        value = rows @ np.nan_to_num(self.coefficients)
+        variance = ((rows @ self.inverse) * rows).sum(axis=1)
+        return np.where(unknown, np.nan, value), np.where(unknown, np.nan, variance)
+
+    def left_open(self, rows: Floats) -> Marks:
+        """Which columns' factors [K, P] no combination of the data's own rows has.
+
+        A sum of coefficients is estimable where none is: Searle (1971), Linear Models, ch. 5.4.
+        """
+        largest = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
+        gap = np.abs(rows @ self.inverse @ self.products - rows)
+        return np.asarray(gap > _OPEN * largest)
 
 
 def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
@@ -42,7 +70,8 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
     xx, xy = np.asarray(xx, dtype=np.float64), np.asarray(xy, dtype=np.float64)
     coefficients, errors, p = (np.full(xy.size, np.nan) for _ in range(3))
     if not (np.isfinite(xx).all() and np.isfinite(xy).all() and np.isfinite([yy, n]).all()):
-        return Fit(coefficients, errors, float("nan"), p, float("nan"))
+        nothing = np.full_like(xx, np.nan)
+        return Fit(coefficients, errors, float("nan"), p, float("nan"), nothing, nothing)
     scale = np.sqrt(np.diagonal(xx))
     with np.errstate(all="ignore"):
         scaled = xx / np.outer(scale, scale)
@@ -57,18 +86,18 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
     errors[kept] = np.sqrt(np.diagonal(inverse) * variance) / scale[kept]
     with np.errstate(all="ignore"):
         p = np.asarray(2 * stdtr(df, -np.abs(coefficients / errors)), dtype=np.float64)
-    return Fit(coefficients, errors, df, p, variance)
+    whole = np.zeros_like(xx)
+    whole[np.ix_(kept, kept)] = inverse / np.outer(scale[kept], scale[kept])
+    return Fit(coefficients, errors, df, p, variance, xx, whole)
 
 
 def _independent(scaled: Floats) -> list[int]:
     """The columns that earlier ones do not give, from products of columns of length 1."""
     kept: list[int] = []
-    factor = np.zeros_like(scaled)
-    for j in np.flatnonzero(~np.isnan(np.diagonal(scaled))).tolist():
-        size = len(kept)
-        row = np.linalg.solve(factor[:size, :size], scaled[kept, j])
-        left = 1 - float(row @ row)
-        if left > _COLLINEAR:
-            factor[size, :size], factor[size, size] = row, np.sqrt(left)
+    left = np.nan_to_num(scaled)
+    for j in range(len(left)):
+        if left[j, j] > _COLLINEAR:
             kept.append(j)
+            column = left[j:, j] / np.sqrt(left[j, j])
+            left[j:, j:] -= np.outer(column, column)
     return kept

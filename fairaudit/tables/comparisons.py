@@ -35,7 +35,8 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
     compare, parameters = compare_of(one.asked), one.said
-    averaged = () if evaluation.strata is None else evaluation.strata.given
+    over = None if evaluation.averaged is None else evaluation.strata
+    averaged = () if over is None else over.given
     of_all, of_each = band(evaluation), significances(evaluation)
     firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
     for z, stratum in enumerate(table.strata):

@@ -54,11 +54,15 @@ def quantities(asked: Asked) -> list[Quantity]:
 
 
 def evaluated(one: Shown, by: Grouping, given: Grouping, table: TableOf) -> Evaluation | None:
-    """The measure on a table; None where it needs a reference that the grouping lacks."""
+    """The measure on a table; None where a control is in the grouping, or a reference it lacks."""
+    controls = one.parameters.controls
     if one.reference is not None and one.references.get(by) is None:
         return None
-    cut = table(by, given, one.of, one.against)
-    against = one.against and table(by, given, one.against, one.of)
+    if set(by) & set(controls):
+        return None
+    strata = (*given, *controls)
+    cut = table(by, strata, one.of, one.against)
+    against = one.against and table(by, strata, one.against, one.of)
     return evaluate_against(one.asked, cut, one.terms(by), against or None)
 
 
