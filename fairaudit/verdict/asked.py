@@ -1,0 +1,168 @@
+"""What is asked: limits, the evidence they take, and checks.
+
+A limit is the decimal as written. Floats decide far from it and fractions within 1e-9 of it, so
+48/100 against 60/100 is not below 0.8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+
+from fairaudit.cube import Grouping
+from fairaudit.errors import Place
+from fairaudit.metrics import (
+    NO_MINIMUM,
+    NO_PARAMETERS,
+    Asked,
+    Average,
+    Minimum,
+    Parameters,
+    Reference,
+    Terms,
+)
+from fairaudit.metrics.inference import USUAL, Inference
+from fairaudit.simpson import Kind
+
+NEAR = 1e-9
+"""Closer than this to a bound, fractions decide instead of floats."""
+
+
+class Status(StrEnum):
+    """What became of a check, the worst last."""
+
+    PASS = "pass"
+    SKIPPED = "skipped"
+    WAIVED = "waived"
+    WARN = "warn"
+    INCONCLUSIVE = "inconclusive"
+    FAIL = "fail"
+
+
+class OnUndefined(StrEnum):
+    """What a value that does not exist does to its check."""
+
+    FAIL = "fail"
+    WARN = "warn"
+    SKIP = "skip"
+
+
+class Backing(StrEnum):
+    """What the evidence says of a value, where a limit asks for evidence."""
+
+    UNASKED = "unasked"
+    SUPPORTED = "supported"
+    NOT_SIGNIFICANT = "not_significant"
+    NOT_CONCLUSIVE = "not_conclusive"
+    SIGNIFICANT_WITHIN = "significant_within"
+    UNTESTED = "untested"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a value may reach: `below` and `above` are strict, both together mean outside.
+
+    `significant`: only a disparity that chance hardly explains may cross it. `conclusive`: only one
+    whose whole interval lies beyond; and to pass, the whole interval must lie within.
+    """
+
+    below: Decimal | None = None
+    above: Decimal | None = None
+    significant: bool = False
+    conclusive: bool = False
+
+    def __str__(self) -> str:
+        if self.below is not None and self.above is not None:
+            return f"outside [{self.below}, {self.above}]"
+        return f"below {self.below}" if self.below is not None else f"above {self.above}"
+
+    def excess(self, value: float) -> float:
+        """How far beyond the nearer bound a value is; negative within."""
+        sides = []
+        if self.below is not None:
+            sides.append(float(self.below) - value)
+        if self.above is not None:
+            sides.append(value - float(self.above))
+        return max(sides)
+
+    def crossed(self, value: float, exact: Fraction | None) -> bool:
+        """Whether the value is beyond a bound; `exact` decides where floats cannot."""
+        if exact is None or abs(self.excess(value)) > NEAR:
+            return self.excess(value) > 0
+        too_low = self.below is not None and exact < Fraction(self.below)
+        return too_low or (self.above is not None and exact > Fraction(self.above))
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for evidence."""
+        return self.significant or self.conclusive
+
+    def beyond(self, low: float, high: float) -> bool:
+        """Whether a whole interval lies beyond one bound."""
+        too_low = self.below is not None and high < self.below
+        return too_low or (self.above is not None and low > self.above)
+
+    def within(self, low: float, high: float) -> bool:
+        """Whether no part of an interval lies beyond a bound."""
+        high_enough = self.below is None or low >= self.below
+        return high_enough and (self.above is None or high <= self.above)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
+
+    id: str
+    asked: Asked
+    of: str
+    by: Grouping
+    given: Grouping = ()
+    reference: Reference | None = None
+    parameters: Parameters = NO_PARAMETERS
+    average: Average | None = None
+    of_class: str | None = None
+    against: str | None = None
+    at: Decimal | None = None
+    minimum: Minimum = NO_MINIMUM
+    inference: Inference = USUAL
+    undefined: OnUndefined = OnUndefined.FAIL
+    warn: Limit | None = None
+    fail: Limit | None = None
+    place: Place | None = None
+
+    @property
+    def strata(self) -> Grouping:
+        """The columns by which its table is stratified: what it is given, and its controls."""
+        return (*self.given, *self.parameters.controls)
+
+    @property
+    def terms(self) -> Terms:
+        """On what terms the measure is asked."""
+        return Terms(
+            self.reference,
+            self.minimum,
+            self.parameters,
+            self.average,
+            self.of_class,
+            self.at,
+            self.inference,
+        )
+
+    @property
+    def family(self) -> tuple[str, str | None, bool]:
+        """Whose tests its own are corrected with: those of the gates on the same outcome."""
+        return self.of, self.against, self.fail is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ReversalCheck:
+    """A gate on Simpson's reversals: of which kind or stronger none may be found."""
+
+    id: str
+    rate: str
+    of: str
+    warn: Kind | None = None
+    fail: Kind | None = None
+    place: Place | None = None

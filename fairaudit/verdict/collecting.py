@@ -1,0 +1,205 @@
+"""Which values of an evaluation can be judged, and which cannot, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics import (
+    NOBODY,
+    Evaluation,
+    Quantity,
+    describe,
+    find_group,
+    reason_of,
+    set_aside,
+    why_excluded,
+)
+from fairaudit.verdict.asked import NEAR, Check
+from fairaudit.verdict.findings import NotEvaluated
+
+_MOST_OFF = 0.5
+"""Where more of the people are not compared, an average over strata is no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One value to judge, at its place in the evaluation."""
+
+    z: int
+    w: int
+    value: float
+    exact: Fraction | None
+    n: int
+
+
+def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[NotEvaluated]]:
+    """What can be judged, and what cannot, over strata and groups."""
+    table = evaluation.table
+    entries: list[Entry] = []
+    missing: list[NotEvaluated] = [*_excluded(table)]
+    if check.given and _strata_decide(evaluation.strata or table):
+        reason = f"the strata determine the {check.of}: within them there is nothing to compare"
+        return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
+    if evaluation.strata is not None:
+        missing += _off_support(evaluation, evaluation.strata)
+    values, people = evaluation.value.tolist(), _people(evaluation).tolist()
+    near = _near_a_limit(check, evaluation.value)
+    for z, stratum in enumerate(table.strata):
+        if not table.known_strata[z]:
+            reason = f"the stratum is not known ({_crowd(table, z)})"
+            missing.append(NotEvaluated((), stratum, reason, blocks=False))
+            continue
+        alone = _stands_alone(evaluation, z) if check.given and not check.average else None
+        if alone is not None:
+            missing.append(alone)
+            continue
+        missing += _too_small(evaluation, z)
+        for w in np.flatnonzero(evaluation.judged[z]).tolist():
+            value = values[z][w]
+            if math.isnan(value):
+                group = () if evaluation.spread else table.groups[w]
+                missing.append(
+                    NotEvaluated(group, stratum, reason_of(evaluation, z, w), blocks=True)
+                )
+                continue
+            if (
+                evaluation.averaged is not None
+                and evaluation.averaged.off_support[0, w] > _MOST_OFF
+            ):
+                group = () if evaluation.spread else table.groups[w]
+                off = evaluation.averaged.off_support[0, w]
+                reason = f"{off:.1%} of the people stand in strata where one side is missing"
+                missing.append(NotEvaluated(group, (), reason, blocks=True))
+                continue
+            doubt = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
+            if doubt and _may_cross(check, value, doubt):
+                group = () if evaluation.spread else table.groups[w]
+                reason = f"the bins of the score leave open by {doubt:.1g} what the value is"
+                missing.append(NotEvaluated(group, stratum, reason, blocks=True))
+                continue
+            exact = evaluation.exact(z, w) if near[z, w] else None
+            entries.append(Entry(z, w, value, exact, people[z][w]))
+    if not entries and not any(one.blocks for one in missing):
+        reason = reason_of(evaluation, 0, 0) if table.strata and not check.given else ""
+        reason = reason or "no group could be judged"
+        missing.append(NotEvaluated((), (), reason, blocks=True))
+    return entries, missing
+
+
+def _stands_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
+    """Why a stratum is not estimable; None if it is.
+
+    With one group there is nobody to compare. Without the reference there would be, so that leaves
+    the check open, as does a reference that is excluded: the values say so themselves.
+    """
+    table, terms = evaluation.table, evaluation.terms
+    if isinstance(evaluation.asked, Quantity):
+        return None
+    present = table.eligible & (table.n[z] > 0)
+    people = f"({_crowd(table, z)})"
+    named = terms.reference.group if terms.reference else ()
+    at = find_group(table.groups, named) if named else NOBODY
+    if at != NOBODY and table.known[at] and not table.eligible[at]:
+        return None
+    if present.sum() < 2:
+        besides = " besides those excluded" if (table.known & ~table.eligible).any() else ""
+        reason = f"fewer than two groups occur in the stratum {people}{besides}: not estimable"
+        return NotEvaluated((), table.strata[z], reason, blocks=False)
+    if named and (at == NOBODY or not present[at]):
+        reason = f"the reference {describe(named)} does not occur in the stratum {people}"
+        return NotEvaluated((), table.strata[z], reason, blocks=True)
+    return None
+
+
+def _crowd(table: GroupTable, z: int) -> str:
+    n = int(table.n[z].sum())
+    return f"{n:,} {'person' if n == 1 else 'people'}"
+
+
+def _too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
+    """The groups that are there, but too small to take part, and in which rate."""
+    table = evaluation.table
+    for part in evaluation.leaves:
+        rate = f"{part.reading.quantity.id}: " if part.reading else ""
+        small = table.eligible & (table.n[z] > 0) & ~part.takes_part[z]
+        for g in np.flatnonzero(small).tolist():
+            why, detail = set_aside(part, z, g)
+            group, stratum = table.groups[g], table.strata[z]
+            yield NotEvaluated(group, stratum, rate + why, blocks=False, detail=detail)
+
+
+def _excluded(table: GroupTable) -> Iterator[NotEvaluated]:
+    """The groups that are too small a share of the whole grouping, whatever the stratum."""
+    for g in np.flatnonzero(table.known & ~table.eligible).tolist():
+        why, detail = why_excluded(table, g)
+        yield NotEvaluated(table.groups[g], (), why, blocks=False, detail=detail)
+
+
+def _strata_decide(table: GroupTable) -> bool:
+    """Whether the strata determine the audited outcome, so that no gap is left within them."""
+    occurs = table.people[table.known_strata].sum(axis=(1, 3))[:, :-1] > 0
+    return bool((occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1)
+
+
+def _off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:
+    """The strata that an average leaves out: those not known, and those without one of the sides.
+
+    Of an average each with the share of the weight that it would have had; the others make up for
+    it. A fit has no weights of strata: it leaves out people, who are told at once.
+    """
+    if evaluation.averaged is None and not table.known_strata.all():
+        n, names = int(table.n[~table.known_strata].sum()), " or ".join(table.given)
+        reason = f"{n:,} {'person is' if n == 1 else 'people are'} left out: {names} is not known"
+        yield NotEvaluated((), (), reason, blocks=False)
+        return
+    for z, stratum in enumerate(table.strata):
+        if not table.known_strata[z]:
+            reason = f"the stratum is not known ({_crowd(table, z)})"
+            yield NotEvaluated((), stratum, reason, blocks=False)
+        elif evaluation.averaged is not None:
+            shares = np.broadcast_to(
+                evaluation.averaged.left_out[z], evaluation.takes_part.shape[1:]
+            )
+            about = evaluation.takes_part[0] if evaluation.spread else evaluation.judged[0]
+            judged = np.flatnonzero(about & (shares > 0)).tolist()
+            whose = [(table.groups[g], shares[g]) for g in judged]
+            if evaluation.spread:
+                whose = [((), share) for _, share in whose[:1]]
+            for group, share in whose:
+                reason = f"not estimable, one side is missing: {share:.1%} of the weight left out"
+                yield NotEvaluated(group, stratum, reason, blocks=False)
+
+
+def _may_cross(check: Check, value: float, doubt: float) -> bool:
+    """Whether a value known up to a doubt may lie on either side of a bound."""
+    limits = [limit for limit in (check.fail, check.warn) if limit is not None]
+    bounds = [bound for limit in limits for bound in (limit.below, limit.above)]
+    return any(bound is not None and abs(value - float(bound)) <= doubt for bound in bounds)
+
+
+def _near_a_limit(check: Check, values: Floats) -> Marks:
+    """Which values lie so near a bound that fractions decide."""
+    limits = [limit for limit in (check.fail, check.warn) if limit is not None]
+    bounds = [bound for limit in limits for bound in (limit.below, limit.above)]
+    near = np.zeros(values.shape, dtype=np.bool_)
+    for bound in bounds:
+        if bound is not None:
+            near |= np.abs(values - float(bound)) <= NEAR
+    return near
+
+
+def _people(evaluation: Evaluation) -> Ints:
+    """The people in the denominator of every value, [Z, W]; for a spread those who take part."""
+    among = evaluation.takes_part
+    counts = [leaf.reading.n for leaf in evaluation.leaves if leaf.reading is not None]
+    if evaluation.whole is not None:
+        counts = [evaluation.whole.n]
+    if evaluation.spread:
+        counts = [np.where(among, n, 0).sum(axis=1, keepdims=True) for n in counts]
+    return np.broadcast_to(np.min(counts, axis=0), evaluation.value.shape)

@@ -1,0 +1,124 @@
+"""What is answered: findings, who is beyond a limit, who was not judged, who is waived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+
+from fairaudit.cube import Group
+from fairaudit.estimate import Estimate
+from fairaudit.evidence import (
+    MissingBounds,
+    Part,
+)
+from fairaudit.evidence.practice import (
+    Detectable,
+    Practice,
+)
+from fairaudit.simpson import Kind, Reversal
+from fairaudit.verdict.asked import Backing, Check, Limit, ReversalCheck, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A value beyond the limit: of which group (in a spread: of none), in which stratum.
+
+    `backing` is what the evidence says of it, where the limit asks; `between` are the groups it is
+    about: that group, or the pair that makes a spread.
+    """
+
+    group: Group
+    stratum: Group
+    value: float
+    exact: Fraction | None = None
+    between: tuple[Group, ...] = ()
+    backing: Backing = Backing.UNASKED
+
+
+@dataclass(frozen=True, slots=True)
+class NotEvaluated:
+    """Who or what a check could not judge, and why; `blocks` where that leaves it open.
+
+    `detail` are the numbers of a group that a rule sets aside.
+    """
+
+    group: Group
+    stratum: Group
+    reason: str
+    blocks: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waived:
+    """What somebody accepts of a check: for which group (() is everybody), why, who, how long."""
+
+    group: Group
+    reason: str
+    approved_by: str
+    expires: date
+    crossed: tuple[Crossing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A result that is compared with: where it lies, its age in days, and what is allowed for."""
+
+    path: str | None
+    created: str
+    days: int
+    tolerance: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a check said in an earlier result.
+
+    `worse_by` is how much farther beyond the limit the value is now, None where that is no number;
+    `worse` are the crossings, and `reversals` the reversals, that were not there or not so bad.
+    """
+
+    earlier: Earlier
+    status: str
+    value: float | None
+    worse_by: float | None = None
+    worse: tuple[Crossing, ...] = ()
+    reversals: tuple[Reversal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer to a check: the value that decides, whose it is, and the word for it.
+
+    `limit` is the one that was crossed, or else the one it was held against. `first` and `second`
+    are the groups compared; `worse_off` is the one that the direction of the rate disadvantages;
+    `spread` says which of the two it is, `decided_by` which rate or outcome attains the value.
+    `backing` is what the evidence says of it; `practice` tells it in people, `detectable` what a
+    pass on so many people may have missed, `missing` what values that are not known could make of
+    it. `definition` is a fingerprint of all that the check asks.
+    """
+
+    check: Check | ReversalCheck
+    status: Status
+    estimate: Estimate | None
+    limit: Limit | Kind | None
+    why: str
+    stratum: Group = ()
+    first: Group = ()
+    second: Group = ()
+    worse_off: Group = ()
+    spread: bool = False
+    decided_by: str | None = None
+    parts: tuple[Part, ...] = ()
+    crossed: tuple[Crossing, ...] = ()
+    not_evaluated: tuple[NotEvaluated, ...] = ()
+    reversals: tuple[Reversal, ...] = ()
+    backing: Backing = Backing.UNASKED
+    practice: Practice | None = None
+    detectable: Detectable | None = None
+    waived: tuple[Waived, ...] = ()
+    before: Before | None = None
+    definition: str = ""
+    missing: MissingBounds | None = None

@@ -1,0 +1,243 @@
+"""Judging: the only place where a number becomes pass, warn or fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from fairaudit.cube import Group, GroupTable
+from fairaudit.estimate import Estimate
+from fairaudit.evidence import (
+    TOO_LITTLE,
+    MissingBounds,
+    Proof,
+    estimate_at,
+    missing_at,
+    parts_of,
+    prove,
+)
+from fairaudit.evidence.practice import (
+    FOUR_FIFTHS,
+    detectable,
+    practice,
+)
+from fairaudit.metrics import (
+    Better,
+    Evaluation,
+    Measure,
+    Policy,
+    Quantity,
+    describe,
+)
+from fairaudit.simpson import Scanned
+from fairaudit.verdict.asked import Check, Limit, OnUndefined, ReversalCheck, Status
+from fairaudit.verdict.collecting import Entry, collect
+from fairaudit.verdict.findings import Crossing, Finding, NotEvaluated
+from fairaudit.verdict.weighing import Weighed, farthest, untested_of, weigh
+
+_MOST_EXACT = 1000
+"""Of more values beyond a limit, none is told as a fraction."""
+
+
+def judge(check: Check, evaluation: Evaluation, proof: Proof | None = None) -> Finding:
+    """The finding of a check on an evaluated measure, with what speaks for each value.
+
+    Without a proof the check stands alone: its tests are a family of their own.
+    """
+    limit = check.fail or check.warn
+    if limit is None:
+        raise ValueError(f"{check.id} has no limit")
+    proof = prove({check.id: (evaluation, None)})[check.id] if proof is None else proof
+    entries, missing = collect(check, evaluation)
+    found = weigh(check, entries, proof)
+    missing += [untested_of(evaluation, one, found.limit, proof) for one in found.untested]
+    status = max(found.status, _status_of_missing(check, entries, missing), key=list(Status).index)
+    chosen = farthest(found.deciding or entries, found.limit or limit)
+    finding = Finding(
+        check=check,
+        status=status,
+        estimate=None,
+        limit=found.limit or limit,
+        why="; ".join(dict.fromkeys(_reason(one) for one in missing if one.blocks)),
+        crossed=_crossings(evaluation, found),
+        not_evaluated=tuple(missing),
+        backing=found.backing,
+    )
+    if chosen is None:
+        return finding
+    return _in_practice(_witnessed(finding, evaluation, chosen, proof), evaluation)
+
+
+def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
+    """The finding of a gate on reversals: crossed by one of that kind, or a stronger one."""
+    mine = [one for one in scanned.found if one.rate == check.rate and one.of == check.of]
+    left_out = tuple(
+        NotEvaluated(group, (), reason, blocks=False, detail=detail)
+        for group, reason, detail in scanned.left_out
+    )
+    for status, bound in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
+        beyond = [one for one in mine if bound and one.kind.strength >= bound.strength]
+        if beyond:
+            return Finding(
+                check, status, None, bound, "", not_evaluated=left_out, reversals=tuple(beyond)
+            )
+    limit = check.fail or check.warn
+    if scanned.compared.get(check.rate):
+        return Finding(check, Status.PASS, None, limit, "", not_evaluated=left_out)
+    why = "no two groups could be compared within a stratum"
+    nobody = NotEvaluated((), (), why, blocks=True)
+    return Finding(check, Status.INCONCLUSIVE, None, limit, why, not_evaluated=(*left_out, nobody))
+
+
+def _reason(one: NotEvaluated) -> str:
+    """The reason, with the stratum it holds in."""
+    return f"{one.reason} in {describe(one.stratum)}" if one.stratum else one.reason
+
+
+def _status_of_missing(
+    check: Check, entries: Sequence[Entry], missing: Sequence[NotEvaluated]
+) -> Status:
+    if not any(one.blocks for one in missing):
+        return Status.PASS
+    match check.undefined:
+        case OnUndefined.FAIL:
+            return Status.INCONCLUSIVE
+        case OnUndefined.WARN:
+            return Status.WARN
+        case _:
+            return Status.PASS if entries else Status.SKIPPED
+
+
+def _witnessed(finding: Finding, evaluation: Evaluation, entry: Entry, proof: Proof) -> Finding:
+    """The finding with the value that decides and those it is about."""
+    z, w = entry.z, entry.w
+    parts = parts_of(evaluation, z, w)
+    first, second = (
+        _group(evaluation, evaluation.first[z, w]),
+        _group(evaluation, evaluation.second[z, w]),
+    )
+    return replace(
+        finding,
+        estimate=_estimate(evaluation, entry, proof),
+        stratum=evaluation.table.strata[z],
+        first=first,
+        second=second,
+        worse_off=_worse_off(evaluation, entry, first, second),
+        spread=evaluation.spread,
+        decided_by=evaluation.decided_by(z, w),
+        parts=parts,
+        missing=_missing(finding.check, evaluation, entry),
+        why=finding.why or _why_infinite(entry.value),
+    )
+
+
+def _missing(
+    check: Check | ReversalCheck, evaluation: Evaluation, entry: Entry
+) -> MissingBounds | None:
+    if not isinstance(check, Check):
+        return None
+    return missing_at(evaluation, entry.z, entry.w, check.fail, check.warn)
+
+
+def _why_infinite(value: float) -> str:
+    return "infinite: a positive share against none at all" if math.isinf(value) else ""
+
+
+def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
+    """The finding with its gap told in people, and a pass with what it may have missed."""
+    asked, limit = evaluation.asked, finding.limit
+    shares = isinstance(asked, Measure) and len(asked.parts) == 1 and len(finding.parts) == 1
+    crowd = finding.parts[0].second.crowd if shares and finding.parts[0].second else None
+    shares = shares and crowd not in {Policy.OVERALL, Policy.EVERYBODY}
+    reading = evaluation.reading
+    if not shares or reading is None or not reading.binomial or not isinstance(limit, Limit):
+        return finding
+    assert isinstance(asked, Measure)
+    goal = FOUR_FIFTHS
+    if asked.comparison.quotient and limit.below is not None and 0 < limit.below <= 1:
+        goal = Fraction(limit.below)
+    thin = None
+    if finding.status is Status.PASS:
+        thin = detectable(evaluation, limit.below, limit.above)
+    kit = practice(finding.parts[0], goal, burden=_is_burden(asked, evaluation.table))
+    return replace(finding, practice=kit, detectable=thin)
+
+
+def _is_burden(asked: Measure, table: GroupTable) -> bool:
+    """Whether more of the rate is worse for the people; four fifths are of those spared already."""
+    better = asked.parts[0][0].better
+    if asked.four_fifths:
+        return False
+    return better is Better.LOWER or (better is Better.POLARITY and not table.favourable)
+
+
+def _estimate(evaluation: Evaluation, entry: Entry, proof: Proof) -> Estimate:
+    z, w = entry.z, entry.w
+    ends = proof.band.at(z, w)
+    estimate = Estimate(
+        entry.value,
+        n=entry.n,
+        exact=evaluation.exact(z, w),
+        low=None if ends is None else ends[0],
+        high=None if ends is None else ends[1],
+        method=proof.band.method if ends is not None else "",
+        no_interval="" if ends is not None else proof.band.why or TOO_LITTLE,
+        significance=proof.significance(z, w),
+    )
+    reading = evaluation.reading
+    if reading is None or not isinstance(evaluation.asked, Quantity):
+        return estimate
+    found = estimate_at(reading, z, w, proof.inference.alpha)
+    return replace(
+        estimate,
+        numerator=found.numerator,
+        denominator=found.denominator,
+        scale=found.scale,
+        error=found.error,
+    )
+
+
+def _worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: Group) -> Group:
+    """Whom the direction of the deciding rate disadvantages; () where it says nothing."""
+    asked = evaluation.asked
+    if not isinstance(asked, Measure):
+        return ()
+    at = 0 if evaluation.attained is None else int(evaluation.attained[entry.z, entry.w])
+    if asked.fold.rank is None:
+        return ()
+    better = asked.parts[at][0].better
+    if better is Better.NEITHER:
+        return ()
+    favourable = evaluation.table.favourable
+    more_is_better = favourable if better is Better.POLARITY else better is Better.HIGHER
+    if entry.value == asked.ideal or (evaluation.parts and evaluation.fraction is not None):
+        return ()
+    if evaluation.spread:
+        return second if more_is_better else first
+    less_than_parity = entry.value < asked.ideal
+    if (asked.four_fifths and not favourable) or not asked.follows_the_order:
+        less_than_parity = not less_than_parity
+    return first if less_than_parity == more_is_better else second
+
+
+def _crossings(evaluation: Evaluation, found: Weighed) -> tuple[Crossing, ...]:
+    """All values beyond the limit; where they are very many, not as fractions."""
+    exactly = len(found.crossed) <= _MOST_EXACT
+    groups, strata, spread = evaluation.table.groups, evaluation.table.strata, evaluation.spread
+    crossings = []
+    for one, backing in zip(found.crossed, found.backings, strict=True):
+        z, w = one.z, one.w
+        group = () if spread else groups[w]
+        between: tuple[Group, ...] = (group,)
+        if spread:
+            ends = (evaluation.first[z, w], evaluation.second[z, w])
+            between = tuple(filter(None, (_group(evaluation, end) for end in ends)))
+        exact = evaluation.exact(z, w) if exactly else None
+        crossings.append(Crossing(group, strata[z], one.value, exact, between, backing))
+    return tuple(crossings)
+
+
+def _group(evaluation: Evaluation, index: int) -> Group:
+    return evaluation.table.groups[int(index)] if index >= 0 else ()

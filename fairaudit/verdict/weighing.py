@@ -1,0 +1,130 @@
+"""What limits make of values, and of the evidence for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairaudit.evidence import (
+    TOO_LITTLE,
+    Proof,
+)
+from fairaudit.metrics import (
+    Evaluation,
+)
+from fairaudit.verdict.asked import Backing, Check, Limit, Status
+from fairaudit.verdict.collecting import Entry
+from fairaudit.verdict.findings import NotEvaluated
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What the limits of a check make of its values, and of the evidence for them.
+
+    `crossed` are all values beyond the `limit` (None: none is), `deciding` those that the status
+    rests on, `untested` those beyond it that no test can be made of; `backings` are what the
+    evidence says of each that is crossed.
+    """
+
+    status: Status = Status.PASS
+    limit: Limit | None = None
+    crossed: Sequence[Entry] = ()
+    deciding: Sequence[Entry] = ()
+    untested: Sequence[Entry] = ()
+    backing: Backing = Backing.UNASKED
+    backings: Sequence[Backing] = ()
+
+
+def weigh(check: Check, entries: Sequence[Entry], proof: Proof) -> Weighed:
+    """The worst that holds: a limit crossed with the evidence it asks for, a halfway case, none."""
+    halfway = Weighed()
+    for status, limit in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
+        if limit is None:
+            continue
+        beyond = [one for one in entries if limit.crossed(one.value, one.exact)]
+        backings = [_backing(one, limit, proof) for one in beyond]
+        pairs = list(zip(beyond, backings, strict=True))
+        supported = [one for one, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
+        if supported:
+            backing = Backing.SUPPORTED if limit.asks else Backing.UNASKED
+            untested = [one for one, kind in pairs if kind is Backing.UNTESTED]
+            return Weighed(status, limit, beyond, supported, untested, backing, backings)
+        found = _in_doubt(status, limit, entries, pairs, proof)
+        if halfway.backing in {Backing.UNASKED, Backing.SUPPORTED}:
+            halfway = found
+    return halfway
+
+
+def _in_doubt(
+    status: Status,
+    limit: Limit,
+    entries: Sequence[Entry],
+    beyond: Sequence[tuple[Entry, Backing]],
+    proof: Proof,
+) -> Weighed:
+    """What a limit makes of values none of which is proven to lie beyond it.
+
+    A limit that fails warns where it is in doubt. One that warns says so, and lets pass.
+    """
+    short = Status.WARN if status is Status.FAIL else Status.PASS
+    if beyond:
+        untested = [one for one, kind in beyond if kind is Backing.UNTESTED]
+        deciding = untested or [one for one, _ in beyond]
+        backing = _backing(farthest(deciding, limit) or deciding[0], limit, proof)
+        told = beyond if short is Status.WARN else []
+        crossed, backings = [one for one, _ in told], [kind for _, kind in told]
+        return Weighed(short, limit, crossed, deciding, untested, backing, backings)
+    if limit.conclusive:
+        without = [one for one in entries if proof.band.at(one.z, one.w) is None]
+        if without:
+            return Weighed(short, limit, (), without, without, Backing.UNTESTED)
+        unproven = [one for one in entries if not _lies_within(one, limit, proof)]
+        if unproven:
+            return Weighed(short, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
+    found = [one for one in entries if limit.significant and proof.significant(one.z, one.w)]
+    if found:
+        return Weighed(short, limit, (), found, (), Backing.SIGNIFICANT_WITHIN)
+    return Weighed(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
+
+
+def _lies_within(entry: Entry, limit: Limit, proof: Proof) -> bool:
+    ends = proof.band.at(entry.z, entry.w)
+    return ends is not None and limit.within(*ends)
+
+
+def _backing(entry: Entry, limit: Limit | None, proof: Proof) -> Backing:
+    """What the evidence says of a value beyond a limit."""
+    if limit is None or not limit.asks:
+        return Backing.UNASKED
+    ends = proof.band.at(entry.z, entry.w)
+    no_test = limit.significant and math.isnan(float(proof.adjusted[entry.z, entry.w]))
+    if no_test or (limit.conclusive and ends is None):
+        return Backing.UNTESTED
+    if limit.significant and not proof.significant(entry.z, entry.w):
+        return Backing.NOT_SIGNIFICANT
+    if limit.conclusive and ends is not None and not limit.beyond(*ends):
+        return Backing.NOT_CONCLUSIVE
+    return Backing.SUPPORTED
+
+
+def untested_of(
+    evaluation: Evaluation, entry: Entry, limit: Limit | None, proof: Proof
+) -> NotEvaluated:
+    """A value whose side of the limit asks for evidence that cannot be had."""
+    group = () if evaluation.spread else evaluation.table.groups[entry.w]
+    within = limit is not None and not limit.crossed(entry.value, entry.exact)
+    # Within a limit only an interval is asked for, so a missing test is not the reason.
+    why = ("" if within else proof.tests.why) or (proof.band.why or TOO_LITTLE)
+    side = "within the limit, and the interval that a pass" if within else (
+        "beyond the limit, and the evidence it"
+    )  # fmt: skip
+    reason = f"{side} asks for cannot be had: {why.removeprefix('none: ')}"
+    return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
+
+
+def farthest(entries: Sequence[Entry], limit: Limit) -> Entry | None:
+    """The value that decides: the farthest beyond the limit; ties: larger n, then the first."""
+    if not entries:
+        return None
+    return max(entries, key=lambda one: (limit.excess(one.value), one.n, -one.z, -one.w))
