@@ -30,6 +30,7 @@ from fairaudit.recode.scores import with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow
 from fairaudit.simpson import Scanned, scan
 from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
+from fairaudit.suppress import Data, suppress
 from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
@@ -169,7 +170,7 @@ class _Question:
         summaries = {name: tuple(one.summaries()) for name, one in recoded.scores.items()}
         scanned = scan(table, read.simpson) if read.simpson else Scanned()
         listing = tabulate(cube, table, read.shown, self.checks)
-        return AuditResult(
+        result = AuditResult(
             provenance=_provenance(read, raw, cube),
             ledger=cube.ledger,
             groups=listing.groups,
@@ -193,6 +194,10 @@ class _Question:
             curves=tuple(one for name, some in summaries.items() for one in curves(name, some)),
             fail_on=self.fail_on,
         )
+        if read.suppress_below is None:
+            return result
+        columns = {one.name: one.column.value for one in (*read.groupable, *read.outcomes)}
+        return suppress(result, read.suppress_below, Data(cube, read.shown, summaries, columns))
 
 
 def _answers(

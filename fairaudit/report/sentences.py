@@ -76,6 +76,8 @@ def answer(finding: Finding) -> str:
         return _reversals(finding)
     if finding.estimate is None or not isinstance(finding.limit, Limit):
         return f"not evaluated: {_reasons(finding)}"
+    if finding.estimate.suppressed:
+        return finding.why or numbers.SUPPRESSED
     value = numbers.against(finding.estimate.value, finding.limit, finding.estimate.exact)
     where = f" in {numbers.named_group(finding.stratum)}" if finding.stratum else ""
     about = f"{_sides(finding)}{where}".strip()
@@ -211,6 +213,9 @@ def reversal(one: Reversal) -> str:
     """A reversal in one sentence of numbers."""
     first, second = one.pair
     rate = title_of(one.rate)
+    if one.suppressed:
+        given = " and ".join(one.given)
+        return f"{first} against {second}, {rate}, given {given}: the numbers are suppressed."
     crude = f"{share(one.crude_pair[0])} against {share(one.crude_pair[1])}"
     adjusted = " against ".join(numbers.percent(value) for value in one.standardized_pair)
     given = " and ".join(one.given)

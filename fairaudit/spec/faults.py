@@ -17,7 +17,7 @@ from fairaudit.spec.text import Document, Path, Tree
 
 _NOT_YET: dict[str, frozenset[str]] = {
     "AuditSpec": frozenset(
-        {"inference", "expect", "profile", "suppress_below", "waivers", "baseline"}
+        {"inference", "expect", "profile", "waivers", "baseline"}
     ),
     "ProtectedColumn": frozenset({"levels"}),
     "OutcomeColumn": frozenset({"counts"}),

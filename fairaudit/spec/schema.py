@@ -410,6 +410,7 @@ class AuditSpec(_Strict):
         list[Annotated[Metric, BeforeValidator(_under("metric"))]], BeforeValidator(_some)
     ]
     simpson: Simpson = Simpson()
+    suppress_below: Whole | None = None
 
 
 REFERENCES = tuple(
