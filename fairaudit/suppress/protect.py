@@ -18,14 +18,19 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 
-MOST_COUNTS = 3_000
-MOST_CELLS = 5_000
-MOST_PROGRAMS = 1_500
-"""Within these a report is proven cell by cell; beyond, its widest tables are hidden."""
+MOST_ENTRIES = 100_000
+"""So many entries may stand in the equations of a report; with more its widest tables are hidden."""
+
+MOST_WORK = 4_000_000
+"""So many entries may be read over all linear programs before its widest tables are hidden."""
 MOST_TO_RESTORE = 1_500
 """For larger systems nothing is looked for that could be shown again."""
 
 _NEAR = 1e-7
+_TOLD = 1e-6
+_AT_ONCE = 40
+"""Of so many cells that are open together, one count is hidden before they are looked at singly."""
+
 _NODES = 2_000
 
 Matrix: TypeAlias = Any
@@ -116,7 +121,7 @@ class _State:
         self.hidden: set[int] = set()
         self.widest: int | None = None
         self.safe: Marks = people >= threshold
-        self.programs = 0
+        self.work = 0
 
     def shows(self, item: Item) -> bool:
         """Whether an item is printed as things stand."""
@@ -128,20 +133,22 @@ class _State:
         printed = self._printed()
         if self.safe.all() or not printed:
             return False
-        if len(printed) > MOST_COUNTS or self.programs > MOST_PROGRAMS:
+        entries = sum(len(self.sets[at]) for at in printed)
+        if self.work > MOST_WORK or entries > MOST_ENTRIES:
             return self._narrow()
         system = self._system(printed)
-        if system.unknowns > MOST_CELLS:
-            return self._narrow()
         totals = np.zeros(system.unknowns, dtype=np.int64)
         np.add.at(totals, system.of_cell, self.people)
         # As nothing tells the cells of one unknown apart, all its people may be in any of them.
         self._prove(system, totals)
         while not self.safe.all():
             before = int(self.safe.sum())
-            self._prove_together(system)
+            guilty_together = self._prove_together(system)
             if int(self.safe.sum()) > before:
                 continue
+            if guilty_together:
+                self.hidden |= guilty_together
+                return True
             at = int(system.of_cell[np.flatnonzero(~self.safe)[0]])
             guilty = self._refute(system, at)
             if guilty is not None:
@@ -164,13 +171,14 @@ class _State:
             np.add.at(sets[:, column], system.of_cell[self.sets[at]], 1)
         # A set that holds half of an unknown is told by nothing.
         split = ((sets > 0) & (sets < sizes[:, None])).any(axis=0)
-        equations = system.matrix.toarray().T
-        left, sizes_of, _ = np.linalg.svd(equations, full_matrices=False)
-        left = left[:, sizes_of > _NEAR * sizes_of.max(initial=1.0)]
         marks = (sets > 0).astype(np.float64)
-        rest = np.abs(marks - left @ (left.T @ marks)).max(axis=0, initial=0.0)
+        squares = (system.matrix @ system.matrix.T).toarray()
+        factors = np.linalg.pinv(squares, rcond=_NEAR**1.5, hermitian=True) @ (
+            system.matrix @ marks
+        )
+        rest = np.abs(marks - system.matrix.T @ factors).max(axis=0, initial=0.0)
         told = {at for at, apart, cut in zip(also, rest, split, strict=True)
-                if apart < _NEAR and not cut}  # fmt: skip
+                if apart < _TOLD and not cut}  # fmt: skip
         evident = told | {*printed}
         fine = [item for item in self.items if item.counts <= evident]
         self.hidden -= told
@@ -189,7 +197,7 @@ class _State:
     def _narrow(self) -> bool:
         """Hides the widest tables, every item of them."""
         self.widest = max(item.width for item in self.items if self.shows(item)) - 1
-        self.programs = 0
+        self.work = 0
         return self.widest >= 0
 
     def _system(self, printed: Sequence[int]) -> _System:
@@ -226,8 +234,11 @@ class _State:
         fits = (table >= 0).all() and (system.matrix @ table == system.sums).all()
         return table if fits else None
 
-    def _prove_together(self, system: _System) -> None:
-        """One table that has as many people as asked in as many open cells as it can."""
+    def _prove_together(self, system: _System) -> set[int]:
+        """Looks for one table that has enough people in as many open cells as it can.
+
+        Where many cells stay open, the counts to hide for some of them.
+        """
         from scipy.sparse import hstack, identity, vstack  # noqa: PLC0415  # as above
         from scipy.sparse import csc_matrix as empty  # noqa: PLC0415  # as above
 
@@ -243,6 +254,12 @@ class _State:
         table = self._whole(system, None if found is None else found.x[: system.unknowns])
         if table is not None:
             self._prove(system, table)
+        if found is None:
+            return set()
+        short = int((found.x[system.unknowns :] < self.threshold - _NEAR).sum())
+        binding = np.flatnonzero(np.abs(found.eqlin.marginals) > _NEAR).tolist()
+        guilty = sorted((system.counts[row] for row in binding), key=self._rank)
+        return set(guilty[: short // _AT_ONCE])
 
     def _refute(self, system: _System, at: int) -> int | None:
         """The count to hide for an unknown; None where a table proves it safe after all."""
@@ -252,7 +269,9 @@ class _State:
         found = self._solve(cost, system.matrix, system.sums, most)
         bound = np.inf if found is None else -float(found.fun)
         if bound >= self.threshold - _NEAR:
-            table = self._whole(system, self._at_least(system, at))
+            table = self._whole(system, None if found is None else found.x)
+            if table is None or table[at] < self.threshold:
+                table = self._whole(system, self._at_least(system, at))
             if table is not None:
                 self._prove(system, table)
                 return None
@@ -260,13 +279,17 @@ class _State:
         if bound < self.threshold - _NEAR and found is not None:
             touching = set(np.flatnonzero(np.abs(found.eqlin.marginals) > _NEAR).tolist())
         guilty = [system.counts[row] for row in touching]
-        return min(guilty, key=lambda count: (self.values[count], count))
+        return min(guilty, key=self._rank)
+
+    def _rank(self, count: int) -> tuple[int, int]:
+        """The order in which counts are hidden: the smallest tells least."""
+        return self.values[count], count
 
     def _at_least(self, system: _System, at: int) -> Floats | None:
         """A table of whole numbers with enough people in one unknown."""
         from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  # as above
 
-        self.programs += 1
+        self.work += int(system.matrix.nnz)
         low = np.zeros(system.unknowns)
         low[at] = self.threshold
         found = milp(
@@ -289,7 +312,7 @@ class _State:
         """The solution of a linear program; None where the solver finds none."""
         from scipy.optimize import linprog  # noqa: PLC0415  # as above
 
-        self.programs += 1
+        self.work += int(matrix.nnz)
         most = {} if below is None else {"A_ub": below[0], "b_ub": np.zeros(below[1])}
         found = linprog(cost, A_eq=matrix, b_eq=sums, bounds=bounds, method="highs", **most)
         return found if found.status == 0 else None
