@@ -196,7 +196,8 @@ class _Question:
         )
         if read.suppress_below is None:
             return result
-        columns = {one.name: one.column.value for one in (*read.groupable, *read.outcomes)}
+        columns = {one.name: one.column.value for one in read.groupable}
+        columns |= {one.name: one.column.value for one in read.outcomes}
         return suppress(result, read.suppress_below, Data(cube, read.shown, summaries, columns))
 
 

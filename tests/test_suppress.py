@@ -7,11 +7,14 @@ elimination modulo a prime, and for the bounds that whole numbers of people leav
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -27,12 +30,14 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import fairaudit
+from fairaudit import pipeline
 from fairaudit.errors import SpecError
 from fairaudit.report import content, terminal
 from fairaudit.report.json import document, render, schema
 from fairaudit.result import AuditResult
+from fairaudit.spec import load, parse
 from fairaudit.suppress import protect as protection
-from fairaudit.suppress import report as publication
+from fairaudit.suppress import suppress
 
 PRIME = 2**31 - 1
 Cell = Mapping[str, str]
@@ -42,41 +47,42 @@ Row = NDArray[np.int64]
 YES, NO = "yes", "no"
 
 
-def _selected(of: str) -> People:
-    return lambda cell: cell[of] == YES
+def _is(column: str, *classes: str) -> People:
+    return lambda cell: cell[column] in classes
 
 
-def _decided(of: str) -> People:
-    return lambda cell: cell[of] in {YES, NO}
+def _both(label: People, prediction: People) -> People:
+    return lambda cell: label(cell) and prediction(cell)
 
 
-def _both(label: str, prediction: str) -> People:
-    return lambda cell: cell["label"] == label and cell["prediction"] == prediction
-
-
-def _label(value: str) -> People:
-    return lambda cell: cell["label"] == value and cell["prediction"] in {YES, NO}
+_SAID = _is("prediction", YES, NO)
+_LABELLED = _is("label", YES, NO)
+_HIT = _both(_is("label", YES), _is("prediction", YES))
 
 
 # What the published rates count, by the definitions in docs/metrics.md.
 RATES: dict[str, Callable[[str], tuple[People, People]]] = {
-    "selection_rate": lambda of: (_selected(of), _decided(of)),
-    "base_rate": lambda _: (_selected("label"), _decided("label")),
-    "true_positive_rate": lambda _: (_both(YES, YES), _label(YES)),
-    "false_positive_rate": lambda _: (_both(NO, YES), _label(NO)),
-    "positive_predictive_value": lambda _: (
-        _both(YES, YES),
-        lambda cell: cell["prediction"] == YES and cell["label"] in {YES, NO},
+    "selection_rate": lambda of: (_is(of, YES), _is(of, YES, NO)),
+    "base_rate": lambda _: (_is("label", YES), _LABELLED),
+    "true_positive_rate": lambda _: (_HIT, _both(_is("label", YES), _SAID)),
+    "false_positive_rate": lambda _: (
+        _both(_is("label", NO), _is("prediction", YES)),
+        _both(_is("label", NO), _SAID),
     ),
+    "positive_predictive_value": lambda _: (_HIT, _both(_LABELLED, _is("prediction", YES))),
 }
 
 
 @dataclass
 class Attacker:
-    """The equations that a published document gives over the finest cells."""
+    """The equations that a published document gives over the finest cells.
+
+    `classes` says which names of classes mean yes and no.
+    """
 
     document: Mapping[str, Any]
     columns: Mapping[str, Sequence[str]]
+    classes: Mapping[str, str] = field(default_factory=dict)
     cells: list[dict[str, str]] = field(init=False)
     rows: list[tuple[Row, int]] = field(init=False, default_factory=list)
     rates: dict[tuple[Any, ...], Fraction] = field(init=False, default_factory=dict)
@@ -126,8 +132,8 @@ class Attacker:
             self._add(self.marks(self._place(row["given"])), round(known))
         for name, count in row["counts"].items():
             if count is not None:
-                of = row["of"]
-                self._add(self.marks(place, lambda cell, of=of, name=name: cell[of] == name), count)
+                of_class = _is(row["of"], self.classes.get(name, name))
+                self._add(self.marks(place, of_class), count)
 
     def _read_empty(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Groups that a table does not list are empty."""
@@ -166,7 +172,8 @@ class Attacker:
             return
         same = [
             one for one in self.document["rates"]
-            if not one["parameters"] and all(one[name] == row[name] for name in ("metric", "of", "given", "by"))
+            if not one["parameters"]
+            and all(one[name] == row[name] for name in ("metric", "of", "given", "by"))
             and one["group"] == row["reference"] and one["value"] is not None
         ]  # fmt: skip
         over, under = RATES[row["metric"]](row["of"])
@@ -189,10 +196,8 @@ class Attacker:
                 elif outcome is not None:
                     self._read_outcome(row["of"], outcome, self._place(given, side["group"]), side)
 
-    def _read_outcome(
-        self, of: str, outcome: str, place: People, side: Mapping[str, Any]
-    ) -> None:
-        over, under = (lambda cell: cell[of] == outcome), _decided(of)
+    def _read_outcome(self, of: str, outcome: str, place: People, side: Mapping[str, Any]) -> None:
+        over, under = _is(of, self.classes.get(outcome, outcome)), _is(of, YES, NO)
         for name, who in (("numerator", over), ("denominator", under), ("n", under)):
             if side[name] is not None:
                 self._add(self.marks(place, who), side[name])
@@ -229,13 +234,15 @@ class Attacker:
 
     def most(self, wanted: Row) -> float:
         """The largest number of people that may be there, in whole numbers."""
+        if not self.rows:
+            return float("inf")
         rows = [row for row, _ in self.rows]
         values = np.array([value for _, value in self.rows], dtype=np.float64)
         found = milp(
             -wanted.astype(np.float64),
             constraints=LinearConstraint(np.array(rows), values, values),
             integrality=np.ones(len(self.cells)),
-            bounds=Bounds(0, 2_000),
+            bounds=Bounds(0, 50_000),
         )
         assert found.status == 0, found.message  # what is published is true of the data
         return float(round(-found.fun))
@@ -274,7 +281,10 @@ def _small_cells(
                 totals[key] = totals.get(key, 0) + count
             for key, count in totals.items():
                 if 0 < count < threshold:
-                    yield str(count), {names[at]: level for at, level in zip(chosen, key, strict=True)}
+                    yield (
+                        str(count),
+                        {names[at]: level for at, level in zip(chosen, key, strict=True)},
+                    )
 
 
 METRICS: tuple[Any, ...] = (
@@ -301,11 +311,15 @@ def tables(draw: st.DrawFn) -> tuple[dict[str, list[str]], dict[tuple[str, ...],
     sizes = draw(st.sampled_from([(2, 2), (3, 2), (2, 2, 2)]))
     columns = {f"a{n}": [f"{n}{at}" for at in range(size)] for n, size in enumerate(sizes)}
     columns |= {"s": ["s0", "s1"], "label": [NO, YES], "prediction": [NO, YES]}
-    counts = st.sampled_from([0, 0, 1, 2, 4, 7, 9, 11, 12, 15, 20, 30, 45, 60, 80])
-    few = draw(st.booleans())
-    plenty = st.sampled_from([15, 20, 25, 40, 60])
+    some = st.sampled_from([0, 0, 1, 2, 4, 7, 9, 11, 12, 15, 20, 30, 45, 60, 80])
+    few, plenty = st.sampled_from([0, 0, 1, 1, 2, 3]), st.sampled_from([15, 20, 25, 40, 60])
+    each = {
+        group: draw(st.sampled_from([few, few, some, plenty, plenty, plenty, plenty]))
+        for group in itertools.product(*columns.values())
+        if group[len(sizes) :] == ("s0", NO, NO)
+    }
     people = {
-        cell: draw(counts if few or draw(st.integers(0, 9)) == 0 else plenty)
+        cell: draw(each[*cell[: len(sizes)], "s0", NO, NO])
         for cell in itertools.product(*columns.values())
     }
     for side, value in itertools.product((-1, -2), (NO, YES)):
@@ -349,11 +363,12 @@ def _attack(
     columns: Mapping[str, Sequence[str]],
     people: Mapping[tuple[str, ...], int],
     threshold: int,
+    classes: Mapping[str, str] | None = None,
     *,
     bounds: int = 4,
 ) -> list[str]:
     """What the attacker finds out about small cells; nothing, if all is well."""
-    attacker = Attacker(json.loads(render(result)), columns)
+    attacker = Attacker(json.loads(render(result)), columns, classes or {})
     truth = np.array([people.get(tuple(cell.values()), 0) for cell in attacker.cells])
     for row, value in attacker.rows:
         assert row @ truth == value  # else the attacker is mistaken about the report
@@ -392,9 +407,7 @@ def test_no_small_cell_of_any_columns_can_be_recovered(
     groups = {"by": by, **({} if min_size is None else {"min_size": min_size})}
     metrics = [METRICS[at] for at in chosen]
     folder = tmp_path_factory.mktemp("people")
-    result = _audited(
-        folder, columns, people, metrics, groups=groups, suppress_below=threshold
-    )
+    result = _audited(folder, columns, people, metrics, groups=groups, suppress_below=threshold)
     assert _attack(result, columns, people, threshold) == []
     jsonschema.validate(document(result), schema())
     _agrees_with_the_document(result)
@@ -412,3 +425,290 @@ def _agrees_with_the_document(result: AuditResult) -> None:
             assert {int(over.replace(",", "")), int(under.replace(",", ""))} <= numbers
         for size in re.findall(r"n = ([\d,]+)", text):
             assert int(size.replace(",", "")) in numbers
+
+
+def test_the_attacker_succeeds_where_only_small_counts_are_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns, people = WOMEN_IN_THE_NORTH
+    whole = partial(_audited, tmp_path, columns, people, ["selection_rate"], suppress_below=11)
+    assert _attack(whole(), columns, people, 11) == []
+    monkeypatch.setattr(pipeline, "suppress", partial(suppress, complementary=False))
+    found = _attack(whole(), columns, people, 11)
+    assert any("'a0': 'women', 'a1': 'north'" in one for one in found), found
+
+
+COLUMNS = {
+    "a0": ["men", "women"],
+    "a1": ["north", "south"],
+    "s": ["s0", "s1"],
+    "label": [NO, YES],
+    "prediction": [NO, YES],
+}
+WOMEN_IN_THE_NORTH = (
+    COLUMNS,
+    {
+        cell: 1 if cell[:2] == ("women", "north") else 20 + at
+        for at, cell in enumerate(itertools.product(*COLUMNS.values()))
+    },
+)
+"""Eight women in the north, and at least 20 of everybody else."""
+
+NOBODY_SMALL = (COLUMNS, {cell: 15 + at for at, cell in enumerate(WOMEN_IN_THE_NORTH[1])})
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample spec, with its columns, the class that is positive, and that of people per row."""
+
+    spec: str
+    groups: tuple[str, ...]
+    outcomes: Mapping[str, tuple[str, str]]
+    count: str | None = "n"
+
+
+SAMPLES_TO_ATTACK = (
+    Sample("kidney_admissions", ("gender", "race"), {"decision": ("outcome", "admitted")}),
+    Sample("berkeley_admissions", ("gender", "department"), {"decision": ("decision", "admitted")}),
+    Sample("florida_1976", ("defendant", "victim"), {"decision": ("sentence", "death penalty")}),
+    Sample("florida_1987", ("defendant", "victim"), {"decision": ("sentence", "death penalty")}),
+    Sample("titanic", ("class", "sex", "age"), {"decision": ("fate", "survived")}),
+    Sample("adult_counts", ("race", "gender", "nationality"), {"label": ("income", ">50K")}),
+    Sample(
+        "fairlearn_page",
+        ("group",),
+        {"label": ("label", "1"), "prediction": ("prediction", "1")},
+        count=None,
+    ),
+)
+
+
+def _people_of(sample: Sample) -> tuple[dict[str, list[str]], dict[tuple[str, ...], int]]:
+    people: dict[tuple[str, ...], int] = {}
+    with (SAMPLES / f"{sample.spec}.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            said = (
+                YES if row[column] == positive else NO
+                for column, positive in sample.outcomes.values()
+            )  # fmt: skip
+            cell = (*(row[name] for name in sample.groups), *said)
+            people[cell] = people.get(cell, 0) + int(row[sample.count] if sample.count else 1)
+    columns = {name: sorted({cell[at] for cell in people}) for at, name in enumerate(sample.groups)}
+    return columns | {name: [NO, YES] for name in sample.outcomes}, people
+
+
+def _classes_of(sample: Sample) -> dict[str, str]:
+    found = {}
+    with (SAMPLES / f"{sample.spec}.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            for column, positive in sample.outcomes.values():
+                found[row[column]] = YES if row[column] == positive else NO
+    return found
+
+
+@pytest.mark.parametrize("threshold", [3, 11, 100])
+@pytest.mark.parametrize("sample", SAMPLES_TO_ATTACK, ids=lambda sample: sample.spec)
+def test_the_samples_withstand_the_attacker(sample: Sample, threshold: int) -> None:
+    columns, people = _people_of(sample)
+    read = load(SPECS / f"{sample.spec}.yaml")
+    result = fairaudit.audit(replace(read, suppress_below=threshold))
+    classes = _classes_of(sample)
+    assert _attack(result, columns, people, threshold, classes, bounds=12) == []
+    assert [one.status for one in result.findings] == [
+        one.status for one in fairaudit.audit(read).findings
+    ]
+    jsonschema.validate(document(result), schema())
+    _agrees_with_the_document(result)
+
+
+def _published(name: str, threshold: int = 11) -> dict[str, Any]:
+    read = load(SPECS / f"{name}.yaml")
+    return document(fairaudit.audit(replace(read, suppress_below=threshold)))
+
+
+def test_a_suppressed_row_has_no_number_at_all() -> None:
+    numbers = ("value", "n", "numerator", "denominator", "low", "high")
+    for name in ("kidney_admissions", "titanic", "loans_score"):
+        tree = _published(name)
+        hidden = [row for row in tree["rates"] if row["state"] == "suppressed"]
+        assert hidden
+        for row in hidden:
+            assert [row[key] for key in numbers] == [None] * 6
+            assert row["difference"] == row["ratio"] == {"state": "suppressed", "value": None}
+            assert row["reason"].startswith("suppressed: fewer than 11 people")
+            assert row["standing"] == "suppressed"
+        for row in (*tree["comparisons"], *tree["checks"]):
+            if row["state"] == "suppressed":
+                assert row["value"] is None
+                assert not row["parts"]
+                assert row["witness"] is None
+
+
+def test_hidden_rates_stand_last_by_name() -> None:
+    rows = fairaudit.audit(replace(load(SPECS / "titanic.yaml"), suppress_below=11)).rates
+    for _, run in itertools.groupby(rows, key=lambda row: (row.metric, row.by, row.stratum)):
+        each = list(run)
+        hidden = [row.group for row in each if row.estimate.suppressed]
+        assert [row.group for row in each[len(each) - len(hidden) :]] == hidden == sorted(hidden)
+
+
+def test_nothing_small_leaves_the_report_as_it_is(tmp_path: Path) -> None:
+    columns, people = NOBODY_SMALL
+    metrics = [*METRICS, {"metric": "f1", "class": "macro"}]
+    plain, published = (
+        document(_audited(tmp_path, columns, people, metrics, simpson={}, **more))
+        for more in ({}, {"suppress_below": 11})
+    )
+    assert published["options"].pop("suppress_below") == 11
+    assert plain["options"].pop("suppress_below") is None
+    for tree in (plain, published):
+        del tree["spec"]
+    assert published == plain
+
+
+def test_the_hash_of_all_counts_is_not_told_with_small_ones(tmp_path: Path) -> None:
+    # Nobody could invert it, but the few possible tables could be tried.
+    columns, people = WOMEN_IN_THE_NORTH
+    result = _audited(tmp_path, columns, people, ["selection_rate"], suppress_below=11)
+    assert result.provenance.cube_sha256 is None
+    assert "counts          suppressed" in terminal.render(content.document(result))
+
+
+def test_fewer_people_than_the_threshold_leave_nothing(tmp_path: Path) -> None:
+    columns = {**COLUMNS, "a1": ["north"], "s": ["s0"]}
+    people = dict.fromkeys(itertools.product(*columns.values()), 1)
+    result = _audited(tmp_path, columns, people, list(METRICS), simpson={}, suppress_below=11)
+    tree = document(result)
+    jsonschema.validate(tree, schema())
+    assert tree["ledger"]["people"] is tree["data"]["rows"] is None
+    assert all(row["n"] is None for row in tree["groups"])
+    assert all(row["state"] == "suppressed" for row in (*tree["rates"], *tree["comparisons"]))
+    for row in tree["checks"]:
+        assert not re.findall(r"\d+", row["sentence"].replace("fewer than 11 people", ""))
+
+
+ROWS = ["g,s,label,prediction", *["A,x,1,1", "A,y,1,0", "B,x,0,1", "B,y,0,0"] * 25]
+ROW_SPEC: dict[str, Any] = {
+    "columns": {
+        "protected": ["g"],
+        "label": {"column": "label", "positive": 1},
+        "prediction": {"column": "prediction", "positive": 1},
+        "strata": ["s"],
+    },
+    "missing": {"strata": "drop", "label": "drop"},
+    "metrics": ["selection_rate"],
+    "suppress_below": 11,
+}
+
+
+def test_small_lines_of_the_ledger_are_hidden_with_another(
+    audit_csv: Callable[..., AuditResult],
+) -> None:
+    text = "\n".join([*ROWS, *["A,,1,1"] * 3, *["A,x,,1"] * 40]) + "\n"
+    ledger = document(audit_csv(text, ROW_SPEC))["ledger"]
+    assert ledger["read"] == 143
+    assert ledger["counted"] == 100
+    assert [(line["rows"], line["people"]) for line in ledger["dropped"]] == [(None, None)] * 2
+
+
+def test_a_small_line_alone_hides_how_many_were_read(
+    audit_csv: Callable[..., AuditResult],
+) -> None:
+    text = "\n".join([*ROWS, *["A,,1,1"] * 3]) + "\n"
+    result = audit_csv(text, ROW_SPEC)
+    tree = document(result)
+    assert (
+        tree["ledger"]["read"] is tree["data"]["rows"] is tree["data"]["files"][0]["lines"] is None
+    )
+    assert tree["ledger"]["counted"] == 100
+    assert "103" not in terminal.render(content.document(result, all_rows=True))
+
+
+def test_who_reaches_a_small_min_size_is_not_told(tmp_path: Path) -> None:
+    columns, people = WOMEN_IN_THE_NORTH
+    metric = {"metric": "disparate_impact_ratio", "reference": "largest", "fail": {"below": 0.8},
+              "by": [["a0", "a1"]]}  # fmt: skip
+    told = []
+    for min_size in (5, 10):  # eight women: they take part, or not
+        result = _audited(
+            tmp_path, columns, people, [metric], groups={"min_size": min_size}, suppress_below=11
+        )
+        tree = document(result)
+        compared = [(row["group"], row["groups_compared"]) for row in tree["comparisons"]]
+        left_out = [
+            (who["group"], who["reason"]) for one in tree["checks"] for who in one["not_evaluated"]
+        ]
+        told.append([compared, left_out])
+    assert told[0] == told[1]
+    assert "women" not in str(told)
+
+
+def test_a_report_too_large_to_prove_hides_its_widest_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns, people = WOMEN_IN_THE_NORTH
+    monkeypatch.setattr(protection, "MOST_ENTRIES", 220)
+    result = _audited(tmp_path, columns, people, ["selection_rate"], suppress_below=11)
+    assert _attack(result, columns, people, 11) == []
+    assert any("cross more than 1 columns are hidden" in one for one in result.notices)
+    assert all(row.estimate.suppressed for row in result.rates if len(row.by) == 2)
+    assert not any(row.estimate.suppressed for row in result.rates if len(row.by) == 1)
+
+
+def test_scores_of_a_published_report() -> None:
+    plain = document(fairaudit.audit(SPECS / "loans_score.yaml"))
+    tree = _published("loans_score")
+    jsonschema.validate(tree, schema())
+    assert [row["group"] for row in tree["scores"]] == [row["group"] for row in plain["scores"]]
+    for row, full in zip(tree["scores"], plain["scores"], strict=True):
+        # The lowest score is one person's.
+        assert row["lowest"] is row["highest"] is None
+        if row.get("state") == "suppressed":
+            assert row["n"] is row["mean"] is row["median"] is row["auc"] is None
+        else:
+            assert row["n"] == full["n"] >= 11
+    for one in tree["curves"]:
+        assert (one.get("state") == "suppressed") is (not one["calibration"])
+        for point in one["calibration"]:
+            hits = round(point["share"] * point["n"])
+            assert all(count == 0 or count >= 11 for count in (point["n"], hits, point["n"] - hits))
+
+
+def test_notices_with_small_numbers_are_left_out(audit_csv: Callable[..., AuditResult]) -> None:
+    header, *rows = ROWS
+    lines = [f"{header},score", *(f"{row},0.{at % 10}" for at, row in enumerate(rows))]
+    lines[1] = lines[1].rsplit(",", 1)[0] + ",1.5"
+    spec = {**ROW_SPEC, "columns": {**ROW_SPEC["columns"], "score": "score"}}
+    text = "\n".join(lines) + "\n"
+    plain = {name: value for name, value in spec.items() if name != "suppress_below"}
+    assert any("1 score lies outside" in one for one in audit_csv(text, plain).notices)
+    spec["suppress_below"] = 30
+    assert not any("lies outside" in one for one in audit_csv(text, spec).notices)
+
+
+@pytest.mark.parametrize("wrong", ["0", "1", "2.5", "-3", "eleven", "true"])
+def test_the_threshold_is_a_whole_number_from_2_up(wrong: str) -> None:
+    text = (SPECS / "titanic.yaml").read_text("utf-8") + f"\nsuppress_below: {wrong}\n"
+    with pytest.raises(SpecError) as caught:
+        parse(text, "titanic.yaml")
+    (fault,) = caught.value.faults
+    assert fault.path == "suppress_below"
+    assert fault.place is not None
+    assert fault.place.line == text.count("\n")
+
+
+def test_the_command_prints_and_writes_a_published_report(tmp_path: Path) -> None:
+    columns = {**COLUMNS, "a1": ["north"], "s": ["s0"]}
+    people = dict.fromkeys(itertools.product(*columns.values()), 1)
+    _audited(tmp_path, columns, people, ["selection_rate"])
+    spec, report = tmp_path / "spec.yaml", tmp_path / "report.json"
+    spec.write_text(
+        "data: people.csv\n"
+        "columns: {protected: [a0], count: n, prediction: {column: prediction, positive: yes}}\n"
+        "metrics: [selection_rate]\nsuppress_below: 11\n"
+    )
+    command = [sys.executable, "-m", "fairaudit", "run", str(spec), "-o", str(report)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "rows=suppressed" in done.stderr
+    assert json.loads(report.read_text())["options"]["suppress_below"] == 11

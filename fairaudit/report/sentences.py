@@ -196,6 +196,8 @@ def _reasons(finding: Finding) -> str:
 
 
 def _reversals(finding: Finding) -> str:
+    if not finding.reversals and finding.status not in {Status.PASS, Status.INCONCLUSIVE}:
+        return numbers.SUPPRESSED
     if not finding.reversals:
         return f"no reversal of kind {finding.limit} or stronger"
     told = [

@@ -16,9 +16,7 @@ from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.text import Document, Path, Tree
 
 _NOT_YET: dict[str, frozenset[str]] = {
-    "AuditSpec": frozenset(
-        {"inference", "expect", "profile", "waivers", "baseline"}
-    ),
+    "AuditSpec": frozenset({"inference", "expect", "profile", "waivers", "baseline"}),
     "ProtectedColumn": frozenset({"levels"}),
     "OutcomeColumn": frozenset({"counts"}),
     "Groups": frozenset({"exclude_below", "min_events"}),

@@ -104,9 +104,10 @@ class Cells:
 
     def inside(self, *groupings: Grouping) -> Marks:
         """The cells that take part where these columns are used."""
-        return np.logical_and.reduce(
-            [self.everything, *(self.crowds(names).of_cell >= 0 for names in groupings)]
-        )
+        found = self.everything
+        for names in groupings:
+            found = found & (self.crowds(names).of_cell >= 0)
+        return found
 
     def known_outcome(self, of: str) -> Marks:
         """The cells whose outcome is known; all of them where it has no classes."""
@@ -133,7 +134,7 @@ class Cells:
         key = self.cube.outcome(of)
         if key is None or name not in key.levels:
             return ~self.everything
-        return self._column(of) == key.levels.index(name)
+        return np.asarray(self._column(of) == key.levels.index(name))
 
     def regions(self, asked: Quantity | Whole, of: str, of_class: str | None) -> Regions:
         """What a number of one group is made of: of the group's cells, and of everybody's."""

@@ -266,7 +266,8 @@ def _has_few(counts: Ints, threshold: int) -> bool:
 def _policies(asked: Asked, reference: Reference | None) -> set[Policy]:
     """Whom a measure compares with: as the spec asks, and as the definition says."""
     own = asked.reference if isinstance(asked, Measure) else None
-    return {one for one in (own, reference and reference.policy) if one is not None}
+    asks = None if reference is None else reference.policy
+    return {one for one in (own, asks) if one is not None}
 
 
 def _is_wide(asked: Asked, reference: Reference | None) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints, Marks
 
 MOST_ENTRIES = 100_000
-"""So many entries may stand in the equations of a report; with more its widest tables are hidden."""
+"""So many entries the equations of a report may have; beyond, its widest tables are hidden."""
 
 MOST_WORK = 4_000_000
 """So many entries may be read over all linear programs before its widest tables are hidden."""
@@ -177,18 +177,11 @@ class _State:
             system.matrix @ marks
         )
         rest = np.abs(marks - system.matrix.T @ factors).max(axis=0, initial=0.0)
-        told = {at for at, apart, cut in zip(also, rest, split, strict=True)
-                if apart < _TOLD and not cut}  # fmt: skip
+        told = {also[at] for at in np.flatnonzero((rest < _TOLD) & ~split).tolist()}
         evident = told | {*printed}
-        fine = [item for item in self.items if item.counts <= evident]
         self.hidden -= told
-        # A count that is neither printed nor told stays behind every other item that has it.
-        self.hidden |= {
-            at
-            for item in self.items
-            if item not in fine
-            for at in item.counts - evident
-        }  # fmt: skip
+        # Whoever has a count that is neither printed nor told would tell something new.
+        self.hidden |= {at for item in self.items for at in item.counts - evident}
 
     def _printed(self) -> list[int]:
         """The counts behind all that is printed as things stand."""
@@ -239,8 +232,8 @@ class _State:
 
         Where many cells stay open, the counts to hide for some of them.
         """
-        from scipy.sparse import hstack, identity, vstack  # noqa: PLC0415  # as above
         from scipy.sparse import csc_matrix as empty  # noqa: PLC0415  # as above
+        from scipy.sparse import hstack, identity, vstack  # noqa: PLC0415  # as above
 
         wanted = np.unique(system.of_cell[~self.safe])
         size = len(wanted)
@@ -275,10 +268,11 @@ class _State:
             if table is not None:
                 self._prove(system, table)
                 return None
-        touching = set(system.matrix[:, [at]].nonzero()[0].tolist())
+        touching: set[int] = set(system.matrix[:, [at]].nonzero()[0].tolist())
         if bound < self.threshold - _NEAR and found is not None:
-            touching = set(np.flatnonzero(np.abs(found.eqlin.marginals) > _NEAR).tolist())
-        guilty = [system.counts[row] for row in touching]
+            binding = np.flatnonzero(np.abs(found.eqlin.marginals) > _NEAR).tolist()
+            touching = set(binding) or touching
+        guilty: list[int] = [system.counts[row] for row in touching]
         return min(guilty, key=self._rank)
 
     def _rank(self, count: int) -> tuple[int, int]:

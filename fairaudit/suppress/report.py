@@ -24,7 +24,7 @@ from fairaudit.result import (
     RateRow,
     Standing,
 )
-from fairaudit.simpson import Reversal
+from fairaudit.simpson import Reversal, Share
 from fairaudit.spec import Shown
 from fairaudit.suppress.cells import Cells
 from fairaudit.suppress.ledger import published_ledger
@@ -33,6 +33,7 @@ from fairaudit.suppress.protect import Item, Protection, protect
 from fairaudit.suppress.scores import Scored
 from fairaudit.verdict import Check, Finding, NotEvaluated
 
+_NO_SHARE = Share(0, 0, 0)
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?\s?%?")
 
 
@@ -118,7 +119,7 @@ class _Publication:
             self.result,
             groups=tuple(map(rows.group, self.result.groups)),
             rates=tuple(rows.rates()),
-            comparisons=tuple(map(rows.comparison, self.result.comparisons)),
+            comparisons=tuple(filter(None, map(rows.comparison, self.result.comparisons))),
             lattice=tuple(map(rows.lattice, self.result.lattice)),
             epsilons=tuple(filter(rows.epsilon, self.result.epsilons)),
             reversals=tuple(rows.reversals(self.result.reversals)),
@@ -128,7 +129,9 @@ class _Publication:
             ledger=published,
         )
         provenance = self._provenance(is_read=published.read is not None)
-        return replace(found, provenance=provenance, notices=tuple(self._notices()))
+        hidden = any(row.estimate.suppressed for row in found.rates if not row.by)
+        notices = tuple(self._notices(are_shares_told=not hidden))
+        return replace(found, provenance=provenance, notices=notices)
 
     def _provenance(self, *, is_read: bool) -> Provenance:
         """Where it comes from; a hash of all counts would let anybody try the few that are open."""
@@ -144,7 +147,7 @@ class _Publication:
             cube_sha256=None if self.made.is_small else made.cube_sha256,
         )
 
-    def _notices(self) -> Iterator[str]:
+    def _notices(self, *, are_shares_told: bool) -> Iterator[str]:
         """The notices without a small number in them, and one on what was too much to prove."""
         if not self.made.is_small:
             yield from self.result.notices
@@ -153,7 +156,8 @@ class _Publication:
             numbers = [one.strip() for one in _NUMBER.findall(text)]
             whole = [int(one.replace(",", "")) for one in numbers if one[-1].isdigit()
                      and "." not in one]  # fmt: skip
-            if not any(0 < one < self.threshold for one in whole):
+            is_told = are_shares_told or "%" not in text
+            if is_told and not any(0 < one < self.threshold for one in whole):
                 yield text
         if self.protection.widest is not None:
             yield (
@@ -189,6 +193,8 @@ class _Rows:
         self.threshold = publication.threshold
         self.shows = shows
         self.told = publication.protection.hidden.isdisjoint
+        min_size = self.result.provenance.min_size
+        self.tells_few = min_size is not None and 1 < min_size < self.threshold
         self.nothing = Estimate(math.nan, reason=self.reason, suppressed=True)
 
     def may(self, counts: frozenset[int], width: int) -> bool:
@@ -250,18 +256,23 @@ class _Rows:
             ratio=row.ratio if compared else None,
         )
 
-    def comparison(self, row: ComparisonRow) -> ComparisonRow:
-        """A comparison; who took part is told where all of them are."""
+    def comparison(self, row: ComparisonRow) -> ComparisonRow | None:
+        """A comparison; who took part is told where all of them are.
+
+        None where its being there would tell that a group reaches a `min_size` of a few.
+        """
         values = self.made.comparison(row)
         if self.may_value(values):
             whole = (self.made.of_value(replace(one, groups=None, wide=True)) for one in values)
             return row if all(map(self.told, whole)) else replace(row, takes_part=None)
+        if row.group is not None and self.tells_few:
+            return None
         return replace(
             row,
             estimate=self.nothing,
             parts=(),
             decided_by=None,
-            first=() if row.group is None else row.group,
+            first=(),
             second=(),
             takes_part=None,
         )
@@ -302,10 +313,10 @@ class _Rows:
         return replace(
             one,
             crude=math.nan,
-            crude_pair=(),
+            crude_pair=(_NO_SHARE, _NO_SHARE),
             crude_everybody=math.nan,
             standardized=math.nan,
-            standardized_pair=(),
+            standardized_pair=(math.nan, math.nan),
             composition=math.nan,
             within=math.nan,
             mantel_haenszel_odds_ratio=math.nan,
@@ -321,6 +332,8 @@ class _Rows:
     def reversals(self, several: Iterable[Reversal]) -> list[Reversal]:
         """The reversals, the strongest first; those hidden are not in the order of their size."""
         found = [self.reversal(one) for one in several]
+        if self.tells_few:
+            found = [one for one in found if not one.suppressed]
 
         def place(one: Reversal) -> tuple[int, bool, tuple[object, ...]]:
             named = (one.attribute, one.pair, one.given, one.rate) if one.suppressed else ()
