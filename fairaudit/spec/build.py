@@ -124,7 +124,7 @@ class _Builder:
     def _suppress_below(self) -> int | None:
         threshold = self.shape.suppress_below
         if threshold is not None and threshold < _LEAST_TO_SUPPRESS:
-            message = "counts below a whole number from 2 up are suppressed, such as 11"
+            message = "expected a whole number of people from 2 up, such as 11"
             self._fault(("suppress_below",), message)
         return threshold
 
