@@ -198,7 +198,8 @@ class _Question:
             return result
         columns = {one.name: one.column.value for one in read.groupable}
         columns |= {one.name: one.column.value for one in read.outcomes}
-        return suppress(result, read.suppress_below, Data(cube, read.shown, summaries, columns))
+        data = Data(cube, read.shown, summaries, columns, read.notices)
+        return suppress(result, read.suppress_below, data)
 
 
 def _answers(

@@ -157,8 +157,12 @@ class Made:
         """A rate of one group; where strata stand behind it, what the spec may mean by it."""
         found = []
         for one in self.shown:
-            asked = [each for each in _numbers(one.asked) if each.id == row.metric]
-            if one.of != row.of or not asked or not set(row.parameters) <= set(one.said):
+            asked = [
+                each
+                for each in _numbers(one.asked)
+                if each.id == row.metric and _said(one, each) == row.parameters
+            ]
+            if one.of != row.of or not asked:
                 continue
             value = Value(
                 asked=tuple(asked),
@@ -248,6 +252,12 @@ def _numbers(asked: Asked | None) -> tuple[Number, ...]:
     if isinstance(asked, Measure):
         return tuple(quantity for quantity, _ in asked.parts)
     return () if asked is None else (asked,)
+
+
+def _said(one: Shown, asked: Number) -> dict[str, object]:
+    """What an entry says of one of its quantities, as its rows repeat it."""
+    others = {"against", *(one.parameters.named().keys() - {*asked.takes})}
+    return {name: value for name, value in one.said.items() if name not in others}
 
 
 def _compared(value: Value, stratum: Group | None, row: ComparisonRow) -> Value:

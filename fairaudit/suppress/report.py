@@ -41,13 +41,15 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?\s?%?")
 class Data:
     """What a result was computed from: its cube, its questions, its scores by column.
 
-    `columns` are the columns of the data by the names of the spec.
+    `columns` are the columns of the data by the names of the spec; `notices` those on the spec,
+    which tell nothing of people.
     """
 
     cube: Cube
     shown: tuple[Shown, ...]
     histograms: Mapping[str, tuple[Histogram, ...]]
     columns: Mapping[str, str]
+    notices: tuple[str, ...] = ()
 
 
 def suppress(
@@ -157,7 +159,8 @@ class _Publication:
             whole = [int(one.replace(",", "")) for one in numbers if one[-1].isdigit()
                      and "." not in one]  # fmt: skip
             is_told = are_shares_told or "%" not in text
-            if is_told and not any(0 < one < self.threshold for one in whole):
+            has_few = any(0 < one < self.threshold for one in whole)
+            if text in self.data.notices or (is_told and not has_few):
                 yield text
         if self.protection.widest is not None:
             yield (
