@@ -402,9 +402,10 @@ def _shown(*, quiet: bool) -> Iterator[Progress]:
 
 def _last_line(result: AuditResult, asked: str, seconds: float) -> str:
     """The last line on stderr, always of the same shape."""
+    from fairaudit.report.numbers import whole
     from fairaudit.report.sentences import tally
 
-    rows = f"rows={result.provenance.rows:,}"
+    rows = f"rows={whole(result.provenance.rows)}"
     return f"{result.verdict.upper()}  {tally(result)}  {asked} {rows} {seconds:.1f}s"
 
 

@@ -9,12 +9,16 @@ from fractions import Fraction
 
 
 class State(StrEnum):
-    """Whether there is a number: an empty denominator gives none, positive/0 an infinite one."""
+    """Whether there is a number: an empty denominator gives none, positive/0 an infinite one.
+
+    A suppressed one is known, and not told.
+    """
 
     DEFINED = "defined"
     UNDEFINED = "undefined"
     INFINITE = "infinite"
     NEGATIVE_INFINITE = "negative_infinite"
+    SUPPRESSED = "suppressed"
 
 
 def state_of(value: float) -> State:
@@ -48,7 +52,7 @@ class Estimate:
     the integers a rate is made of (divided by `scale` when people carry survey weights); `n` counts
     the people in the denominator; `low` and `high` bound the interval found by `method`, None where
     there is none and `no_interval` says why. `significance` is that of the disparity, `error`
-    bounds what the bins of a score hide.
+    bounds what the bins of a score hide. A `suppressed` one has a reason and nothing else.
     """
 
     value: float
@@ -64,8 +68,9 @@ class Estimate:
     significance: Significance | None = None
     reason: str | None = None
     error: float = 0.0
+    suppressed: bool = False
 
     @property
     def state(self) -> State:
-        """Defined, undefined, or infinite."""
-        return state_of(self.value)
+        """Defined, undefined, infinite, or suppressed."""
+        return State.SUPPRESSED if self.suppressed else state_of(self.value)

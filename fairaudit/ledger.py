@@ -51,6 +51,29 @@ class Ledger:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class PublishedLine:
+    """A line of a ledger in which small numbers are suppressed: None."""
+
+    rows: int | None
+    people: int | None
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedLedger:
+    """A ledger that closes and does not show it: numbers that are suppressed are None."""
+
+    read: int | None
+    counted: int | None
+    people: int | None
+    filtered: int | None
+    undecided: int | None
+    dropped: tuple[PublishedLine, ...]
+    set_aside: tuple[PublishedLine, ...]
+
+
 def _place(line: Line) -> tuple[str, str]:
     return line.column, line.reason
 

@@ -35,6 +35,7 @@ from fairaudit.recode.scores import with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow
 from fairaudit.simpson import Scanned, scan
 from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
+from fairaudit.suppress import Data, suppress
 from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
@@ -209,7 +210,7 @@ class _Question:
         )
         told = waiving.told(read.waivers, findings, [one.id for one in read.checks], today)
         listing = tabulate(cube, table, read.shown, self.checks)
-        return AuditResult(
+        result = AuditResult(
             provenance=made,
             ledger=cube.ledger,
             groups=listing.groups,
@@ -240,6 +241,12 @@ class _Question:
             waivers=told,
             earlier=None if self.baseline is None else self.baseline.earlier,
         )
+        if read.suppress_below is None:
+            return result
+        columns = {one.name: one.column.value for one in read.groupable}
+        columns |= {one.name: one.column.value for one in read.outcomes}
+        data = Data(cube, read.shown, summaries, columns, read.notices)
+        return suppress(result, read.suppress_below, data)
 
     def _settled(
         self,

@@ -14,7 +14,7 @@ from fairaudit.errors import AuditFailed
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part
 from fairaudit.evidence.ways import interval_in_words, significance_in_words
-from fairaudit.ledger import Ledger
+from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import (
     FAMILIES,
     Asked,
@@ -69,7 +69,10 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What was run on what: enough to run it again."""
+    """What was run on what: enough to run it again.
+
+    With `suppress_below` small counts are hidden, and every number that would tell them is None.
+    """
 
     version: str
     spec_path: str
@@ -77,9 +80,9 @@ class Provenance:
     title: str
     context: Mapping[str, str]
     files: tuple[DataFile, ...]
-    rows: int
+    rows: int | None
     route: str
-    cube_sha256: str
+    cube_sha256: str | None
     filter: str | None
     count: str | None
     weight: str | None
@@ -88,25 +91,29 @@ class Provenance:
     exclude_below: ExcludeBelow | None
     inference: Inference
     created: str
+    suppress_below: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """A group: its people, its share of the known ones, and their outcomes."""
+    """A group: its people, its share of the known ones, and their outcomes; None is suppressed."""
 
     of: str
     by: Grouping
     stratum: Group
     group: Group
-    n: int
+    n: int | None
     share: float | None
-    counts: Mapping[str, int]
+    counts: Mapping[str, int | None]
     standing: Standing
 
 
 @dataclass(frozen=True, slots=True)
 class RateRow:
-    """A rate of one group, beside the group that its table compares with."""
+    """A rate of one group, beside the group that its table compares with.
+
+    Difference and ratio are None where they are suppressed.
+    """
 
     metric: str
     of: str
@@ -116,8 +123,8 @@ class RateRow:
     estimate: Estimate
     standing: Standing
     reference: Group
-    difference: float
-    ratio: float
+    difference: float | None
+    ratio: float | None
     parameters: Mapping[str, object] = field(default_factory=dict)
     alpha: float = 0.05
 
@@ -126,7 +133,8 @@ class RateRow:
 class ComparisonRow:
     """A comparison: of one group with its reference, or over all groups (`group` is then None).
 
-    `averaged` are the columns over whose strata rates were averaged before.
+    `averaged` are the columns over whose strata rates were averaged before; `takes_part` is None
+    where it is suppressed.
     """
 
     metric: str
@@ -143,7 +151,7 @@ class ComparisonRow:
     decided_by: str | None
     first: Group
     second: Group
-    takes_part: int
+    takes_part: int | None
     averaged: Grouping = ()
 
 
@@ -171,7 +179,7 @@ class LatticeRow:
 
     by: Grouping
     groups: int
-    smallest: int
+    smallest: int | None
     entries: tuple[LatticeEntry, ...]
 
 
@@ -225,21 +233,23 @@ class ScoreRow:
 
     The median lies between both of its numbers: equal where its bin holds one value. `auc` may be
     off by `auc_error`; it is None without positives or negatives. Mean and deviation are None where
-    the fixed point of their sums does not serve.
+    the fixed point of their sums does not serve. A `suppressed` row only says whose it is; lowest,
+    highest and median are None where few people share them.
     """
 
     column: str
     by: Grouping
     group: Group
     known: bool
-    n: int
+    n: int | None
     mean: float | None
     deviation: float | None
-    lowest: float
-    highest: float
+    lowest: float | None
+    highest: float | None
     median: tuple[float, float] | None
     auc: float | None
     auc_error: float | None
+    suppressed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +280,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How a score meets the label in one group, or among everybody."""
+    """How a score meets the label in one group, or among everybody; a suppressed one is empty."""
 
     column: str
     by: Grouping
@@ -278,6 +288,7 @@ class Curve:
     known: bool
     calibration: tuple[Calibration, ...]
     thresholds: tuple[Threshold, ...]
+    suppressed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +299,7 @@ class AuditResult:
     """
 
     provenance: Provenance
-    ledger: Ledger
+    ledger: Ledger | PublishedLedger
     groups: tuple[GroupRow, ...]
     rates: tuple[RateRow, ...]
     comparisons: tuple[ComparisonRow, ...]
@@ -345,7 +356,7 @@ class AuditResult:
     def table(self, by: str | Sequence[str]) -> pl.DataFrame:
         """One row a group of a grouping: its levels, people, standing, and every rate reported.
 
-        Undefined and infinite values are null and infinity; strata are not listed.
+        Undefined and suppressed values are null, infinite ones infinity; strata are not listed.
         """
         import polars as pl  # noqa: PLC0415  # the listed exception: only who asks for a frame pays
 

@@ -99,7 +99,8 @@ class Reversal:
 
     All differences are first minus second of the pair, on complete cases and common support, so
     that `crude = composition + within`. `standardized` weighs strata by both groups together;
-    `adjusted` says whether it has the opposite sign.
+    `adjusted` says whether it has the opposite sign. A `suppressed` one tells its kind alone: its
+    numbers are NaN or 0, and mean nothing.
     """
 
     rate: str
@@ -123,6 +124,7 @@ class Reversal:
     strata: tuple[Stratum, ...]
     off_support: tuple[Group, ...]
     incomplete: int
+    suppressed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

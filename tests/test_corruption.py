@@ -12,6 +12,7 @@ import pytest
 
 import fairaudit
 from fairaudit.errors import FairauditError
+from fairaudit.ledger import Ledger
 from fairaudit.result import AuditResult
 
 SPEC: dict[str, Any] = {
@@ -199,6 +200,7 @@ def test_damaged_parquet_is_refused_or_reconciles(tmp_path: Path, seed: int) -> 
         if result is None:
             refused += 1
         else:
+            assert isinstance(result.ledger, Ledger)
             dropped = sum(line.rows for line in result.ledger.dropped)
             assert result.ledger.read == result.ledger.counted + dropped
     assert 0 < refused < ROUNDS

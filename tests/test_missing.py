@@ -50,7 +50,7 @@ def spec(**missing: str) -> dict[str, Any]:
 def sizes(result: AuditResult, *by: str) -> dict[str, int]:
     """People by level of one attribute."""
     return {
-        row.group[0][1]: row.n
+        row.group[0][1]: row.n or 0
         for row in result.groups
         if row.by == by and row.of == "prediction" and not row.stratum
     }
@@ -243,7 +243,7 @@ def test_protected_levels_stay_text(audit_csv: Audit) -> None:
 
 def sizes_of(result: AuditResult) -> dict[str, int]:
     """People by level of the one attribute."""
-    return {row.group[0][1]: row.n for row in result.groups if row.by}
+    return {row.group[0][1]: row.n or 0 for row in result.groups if row.by}
 
 
 def test_recoding_in_order(audit_csv: Audit) -> None:

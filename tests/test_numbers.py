@@ -360,7 +360,7 @@ def test_specs_with_and_without_numbers_share_a_pass(tmp_path: Path) -> None:
 
 
 def test_the_fingerprint_of_the_counts_covers_their_sums(audit_csv: Audit) -> None:
-    def fingerprint(text: str) -> str:
+    def fingerprint(text: str) -> str | None:
         return audit_csv(text, numeric()).provenance.cube_sha256
 
     assert fingerprint(TEXT) == fingerprint(TEXT.replace("0.5", "5e-1"))

@@ -116,7 +116,7 @@ def test_the_mean_departure_over_groups_is_one_value() -> None:
     ratio = {"metric": "disparate_impact_ratio", "aggregate": "mean", "fail": {"above": "9"}}
     each = fairaudit.audit(spec("statistical_parity_difference", "disparate_impact_ratio"), rows)
     result = fairaudit.audit(spec(asked, ratio), rows)
-    people = {row.group: row.n for row in each.groups if row.group}
+    people = {row.group: row.n or 0 for row in each.groups if row.group}
     values: dict[str, list[tuple[int, float]]] = {}
     for row in each.comparisons:
         assert row.group is not None

@@ -18,6 +18,7 @@ class Standing(StrEnum):
     FEW_EVENTS = "few_events"
     EXCLUDED = "excluded"
     UNKNOWN = "unknown"
+    SUPPRESSED = "suppressed"
 
 
 def standing_of(

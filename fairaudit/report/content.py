@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairaudit.ledger import Line
+from fairaudit.estimate import State
+from fairaudit.ledger import Line, PublishedLine
 from fairaudit.metrics import exclusion
 from fairaudit.report import disparities, numbers, scores, sentences
 from fairaudit.report.blocks import (
@@ -28,7 +29,7 @@ from fairaudit.result import (
     Verdict,
 )
 from fairaudit.verdict import Finding, Status
-from fairaudit.waivers import State
+from fairaudit.waivers import State as WaiverState
 
 _TONES = {
     Status.PASS: Tone.GOOD,
@@ -153,9 +154,13 @@ def _provenance(result: AuditResult) -> Iterator[Block]:
         f"modelled, intervals use the effective sample size; largest rounding of a weight "
         f"{made.weight_error:.1g}",
         "smallest group": "; ".join(_smallest(made)),
+        "suppressed": made.suppress_below
+        and f"counts of fewer than {made.suppress_below} people, and what would tell them; zeros "
+        "are shown",
     }
     pairs += [(name, str(text)) for name, text in optional.items() if text]
-    pairs += [("counts", f"sha256 {made.cube_sha256[:12]}"), ("made", made.created)]
+    counts = numbers.SUPPRESSED if made.cube_sha256 is None else f"sha256 {made.cube_sha256[:12]}"
+    pairs += [("counts", counts), ("made", made.created)]
     yield Facts(pairs)
 
 
@@ -182,7 +187,7 @@ def _ledger(result: AuditResult) -> Iterator[Block]:
     people = ledger.people != ledger.counted
     rows = [("read", ledger.read, "", ""), ("filtered out", ledger.filtered, "", "")]
     rows.append(("filter undecided", ledger.undecided, "", "a value it needs is missing"))
-    rows = [row for row in rows if row[1] or row[0] == "read"]
+    rows = [row for row in rows if row[1] != 0 or row[0] == "read"]
     rows += [("dropped", one.rows, one.column, one.reason) for one in ledger.dropped]
     rows.append(("counted", ledger.counted, "", _people(ledger.people) if people else ""))
     rows += [("  of these", one.rows, one.column, _aside(one, people)) for one in ledger.set_aside]
@@ -194,11 +199,11 @@ def _ledger(result: AuditResult) -> Iterator[Block]:
     )
 
 
-def _people(people: int) -> str:
+def _people(people: int | None) -> str:
     return f"{numbers.whole(people)} people"
 
 
-def _aside(line: Line, people: bool) -> str:  # noqa: FBT001  # whether rows are not people
+def _aside(line: Line | PublishedLine, people: bool) -> str:  # noqa: FBT001  # whether rows are not people
     return f"{line.reason} ({_people(line.people)})" if people else line.reason
 
 
@@ -253,7 +258,7 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
     if not result.waivers:
         return
     yield Heading("Waivers")
-    tones = {State.APPLIED: Tone.WARN, State.EXPIRED: Tone.BAD}
+    tones = {WaiverState.APPLIED: Tone.WARN, WaiverState.EXPIRED: Tone.BAD}
     rows = []
     for told in result.waivers:
         one = told.waiver
@@ -270,12 +275,12 @@ def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
     reasons = [
         f"{row.estimate.reason}{_within(row.stratum)}"
         for row in result.rates
-        if math.isnan(row.estimate.value) and row.estimate.reason
+        if row.estimate.state is State.UNDEFINED and row.estimate.reason
     ]
     reasons += [
         f"{row.title} by {numbers.subset(row.by)}{_within(row.stratum)}: {row.estimate.reason}"
         for row in result.comparisons
-        if math.isnan(row.estimate.value)
+        if row.estimate.state is State.UNDEFINED
     ]
     infinite = [
         f"{row.title} by {numbers.subset(row.by)}{_within(row.stratum)}: "

@@ -79,7 +79,7 @@ def _lattice_cell(entry: LatticeEntry | None) -> Cell:
     if entry is None:
         return Cell("not compared", Tone.MUTED)
     pair = sentences.witness(entry.first, entry.second, entry.decided_by)
-    value = numbers.number(entry.estimate.value)
+    value = numbers.value_of(entry.estimate)
     tone = Tone.MUTED if math.isnan(entry.estimate.value) else Tone.PLAIN
     return Cell(f"{value}\n{pair}" if pair else value, tone)
 
@@ -114,7 +114,7 @@ def _conditional_cells(row: ComparisonRow) -> list[Cell]:
         Cell(f"{row.title}{sentences.said(row.parameters)}"),
         Cell(who or numbers.subset(row.by)),
         Cell(where),
-        Cell(numbers.number(row.estimate.value)),
+        Cell(numbers.value_of(row.estimate)),
     ]
 
 
@@ -191,6 +191,8 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
 
 def _value(row: RateRow) -> str:
     value = row.estimate.value
+    if row.estimate.suppressed:
+        return numbers.SUPPRESSED
     if row.estimate.error:
         return f"{numbers.number(value, 3)} ± {row.estimate.error:.1g}"
     return numbers.percent(value) if sentences.is_share(row.metric) else numbers.number(value, 3)
@@ -203,12 +205,12 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Standing.FEW_EVENTS: "few events",
         Standing.EXCLUDED: "excluded",
         Standing.UNKNOWN: "not known",
+        Standing.SUPPRESSED: "",
         Standing.ELIGIBLE: "reference" if is_reference else "",
     }
     as_share = sentences.is_share(row.metric)
     compared = not is_reference and row.standing is Standing.ELIGIBLE
     tone = Tone.PLAIN if row.standing is Standing.ELIGIBLE else Tone.MUTED
-    difference = numbers.points(row.difference) if as_share else numbers.number(row.difference, 3)
     return [
         Cell(text, tone)
         for text in (
@@ -217,8 +219,8 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
             numbers.counts(row.estimate),
             _value(row),
             numbers.interval(row.estimate),
-            difference if compared else "",
-            numbers.number(row.ratio, 3) if compared else "",
+            _difference(row.difference, as_share=as_share) if compared else "",
+            _ratio(row.ratio) if compared else "",
             _p_value(row) if compared else notes[row.standing],
         )
     ]
@@ -239,6 +241,16 @@ def _p_value(row: RateRow) -> str:
     return f"{text}{' F' if is_fisher else ''}{'*' if found.adjusted < row.alpha else ''}"
 
 
+def _difference(value: float | None, *, as_share: bool) -> str:
+    if value is None:
+        return numbers.SUPPRESSED
+    return numbers.points(value) if as_share else numbers.number(value, 3)
+
+
+def _ratio(value: float | None) -> str:
+    return numbers.SUPPRESSED if value is None else numbers.number(value, 3)
+
+
 def _more(count: int) -> str:
     if count <= 0:
         return ""
@@ -256,7 +268,7 @@ def reversals(result: AuditResult) -> Iterator[Block]:
     for one in found:
         tone = Tone.WARN if one.kind.reverses else Tone.MUTED
         yield Entries([(Cell(sentences.KIND[one.kind], tone), sentences.reversal(one))])
-        if one.kind.reverses:
+        if one.kind.reverses and not one.suppressed:
             yield from _proof(one)
     kinds = sorted({one.kind for one in found}, key=lambda kind: -kind.strength)
     yield Facts([(sentences.KIND[kind], kind.means) for kind in kinds])

@@ -22,7 +22,7 @@ from fairaudit.errors import WORST_FIRST, FairauditError, SpecError
 from fairaudit.estimate import Estimate, State, state_of
 from fairaudit.evidence import MissingBounds, Part, Side
 from fairaudit.evidence.practice import Detectable, Practice
-from fairaudit.ledger import Line
+from fairaudit.ledger import Line, PublishedLine
 from fairaudit.report import sentences
 from fairaudit.result import (
     SCHEMA_VERSION,
@@ -42,6 +42,16 @@ from fairaudit.verdict import Before, Check, Crossing, Finding, Limit, Waived
 from fairaudit.waivers import Told
 
 _MOST_BITS = 10_000
+
+_NUMBERS_OF_A_REVERSAL = (
+    "crude",
+    "crude_everybody",
+    "standardized",
+    "composition",
+    "within",
+    "opposite_weight",
+    "incomplete",
+)
 
 
 def render(result: AuditResult) -> str:
@@ -174,6 +184,7 @@ def document(result: AuditResult) -> dict[str, Any]:
                 "t": str(made.inference.t),
                 "fisher": str(made.inference.fisher),
             },
+            "suppress_below": made.suppress_below,
         },
         "ledger": {
             "read": ledger.read,
@@ -215,7 +226,7 @@ def _moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _line(one: Line) -> dict[str, Any]:
+def _line(one: Line | PublishedLine) -> dict[str, Any]:
     return {"rows": one.rows, "people": one.people, "column": one.column, "reason": one.reason}
 
 
@@ -223,20 +234,27 @@ def _group(group: Group) -> dict[str, str]:
     return dict(group)
 
 
-def _value(value: float) -> dict[str, Any]:
-    """State and value; null where there is no finite number."""
+def _value(value: float | None) -> dict[str, Any]:
+    """State and value; null where there is no finite number, or it is not told."""
+    if value is None:
+        return {"state": State.SUPPRESSED.value, "value": None}
     if math.isfinite(value):
         return {"state": State.DEFINED.value, "value": value}
     return {"state": state_of(value).value, "value": None}
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _value_of(one: Estimate) -> dict[str, Any]:
+    """State and value of an estimate."""
+    return _value(None if one.suppressed else one.value)
 
 
 def _estimate(one: Estimate) -> dict[str, Any]:
     return {
-        **_value(one.value),
+        **_value_of(one),
         "reason": one.reason,
         "n": one.n,
         "numerator": one.numerator,
@@ -291,6 +309,7 @@ def _score_row(row: ScoreRow) -> dict[str, Any]:
         "median": None if row.median is None else [_finite(one) for one in row.median],
         "auc": row.auc,
         "auc_error": row.auc_error,
+        **({"state": State.SUPPRESSED.value} if row.suppressed else {}),
     }
 
 
@@ -302,6 +321,7 @@ def _curve(one: Curve) -> dict[str, Any]:
         "known": one.known,
         "calibration": [asdict(point) for point in one.calibration],
         "thresholds": [{**asdict(point), "at": _finite(point.at)} for point in one.thresholds],
+        **({"state": State.SUPPRESSED.value} if one.suppressed else {}),
     }
 
 
@@ -330,7 +350,7 @@ def _comparison_row(row: ComparisonRow) -> dict[str, Any]:
         "given": _group(row.stratum),
         "group": None if row.group is None else _group(row.group),
         "reference": row.reference,
-        **_value(row.estimate.value),
+        **_value_of(row.estimate),
         "reason": row.estimate.reason,
         **_interval(row.estimate),
         "significance": _significance(row.estimate),
@@ -553,13 +573,29 @@ def _limit(limit: Limit | Kind | None) -> dict[str, Any] | None:
 
 
 def _reversal(one: Reversal) -> dict[str, Any]:
-    return {
+    named = {
         "rate": one.rate,
         "of": one.of,
         "attribute": one.attribute,
         "pair": list(one.pair),
         "given": list(one.given),
         "kind": str(one.kind),
+    }
+    if one.suppressed:
+        return {
+            **named,
+            "state": State.SUPPRESSED.value,
+            **dict.fromkeys(_NUMBERS_OF_A_REVERSAL),
+            "mantel_haenszel_odds_ratio": _value(None),
+            "crude_pair": [],
+            "standardized_pair": [],
+            "facts": None,
+            "strata": [],
+            "off_support": [],
+            "sentence": sentences.reversal(one),
+        }
+    return {
+        **named,
         "crude": one.crude,
         "crude_pair": [_share(share) for share in one.crude_pair],
         "crude_everybody": _finite(one.crude_everybody),
@@ -609,7 +645,7 @@ def _lattice_row(row: LatticeRow) -> dict[str, Any]:
                 "metric": entry.metric,
                 "title": entry.title,
                 "of": entry.of,
-                **_value(entry.estimate.value),
+                **_value_of(entry.estimate),
                 "reason": entry.estimate.reason,
                 **_interval(entry.estimate),
                 "witness": _witness(entry.parts, entry.decided_by, entry, spread=entry.spread),

@@ -12,6 +12,9 @@ from fairaudit.verdict import Limit
 _MOST_DIGITS = 17
 _TINY = 0.0001
 
+SUPPRESSED = "suppressed"
+"""What stands in place of a number that is known, and not told."""
+
 
 def number(value: float, digits: int = 4) -> str:
     """A number at so many decimals; `undefined`, `∞`, `-∞`."""
@@ -37,9 +40,14 @@ def points(value: float) -> str:
     return number(value) if not math.isfinite(value) else f"{100 * value:+.1f}"
 
 
-def whole(value: int) -> str:
-    """A count with thousands separated."""
-    return f"{value:,}"
+def whole(value: int | None) -> str:
+    """A count with thousands separated; `suppressed` where it is not told."""
+    return SUPPRESSED if value is None else f"{value:,}"
+
+
+def value_of(estimate: Estimate, digits: int = 4) -> str:
+    """The number of an estimate at so many decimals; `suppressed` where it is not told."""
+    return SUPPRESSED if estimate.suppressed else number(estimate.value, digits)
 
 
 def counts(estimate: Estimate) -> str:

@@ -42,13 +42,21 @@ def _of_column(column: str, scores: list[ScoreRow], most: int | None) -> Iterato
 
 def _cells(row: ScoreRow) -> list[Cell]:
     name = numbers.named_group(row.group) if row.by else "everybody"
+    if row.suppressed:
+        blank = ["" for _ in _HEADER[1:]]
+        return [Cell(name, Tone.MUTED), Cell(numbers.SUPPRESSED), *map(Cell, blank)]
     texts = [numbers.whole(row.n), *(_number(one) for one in (row.mean, row.deviation))]
-    texts += [_number(row.lowest), _range(row.median), _number(row.highest), _auc(row)]
+    lowest, highest = (_extreme(one) for one in (row.lowest, row.highest))
+    texts += [lowest, _range(row.median), highest, _auc(row)]
     return [Cell(name, Tone.PLAIN if row.known else Tone.MUTED), *map(Cell, texts)]
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else numbers.number(value)
+
+
+def _extreme(value: float | None) -> str:
+    return numbers.SUPPRESSED if value is None else numbers.number(value)
 
 
 def _range(ends: tuple[float, float] | None) -> str:

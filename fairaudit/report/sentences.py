@@ -99,6 +99,8 @@ def _found(finding: Finding) -> str:
         return _reversals(finding)
     if finding.estimate is None or not isinstance(finding.limit, Limit):
         return f"not evaluated: {_reasons(finding)}"
+    if finding.estimate.suppressed:
+        return finding.why or numbers.SUPPRESSED
     value = numbers.against(finding.estimate.value, finding.limit, finding.estimate.exact)
     where = f" in {numbers.named_group(finding.stratum)}" if finding.stratum else ""
     about = f"{_sides(finding)}{where}".strip()
@@ -369,6 +371,8 @@ def _reasons(finding: Finding) -> str:
 
 
 def _reversals(finding: Finding) -> str:
+    if not finding.reversals and finding.status not in {Status.PASS, Status.INCONCLUSIVE}:
+        return numbers.SUPPRESSED
     if not finding.reversals:
         return f"no reversal of kind {finding.limit} or stronger"
     told = [
@@ -386,6 +390,9 @@ def reversal(one: Reversal) -> str:
     """A reversal in one sentence of numbers."""
     first, second = one.pair
     rate = title_of(one.rate)
+    if one.suppressed:
+        given = " and ".join(one.given)
+        return f"{first} against {second}, {rate}, given {given}: the numbers are suppressed."
     crude = f"{share(one.crude_pair[0])} against {share(one.crude_pair[1])}"
     adjusted = " against ".join(numbers.percent(value) for value in one.standardized_pair)
     given = " and ".join(one.given)

@@ -35,6 +35,8 @@ from fairaudit.verdict import ReversalCheck
 
 _MOST_QUANTILES = 100
 
+_LEAST_TO_SUPPRESS = 2
+
 _RESERVED = {"label", "prediction", "decision", "all", "each", "full"}
 """Words of a spec that name no column."""
 
@@ -114,12 +116,20 @@ class _Builder:
             shown=shown,
             checks=(*checks, *gate),
             simpson=scan,
+            suppress_below=self._suppress_below(),
             notices=notices,
         )
         if self.faults:
             raise SpecError(self.faults)
         named = self._optional(("waivers",), shape.waivers)
         return spec if named is None else replace(spec, waivers=read_waivers(named, spec))
+
+    def _suppress_below(self) -> int | None:
+        threshold = self.shape.suppress_below
+        if threshold is not None and threshold < _LEAST_TO_SUPPRESS:
+            message = "expected a whole number of people from 2 up, such as 11"
+            self._fault(("suppress_below",), message)
+        return threshold
 
     def _text(self, path: Path, value: str) -> Text:
         found = self.document.fault(path, "")

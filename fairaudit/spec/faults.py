@@ -16,7 +16,7 @@ from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.text import Document, Path, Tree
 
 _NOT_YET: dict[str, frozenset[str]] = {
-    "AuditSpec": frozenset({"inference", "expect", "profile", "suppress_below", "baseline"}),
+    "AuditSpec": frozenset({"expect", "profile", "baseline"}),
     "ProtectedColumn": frozenset({"levels"}),
     "OutcomeColumn": frozenset({"counts"}),
     "Metric": frozenset({"id", "min_size", "min_events"}),

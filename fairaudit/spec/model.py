@@ -227,7 +227,7 @@ class Spec:
     """An audit spec, read and resolved.
 
     `predictions` are the prediction or decision, the models, or a score alone; `numbers` further
-    numeric outcomes.
+    numeric outcomes. `suppress_below` is the least count of people that may be published.
     """
 
     path: str
@@ -251,6 +251,7 @@ class Spec:
     shown: tuple[Shown, ...]
     checks: tuple[Check | ReversalCheck, ...]
     simpson: Scan | None
+    suppress_below: int | None = None
     notices: tuple[str, ...] = ()
     waivers: tuple[Waiver, ...] = ()
 

@@ -511,6 +511,7 @@ class AuditSpec(_Strict):
     ]
     simpson: Simpson = Simpson()
     waivers: Words | None = None
+    suppress_below: Whole | None = None
 
 
 REFERENCES = tuple(

@@ -1,0 +1,112 @@
+"""The rows and curves of a score in a published report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from fairaudit.arrays import Group, Grouping, Ints, Marks
+from fairaudit.histogram import Histogram
+from fairaudit.metrics.counts import Scores
+from fairaudit.metrics.scores import calibration_bins
+from fairaudit.result import Curve, ScoreRow
+from fairaudit.suppress.cells import Cells
+from fairaudit.suppress.ledger import May
+
+
+class Scored:
+    """Says which rows and curves may be printed, from the histograms they were made of."""
+
+    def __init__(
+        self,
+        cells: Cells,
+        threshold: int,
+        histograms: Mapping[str, tuple[Histogram, ...]],
+        may: May,
+    ) -> None:
+        self.cells = cells
+        self.threshold = threshold
+        self.histograms = histograms
+        self.may = may
+        self.is_small = bool((cells.people < threshold).any())
+
+    def row(self, row: ScoreRow) -> ScoreRow:
+        """The row of a group; its extremes are told where many people share them."""
+        if not self._is_whole(row.column) or not self._may(row.by, row.group):
+            return replace(
+                row,
+                n=None,
+                mean=None,
+                deviation=None,
+                lowest=None,
+                highest=None,
+                median=None,
+                auc=None,
+                auc_error=None,
+                suppressed=True,
+            )
+        one = self._histogram(row.column, row.by)
+        people = one.people[0, :, one.groups.index(row.group)].sum(axis=0)
+        used = np.flatnonzero(people)
+        shared = one.bins.single & (people >= self.threshold)
+        return replace(
+            row,
+            lowest=row.lowest if shared[used[0]] else None,
+            highest=row.highest if shared[used[-1]] else None,
+        )
+
+    def curves(self, curves: Iterable[Curve]) -> Iterator[Curve]:
+        """The curves; those of a grouping are told together, or none of them."""
+        curves = tuple(curves)
+        places = {(one.column, one.by): self._are_told(one, curves) for one in curves}
+        for one in curves:
+            if places[one.column, one.by]:
+                yield one
+            else:
+                yield replace(one, calibration=(), thresholds=(), suppressed=True)
+
+    def _are_told(self, curve: Curve, curves: tuple[Curve, ...]) -> bool:
+        """Whether all points of the curves of a grouping are made of enough people."""
+        same = [one for one in curves if (one.column, one.by) == (curve.column, curve.by)]
+        one = self._histogram(curve.column, curve.by)
+        points = sorted({point.at for each in same for point in each.thresholds})
+        number = calibration_bins(
+            Scores(one.people, one.bins.low, one.bins.high, one.everybody)
+        ).astype(np.int64)
+        above = np.searchsorted(np.array(points), one.bins.low, side="right")
+        _, piece = np.unique(np.stack([number, above]), axis=1, return_inverse=True)
+        counts = np.zeros((int(piece.max(initial=0)) + 1, *one.people[0, :2, :, 0].shape))
+        np.add.at(counts, piece.reshape(-1), np.moveaxis(one.people[0, :2], -1, 0))
+        many = not _has_few(counts.astype(np.int64), self.threshold)
+        each = [self._may(curve.by, curve_of.group) for curve_of in same]
+        return many and self._is_whole(curve.column) and all(each)
+
+    def _histogram(self, column: str, by: Grouping) -> Histogram:
+        return next(one for one in self.histograms[column] if one.by == by)
+
+    def _mine(self, by: Grouping, group: Group) -> Marks:
+        return self.cells.crowds(by).within(group)
+
+    def _may(self, by: Grouping, group: Group) -> bool:
+        """Whether the people of a group may be told, and how many have either label."""
+        mine = self._mine(by, group)
+        sides = self.cells.sides("label", None)
+        counts = map(self.cells.count, (mine, *(mine & side for side in sides)))
+        return self.may(frozenset(one for one in counts if one is not None), len(by))
+
+    def _is_whole(self, column: str) -> bool:
+        """Whether those who have the score are those who are counted, or tell nothing of them."""
+        for one in self.histograms[column]:
+            scored = one.people[0].sum(axis=(0, 2))
+            everybody = [self.cells.total(self._mine(one.by, group)) for group in one.groups]
+            missing = np.array(everybody, dtype=np.int64) - scored
+            few = _has_few(scored, self.threshold) or _has_few(missing, self.threshold)
+            if (few and missing.any()) or (self.is_small and missing.any()):
+                return False
+        return True
+
+
+def _has_few(counts: Ints, threshold: int) -> bool:
+    return bool(((counts > 0) & (counts < threshold)).any())
