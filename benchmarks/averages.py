@@ -60,8 +60,8 @@ def numbers(random: Generator, runs: int) -> Iterator[Study]:
     }
     asked = {
         "difference of two means": ("Welch", how("mean_score", "difference")),
-        "Cohen's d": ("Hedges–Olkin", how("mean_score", "standardized_difference")),
-        "correlation of a score with membership": ("Welch, mapped", measure("correlation")),
+        "Cohen's d": ("Bonett", how("mean_score", "standardized_difference")),
+        "correlation of a score with membership": ("Bonett, mapped", measure("correlation")),
         "ratio of two means": ("MOVER", how("mean_score", "ratio")),
     }
     points: dict[str, list[Point]] = {title: [] for title in asked}

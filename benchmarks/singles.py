@@ -106,9 +106,9 @@ def pairs(random: Generator, runs: int) -> Iterator[Study]:
         "difference of two rates": ("Newcombe", how("selection_rate", "difference"), TO_FIRST),
         "ratio of two rates": ("Koopman", how("selection_rate", "ratio"), TO_FIRST),
         "odds ratio": ("Woolf, Gart's ½", how("selection_rate", "odds_ratio"), TO_FIRST),
-        "normalized difference": ("Newcombe, mapped", measure("normalized_difference"), TO_FIRST),
+        "normalized difference": ("Koopman, mapped", measure("normalized_difference"), TO_FIRST),
         "correlation of an outcome with membership": (
-            "Newcombe, mapped", measure("correlation"), TO_FIRST),
+            "MOVER by gradients", measure("correlation"), TO_FIRST),
         "Cohen's h": ("MOVER", how("selection_rate", "cohens_h"), TO_FIRST),
         "ratio to everybody (elift)": ("Koopman, mapped", measure("elift"), None),
     }  # fmt: skip
@@ -258,4 +258,4 @@ def _atkinson(random: Generator, runs: int) -> Study:
         truth = 1 - 2**favoured / (1 + favoured)
         where = f"{n:,} people, {favoured:.0%} favoured"
         points.append(Point(where, found.covered(truth), found.without, n * favoured))
-    return Study("atkinson", "delta", tuple(points))
+    return Study("atkinson", "Wilson, mapped", tuple(points))

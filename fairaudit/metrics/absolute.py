@@ -123,7 +123,8 @@ MEASURES = (
         aliases=("pearson_correlation",),
         family="independence",
         means="Pearson's correlation of the score (else of the outcome) with membership.",
-        caution=_IGNORES_THE_LABEL + " Small where a group is small, however it fares.",
+        caution=_IGNORES_THE_LABEL + " Small where a group is small, however it fares. Of skewed "
+        "scores the interval is too short.",
         source=works.ZLIOBAITE,
         parts=((s.OUTCOME_MEAN, CORRELATION),),
         reference=Policy.REST,

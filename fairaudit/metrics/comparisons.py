@@ -123,7 +123,8 @@ STANDARDIZED_DIFFERENCE = Comparison(
     title="Standardized difference to the reference",
     family="comparison",
     means="The difference in units of the standard deviation; 0 at parity.",
-    caution="The deviation is that of the two groups compared; 0.2 is called small by convention.",
+    caution="The deviation is that of the two groups compared; 0.2 is called small by convention. "
+    "Of skewed numbers the interval is too short.",
     source=works.COHEN,
     elsewhere="Cohen's d, with the pooled sample standard deviation.",
     formula="(group - reference) / pooled standard deviation",
