@@ -34,6 +34,24 @@ def test_the_vector_of_shortfall() -> None:
     assert (found["below"], found["large"]) == (True, True)
 
 
+@pytest.mark.parametrize("order", ["abc", "cab", "bca"])
+@pytest.mark.parametrize("metric", ["demographic_parity_ratio", "demographic_parity_difference"])
+def test_a_pass_over_pairs_tells_the_thinnest_group_beside_the_highest(
+    metric: str, order: str
+) -> None:
+    """Wherever the highest group stands among its fellows: three pairs, so a third of the level."""
+    rates = {"a": (30, 60), "b": (33, 70), "c": (8, 18)}
+    limit = {"above": "0.2"} if metric.endswith("difference") else {"below": "0.8"}
+    named = dict(zip(order, rates.values(), strict=True))
+    (one,) = of_rates(named, {"metric": metric, "fail": limit})
+    assert one["status"] == "pass"
+    found = one["detectable"]
+    assert found["group"] == {"g": order[2]}
+    assert (found["n"], found["reference_n"]) == (18, 60)
+    down, up = oracle.detectable(18, 60, 0.5, 0.05, 3)
+    assert (found["down"], found["up"]) == pytest.approx((down, up))
+
+
 @given(
     n=st.integers(1, 60), m=st.integers(1, 60), data=st.data(),
     percent=st.integers(1, 100),

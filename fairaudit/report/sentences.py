@@ -290,7 +290,7 @@ def in_practice(finding: Finding) -> Iterator[str]:
             people += f", {numbers.whole(kit.to_limit)} {how.removeprefix('people ')} {ratio}"
         apart = f"{kit.deviations:.1f} standard deviations apart"
         yield f"{people}; {apart}; {_weight(finding)}"
-    if kit.flips:
+    if kit.flips and finding.status is not Status.PASS:
         yield "unstable: one selection moved from one group to the other turns the gap round"
 
 
@@ -318,15 +318,15 @@ def thin(finding: Finding) -> str | None:
     if found is None:
         return None
     sides = [
-        f"{'below' if side < 0 else 'above'} it by {numbers.points(abs(side)).removeprefix('+')}"
-        for side in (found.down, found.up)
+        f"{numbers.points(abs(side)).removeprefix('+')} points {way}"
+        for side, way in ((found.down, "below"), (found.up, "above"))
         if not math.isnan(side)
     ]
     who = " in ".join(numbers.named_group(one) for one in (found.group, found.stratum) if one)
     size = f"{numbers.whole(found.n)} against {numbers.whole(found.m)} people"
     if not sides:
-        return f"{who}, {size}: no gap to the other rate would be found with power .8"
-    return f"{who}, {size}: found with power .8 are only gaps {' or '.join(sides)} points and more"
+        return f"{who}, {size}: with power .8 no gap to the other rate would be found"
+    return f"{who}, {size}: with power .8 only gaps from {' or '.join(sides)} would be found"
 
 
 def _relation(finding: Finding) -> str:

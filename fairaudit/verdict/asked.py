@@ -74,9 +74,12 @@ class Limit:
     conclusive: bool = False
 
     def __str__(self) -> str:
+        bounds = f"below {self.below}" if self.below is not None else f"above {self.above}"
         if self.below is not None and self.above is not None:
-            return f"outside [{self.below}, {self.above}]"
-        return f"below {self.below}" if self.below is not None else f"above {self.above}"
+            bounds = f"outside [{self.below}, {self.above}]"
+        evidence = {"significant": self.significant, "conclusive": self.conclusive}
+        asked = " and ".join(word for word, is_asked in evidence.items() if is_asked)
+        return f"{bounds}, if {asked}" if asked else bounds
 
     def excess(self, value: float) -> float:
         """How far beyond the nearer bound a value is; negative within."""
