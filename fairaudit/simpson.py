@@ -17,6 +17,8 @@ import numpy as np
 from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
 from fairaudit.metrics import NO_MINIMUM, Minimum, Rate, Reading, Terms, evaluate, set_aside
 from fairaudit.metrics.counts import tally_of
+from fairaudit.metrics.inference import USUAL, Inference
+from fairaudit.stats import strata
 
 MOST_GROUPS = 500
 """Of so many groups all pairs are compared; more are told, not scanned."""
@@ -94,6 +96,25 @@ class Stratum:
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """What the strata say together of both groups; a number that does not exist is None.
+
+    `p` is that of Cochran–Mantel–Haenszel, the ends those of the common odds ratio (Robins, Breslow
+    & Greenland) and of the common `difference` (Sato). `homogeneity` is Breslow & Day's p that all
+    odds ratios are one, `interaction` Gail & Simon's that no two gaps point different ways.
+    """
+
+    p: float | None
+    odds_low: float | None
+    odds_high: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+    homogeneity: float | None
+    interaction: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reversal:
     """Two groups of one attribute whose gap conditioning changes, with the numbers that prove it.
 
@@ -117,6 +138,7 @@ class Reversal:
     composition: float
     within: float
     mantel_haenszel_odds_ratio: float
+    joined: Joined | None
     opposite_weight: float
     reversed_strata: int
     estimable_strata: int
@@ -138,6 +160,7 @@ class Scan:
     floor: Fraction
     references: dict[str, str]
     minimum: Minimum = NO_MINIMUM
+    inference: Inference = USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +277,9 @@ class _Pairs:
             support = self.strata[(under[self.strata][:, list(pair)] > 0).all(axis=1)]
             found = _compare(self.reading, self.within, support, pair, self.asked.floor)
             if found is not None:
-                yield self.reversal(pair, *found)
+                kind, numbers = found
+                numbers["joined"] = _joined(self.reading, support, pair, self.asked.inference.alpha)
+                yield self.reversal(pair, kind, numbers)
 
     def reversal(self, pair: tuple[int, int], kind: Kind, numbers: dict[str, Any]) -> Reversal:
         """One of them, with what lies outside the strata that both share."""
@@ -367,6 +392,22 @@ def _compare(
             for i, z in enumerate(support)
         ),
     }
+
+
+def _joined(reading: Reading, support: Ints, pair: tuple[int, int], alpha: float) -> Joined:
+    """The strata joined; under survey weights by the effective sizes."""
+    (n, m), (p, q) = (
+        [np.asarray(values[support, side]) for side in pair]
+        for values in (reading.size, reading.value)
+    )
+    a, c = n * p, m * q
+    found = strata.mantel_haenszel(a, n, c, m, alpha)
+    *_, homogeneity = strata.breslow_day(a, n, c, m)
+    _, interaction = strata.gail_simon(p - q, p * (1 - p) / n + q * (1 - q) / m)
+    ends = (found.odds_low, found.odds_high)
+    differences = (found.difference, found.difference_low, found.difference_high)
+    numbers = (found.p, *ends, *differences, homogeneity, interaction)
+    return Joined(*(None if np.isnan(one) else float(one) for one in numbers))
 
 
 def _kind(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import SAMPLES, SPECS, comparison_of, rate_of
+from statsmodels.stats.contingency_tables import StratifiedTable
 
 import fairaudit
 from fairaudit.ledger import Ledger
@@ -367,3 +369,33 @@ def test_worked_example_of_equalized_odds(tmp_path: Path) -> None:
     assert [values[name] for name in names] == pytest.approx([0.2, 0.15, 0.5])
     assert values["average_odds_difference"] == pytest.approx(0.05)
     assert values["average_odds_error"] == pytest.approx(0.15)
+
+
+JOINED = {
+    # metrics.md §9, recomputed with statsmodels' StratifiedTable.
+    "kidney_admissions": (1.446847, 0.1187, 0.3251),
+    "berkeley_admissions": (1.105343, 0.2169, 0.00207),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_strata_of_a_reversal_are_joined(name: str) -> None:
+    odds, p, homogeneity = JOINED[name]
+    (one,) = [
+        each
+        for each in fairaudit.audit(SPECS / f"{name}.yaml").reversals
+        if each.attribute == "gender" and each.rate == "selection_rate" and each.kind.reverses
+    ]
+    assert one.joined is not None
+    found = one.mantel_haenszel_odds_ratio
+    assert min(abs(found - odds), abs(1 / found - odds)) < 5e-7
+    assert one.joined.p == pytest.approx(p, abs=5e-5)
+    assert one.joined.homogeneity == pytest.approx(homogeneity, abs=5e-5)
+    tables = [
+        [[a.over, a.under - a.over], [b.over, b.under - b.over]]
+        for a, b in ((stratum.first, stratum.second) for stratum in one.strata)
+    ]
+    table = StratifiedTable([np.array(each).T for each in tables])
+    low, high = table.oddsratio_pooled_confint()
+    assert (one.joined.odds_low, one.joined.odds_high) == pytest.approx((low, high), rel=1e-9)
+    assert one.joined.p == pytest.approx(table.test_null_odds().pvalue, rel=1e-9)

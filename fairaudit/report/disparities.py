@@ -269,7 +269,7 @@ def reversals(result: AuditResult) -> Iterator[Block]:
         tone = Tone.WARN if one.kind.reverses else Tone.MUTED
         yield Entries([(Cell(sentences.KIND[one.kind], tone), sentences.reversal(one))])
         if one.kind.reverses and not one.suppressed:
-            yield from _proof(one)
+            yield from _proof(one, result.provenance.inference.alpha)
     kinds = sorted({one.kind for one in found}, key=lambda kind: -kind.strength)
     yield Facts([(sentences.KIND[kind], kind.means) for kind in kinds])
     text = (
@@ -287,7 +287,28 @@ def reversals(result: AuditResult) -> Iterator[Block]:
     yield Paragraph(text, Tone.MUTED)
 
 
-def _proof(one: Reversal) -> Iterator[Block]:
+def _joined(one: Reversal, alpha: float) -> Iterator[str]:
+    """What the strata say together, with its test, and whether they say the same."""
+    text = f"Mantel–Haenszel odds ratio {numbers.number(one.mantel_haenszel_odds_ratio)}"
+    found = one.joined
+    if found is None:
+        yield text
+        return
+    if found.odds_low is not None and found.odds_high is not None:
+        text += f" [{numbers.number(found.odds_low)}, {numbers.number(found.odds_high)}]"
+    if found.p is not None:
+        text += f", p {numbers.probability(found.p, alpha)} (Cochran–Mantel–Haenszel)"
+    yield text
+    tests = {
+        "one odds ratio in all strata": (found.homogeneity, "Breslow–Day"),
+        "gaps of one sign alone": (found.interaction, "Gail–Simon"),
+    }
+    for what, (p, name) in tests.items():
+        if p is not None:
+            yield f"{what}: p {numbers.probability(p, alpha)} ({name})"
+
+
+def _proof(one: Reversal, alpha: float) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
     first, second = one.pair
     yield Table(
@@ -305,7 +326,7 @@ def _proof(one: Reversal) -> Iterator[Block]:
         ],
         (False, True, True, True, True),
     )
-    notes = [f"Mantel–Haenszel odds ratio {numbers.number(one.mantel_haenszel_odds_ratio)}"]
+    notes = list(_joined(one, alpha))
     if one.incomplete:
         notes.append(f"{numbers.whole(one.incomplete)} people whose stratum is not known")
     if one.off_support:

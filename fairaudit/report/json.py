@@ -37,7 +37,7 @@ from fairaudit.result import (
     RateRow,
     ScoreRow,
 )
-from fairaudit.simpson import Kind, Reversal, Share
+from fairaudit.simpson import Joined, Kind, Reversal, Share
 from fairaudit.verdict import Before, Check, Crossing, Finding, Limit, Waived
 from fairaudit.waivers import Told
 
@@ -587,6 +587,7 @@ def _reversal(one: Reversal) -> dict[str, Any]:
             "state": State.SUPPRESSED.value,
             **dict.fromkeys(_NUMBERS_OF_A_REVERSAL),
             "mantel_haenszel_odds_ratio": _value(None),
+            "joined": None,
             "crude_pair": [],
             "standardized_pair": [],
             "facts": None,
@@ -604,6 +605,7 @@ def _reversal(one: Reversal) -> dict[str, Any]:
         "composition": one.composition,
         "within": one.within,
         "mantel_haenszel_odds_ratio": _value(one.mantel_haenszel_odds_ratio),
+        "joined": None if one.joined is None else _joined(one.joined),
         "opposite_weight": one.opposite_weight,
         "facts": {
             "reversed_strata": f"{one.reversed_strata}/{one.estimable_strata}",
@@ -623,6 +625,12 @@ def _reversal(one: Reversal) -> dict[str, Any]:
         "incomplete": one.incomplete,
         "sentence": sentences.reversal(one),
     }
+
+
+def _joined(one: Joined) -> dict[str, Any]:
+    """What strata say together; an end that is infinite is null, as one that does not exist."""
+    ends = asdict(one)
+    return {name: None if value is None else _finite(value) for name, value in ends.items()}
 
 
 def _share(one: Share) -> dict[str, Any]:

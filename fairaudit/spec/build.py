@@ -11,6 +11,7 @@ from fractions import Fraction
 from fairaudit.cube import UNKNOWN, Grouping
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.metrics import Rate, find
+from fairaudit.metrics.inference import Inference
 from fairaudit.simpson import Scan
 from fairaudit.spec import schema
 from fairaudit.spec.cuts import reference_faults
@@ -93,7 +94,7 @@ class _Builder:
         shown, checks, notices = questions.all()
         self.faults += questions.faults
         of = first if outcomes[first].has_classes or label is None else label.name
-        scan, gate = self._simpson(groupings, outcomes, of, protected)
+        scan, gate = self._simpson(groupings, outcomes, of, protected, questions.inference)
         spec = Spec(
             path=self.document.name,
             sha256=hashlib.sha256(text.encode()).hexdigest(),
@@ -383,6 +384,7 @@ class _Builder:
         outcomes: dict[str, Outcome],
         of: str,
         protected: Sequence[Protected],
+        inference: Inference,
     ) -> tuple[Scan | None, list[ReversalCheck]]:
         shape = self.shape.simpson
         binary = outcomes[of].binary
@@ -405,6 +407,7 @@ class _Builder:
             floor=Fraction(shape.min_gap),
             references=references,
             minimum=self.shape.groups.minimum,
+            inference=inference,
         )
         gates = [
             ReversalCheck(

@@ -330,6 +330,7 @@ class _Rows:
             composition=math.nan,
             within=math.nan,
             mantel_haenszel_odds_ratio=math.nan,
+            joined=None,
             opposite_weight=math.nan,
             reversed_strata=0,
             estimable_strata=0,
