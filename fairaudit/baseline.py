@@ -268,6 +268,8 @@ def _value(row: Mapping[str, Any]) -> float | None:
             return math.inf
         case State.NEGATIVE_INFINITE:
             return -math.inf
+        case State.SUPPRESSED:
+            raise ValueError("a suppressed value in a report that is not")
     return float(row["value"])
 
 

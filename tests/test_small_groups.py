@@ -388,6 +388,7 @@ def test_json_and_provenance_tell_every_rule(audit_csv: Audit) -> None:
     Draft202012Validator(report_json.schema()).validate(found)
     assert {**found["options"], "inference": None} == {
         "inference": None,
+        "suppress_below": None,
         "fail_on": "fail",
         "min_size": 10,
         "min_events": 5,
@@ -439,7 +440,8 @@ def test_no_measure_compares_who_is_excluded(asked: Any) -> None:
     """Whoever is excluded fares as whoever is not known: counted among everybody, and no more."""
     base = _table(numeric=bool(asked.needs & {Need.NUMBER, Need.NUMERIC_LABEL}))
     is_compared = isinstance(asked, Measure) and asked.to_reference
-    reference = Reference(Policy.REST) if is_compared else None
+    policy = Policy.LARGEST if isinstance(asked, Measure) and asked.fitted else Policy.REST
+    reference = Reference(policy) if is_compared else None
     terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
     one, other, all_three = (
         evaluate(asked, made, terms)

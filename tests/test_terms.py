@@ -398,8 +398,9 @@ def test_what_readme_says_of_metrics_can_be_asked() -> None:
     }
     rows = frame().with_columns(s=pl.when(pl.col("p") == "yes").then(0.75).otherwise(0.25))
     entries = yaml.safe_load(block)
-    assert len(entries) == 8
+    assert len(entries) == 9
     found = fairaudit.audit({"columns": columns, "metrics": entries}, rows)
     judged = {one.check.asked.id for one in found.findings if isinstance(one.check, Check)}
-    assert judged == {"true_positive_rate", "selection_rate", "differential_fairness"}
+    rates = {"true_positive_rate", "selection_rate"}
+    assert judged == {*rates, "differential_fairness", "regression_slope"}
     assert not [one for one in found.findings if one.status is Status.INCONCLUSIVE]
