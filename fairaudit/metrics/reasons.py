@@ -40,7 +40,7 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
     missing, what = _without_value(evaluation, z, w), _what(evaluation)
     if missing:
         return f"{what}: {why_undefined(evaluation.reading)} in {describe_all(missing)}"
-    if evaluation.takes_part[z].sum() < 2:
+    if np.count_nonzero(evaluation.takes_part[z]) < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
     if evaluation.fraction is not None and len(evaluation.parts) == 2:
         one, two = (part.takes_part[z] for part in evaluation.parts)
@@ -63,7 +63,7 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
             why = set_aside(evaluation, z, at)[0]
             return f"the reference {describe(reference.group)} does not take part: {why}"
         name = describe(reference.group)
-    if evaluation.takes_part[z].sum() < 2:
+    if np.count_nonzero(evaluation.takes_part[z]) < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
     fit = None if evaluation.reading is None else evaluation.reading.fit
     if fit is not None and w in fit.why:

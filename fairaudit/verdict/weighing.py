@@ -97,7 +97,7 @@ def _backing(entry: Entry, limit: Limit | None, proof: Proof) -> Backing:
     """What the evidence says of a value beyond a limit."""
     if limit is None or not limit.asks:
         return Backing.UNASKED
-    ends = proof.band.at(entry.z, entry.w)
+    ends = proof.band.at(entry.z, entry.w) if limit.conclusive else None
     no_test = limit.significant and math.isnan(float(proof.adjusted[entry.z, entry.w]))
     if no_test or (limit.conclusive and ends is None):
         return Backing.UNTESTED
