@@ -145,23 +145,13 @@ def missing_at(
     table, places = evaluation.table, np.argwhere(entries)
     others = tuple(
         Swayed(() if evaluation.spread else table.groups[g], table.strata[y], float(a), float(b))
-        for (y, g), a, b in zip(
-            places[swayed].tolist(), low[swayed], high[swayed], strict=True
-        )
+        for (y, g), a, b in zip(places[swayed].tolist(), low[swayed], high[swayed], strict=True)
         if (y, g) != (z, w)
-    )  # fmt: skip
+    )
     turns = worst != now or best != now
     if not (turns or others or one.missing_outcome or one.missing_group):
         return None
     return replace(one, turns=turns, others=others)
-
-
-def could_turn(bounds: MissingBounds, limit: _Limited) -> bool:
-    """Whether a value between the bounds may lie on either side of a limit."""
-    if bounds.low is None or bounds.high is None:
-        return False
-    low, high = np.array([bounds.low]), np.array([bounds.high])
-    return bool(_may_cross(low, high, limit)[0] and not _must_cross(low, high, limit)[0])
 
 
 def _crosses(value: Floats, limit: _Limited) -> Marks:
