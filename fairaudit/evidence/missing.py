@@ -28,6 +28,7 @@ from fairaudit.metrics import (
     Rate,
     Whole,
 )
+from fairaudit.metrics.reference import CROWDS, EXTREMES
 
 _NEAR = 1e-9
 """Bounds are floats: what is no farther from a limit does not cross it."""
@@ -180,7 +181,7 @@ def _must_cross(low: Floats, high: Floats, limit: _Limited) -> Marks:
 def _entries(evaluation: Evaluation) -> Marks:
     """The values that answer, [Z, W]; the highest group too, which may turn out not to be it."""
     judged = evaluation.judged
-    if not evaluation.spread and policy_of(evaluation) in {Policy.HIGHEST, Policy.LOWEST}:
+    if not evaluation.spread and policy_of(evaluation) in EXTREMES:
         judged = judged | evaluation.takes_part
     known = evaluation.table.known_strata[:, None]
     return np.asarray(judged & known & ~np.isnan(evaluation.value))
@@ -223,10 +224,9 @@ def _compared(evaluation: Evaluation, z: int, w: int) -> Marks:
     """The groups behind one value, [G]; beside a crowd all that are known."""
     asked, table = evaluation.asked, evaluation.table
     policy = policy_of(evaluation)
-    crowds = {Policy.REST, Policy.OVERALL, Policy.EVERYBODY}
-    if policy in crowds:
+    if policy in CROWDS:
         return table.known
-    if evaluation.spread or policy in {Policy.HIGHEST, Policy.LOWEST}:
+    if evaluation.spread or policy in EXTREMES:
         return np.asarray(evaluation.takes_part[z])
     chosen = np.zeros(len(table.groups), dtype=np.bool_)
     chosen[w] = True

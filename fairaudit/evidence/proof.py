@@ -140,8 +140,7 @@ def _kind(evaluation: Evaluation, found: Tests) -> Hashable:
     whom = (table.of, table.by, table.given, given, terms.of_class, terms.at)
     if evaluation.spread:
         return found.about, whom, evaluation.takes_part.tobytes()
-    policy = None if terms.reference is None else terms.reference.policy
-    crowd = Policy.REST if policy is Policy.OVERALL else policy
+    crowd = Policy.REST if terms.policy is Policy.OVERALL else terms.policy
     is_crowd = bool((evaluation.second == NOBODY).all())
     return found.about, whom, crowd if is_crowd else evaluation.second.tobytes()
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairaudit.cube import Group, Grouping, Ints, Marks
 from fairaudit.metrics import Asked, Measure, Policy, Quantity, Reference, Whole, find
+from fairaudit.metrics.reference import CROWDS, ONE_GROUP
 from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,
@@ -21,10 +22,6 @@ from fairaudit.simpson import Reversal
 from fairaudit.spec import Shown, value_of
 from fairaudit.suppress.cells import Cells, Regions
 from fairaudit.verdict import Check
-
-_CROWDS = {Policy.REST, Policy.OVERALL, Policy.EVERYBODY}
-_PAIRS = {Policy.DECLARED, Policy.LEVEL, Policy.LARGEST}
-"""References that are one group each: of the others a value says nothing."""
 
 _CUT_BY_SCORE = "scoring_rate"
 
@@ -209,8 +206,8 @@ class Made:
             by=by,
             given=given,
             wide=one.average is not None or _is_wide(one.asked, one.reference),
-            everybody=bool(_policies(one.asked, one.reference) & _CROWDS),
-            pairs=_policies(one.asked, one.reference) <= _PAIRS,
+            everybody=bool(_policies(one.asked, one.reference) & CROWDS),
+            pairs=_policies(one.asked, one.reference) <= ONE_GROUP,
             of_class=value_of(one.of_class),
             against=one.against,
             cut=one.at is not None or _scored(asked) or _is_finer(one.asked, one.against),
@@ -226,7 +223,7 @@ class Made:
             given=check.given,
             stratum=None,
             wide=check.average is not None or _is_wide(check.asked, check.reference),
-            everybody=bool(_policies(check.asked, check.reference) & _CROWDS),
+            everybody=bool(_policies(check.asked, check.reference) & CROWDS),
             of_class=check.of_class,
             against=check.against,
             cut=check.at is not None or _scored(asked) or _is_finer(check.asked, check.against),
