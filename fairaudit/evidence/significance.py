@@ -300,10 +300,10 @@ def _independent(
             if not weighted:
                 p[z], exact[z] = _permuted(kept[z], dealt=dealt), True
         found.append(p)
-    p = np.asarray(families.sidak(np.nanmin(found, axis=0), len(found))) if len(found) > 1 else (
-        found[0]
-    )  # fmt: skip
-    more = f", Šidák over {len(found)}" if len(found) > 1 else ""
+    if len(found) == 1:
+        return Tests(found[0], usual, few_name, exact)
+    p = np.asarray(families.sidak(np.nanmin(found, axis=0), len(found)))
+    more = f", Šidák over {len(found)}"
     return Tests(p, usual + more, few_name + more, exact)
 
 

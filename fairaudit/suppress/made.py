@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairaudit.cube import Group, Grouping, Ints, Marks
+from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.metrics import Asked, Measure, Policy, Quantity, Reference, Whole, find
 from fairaudit.metrics.reference import CROWDS, ONE_GROUP
 from fairaudit.result import (
@@ -20,7 +20,7 @@ from fairaudit.result import (
 )
 from fairaudit.simpson import Reversal
 from fairaudit.spec import Shown, value_of
-from fairaudit.suppress.cells import Cells, Regions
+from fairaudit.suppress.cells import Cells, Regions, has_few
 from fairaudit.verdict import Check
 
 _CUT_BY_SCORE = "scoring_rate"
@@ -70,9 +70,10 @@ class Made:
         self.incomplete = {
             of
             for of, lacking in cells.lacking
-            if self.is_small or _has_few(lacking, threshold)
-            or _has_few(cells.people - lacking, threshold)
-        }  # fmt: skip
+            if self.is_small
+            or has_few(lacking, threshold)
+            or has_few(cells.people - lacking, threshold)
+        }
 
     def printable(self, value: Value) -> bool:
         """Whether a value may be printed at all, once its counts may.
@@ -273,10 +274,6 @@ def _is_finer(asked: Asked, against: str | None) -> bool:
     Those by the controls of a fit, and by both outcomes of the same people.
     """
     return against is not None or (isinstance(asked, Measure) and asked.fitted)
-
-
-def _has_few(counts: Ints, threshold: int) -> bool:
-    return bool(((counts > 0) & (counts < threshold)).any())
 
 
 def _policies(asked: Asked, reference: Reference | None) -> set[Policy]:

@@ -156,8 +156,9 @@ class _Publication:
             return
         for text in self.result.notices:
             numbers = [one.strip() for one in _NUMBER.findall(text)]
-            whole = [int(one.replace(",", "")) for one in numbers if one[-1].isdigit()
-                     and "." not in one]  # fmt: skip
+            whole = [
+                int(one.replace(",", "")) for one in numbers if one[-1].isdigit() and "." not in one
+            ]
             is_told = are_shares_told or "%" not in text
             has_few = any(0 < one < self.threshold for one in whole)
             if text in self.data.notices or (is_told and not has_few):
