@@ -24,11 +24,6 @@ _CORRECTIONS: Mapping[Correction, Callable[[Floats], Floats]] = {
     Correction.BENJAMINI_HOCHBERG: families.benjamini_hochberg,
     Correction.NONE: np.asarray,
 }
-_NAMES = {
-    Correction.HOLM: "Holm",
-    Correction.BENJAMINI_HOCHBERG: "Benjamini–Hochberg",
-    Correction.NONE: "none",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +41,7 @@ class Proof:
         p = float(self.tests.p[z, w])
         if np.isnan(p):
             return None
-        correction = _NAMES[self.inference.correction]
+        correction = self.inference.correction.words
         name, adjusted = self.tests.name(z, w), float(self.adjusted[z, w])
         return Significance(name, p, adjusted, self.family, correction)
 
@@ -157,7 +152,7 @@ def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]
         return {}
     inference, found = evaluation.terms.inference, tested(evaluation)
     p = np.where(evaluation.judged, found.p, np.nan)
-    correct, name = _CORRECTIONS[inference.correction], _NAMES[inference.correction]
+    correct, name = _CORRECTIONS[inference.correction], inference.correction.words
     places = {}
     for z, row in enumerate(p):
         at = np.flatnonzero(~np.isnan(row)).tolist()
