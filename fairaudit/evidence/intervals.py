@@ -46,6 +46,9 @@ from fairaudit.metrics.scores import Average
 from fairaudit.stats import families, mover, proportions, simultaneous
 
 SIMULTANEOUS = "simultaneous over pairs"
+TOO_LITTLE = "none: too little varies to tell"
+_REMAINDER = "none: how the strata are filled is estimated too"
+_MEAN_OF_GROUPS = "none: a mean of sizes lies above parity by chance alone"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,11 +79,6 @@ def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
     low = np.where(open_, np.nan, np.fmin(found.low, evaluation.value))
     high = np.where(open_, np.nan, np.fmax(found.high, evaluation.value))
     return Band(low, high, found.method, "" if not open_.all() else TOO_LITTLE)
-
-
-TOO_LITTLE = "none: too little varies to tell"
-_REMAINDER = "none: how the strata are filled is estimated too"
-_MEAN_OF_GROUPS = "none: a mean of sizes lies above parity by chance alone"
 
 
 def lacks_interval(asked: Asked) -> str | None:

@@ -188,7 +188,7 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
         return Tests(p, "least squares t", about=("least squares", one.quantity.id))
     if one.binomial and two.binomial:
         inference = evaluation.terms.inference
-        p, exact = two_shares(one, two, inference)
+        p, exact = _two_shares(one, two, inference)
         mid = ", mid-p" if inference.fisher is FisherTest.MID_P else ""
         return Tests(p, "z", f"Fisher{mid}", exact, _about(one))
     if one.deviation is not None and two.deviation is not None:
@@ -206,7 +206,7 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
     return _by_interval(evaluation)
 
 
-def two_shares(one: Reading, two: Reading, inference: Inference) -> tuple[Floats, Marks]:
+def _two_shares(one: Reading, two: Reading, inference: Inference) -> tuple[Floats, Marks]:
     """The p-values of two shares, [Z, G], and where Fisher's test gave them.
 
     Under survey weights no table can be counted: there the z test has the effective sizes.

@@ -50,6 +50,8 @@ KIND = {
     Kind.EXPLAINED: "a gap that the strata explain",
 }
 _FEW = 5
+_A_PERSON = 0.05
+"""A shortfall of less would read as 0.0 people."""
 MISLEADING_RATE = 0.1
 """Below this reference rate a ratio is shown with the difference beside it."""
 
@@ -294,9 +296,6 @@ def in_practice(finding: Finding) -> Iterator[str]:
         yield "unstable: one selection moved from one group to the other turns the gap round"
 
 
-_A_PERSON = 0.05
-
-
 def _weight(finding: Finding) -> str:
     """What ratio, significance and size say together."""
     kit, estimate = finding.practice, finding.estimate
@@ -324,9 +323,10 @@ def thin(finding: Finding) -> str | None:
     ]
     who = " in ".join(numbers.named_group(one) for one in (found.group, found.stratum) if one)
     size = f"{numbers.whole(found.n)} against {numbers.whole(found.m)} people"
+    power = f"power {found.power:g}".replace("0.", ".")
     if not sides:
-        return f"{who}, {size}: no gap to the other rate would be found with power .8"
-    return f"{who}, {size}: found with power .8 are only gaps {' or '.join(sides)} points and more"
+        return f"{who}, {size}: no gap to the other rate would be found with {power}"
+    return f"{who}, {size}: found with {power} are only gaps {' or '.join(sides)} points and more"
 
 
 def _relation(finding: Finding) -> str:
