@@ -323,10 +323,9 @@ def thin(finding: Finding) -> str | None:
     ]
     who = " in ".join(numbers.named_group(one) for one in (found.group, found.stratum) if one)
     size = f"{numbers.whole(found.n)} against {numbers.whole(found.m)} people"
-    power = f"power {found.power:g}".replace("0.", ".")
     if not sides:
-        return f"{who}, {size}: no gap to the other rate would be found with {power}"
-    return f"{who}, {size}: found with {power} are only gaps {' or '.join(sides)} points and more"
+        return f"{who}, {size}: no gap to the other rate would be found with power .8"
+    return f"{who}, {size}: found with power .8 are only gaps {' or '.join(sides)} points and more"
 
 
 def _relation(finding: Finding) -> str:
