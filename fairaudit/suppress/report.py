@@ -41,8 +41,8 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?\s?%?")
 class Data:
     """What a result was computed from: its cube, its questions, its scores by column.
 
-    `columns` are the columns of the data by the names of the spec; `notices` those on the spec,
-    which tell nothing of people.
+    `columns` are the columns of the data by the names of the spec; `notices` those on the spec and
+    its waivers, whose numbers are no people's.
     """
 
     cube: Cube
