@@ -42,6 +42,7 @@ __all__ = [
     "Ints",
     "KeyColumn",
     "Marks",
+    "Pairs",
     "Role",
     "Sum",
     "distinct",
@@ -233,8 +234,7 @@ class GroupTable:
     known" alone. `amounts` (same axes) are of what is added up for `of`; `histogram` is that of its
     score, by the same strata and groups, where a metric asks for it. `excluded` groups are counted
     among everybody, and never compared. `aside` are those whom `missing: {protected: aside}` leaves
-    out of this grouping. `pairs` counts them by the outcome beside this one,
-    too.
+    out of this grouping. `pairs` counts the same people by the outcome beside this one, too.
     """
 
     by: Grouping
@@ -518,9 +518,13 @@ class Cube:
         return Aside(self._named(by, groups), people, mass) if len(groups) else None
 
     def _pairs(
-        self, beside: str | None, codes: NDArray[np.int32], at: Ints, shape: tuple[int, ...],
+        self,
+        beside: str | None,
+        codes: NDArray[np.int32],
+        at: Ints,
+        shape: tuple[int, ...],
         mass: Ints,
-    ) -> Pairs | None:  # fmt: skip
+    ) -> Pairs | None:
         """The cells of a table by the classes of the outcome beside it, where that has some."""
         other = None if beside is None else self.outcome(beside)
         positive = None if other is None else _marks(other, len(other.levels))

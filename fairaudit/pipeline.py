@@ -245,7 +245,8 @@ class _Question:
             return result
         columns = {one.name: one.column.value for one in read.groupable}
         columns |= {one.name: one.column.value for one in read.outcomes}
-        data = Data(cube, read.shown, summaries, columns, read.notices)
+        of_no_people = (*read.notices, *waiving.notices(told))
+        data = Data(cube, read.shown, summaries, columns, of_no_people)
         return suppress(result, read.suppress_below, data)
 
     def _settled(

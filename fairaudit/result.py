@@ -233,8 +233,8 @@ class ScoreRow:
 
     The median lies between both of its numbers: equal where its bin holds one value. `auc` may be
     off by `auc_error`; it is None without positives or negatives. Mean and deviation are None where
-    the fixed point of their sums does not serve. A `suppressed` row only says whose it is; lowest,
-    highest and median are None where few people share them.
+    the fixed point of their sums does not serve. A `suppressed` row only says whose it is; in a
+    published report lowest and highest are None where few people share them.
     """
 
     column: str

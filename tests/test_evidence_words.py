@@ -13,12 +13,15 @@ from typing import Any
 
 import evidence_oracle as oracle
 import pytest
-from evidence_specs import of_rates
+from evidence_specs import of_rates, people, spec
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from test_evidence_gates import SAID, Case, Evidence, evidence, expected, limit_of
 
+import fairaudit
+from fairaudit.report import content
 from fairaudit.report.numbers import probability
+from fairaudit.report.terminal import render
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|-?∞"
 SENTENCE = re.compile(
@@ -199,3 +202,18 @@ def test_a_p_value_just_below_its_level_is_not_printed_as_the_level(alpha: str) 
     for off in (-3e-6, -4e-8, -1e-11, 1e-11, 4e-8, 3e-6):
         shown = probability(level + off, level)
         assert (Fraction(shown.removeprefix("= ")) < Fraction(alpha)) == (off < 0), shown
+
+
+@pytest.mark.parametrize(
+    ("correction", "named"),
+    [
+        ("holm", "Holm"),
+        ("benjamini_hochberg", "Benjamini–Hochberg"),
+        ("none", "uncorrected"),
+    ],
+)
+def test_tables_name_the_correction_behind_their_marks(correction: str, named: str) -> None:
+    asked = spec("selection_rate", inference={"correction": correction})
+    result = fairaudit.audit(asked, people({"a": (18, 60), "b": (28, 60)}))
+    text = render(content.document(result))
+    assert f"among all of the table ({named});" in " ".join(text.split())

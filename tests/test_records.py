@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,10 @@ def test_every_record_of_the_catalogue_has_a_row() -> None:
     named = {word for _, here, _ in coverage() for word in re.findall(r"`([^`]+)`", here)}
     missing = {one.id for one in (*CATALOGUE, *COMPARISONS)} - named
     assert not missing
+
+
+def test_the_ladder_is_drawn_as_it_is_checked() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    drawn = (ROOT / "CONTRIBUTING.md").read_text().split("```")[3]
+    rungs = [" ".join(rung.split()) for rung in drawn.split(">")]
+    assert rungs == contracts["contracts"][0]["layers"]

@@ -695,6 +695,20 @@ def test_notices_with_small_numbers_are_left_out(audit_csv: Callable[..., AuditR
     assert notice.startswith("metrics[0]: disparate_impact_ratio can depart")
 
 
+def test_an_expired_waiver_is_told_whatever_its_date(tmp_path: Path) -> None:
+    """Its day and its line are small numbers, and no people's."""
+    waiver = {"check": "impact_ratio/gender/prediction", "group": "all", "reason": "a refit"}
+    waiver |= {"approved_by": "J. Doe", "expires": "2001-03-05"}
+    (tmp_path / "waivers.yaml").write_text(json.dumps([waiver]), encoding="utf-8")
+    text = (SPECS / "titanic.yaml").read_text("utf-8").replace("../", f"{SPECS.parent}/")
+    path = tmp_path / "spec.yaml"
+    path.write_text(f"{text}\nsuppress_below: 11\nwaivers: waivers.yaml\n", encoding="utf-8")
+    result = fairaudit.audit(path)
+    assert result.provenance.cube_sha256 is None
+    (told,) = (one for one in result.notices if one.startswith("waiver of "))
+    assert "held until 2001-03-05" in told
+
+
 @pytest.mark.parametrize("wrong", ["0", "1", "2.5", "-3", "eleven", "true"])
 def test_the_threshold_is_a_whole_number_from_2_up(wrong: str) -> None:
     text = (SPECS / "titanic.yaml").read_text("utf-8") + f"\nsuppress_below: {wrong}\n"

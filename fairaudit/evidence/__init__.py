@@ -1,10 +1,10 @@
 """What stands behind a value: both sides, its interval, its test, what missing rows could do."""
 
 from fairaudit.evidence.intervals import TOO_LITTLE, Band, band, lacks_interval
-from fairaudit.evidence.missing import MissingBounds, Swayed, could_turn, missing_at, missing_bounds
+from fairaudit.evidence.missing import MissingBounds, missing_at, missing_bounds
 from fairaudit.evidence.parts import Part, Side, estimate_at, parts_of
 from fairaudit.evidence.proof import Proof, prove, prove_again, significances
-from fairaudit.evidence.significance import Tests, lacks_test, tested
+from fairaudit.evidence.significance import lacks_test
 
 __all__ = [
     "TOO_LITTLE",
@@ -13,10 +13,7 @@ __all__ = [
     "Part",
     "Proof",
     "Side",
-    "Swayed",
-    "Tests",
     "band",
-    "could_turn",
     "estimate_at",
     "lacks_interval",
     "lacks_test",
@@ -26,5 +23,4 @@ __all__ = [
     "prove",
     "prove_again",
     "significances",
-    "tested",
 ]

@@ -25,14 +25,14 @@ from fairaudit.metrics import Comparison, Evaluation, Measure, Policy, Quantity,
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.measures import FARTHEST_FROM_1, LARGEST_MAGNITUDE, MEAN_MAGNITUDE, REMAINDER
 from fairaudit.metrics.reading import values_compared
+from fairaudit.metrics.reference import EXTREMES
 
 
 def policy_of(evaluation: Evaluation) -> Policy | None:
     """Whom groups are compared with; None where there is no reference."""
     if not isinstance(evaluation.asked, Measure) or not evaluation.asked.to_reference:
         return None
-    reference = (evaluation.parts or (evaluation,))[0].terms.reference
-    return None if reference is None else reference.policy
+    return (evaluation.parts or (evaluation,))[0].terms.policy
 
 
 def range_of(evaluation: Evaluation, way: Way) -> Range | str:
@@ -97,7 +97,7 @@ def _against(evaluation: Evaluation, own: Range, way: Way) -> Range:
     assert evaluation.reading is not None
     quantity, crowds = evaluation.reading.quantity, crowds_of(evaluation.table)
     policy = policy_of(evaluation)
-    if policy in {Policy.HIGHEST, Policy.LOWEST}:
+    if policy in EXTREMES:
         return _extreme(own, evaluation.takes_part, highest=policy is Policy.HIGHEST)
     if policy is Policy.REST:
         found = ends_of(quantity, rest_of(crowds, way))

@@ -40,11 +40,15 @@ from fairaudit.metrics.intervals import (
 from fairaudit.metrics.measures import MAX, MEAN, MEAN_MAGNITUDE, MIN, REMAINDER, Shape
 from fairaudit.metrics.paired import Paired, paired
 from fairaudit.metrics.quantities import Formula
-from fairaudit.metrics.reading import beside, read, tally_for
+from fairaudit.metrics.reading import all_others, read, tally_for
+from fairaudit.metrics.reference import EXTREMES, ONE_GROUP, WITH_ITSELF
 from fairaudit.metrics.scores import Average
 from fairaudit.stats import families, mover, proportions, simultaneous
 
 SIMULTANEOUS = "simultaneous over pairs"
+TOO_LITTLE = "none: too little varies to tell"
+_REMAINDER = "none: how the strata are filled is estimated too"
+_MEAN_OF_GROUPS = "none: a mean of sizes lies above parity by chance alone"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,11 +79,6 @@ def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
     low = np.where(open_, np.nan, np.fmin(found.low, evaluation.value))
     high = np.where(open_, np.nan, np.fmax(found.high, evaluation.value))
     return Band(low, high, found.method, "" if not open_.all() else TOO_LITTLE)
-
-
-TOO_LITTLE = "none: too little varies to tell"
-_REMAINDER = "none: how the strata are filled is estimated too"
-_MEAN_OF_GROUPS = "none: a mean of sizes lies above parity by chance alone"
 
 
 def lacks_interval(asked: Asked) -> str | None:
@@ -139,10 +138,10 @@ def _compared(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval 
     alpha = families.per_comparison(alpha, parts) if parts > 1 else alpha
     if evaluation.against is None:
         return "none: there is no other side"
-    policy = evaluation.terms.reference and evaluation.terms.reference.policy
-    if policy in {Policy.HIGHEST, Policy.LOWEST}:
+    policy = evaluation.terms.policy
+    if policy in EXTREMES:
         return _to_extreme(evaluation, reading, how, alpha, lowest=policy is Policy.LOWEST)
-    if policy in {Policy.OVERALL, Policy.EVERYBODY} and how is not ITSELF:
+    if policy in WITH_ITSELF and how is not ITSELF:
         return _to_everybody(evaluation, reading, how, alpha)
     return _of_two(evaluation, how, reading, evaluation.against, alpha)
 
@@ -164,13 +163,8 @@ def _to_everybody(
     if not how.maps or evaluation.averaged is not None or not _adds_up(reading):
         return "none: the group is part of everybody"
     terms, table = evaluation.terms, evaluation.table
-    assert terms.reference is not None
-    tally = tally_for(reading.quantity, table)
-    others = (
-        beside(tally, Policy.REST, None)
-        if terms.reference.policy is Policy.OVERALL
-        else tally.everywhere_else()
-    )
+    assert terms.policy is not None
+    others = all_others(tally_for(reading.quantity, table), terms.policy)
     rest = read(reading.quantity, others, terms.parameters)
     found = _of_two(evaluation, how, reading, rest, alpha)
     if isinstance(found, str):
@@ -419,10 +413,10 @@ def pairs_of(evaluation: Evaluation) -> Paired | None:
 
 def _beside_pairs(groups: Paired, part: Evaluation) -> Paired | None:
     """The same of whom each group is compared with: a group, or all others."""
-    policy = part.terms.reference and part.terms.reference.policy
+    policy = part.terms.policy
     if policy is Policy.REST:
         return groups.map(None)
-    if policy not in {Policy.DECLARED, Policy.LEVEL, Policy.LARGEST}:
+    if policy not in ONE_GROUP:
         return None
     return groups.map(np.maximum(part.second.max(axis=1, keepdims=True), 0))
 

@@ -28,6 +28,7 @@ from fairaudit.metrics import (
     Rate,
     Whole,
 )
+from fairaudit.metrics.reference import CROWDS, EXTREMES
 
 _NEAR = 1e-9
 """Bounds are floats: what is no farther from a limit does not cross it."""
@@ -145,23 +146,13 @@ def missing_at(
     table, places = evaluation.table, np.argwhere(entries)
     others = tuple(
         Swayed(() if evaluation.spread else table.groups[g], table.strata[y], float(a), float(b))
-        for (y, g), a, b in zip(
-            places[swayed].tolist(), low[swayed], high[swayed], strict=True
-        )
+        for (y, g), a, b in zip(places[swayed].tolist(), low[swayed], high[swayed], strict=True)
         if (y, g) != (z, w)
-    )  # fmt: skip
+    )
     turns = worst != now or best != now
     if not (turns or others or one.missing_outcome or one.missing_group):
         return None
     return replace(one, turns=turns, others=others)
-
-
-def could_turn(bounds: MissingBounds, limit: _Limited) -> bool:
-    """Whether a value between the bounds may lie on either side of a limit."""
-    if bounds.low is None or bounds.high is None:
-        return False
-    low, high = np.array([bounds.low]), np.array([bounds.high])
-    return bool(_may_cross(low, high, limit)[0] and not _must_cross(low, high, limit)[0])
 
 
 def _crosses(value: Floats, limit: _Limited) -> Marks:
@@ -190,7 +181,7 @@ def _must_cross(low: Floats, high: Floats, limit: _Limited) -> Marks:
 def _entries(evaluation: Evaluation) -> Marks:
     """The values that answer, [Z, W]; the highest group too, which may turn out not to be it."""
     judged = evaluation.judged
-    if not evaluation.spread and policy_of(evaluation) in {Policy.HIGHEST, Policy.LOWEST}:
+    if not evaluation.spread and policy_of(evaluation) in EXTREMES:
         judged = judged | evaluation.takes_part
     known = evaluation.table.known_strata[:, None]
     return np.asarray(judged & known & ~np.isnan(evaluation.value))
@@ -233,10 +224,9 @@ def _compared(evaluation: Evaluation, z: int, w: int) -> Marks:
     """The groups behind one value, [G]; beside a crowd all that are known."""
     asked, table = evaluation.asked, evaluation.table
     policy = policy_of(evaluation)
-    crowds = {Policy.REST, Policy.OVERALL, Policy.EVERYBODY}
-    if policy in crowds:
+    if policy in CROWDS:
         return table.known
-    if evaluation.spread or policy in {Policy.HIGHEST, Policy.LOWEST}:
+    if evaluation.spread or policy in EXTREMES:
         return np.asarray(evaluation.takes_part[z])
     chosen = np.zeros(len(table.groups), dtype=np.bool_)
     chosen[w] = True

@@ -111,13 +111,16 @@ def detectable(
             below, above = None if above is None else -above, None
     if two is None:
         return None
-    looks = [simultaneous.pairs(int(k)) if evaluation.spread else int(k) - 1
-             for k in evaluation.takes_part.sum(axis=1)]  # fmt: skip
+    looks = [
+        simultaneous.pairs(int(k)) if evaluation.spread else int(k) - 1
+        for k in evaluation.takes_part.sum(axis=1)
+    ]
     comparisons = np.maximum(np.array(looks, dtype=np.float64), 1)[:, None]
     alpha = evaluation.terms.inference.alpha
     seen = power.smallest_detectable(two.value, one.size, two.size, alpha, comparisons)
-    allowed = [_allowed(bound, two.value, quotient=asked.comparison.quotient)
-               for bound in (below, above)]  # fmt: skip
+    allowed = [
+        _allowed(bound, two.value, quotient=asked.comparison.quotient) for bound in (below, above)
+    ]
     # Where no gap of a side would be found at all, the evidence there is the thinnest.
     excess = [
         np.where(np.isnan(wide), -np.inf, np.where(np.isnan(found), np.inf, abs(found) - abs(wide)))

@@ -24,11 +24,6 @@ _CORRECTIONS: Mapping[Correction, Callable[[Floats], Floats]] = {
     Correction.BENJAMINI_HOCHBERG: families.benjamini_hochberg,
     Correction.NONE: np.asarray,
 }
-_NAMES = {
-    Correction.HOLM: "Holm",
-    Correction.BENJAMINI_HOCHBERG: "Benjamini–Hochberg",
-    Correction.NONE: "none",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +41,7 @@ class Proof:
         p = float(self.tests.p[z, w])
         if np.isnan(p):
             return None
-        correction = _NAMES[self.inference.correction]
+        correction = self.inference.correction.words
         name, adjusted = self.tests.name(z, w), float(self.adjusted[z, w])
         return Significance(name, p, adjusted, self.family, correction)
 
@@ -140,8 +135,7 @@ def _kind(evaluation: Evaluation, found: Tests) -> Hashable:
     whom = (table.of, table.by, table.given, given, terms.of_class, terms.at)
     if evaluation.spread:
         return found.about, whom, evaluation.takes_part.tobytes()
-    policy = None if terms.reference is None else terms.reference.policy
-    crowd = Policy.REST if policy is Policy.OVERALL else policy
+    crowd = Policy.REST if terms.policy is Policy.OVERALL else terms.policy
     is_crowd = bool((evaluation.second == NOBODY).all())
     return found.about, whom, crowd if is_crowd else evaluation.second.tobytes()
 
@@ -158,7 +152,7 @@ def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]
         return {}
     inference, found = evaluation.terms.inference, tested(evaluation)
     p = np.where(evaluation.judged, found.p, np.nan)
-    correct, name = _CORRECTIONS[inference.correction], _NAMES[inference.correction]
+    correct, name = _CORRECTIONS[inference.correction], inference.correction.words
     places = {}
     for z, row in enumerate(p):
         at = np.flatnonzero(~np.isnan(row)).tolist()

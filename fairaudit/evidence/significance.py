@@ -31,7 +31,8 @@ from fairaudit.metrics.classes import Shares
 from fairaudit.metrics.inference import FisherTest, Inference, TTest, ZTest
 from fairaudit.metrics.measures import REMAINDER, Shape
 from fairaudit.metrics.quantities import Formula
-from fairaudit.metrics.reading import beside, read, tally_for
+from fairaudit.metrics.reading import all_others, beside, read, tally_for
+from fairaudit.metrics.reference import EXTREMES, WITH_ITSELF
 from fairaudit.metrics.scores import Average, Distribution
 from fairaudit.stats import families, means, normal, permutation, proportions, ranks, simultaneous
 from fairaudit.stats import strata as stratified
@@ -45,7 +46,6 @@ MOST_PERMUTED = 300
 MOST_DEALT = 10**9
 """Of more people than that none are dealt out anew."""
 
-_EXTREMES = {Policy.HIGHEST, Policy.LOWEST}
 _MOST_STANDARDIZED = 300
 _FARTHEST = 38.0
 _STEPS = 36
@@ -99,7 +99,7 @@ def lacks_test(asked: Asked, policy: str | None = None) -> str | None:
     quantities = [quantity for quantity, _ in asked.parts]
     if asked.fold is not REMAINDER and all(map(is_tested, quantities)):
         return None
-    if policy in _EXTREMES:
+    if policy in EXTREMES:
         return f"chance picks the {policy} group: `conclusive` allows for that"
     return lacks_interval(asked)
 
@@ -160,20 +160,15 @@ def _about(reading: Reading) -> Key:
 
 def _between_two(evaluation: Evaluation, reading: Reading) -> Tests:
     """Each group against its reference; against everybody means against the rest."""
-    policy = evaluation.terms.reference and evaluation.terms.reference.policy
+    policy = evaluation.terms.policy
     other = evaluation.against
-    if policy in {Policy.OVERALL, Policy.EVERYBODY}:
-        tally = tally_for(reading.quantity, evaluation.table)
-        rest = (
-            beside(tally, Policy.REST, None)
-            if policy is Policy.OVERALL
-            else tally.everywhere_else()
-        )
+    if policy is not None and policy in WITH_ITSELF:
+        rest = all_others(tally_for(reading.quantity, evaluation.table), policy)
         other = read(reading.quantity, rest, evaluation.terms.parameters)
     if other is None:
         return _none(evaluation, "there is no other side")
     found = _two_sides(evaluation, reading, other)
-    return _over_pairs(found, evaluation) if policy in _EXTREMES else found
+    return _over_pairs(found, evaluation) if policy in EXTREMES else found
 
 
 def _over_pairs(found: Tests, evaluation: Evaluation) -> Tests:
@@ -193,7 +188,7 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
         return Tests(p, "least squares t", about=("least squares", one.quantity.id))
     if one.binomial and two.binomial:
         inference = evaluation.terms.inference
-        p, exact = two_shares(one, two, inference)
+        p, exact = _two_shares(one, two, inference)
         mid = ", mid-p" if inference.fisher is FisherTest.MID_P else ""
         return Tests(p, "z", f"Fisher{mid}", exact, _about(one))
     if one.deviation is not None and two.deviation is not None:
@@ -211,7 +206,7 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
     return _by_interval(evaluation)
 
 
-def two_shares(one: Reading, two: Reading, inference: Inference) -> tuple[Floats, Marks]:
+def _two_shares(one: Reading, two: Reading, inference: Inference) -> tuple[Floats, Marks]:
     """The p-values of two shares, [Z, G], and where Fisher's test gave them.
 
     Under survey weights no table can be counted: there the z test has the effective sizes.
@@ -305,10 +300,10 @@ def _independent(
             if not weighted:
                 p[z], exact[z] = _permuted(kept[z], dealt=dealt), True
         found.append(p)
-    p = np.asarray(families.sidak(np.nanmin(found, axis=0), len(found))) if len(found) > 1 else (
-        found[0]
-    )  # fmt: skip
-    more = f", Šidák over {len(found)}" if len(found) > 1 else ""
+    if len(found) == 1:
+        return Tests(found[0], usual, few_name, exact)
+    p = np.asarray(families.sidak(np.nanmin(found, axis=0), len(found)))
+    more = f", Šidák over {len(found)}"
     return Tests(p, usual + more, few_name + more, exact)
 
 
@@ -350,7 +345,7 @@ def _gap(shares: Floats) -> Floats:
 def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Tests:
     """Rates averaged over strata: Cochran–Mantel–Haenszel within them."""
     table, terms = evaluation.strata, evaluation.terms
-    policy = terms.reference and terms.reference.policy
+    policy = terms.policy
     if table is None or not reading.quantity.share:
         return _by_interval(evaluation)
     tally = tally_for(reading.quantity, table)
@@ -376,7 +371,7 @@ def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Test
     a, c = (np.nan_to_num(one.value)[strata] * size for one, size in ((each, n), (rest, m)))
     p = stratified.mantel_haenszel(a, n, c, m).p
     found = Tests(p[None], "Cochran–Mantel–Haenszel", about=(*_about(each), "in strata"))
-    return _over_pairs(found, evaluation) if policy in _EXTREMES else found
+    return _over_pairs(found, evaluation) if policy in EXTREMES else found
 
 
 def _of_change(evaluation: Evaluation) -> Tests:
@@ -399,8 +394,8 @@ def _by_interval(evaluation: Evaluation) -> Tests:
     asked = evaluation.asked
     ideal = 0.0 if isinstance(asked, Quantity) or evaluation.subtracts else float(asked.ideal)
     first: Band = band(evaluation)
-    policy = evaluation.terms.reference and evaluation.terms.reference.policy
-    if not first.method or policy in _EXTREMES:
+    policy = evaluation.terms.policy
+    if not first.method or policy in EXTREMES:
         return _none(evaluation, first.why.removeprefix("none: ") or "chance picks the reference")
     low = np.zeros_like(evaluation.value)
     high = np.full_like(evaluation.value, _FARTHEST)

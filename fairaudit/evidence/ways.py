@@ -53,9 +53,9 @@ def interval_in_words(asked: Asked) -> str:
     if how.shape is Shape.SPREAD:
         found = f"{found}, {SIMULTANEOUS}"
     if len(asked.parts) > 1:
-        found += ", MOVER over both" if asked.fold is MEAN and asked.to_reference else (
-            ", both rates together" if asked.fold in {MAX, MIN, MEAN} else ", either rate's"
-        )  # fmt: skip
+        if asked.fold is MEAN and asked.to_reference:
+            return f"{found}, MOVER over both"
+        found += ", both rates together" if asked.fold in {MAX, MIN, MEAN} else ", either rate's"
     return found
 
 

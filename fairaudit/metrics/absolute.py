@@ -24,15 +24,13 @@ from fairaudit.metrics.counts import tally_of
 from fairaudit.metrics.epsilon import class_counts
 from fairaudit.metrics.measures import Measure, Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum, of_everybody
-from fairaudit.metrics.records import Parameters
+from fairaudit.metrics.records import LIFTED_BY_CHANCE, Parameters
 from fairaudit.metrics.reference import Policy
 
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _BIASED = (
     "Never below 0, so chance alone lifts it: by about (groups - 1)(classes - 1) / (2 n ln 2) bits."
 )
-
-_LIFTED = "chance alone lifts it, most of all near parity"
 
 MEASURES = (
     Measure(
@@ -256,7 +254,7 @@ WHOLES = (
         caution=_IGNORES_THE_LABEL + " " + _BIASED,
         independence=class_counts,
         information=True,
-        no_interval=_LIFTED,
+        no_interval=LIFTED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="Σ p(y, g) log₂(p(y, g) / (p(y) p(g)))",
         read=_whole(lambda counts: _information(counts)[0]),
@@ -270,7 +268,7 @@ WHOLES = (
         caution=_IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
         independence=class_counts,
         information=True,
-        no_interval=_LIFTED,
+        no_interval=LIFTED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="I(y; g) / √(H(y) H(g))",
         bounds=(0, 1),
@@ -284,7 +282,7 @@ WHOLES = (
         means="By how much the commonest coincidence of an outcome and a group exceeds chance.",
         caution=_IGNORES_THE_LABEL + " Large where an outcome or a group is rare.",
         independence=class_counts,
-        no_interval=_LIFTED,
+        no_interval=LIFTED_BY_CHANCE,
         source=works.FUKUCHI,
         formula="max over y, g of p(y, g) / (p(y) p(g)) - 1",
         read=_whole(_eta),
@@ -297,7 +295,7 @@ WHOLES = (
         means="How often the outcome is guessed right by somebody who knows only the group.",
         caution="High wherever one outcome is common: read it beside `majority_baseline`.",
         independence=class_counts,
-        no_interval=_LIFTED,
+        no_interval=LIFTED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="Σ over g of max over y of n(y, g), divided by n",
         ideal=0,
@@ -311,7 +309,7 @@ WHOLES = (
         family="independence",
         means="How often the outcome is guessed right by somebody who knows nothing.",
         caution="No measure of disparity: the baseline that `predictability` is read against.",
-        no_interval=_LIFTED,
+        no_interval=LIFTED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="max over y of n(y), divided by n",
         bounds=(0, 1),
@@ -325,7 +323,7 @@ WHOLES = (
         means="The share of wrong guesses of the outcome that knowing the group avoids.",
         caution="0 wherever all groups have the same commonest outcome, however they differ.",
         independence=class_counts,
-        no_interval=_LIFTED,
+        no_interval=LIFTED_BY_CHANCE,
         source=works.GOODMAN,
         formula="(Σ_g max_y n(y, g) - max_y n(y)) / (n - max_y n(y))",
         bounds=(0, 1),
@@ -339,7 +337,7 @@ WHOLES = (
         means="The association of outcome and group on a scale from 0 to 1.",
         caution=_IGNORES_THE_LABEL + " Chance alone lifts it where groups are small.",
         independence=class_counts,
-        no_interval=_LIFTED,
+        no_interval=LIFTED_BY_CHANCE,
         source=works.CRAMER,
         elsewhere="Without a correction for bias; for two groups and two outcomes it is |φ|.",
         formula="√(χ² / (n · (min(groups, classes) - 1)))",

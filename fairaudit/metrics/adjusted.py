@@ -29,7 +29,7 @@ from fairaudit.metrics.reading import (
     values_compared,
     whole_mass,
 )
-from fairaudit.metrics.reference import NOBODY, Policy, reference_index
+from fairaudit.metrics.reference import EXTREMES, NOBODY, Policy, reference_index
 from fairaudit.stats import mover
 
 
@@ -158,7 +158,7 @@ def average_to_reference(
     (quantity, comparison), reference, how = measure.parts[0], terms.reference, terms.average
     assert reference is not None
     assert how is not None
-    if reference.policy in {Policy.HIGHEST, Policy.LOWEST}:
+    if reference.policy in EXTREMES:
         return _average_to_extreme(measure, table, terms, tally, how)
     whole = collapsed(table)
     crude = read(quantity, tally_for(quantity, whole), terms.parameters)

@@ -33,9 +33,6 @@ class Weights(StrEnum):
     OWN = "own"
 
 
-NEED_A_REFERENCE = {Weights.REFERENCE, Weights.GROUP, Weights.MIDDLE, Weights.OWN}
-
-
 @dataclass(frozen=True, slots=True)
 class Average:
     """How rates are averaged over strata; `levels` are the weights of `Weights.LEVELS`."""

@@ -16,9 +16,8 @@ from fairaudit.metrics.epsilon import class_counts
 from fairaudit.metrics.measures import Measure, Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.quantities import Formula, Quantity, Reading
-from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters
+from fairaudit.metrics.records import LIFTED_BY_CHANCE, NO_PARAMETERS, Better, Need, Parameters
 
-_LIFTED = "chance alone lifts it, most of all near parity"
 _MOST_CLASSES = 16
 """Up to so many classes every set of them is looked at."""
 
@@ -112,7 +111,7 @@ KL_DIVERGENCE = Measure(
     means="How far the group's distribution over outcomes is from the reference's, in nats.",
     caution="Directed: the reference's from the group's is another number. Infinite where the "
     "group has an outcome that the reference never has.",
-    no_interval=_LIFTED,
+    no_interval=LIFTED_BY_CHANCE,
     source=works.KULLBACK,
     elsewhere="aif360.sklearn takes it from the other side.",
     parts=((_SHARES, DIVERGENCE),),
@@ -165,7 +164,7 @@ TOTAL_VARIATION = Whole(
     means="The largest share of one group's outcomes that would have to change to be distributed "
     "as another group's.",
     caution="Grows with the number of groups and of classes by chance alone.",
-    no_interval=_LIFTED,
+    no_interval=LIFTED_BY_CHANCE,
     source=works.LEVIN,
     elsewhere="With two outcomes it is `demographic_parity_difference`. SageMaker Clarify's TVD is "
     "the same for two groups.",

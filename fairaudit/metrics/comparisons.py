@@ -18,6 +18,7 @@ from fairaudit.metrics.contrasts import (
     standardized_by_all,
 )
 from fairaudit.metrics.measures import Comparison, Shape
+from fairaudit.metrics.records import LIFTED_BY_CHANCE
 
 DIFFERENCE = Comparison(
     id="difference",
@@ -242,7 +243,7 @@ DIVERGENCE = Comparison(
     family="comparison",
     means="How much information is lost if the group's outcomes are taken for the reference's.",
     caution="Directed; infinite where the group has an outcome that the reference never has.",
-    no_interval="chance alone lifts it, most of all near parity",
+    no_interval=LIFTED_BY_CHANCE,
     source=works.KULLBACK,
     formula="Σ over classes y of P(y|group) ln(P(y|group) / P(y|reference)), in nats",
     shape=Shape.TO_REFERENCE,

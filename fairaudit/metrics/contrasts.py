@@ -19,11 +19,6 @@ def _deviations(sides: Sides) -> tuple[Floats, Floats, Floats]:
     return one, two, three
 
 
-def arcsines(group: Floats, reference: Floats) -> Floats:
-    """Cohen's h: the difference of two rates on the arcsine scale."""
-    return np.asarray(2 * np.arcsin(np.sqrt(group)) - 2 * np.arcsin(np.sqrt(reference)))
-
-
 def standardized(sides: Sides) -> Floats:
     """The difference in units of the pooled sample standard deviation of both sides."""
     one, two, _ = _deviations(sides)

@@ -19,6 +19,7 @@ from fairaudit.metrics import sources as works
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.picking import pick, pick_pair
+from fairaudit.metrics.quantities import effective
 from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
 from fairaudit.stats import families, simultaneous
 
@@ -210,9 +211,8 @@ def _of_classes(  # one private function serves both outcomes of a table
         squares = by_class(table.squares).sum(axis=1)
         total = counts.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample; n_eff never
-            # exceeds n (Cauchy-Schwarz), whatever fixed point rounds away.
-            size = np.fmin(total**2 / squares, people)
+            # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample.
+            size = effective(total, squares, people)
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
     takes_part = table.eligible & ((people if both else table.n) > 0) if among is None else among
     takes_part = takes_part & minimum.admits(people, everybody)

@@ -17,7 +17,7 @@ from fairaudit.metrics.measures import Comparison, Measure, Whole, WholeReading
 from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
 from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
-from fairaudit.metrics.reference import NOBODY, Reference
+from fairaudit.metrics.reference import NOBODY, Policy, Reference
 
 Asked: TypeAlias = Quantity | Measure | Whole
 
@@ -38,6 +38,11 @@ class Terms:
     of_class: str | None = None
     at: Decimal | None = None
     inference: Inference = USUAL
+
+    @property
+    def policy(self) -> Policy | None:
+        """Whom groups are compared with; None where there is no reference."""
+        return None if self.reference is None else self.reference.policy
 
 
 @dataclass(frozen=True, slots=True)

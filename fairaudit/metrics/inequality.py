@@ -18,7 +18,7 @@ from fairaudit.metrics.counts import Cell, Counts, Tally, tally_of
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.quantities import Formula, effective_size
-from fairaudit.metrics.records import Better, Need, Parameters
+from fairaudit.metrics.records import LIFTED_BY_CHANCE, Better, Need, Parameters
 from fairaudit.stats import normal, proportions
 
 _BOTH = frozenset({Need.LABEL, Need.PREDICTION})
@@ -293,7 +293,7 @@ BETWEEN_GROUPS = Whole(
     family="inequality",
     means="The part of the inequality of benefit that lies between groups.",
     caution="The rest, within groups, is usually far larger; a small part is no proof of fairness.",
-    no_interval="chance alone lifts it, most of all near parity",
+    no_interval=LIFTED_BY_CHANCE,
     source=works.SPEICHER,
     elsewhere="AIF360's `between_all_groups_generalized_entropy_index`.",
     formula="GE(α) with each row at its group's mean b, α = 2 unless said otherwise; the part "

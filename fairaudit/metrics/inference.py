@@ -14,6 +14,11 @@ class Correction(StrEnum):
     BENJAMINI_HOCHBERG = "benjamini_hochberg"
     NONE = "none"
 
+    @property
+    def words(self) -> str:
+        """Its name as it is printed."""
+        return {"holm": "Holm", "benjamini_hochberg": "Benjamini–Hochberg"}.get(self, "none")
+
 
 class RatioInterval(StrEnum):
     """How the interval of a ratio of two rates is found."""

@@ -224,10 +224,7 @@ def of_ranked_scores(one: Reading, two: Reading, alpha: Alpha) -> Interval | Non
         return None
     value = ranked(two.scores, one.scores)
     theirs, ours = (side.astype(np.float64) for side in (two.scores, one.scores))
-    variance = ranks.delong_variance(theirs, ours)
-    with np.errstate(invalid="ignore"):
-        reach = normal.critical(alpha) * np.sqrt(np.where(variance > 0, variance, np.nan))
-        return Interval(np.maximum(value - reach, 0), np.minimum(value + reach, 1), "DeLong")
+    return Interval(*ranks.delong(value, theirs, ours, alpha), "DeLong")
 
 
 def of_rest_to_overall(found: Interval, share: Floats, *, quotient: bool) -> Interval:

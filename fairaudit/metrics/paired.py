@@ -81,8 +81,10 @@ def paired(quantity: Quantity, table: GroupTable) -> Paired | None:
         which = (one[:, :, None] & two[:, None, :])[counted]
         return np.asarray((by_sign * which[None, ..., None]).sum(axis=(1, 2, 3)))
 
-    cells = [total(first=a, second=b) for a, b in ((True, True), (True, False), (False, True),
-                                                   (False, False))]  # fmt: skip
+    cells = [
+        total(first=a, second=b)
+        for a, b in ((True, True), (True, False), (False, True), (False, False))
+    ]
     with np.errstate(divide="ignore", invalid="ignore"):
         each = effective_size(tally_of(table), quantity.under) / np.sum(cells, axis=0)
     weighted = table.squares is not None

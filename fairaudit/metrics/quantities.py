@@ -311,7 +311,7 @@ class Formula(Quantity):
         size = n.astype(np.float64)
         if weight is not None and self.mass_of and tally.squares is not None:
             squares = np.asarray(self.mass_of(tally.squares), dtype=np.float64)
-            size = _effective(weight / tally.scale, squares, size)
+            size = effective(weight / tally.scale, squares, size)
         deviation = None
         if self.deviation_of is not None:
             with np.errstate(invalid="ignore"):
@@ -354,11 +354,11 @@ def effective_size(tally: Tally, cells: Sequence[str]) -> Floats:
     n = np.asarray(_total(tally.people, cells), dtype=np.float64)
     if tally.squares is None:
         return n
-    return _effective(_total(tally.mass, cells) / tally.scale, _total(tally.squares, cells), n)
+    return effective(_total(tally.mass, cells) / tally.scale, _total(tally.squares, cells), n)
 
 
-def _effective(mass: Floats, squares: Floats, n: Floats) -> Floats:
-    """(Σ w)² / Σ w², never more than n (Cauchy-Schwarz), whatever fixed point rounds away."""
+def effective(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
+    """Kish's (Σ w)² / Σ w²; never more than n (Cauchy-Schwarz), whatever is rounded away."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.fmin(mass**2 / squares, n)
 

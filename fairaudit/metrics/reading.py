@@ -69,6 +69,13 @@ def beside(tally: Tally, policy: Policy, index: Ints | None) -> Tally:
     return known[key]
 
 
+def all_others(tally: Tally, policy: Policy) -> Tally:
+    """A crowd that each group is part of, without that group: in its stratum, or in all of them."""
+    if policy is Policy.EVERYBODY:
+        return tally.everywhere_else()
+    return beside(tally, Policy.REST, None)
+
+
 def participants(table: GroupTable, reading: Reading, minimum: Minimum) -> Marks:
     """Who takes part, [Z, G]: eligible groups with people, enough of them in the rate."""
     takes_part = table.eligible & (table.n > 0)

@@ -105,6 +105,10 @@ class Example:
     value: Fraction
 
 
+LIFTED_BY_CHANCE = "chance alone lifts it, most of all near parity"
+"""Why a measure that is never below parity has no interval."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
     """The words of a record: what `explain` prints and every report cites.

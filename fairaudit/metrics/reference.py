@@ -28,6 +28,19 @@ class Policy(StrEnum):
     EVERYBODY = "everybody in all strata"
 
 
+CROWDS = frozenset({Policy.REST, Policy.OVERALL, Policy.EVERYBODY})
+"""References that are many groups together."""
+
+WITH_ITSELF = frozenset({Policy.OVERALL, Policy.EVERYBODY})
+"""Crowds that the group compared is a part of."""
+
+EXTREMES = frozenset({Policy.HIGHEST, Policy.LOWEST})
+"""References that chance has a part in picking."""
+
+ONE_GROUP = frozenset({Policy.DECLARED, Policy.LEVEL, Policy.LARGEST})
+"""References that are one group, whatever its rate."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """Whom groups are compared with: a policy, and the group it names where it names one."""
@@ -59,7 +72,7 @@ def reference_index(
             if at == NOBODY:
                 return index[:, None], np.zeros((strata, 1), dtype=np.bool_)
     usable = takes_part[np.arange(strata), index]
-    if reference.policy in {Policy.HIGHEST, Policy.LOWEST}:
+    if reference.policy in EXTREMES:
         # While one rate is undefined nobody can say which is the highest.
         usable = usable & ~(takes_part & np.isnan(value)).any(axis=1)
     return index[:, None], usable[:, None]

@@ -21,7 +21,7 @@ from fairaudit.metrics.measures import Sides
 from fairaudit.metrics.quantities import Formula, Quantity, Reading, effective_size
 from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters
 from fairaudit.once import once
-from fairaudit.stats import means, normal, proportions, ranks
+from fairaudit.stats import means, proportions, ranks
 
 _SCORE = frozenset({Need.SCORE})
 _SCORE_AND_LABEL = frozenset({Need.SCORE, Need.LABEL})
@@ -513,17 +513,7 @@ def _auc_error(tally: Tally) -> Floats:
 def _ends_of_auc(tally: Tally, parameters: Parameters, alpha: Alpha) -> Ends:
     value, _ = _auc(tally, parameters)
     positive, negative = (side.astype(np.float64) for side in _by_label(tally))
-    return around(value, ranks.delong_variance(positive, negative), alpha)
-
-
-def around(value: Floats, variance: Floats, alpha: Alpha) -> Ends:
-    """An area with so much reach on either side, within [0, 1]; none where nothing varies.
-
-    Where all pairs are ranked alike the variance is 0, which is no certainty.
-    """
-    with np.errstate(invalid="ignore"):
-        reach = normal.critical(alpha) * np.sqrt(np.where(variance > 0, variance, np.nan))
-        return np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)
+    return ranks.delong(value, positive, negative, alpha)
 
 
 AUC = Ranked(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fairaudit.metrics import Standing, exclusion
+from fairaudit.metrics.inference import Correction
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
 from fairaudit.result import (
@@ -147,10 +148,16 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
         f"reference, the declared one or else the largest; {level}: the interval (Wilson's, of a "
         "share), for each group by itself; p: of no difference to the reference, by a z test, or F "
         "by Fisher's where a count below 5 is expected, * where it is below "
-        f"{result.provenance.inference.alpha:g} among all of the table (Holm); small: fewer than "
-        f"`min_size` in the denominator, not compared{_set_aside(result)}.",
+        f"{result.provenance.inference.alpha:g} among all of the table ({_corrected(result)}); "
+        f"small: fewer than `min_size` in the denominator, not compared{_set_aside(result)}.",
         Tone.MUTED,
     )
+
+
+def _corrected(result: AuditResult) -> str:
+    """How the p-values of a table are corrected, as the spec says."""
+    correction = result.provenance.inference.correction
+    return "uncorrected" if correction is Correction.NONE else correction.words
 
 
 def _set_aside(result: AuditResult) -> str:

@@ -50,6 +50,8 @@ KIND = {
     Kind.EXPLAINED: "a gap that the strata explain",
 }
 _FEW = 5
+_A_PERSON = 0.05
+"""A shortfall of less would read as 0.0 people."""
 MISLEADING_RATE = 0.1
 """Below this reference rate a ratio is shown with the difference beside it."""
 
@@ -292,9 +294,6 @@ def in_practice(finding: Finding) -> Iterator[str]:
         yield f"{people}; {apart}; {_weight(finding)}"
     if kit.flips and finding.status is not Status.PASS:
         yield "unstable: one selection moved from one group to the other turns the gap round"
-
-
-_A_PERSON = 0.05
 
 
 def _weight(finding: Finding) -> str:

@@ -35,6 +35,7 @@ from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.records import plainly
+from fairaudit.metrics.reference import ONE_GROUP
 from fairaudit.metrics.scores import SCORING_RATE, FirstOf
 from fairaudit.spec import schema
 from fairaudit.spec.faults import Shape
@@ -48,7 +49,6 @@ MACRO = "macro"
 
 _CELLS = ("tp", "fp", "fn", "tn")
 _ONLY_LABEL = {Need.LABEL, Need.NUMERIC_LABEL}
-_ONE_GROUP = {Policy.DECLARED, Policy.LARGEST}
 
 
 def unanswerable(
@@ -226,7 +226,7 @@ class Questions:
             what = f"{asked.id} has no standard error under survey weights"
             self._fault((*path, "metric"), f"{what}: leave out the weight, or the metric")
         word = (entry.reference or {}).get("")
-        if word in schema.REFERENCES and Policy(word) not in _ONE_GROUP:
+        if word in schema.REFERENCES and Policy(word) not in ONE_GROUP:
             what = f"{asked.id} is against one group: name a level, or say `largest`"
             self._fault((*path, "reference"), what)
 

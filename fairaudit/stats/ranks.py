@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Floats
-from fairaudit.stats.normal import two_sided
+from fairaudit.arrays import Alpha, Floats
+from fairaudit.stats.mover import Bounds
+from fairaudit.stats.normal import critical, two_sided
 
 
 def delong_variance(upper: Floats, lower: Floats) -> Floats:
@@ -26,6 +27,22 @@ def delong_variance(upper: Floats, lower: Floats) -> Floats:
     upper, lower = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     with np.errstate(all="ignore"):
         return _variance(upper, _below(lower)) + _variance(lower, _below(upper))
+
+
+def delong(area: Floats, upper: Floats, lower: Floats, alpha: Alpha = 0.05) -> Bounds:
+    """The bounds of the `area` P(upper > lower) + ½P(upper = lower), [Z, G], within [0, 1].
+
+    DeLong's variance and the normal distribution, as in `delong_variance`. NaN also where all pairs
+    are ranked alike: then the variance is 0, which is no certainty.
+
+    >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
+    >>> [round(float(end[0, 0]), 6) for end in delong(np.array([[7 / 9]]), upper, lower)]
+    [0.328826, 1.0]
+    """
+    variance = delong_variance(upper, lower)
+    with np.errstate(invalid="ignore"):
+        reach = critical(alpha) * np.sqrt(np.where(variance > 0, variance, np.nan))
+        return np.maximum(area - reach, 0.0), np.minimum(area + reach, 1.0)
 
 
 def _below(counts: Floats) -> Floats:

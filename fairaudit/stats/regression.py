@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
+from fairaudit.stats.means import two_sided
 
 _COLLINEAR = 1e-12
 """A column is a combination of those before it if they leave a smaller share of its square."""
@@ -65,8 +66,6 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
     >>> fit.coefficients.round(6).tolist(), fit.p.round(6).tolist()
     ([0.9, 0.9], [0.210648, 0.076619])
     """
-    from scipy.special import stdtr
-
     xx, xy = np.asarray(xx, dtype=np.float64), np.asarray(xy, dtype=np.float64)
     coefficients, errors, p = (np.full(xy.size, np.nan) for _ in range(3))
     if not (np.isfinite(xx).all() and np.isfinite(xy).all() and np.isfinite([yy, n]).all()):
@@ -85,7 +84,7 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
     coefficients[kept] = solution / scale[kept]
     errors[kept] = np.sqrt(np.diagonal(inverse) * variance) / scale[kept]
     with np.errstate(all="ignore"):
-        p = np.asarray(2 * stdtr(df, -np.abs(coefficients / errors)), dtype=np.float64)
+        p = two_sided(coefficients / errors, np.asarray(df))
     whole = np.zeros_like(xx)
     whole[np.ix_(kept, kept)] = inverse / np.outer(scale[kept], scale[kept])
     return Fit(coefficients, errors, df, p, variance, xx, whole)

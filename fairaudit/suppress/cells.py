@@ -228,6 +228,11 @@ class Cells:
         return lambda name: found[name.removeprefix("all_")]
 
 
+def has_few(counts: Ints, threshold: int) -> bool:
+    """Whether any count is of some people, and of fewer than the threshold."""
+    return bool(((counts > 0) & (counts < threshold)).any())
+
+
 def _joined(several: Iterable[Regions]) -> Regions:
     each = list(several)
     return Regions(

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairaudit.cube import Group, Grouping, Ints, Marks
+from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.metrics import Asked, Measure, Policy, Quantity, Reference, Whole, find
+from fairaudit.metrics.reference import CROWDS, ONE_GROUP
 from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,
@@ -19,12 +20,8 @@ from fairaudit.result import (
 )
 from fairaudit.simpson import Reversal
 from fairaudit.spec import Shown, value_of
-from fairaudit.suppress.cells import Cells, Regions
+from fairaudit.suppress.cells import Cells, Regions, has_few
 from fairaudit.verdict import Check
-
-_CROWDS = {Policy.REST, Policy.OVERALL, Policy.EVERYBODY}
-_PAIRS = {Policy.DECLARED, Policy.LEVEL, Policy.LARGEST}
-"""References that are one group each: of the others a value says nothing."""
 
 _CUT_BY_SCORE = "scoring_rate"
 
@@ -73,9 +70,10 @@ class Made:
         self.incomplete = {
             of
             for of, lacking in cells.lacking
-            if self.is_small or _has_few(lacking, threshold)
-            or _has_few(cells.people - lacking, threshold)
-        }  # fmt: skip
+            if self.is_small
+            or has_few(lacking, threshold)
+            or has_few(cells.people - lacking, threshold)
+        }
 
     def printable(self, value: Value) -> bool:
         """Whether a value may be printed at all, once its counts may.
@@ -209,8 +207,8 @@ class Made:
             by=by,
             given=given,
             wide=one.average is not None or _is_wide(one.asked, one.reference),
-            everybody=bool(_policies(one.asked, one.reference) & _CROWDS),
-            pairs=_policies(one.asked, one.reference) <= _PAIRS,
+            everybody=bool(_policies(one.asked, one.reference) & CROWDS),
+            pairs=_policies(one.asked, one.reference) <= ONE_GROUP,
             of_class=value_of(one.of_class),
             against=one.against,
             cut=one.at is not None or _scored(asked) or _is_finer(one.asked, one.against),
@@ -226,7 +224,7 @@ class Made:
             given=check.given,
             stratum=None,
             wide=check.average is not None or _is_wide(check.asked, check.reference),
-            everybody=bool(_policies(check.asked, check.reference) & _CROWDS),
+            everybody=bool(_policies(check.asked, check.reference) & CROWDS),
             of_class=check.of_class,
             against=check.against,
             cut=check.at is not None or _scored(asked) or _is_finer(check.asked, check.against),
@@ -276,10 +274,6 @@ def _is_finer(asked: Asked, against: str | None) -> bool:
     Those by the controls of a fit, and by both outcomes of the same people.
     """
     return against is not None or (isinstance(asked, Measure) and asked.fitted)
-
-
-def _has_few(counts: Ints, threshold: int) -> bool:
-    return bool(((counts > 0) & (counts < threshold)).any())
 
 
 def _policies(asked: Asked, reference: Reference | None) -> set[Policy]:

@@ -23,6 +23,7 @@ MOST_ENTRIES = 100_000
 
 MOST_WORK = 4_000_000
 """So many entries may be read over all linear programs before its widest tables are hidden."""
+
 MOST_TO_RESTORE = 1_500
 """For larger systems nothing is looked for that could be shown again."""
 
@@ -194,7 +195,7 @@ class _State:
         return self.widest >= 0
 
     def _system(self, printed: Sequence[int]) -> _System:
-        from scipy.sparse import csc_matrix  # noqa: PLC0415  # only who suppresses pays
+        from scipy.sparse import csc_matrix
 
         rows = np.concatenate([np.full(len(self.sets[n]), at) for at, n in enumerate(printed)])
         columns = np.concatenate([self.sets[n] for n in printed])
@@ -232,18 +233,17 @@ class _State:
 
         Where many cells stay open, the counts to hide for some of them.
         """
-        from scipy.sparse import csc_matrix as empty  # noqa: PLC0415  # as above
-        from scipy.sparse import hstack, identity, vstack  # noqa: PLC0415  # as above
+        from scipy.sparse import csc_matrix, hstack, identity
 
         wanted = np.unique(system.of_cell[~self.safe])
         size = len(wanted)
         # Each wanted unknown x has a z of at most x and at most the threshold; their sum is raised.
         pick = identity(system.unknowns, format="csr")[wanted]
-        equal = hstack([system.matrix, empty((len(system.sums), size))])
+        equal = hstack([system.matrix, csc_matrix((len(system.sums), size))], format="csc")
         below = hstack([-pick, identity(size)])
         cost = np.concatenate([np.zeros(system.unknowns), -np.ones(size)])
         most = [(0, None)] * system.unknowns + [(0, self.threshold)] * size
-        found = self._solve(cost, vstack([equal]).tocsc(), system.sums, most, (below, size))
+        found = self._solve(cost, equal, system.sums, most, (below, size))
         table = self._whole(system, None if found is None else found.x[: system.unknowns])
         if table is not None:
             self._prove(system, table)
@@ -281,7 +281,7 @@ class _State:
 
     def _at_least(self, system: _System, at: int) -> Floats | None:
         """A table of whole numbers with enough people in one unknown."""
-        from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  # as above
+        from scipy.optimize import Bounds, LinearConstraint, milp
 
         self.work += int(system.matrix.nnz)
         low = np.zeros(system.unknowns)
@@ -304,7 +304,7 @@ class _State:
         below: tuple[Matrix, int] | None = None,
     ) -> Any:  # noqa: ANN401  # scipy ships no types
         """The solution of a linear program; None where the solver finds none."""
-        from scipy.optimize import linprog  # noqa: PLC0415  # as above
+        from scipy.optimize import linprog
 
         self.work += int(matrix.nnz)
         most = {} if below is None else {"A_ub": below[0], "b_ub": np.zeros(below[1])}

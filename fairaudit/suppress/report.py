@@ -41,8 +41,8 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?\s?%?")
 class Data:
     """What a result was computed from: its cube, its questions, its scores by column.
 
-    `columns` are the columns of the data by the names of the spec; `notices` those on the spec,
-    which tell nothing of people.
+    `columns` are the columns of the data by the names of the spec; `notices` those on the spec and
+    its waivers, whose numbers are no people's.
     """
 
     cube: Cube
@@ -156,8 +156,9 @@ class _Publication:
             return
         for text in self.result.notices:
             numbers = [one.strip() for one in _NUMBER.findall(text)]
-            whole = [int(one.replace(",", "")) for one in numbers if one[-1].isdigit()
-                     and "." not in one]  # fmt: skip
+            whole = [
+                int(one.replace(",", "")) for one in numbers if one[-1].isdigit() and "." not in one
+            ]
             is_told = are_shares_told or "%" not in text
             has_few = any(0 < one < self.threshold for one in whole)
             if text in self.data.notices or (is_told and not has_few):

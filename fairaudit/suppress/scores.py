@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairaudit.arrays import Group, Grouping, Ints, Marks
+from fairaudit.arrays import Group, Grouping, Marks
 from fairaudit.histogram import Histogram
 from fairaudit.metrics.counts import Scores
 from fairaudit.metrics.scores import calibration_bins
 from fairaudit.result import Curve, ScoreRow
-from fairaudit.suppress.cells import Cells
+from fairaudit.suppress.cells import Cells, has_few
 from fairaudit.suppress.ledger import May
 
 
@@ -79,7 +79,7 @@ class Scored:
         _, piece = np.unique(np.stack([number, above]), axis=1, return_inverse=True)
         counts = np.zeros((int(piece.max(initial=0)) + 1, *one.people[0, :2, :, 0].shape))
         np.add.at(counts, piece.reshape(-1), np.moveaxis(one.people[0, :2], -1, 0))
-        many = not _has_few(counts.astype(np.int64), self.threshold)
+        many = not has_few(counts.astype(np.int64), self.threshold)
         each = [self._may(curve.by, curve_of.group) for curve_of in same]
         return many and self._is_whole(curve.column) and all(each)
 
@@ -102,11 +102,7 @@ class Scored:
             scored = one.people[0].sum(axis=(0, 2))
             everybody = [self.cells.total(self._mine(one.by, group)) for group in one.groups]
             missing = np.array(everybody, dtype=np.int64) - scored
-            few = _has_few(scored, self.threshold) or _has_few(missing, self.threshold)
+            few = has_few(scored, self.threshold) or has_few(missing, self.threshold)
             if (few and missing.any()) or (self.is_small and missing.any()):
                 return False
         return True
-
-
-def _has_few(counts: Ints, threshold: int) -> bool:
-    return bool(((counts > 0) & (counts < threshold)).any())

@@ -62,26 +62,9 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
         missing += _too_small(evaluation, z)
         for w in np.flatnonzero(evaluation.judged[z]).tolist():
             value = values[z][w]
-            if math.isnan(value):
-                group = () if evaluation.spread else table.groups[w]
-                missing.append(
-                    NotEvaluated(group, stratum, reason_of(evaluation, z, w), blocks=True)
-                )
-                continue
-            if (
-                evaluation.averaged is not None
-                and evaluation.averaged.off_support[0, w] > _MOST_OFF
-            ):
-                group = () if evaluation.spread else table.groups[w]
-                off = evaluation.averaged.off_support[0, w]
-                reason = f"{off:.1%} of the people stand in strata where one side is missing"
-                missing.append(NotEvaluated(group, (), reason, blocks=True))
-                continue
-            doubt = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
-            if doubt and _may_cross(check, value, doubt):
-                group = () if evaluation.spread else table.groups[w]
-                reason = f"the bins of the score leave open by {doubt:.1g} what the value is"
-                missing.append(NotEvaluated(group, stratum, reason, blocks=True))
+            unsettled = _unsettled(check, evaluation, z, w, value)
+            if unsettled is not None:
+                missing.append(unsettled)
                 continue
             exact = evaluation.exact(z, w) if near[z, w] else None
             entries.append(Entry(z, w, value, exact, people[z][w]))
@@ -90,6 +73,25 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
         reason = reason or "no group could be judged"
         missing.append(NotEvaluated((), (), reason, blocks=True))
     return entries, missing
+
+
+def _unsettled(
+    check: Check, evaluation: Evaluation, z: int, w: int, value: float
+) -> NotEvaluated | None:
+    """Why a value cannot be held against a limit; None if it can."""
+    group = () if evaluation.spread else evaluation.table.groups[w]
+    stratum = evaluation.table.strata[z]
+    if math.isnan(value):
+        return NotEvaluated(group, stratum, reason_of(evaluation, z, w), blocks=True)
+    off = 0.0 if evaluation.averaged is None else evaluation.averaged.off_support[0, w]
+    if off > _MOST_OFF:
+        reason = f"{off:.1%} of the people stand in strata where one side is missing"
+        return NotEvaluated(group, (), reason, blocks=True)
+    doubt = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
+    if doubt and _may_cross(check, value, doubt):
+        reason = f"the bins of the score leave open by {doubt:.1g} what the value is"
+        return NotEvaluated(group, stratum, reason, blocks=True)
+    return None
 
 
 def _stands_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:

@@ -27,10 +27,10 @@ from fairaudit.metrics import (
     Better,
     Evaluation,
     Measure,
-    Policy,
     Quantity,
     describe,
 )
+from fairaudit.metrics.reference import WITH_ITSELF
 from fairaudit.simpson import Scanned
 from fairaudit.verdict.asked import Check, Limit, OnUndefined, ReversalCheck, Status
 from fairaudit.verdict.collecting import Entry, collect
@@ -150,7 +150,7 @@ def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
     asked, limit = evaluation.asked, finding.limit
     shares = isinstance(asked, Measure) and len(asked.parts) == 1 and len(finding.parts) == 1
     crowd = finding.parts[0].second.crowd if shares and finding.parts[0].second else None
-    shares = shares and crowd not in {Policy.OVERALL, Policy.EVERYBODY}
+    shares = shares and crowd not in WITH_ITSELF
     reading = evaluation.reading
     if not shares or reading is None or not reading.binomial or not isinstance(limit, Limit):
         return finding

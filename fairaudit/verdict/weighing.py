@@ -6,13 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairaudit.evidence import (
-    TOO_LITTLE,
-    Proof,
-)
-from fairaudit.metrics import (
-    Evaluation,
-)
+from fairaudit.evidence import TOO_LITTLE, Proof
+from fairaudit.metrics import Evaluation
 from fairaudit.verdict.asked import Backing, Check, Limit, Status
 from fairaudit.verdict.collecting import Entry
 from fairaudit.verdict.findings import NotEvaluated
@@ -116,9 +111,9 @@ def untested_of(
     within = limit is not None and not limit.crossed(entry.value, entry.exact)
     # Within a limit only an interval is asked for, so a missing test is not the reason.
     why = ("" if within else proof.tests.why) or (proof.band.why or TOO_LITTLE)
-    side = "within the limit, and the interval that a pass" if within else (
-        "beyond the limit, and the evidence it"
-    )  # fmt: skip
+    side = "beyond the limit, and the evidence it"
+    if within:
+        side = "within the limit, and the interval that a pass"
     reason = f"{side} asks for cannot be had: {why.removeprefix('none: ')}"
     return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
 
