@@ -105,8 +105,7 @@ def detectable(
         at = np.maximum(evaluation.first, 0)
         two = replace(one, value=np.take_along_axis(one.value, at, axis=1),
                       size=np.take_along_axis(one.size, at, axis=1))  # fmt: skip
-        judged = evaluation.takes_part
-        judged = judged & (np.arange(judged.shape[1]) != at)
+        judged = evaluation.takes_part & (np.arange(one.value.shape[1]) != at)
         if not asked.comparison.quotient:
             below, above = None if above is None else -above, None
     if two is None:
