@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import permutations
 
 import numpy as np
@@ -33,6 +34,7 @@ def share_of_alpha(alpha: float, comparisons: int) -> float:
 # Over all ordered pairs ----------------------------------------------------------------------
 
 
+@cache
 def ends(rate: Rate, alpha: float, *, alone: bool) -> Bounds:
     """Wilson's; of few hits or misses, unless one pair stands alone, Clopper & Pearson's.
 
