@@ -164,7 +164,8 @@ def test_each_threshold_of_a_score_has_a_test_of_its_own(thresholds: list[float]
     assert (found["0.3"]["status"], found["0.7"]["status"]) == ("fail", "pass")
     assert sizes(checks) == [2, 2]
     at_low, at_high = (found[at]["significance"] for at in ("0.3", "0.7"))
-    assert at_low["adjusted"] == pytest.approx(2 * at_low["p"]) < 1e-20
+    assert at_low["p"] < 1e-20
+    assert at_low["adjusted"] == pytest.approx(2 * at_low["p"])
     assert at_high["adjusted"] == at_high["p"] == 1
 
 
@@ -187,3 +188,24 @@ def test_two_scores_at_a_threshold_are_not_tested_by_the_decisions_beside_them()
     assert (check["status"], check["value"]) == ("fail", pytest.approx(-0.3))
     assert check["significance"]["p"] < 1e-4
     assert check["high"] < -0.1
+
+
+def test_what_is_undefined_told_one_way_keeps_its_test_told_another() -> None:
+    """Residuals of opposite sign: between them there is a difference, and no ratio of odds."""
+    rows = [("a", 0.9, 1, 50), ("a", 0.1, 1, 50), ("b", 0.9, 0, 50), ("b", 0.8, 0, 50)]
+    to_rest = {"metric": "mean_residual", "reference": "rest", "undefined": "skip"}
+    asked = {
+        "columns": {
+            "protected": ["g"],
+            "label": {"column": "t", "positive": 1, "negative": 0},
+            "score": "s",
+            "count": "n",
+        },
+        "metrics": [
+            {**to_rest, "compare": how, "fail": {"above": 2, "significant": True}}
+            for how in ("difference", "odds_ratio")
+        ],
+    }
+    first, _ = document(asked, scored(rows))["checks"]
+    assert first["status"] == "warn"
+    assert first["significance"]["adjusted"] == first["significance"]["p"] * 2 < 0.05
