@@ -28,6 +28,7 @@ from fairaudit.result import SCHEMA_VERSION
 from fairaudit.simpson import Kind, Reversal
 from fairaudit.spec import Spec, Text
 from fairaudit.verdict import (
+    Backing,
     Before,
     Check,
     Crossing,
@@ -45,6 +46,9 @@ Source: TypeAlias = str | Path | Mapping[str, Any]
 _LENGTH = 16
 _NEAR = 1e-12
 """Where there are no fractions, less than this is rounding: the same value, not a worse one."""
+
+_PROVEN = {Backing.UNASKED, Backing.SUPPORTED}
+"""A value beyond a limit without the evidence that it asks for only warns: it is no failure."""
 
 _PLACES = {"place", "path", "source", "id"}
 """Where something is written, and under what name, is no part of what it asks."""
@@ -131,7 +135,8 @@ def compare(finding: Finding, baseline: Baseline) -> Finding:
         new = tuple(one for one in finding.reversals if _is_new(one, then, baseline))
         before = replace(before, reversals=new)
     else:
-        worse = (one for one in finding.crossed if _is_worse(one, then, check, baseline.earlier))
+        failed = (one for one in finding.crossed if one.backing in _PROVEN)
+        worse = (one for one in failed if _is_worse(one, then, check, baseline.earlier))
         before = replace(before, worse=tuple(worse))
     as_before = not before.worse and not before.reversals
     status = worst(Status.WARN, left_open(finding)) if as_before else Status.FAIL
@@ -249,14 +254,15 @@ def _refuse(tree: Mapping[str, Any], name: str) -> None:
 
 def _then(row: Mapping[str, Any]) -> Then:
     waived = [_crossing(one) for some in row["waived"] for one in some["crossed"]]
-    spared = {_where(one) for one in waived}
-    crossed = [_crossing(one) for one in row["crossed"]]
+    # In a spread all share a place: its value tells the pair that is waived from the one left.
+    spared = {(_where(one), one.value) for one in waived}
+    crossed = [one for one in map(_crossing, row["crossed"]) if one.backing in _PROVEN]
     return Then(
         str(row["definition"]),
         str(row["metric"]),
         Status(row["status"]).value,
         _value(row),
-        {_where(one): one for one in crossed if _where(one) not in spared},
+        {_where(one): one for one in crossed if (_where(one), one.value) not in spared},
     )
 
 
@@ -278,7 +284,8 @@ def _crossing(row: Mapping[str, Any]) -> Crossing:
     if value is None or (exact is not None and not _FRACTION.fullmatch(exact)):
         raise ValueError(row)
     fraction = None if exact is None else Fraction(exact)
-    return Crossing(_group(row["group"]), _group(row["given"]), value, fraction)
+    backing = Backing(row["backing"])
+    return Crossing(_group(row["group"]), _group(row["given"]), value, fraction, backing=backing)
 
 
 def _group(row: Mapping[str, str]) -> Group:

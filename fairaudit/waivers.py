@@ -173,7 +173,7 @@ def _is_beyond(finding: Finding) -> bool:
 def _settled(finding: Finding, left: Finding | None, waived: tuple[Waived, ...]) -> Finding:
     """The finding once `waived` is taken out and `left` is judged."""
     least = left_open(finding)
-    if left is None or not (_is_beyond(left) or left_open(left) is not Status.PASS):
+    if left is None or left.status in {Status.PASS, Status.SKIPPED}:
         return replace(finding, status=worst(Status.WAIVED, least), waived=waived)
     missing = (*finding.not_evaluated, *(one for one in left.not_evaluated if one.blocks))
     return replace(

@@ -140,7 +140,7 @@ def test_exactly_the_tolerance_is_allowed_whatever_floats_say(k: int, then: int,
         "id": check.id, "definition": baselines.definition(check, spec), "status": "fail",
         "metric": "selection_rate", "state": "defined", "value": then / of, "waived": [],
         "crossed": [{"group": {"race": "a"}, "given": {}, "state": "defined",
-                     "value": then / of, "exact": f"{then}/{of}"}],
+                     "value": then / of, "exact": f"{then}/{of}", "backing": "unasked"}],
     }  # fmt: skip
     document = {
         "tool": {"name": "fairaudit"}, "schema_version": "1.0", "options": {}, "definitions": [],
@@ -278,6 +278,41 @@ def test_behind_a_waiver_what_is_left_is_compared(audited: Audited, tmp_path: Pa
         result = audited({"a": 5, "b": b, "c": 80}, more=more, baseline=before)
         assert only(result).status is status
         assert [one.reason for one in only(result).waived] == ["x"]
+
+
+def test_behind_a_waiver_what_is_left_of_a_spread_is_compared(
+    audited: Audited, tmp_path: Path
+) -> None:
+    metric = {"metric": "demographic_parity_difference", "by": "race", "fail": {"above": 0.1}}
+    waiver = {
+        "check": "demographic_parity_difference/race/decision", "group": {"race": "b"},
+        "reason": "x", "approved_by": "y", "expires": "2023-11-14",
+    }  # fmt: skip
+    (tmp_path / "w.yaml").write_text(json.dumps([waiver]))
+    more = {"waivers": str(tmp_path / "w.yaml")}
+    before = written(audited({"a": 50, "b": 30, "c": 31}, metric, more=more))
+    assert before["checks"][0]["status"] == "fail"
+    for c, status in ((31, Status.WARN), (29, Status.FAIL)):
+        result = audited({"a": 50, "b": 20, "c": c}, metric, more=more, baseline=before)
+        assert only(result).status is status
+        assert "waived for race=b (0." in text_of(result)
+
+
+@pytest.mark.parametrize("evidence", ["significant", "conclusive"])
+def test_what_only_chance_was_blamed_for_before_fails(audited: Audited, evidence: str) -> None:
+    """A value beyond the limit without its evidence is no failure that is known."""
+    metric = {
+        "metric": "statistical_parity_difference", "by": "race", "reference": {"race": "a"},
+        "fail": {"outside": [-0.1, 0.1], evidence: True},
+    }  # fmt: skip
+    before = written(audited({"a": 5, "b": 3}, metric, of=10))
+    assert before["checks"][0]["status"] == "warn"
+    result = audited({"a": 500, "b": 300}, metric, of=1000, baseline=before, tolerance="0.5")
+    assert (only(result).status, result.exit_code) == (Status.FAIL, 1)
+    assert "before: warn, on 2023-11-14 (today)" in text_of(result)
+    known = written(audited({"a": 500, "b": 300}, metric, of=1000))
+    result = audited({"a": 500, "b": 300, "c": 399}, metric, of=1000, baseline=known)
+    assert only(result).status is (Status.FAIL if evidence == "significant" else Status.WARN)
 
 
 REVERSED: dict[str, Any] = {

@@ -140,3 +140,72 @@ def test_the_correction_is_over_the_distinct_tests(correction: str) -> None:
             "benjamini_hochberg": "by Benjamini–Hochberg over 4 tests"}  # fmt: skip
     for check in found["checks"]:
         assert said[correction] in check["sentence"]
+
+
+def scored(rows: Sequence[tuple[str, float, float, int]]) -> pl.DataFrame:
+    """People by group and two scores."""
+    return pl.DataFrame(rows, ["g", "s", "t", "n"], orient="row")
+
+
+@pytest.mark.parametrize("thresholds", [[0.3, 0.7], [0.7, 0.3]])
+def test_each_threshold_of_a_score_has_a_test_of_its_own(thresholds: list[float]) -> None:
+    """At 0.3 all of a pass and three in four of b; at 0.7 half of both."""
+    rows = [("a", 0.9, 0, 200), ("a", 0.5, 0, 200), ("b", 0.9, 0, 200), ("b", 0.5, 0, 100),
+            ("b", 0.1, 0, 100)]  # fmt: skip
+    limit = {"above": 0.1, "significant": True}
+    asked = {
+        "columns": {"protected": ["g"], "score": "s", "count": "n"},
+        "metrics": [
+            {"metric": "demographic_parity_difference", "at": thresholds, "fail": limit}
+        ],
+    }  # fmt: skip
+    checks = document(asked, scored(rows))["checks"]
+    found = {one["id"].split("/")[0][-3:]: one for one in checks}
+    assert (found["0.3"]["status"], found["0.7"]["status"]) == ("fail", "pass")
+    assert sizes(checks) == [2, 2]
+    at_low, at_high = (found[at]["significance"] for at in ("0.3", "0.7"))
+    assert at_low["p"] < 1e-20
+    assert at_low["adjusted"] == pytest.approx(2 * at_low["p"])
+    assert at_high["adjusted"] == at_high["p"] == 1
+
+
+def test_two_scores_at_a_threshold_are_not_tested_by_the_decisions_beside_them() -> None:
+    """Both decide alike, and at 0.5 the second score lets half as many of b pass."""
+    rows = [("a", 0.9, 0.9, 100), ("a", 0.1, 0.1, 100), ("b", 0.9, 0.9, 40), ("b", 0.9, 0.2, 60),
+            ("b", 0.1, 0.1, 100)]  # fmt: skip
+    models = {
+        name: {"prediction": {"column": "s", "positive": {"at_least": 0.5}}, "score": score}
+        for name, score in (("first", "s"), ("second", "t"))
+    }
+    asked = {
+        "columns": {"protected": ["g"], "models": models, "count": "n"},
+        "metrics": [
+            {"metric": "selection_rate", "of": "second", "against": "first", "at": [0.5],
+             "fail": {"below": -0.1, "significant": True, "conclusive": True}},
+        ],
+    }  # fmt: skip
+    (check,) = document(asked, scored(rows))["checks"]
+    assert (check["status"], check["value"]) == ("fail", pytest.approx(-0.3))
+    assert check["significance"]["p"] < 1e-4
+    assert check["high"] < -0.1
+
+
+def test_what_is_undefined_told_one_way_keeps_its_test_told_another() -> None:
+    """Residuals of opposite sign: between them there is a difference, and no ratio of odds."""
+    rows = [("a", 0.9, 1, 50), ("a", 0.1, 1, 50), ("b", 0.9, 0, 50), ("b", 0.8, 0, 50)]
+    to_rest = {"metric": "mean_residual", "reference": "rest", "undefined": "skip"}
+    asked = {
+        "columns": {
+            "protected": ["g"],
+            "label": {"column": "t", "positive": 1, "negative": 0},
+            "score": "s",
+            "count": "n",
+        },
+        "metrics": [
+            {**to_rest, "compare": how, "fail": {"above": 2, "significant": True}}
+            for how in ("difference", "odds_ratio")
+        ],
+    }
+    first, _ = document(asked, scored(rows))["checks"]
+    assert first["status"] == "warn"
+    assert first["significance"]["adjusted"] == first["significance"]["p"] * 2 < 0.05

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -365,3 +366,93 @@ def test_the_fingerprint_of_the_counts_covers_their_sums(audit_csv: Audit) -> No
 
     assert fingerprint(TEXT) == fingerprint(TEXT.replace("0.5", "5e-1"))
     assert fingerprint(TEXT) != fingerprint(TEXT.replace("0.5", "0.500000001"))
+
+
+FULL = st.lists(
+    st.tuples(
+        st.sampled_from("ab"),
+        st.integers(0, 1),
+        st.floats(0, 1).map(lambda one: round(one, 9)),
+        st.integers(1, 10**9),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(FULL)
+def test_sums_beyond_64_bits_are_summed_up_as_those_within(
+    rows: list[tuple[str, int, float, int]],
+) -> None:
+    """Sums of squares of nine decimals pass 64 bits after a dozen people: NumPy holds objects."""
+    data = pl.DataFrame(rows, ["g", "y", "s", "n"], orient="row")
+    measures = ["mean_score", "mean_score_positives", "mean_residual", "brier", "rmse", "mae", "r2"]
+    classes = {"column": "y", "positive": 1, "negative": 0}
+    numbers = {"column": "y", "number": True}, {"column": "s", "number": True}
+    for columns, ids in (
+        ({"label": classes, "prediction": classes, "score": "s"}, measures[:4]),
+        ({"label": numbers[0], "prediction": numbers[1]}, measures[4:]),
+    ):
+        wanted: list[Any] = [*ids, *({"metric": one, "compare": "gap"} for one in ids)]
+        asked = {"columns": {"protected": ["g"], "count": "n", **columns}, "metrics": wanted}
+        rates = fairaudit.audit(asked, data).rates
+        found = {(one.metric, one.group[0][1]): one for one in rates if one.group}
+        for g in {row[0] for row in rows}:
+            mine = [(Fraction(y), Fraction(str(s)), n) for h, y, s, n in rows if h == g]
+            for name in ids:
+                expected, row = _plainly(name, mine), found[name, g]
+                assert row.estimate is not None
+                wanted_value = math.nan if expected is None else expected
+                assert row.estimate.value == pytest.approx(wanted_value, rel=1e-9, nan_ok=True)
+
+
+def _plainly(name: str, rows: list[tuple[Fraction, Fraction, int]]) -> float | None:
+    """A summary of weighted labels and scores, by fractions."""
+    kept = [one for one in rows if one[0] or name != "mean_score_positives"]
+    n = sum(times for *_, times in kept)
+    if not n:
+        return None
+
+    def mean(number: Callable[[Fraction, Fraction], Fraction]) -> Fraction:
+        return sum((number(y, s) * times for y, s, times in kept), Fraction()) / n
+
+    square = mean(lambda y, s: (y - s) ** 2)
+    spread = mean(lambda y, _: y * y) - mean(lambda y, _: y) ** 2
+    answers: dict[str, Callable[[], float | None]] = {
+        "mean_residual": lambda: float(mean(lambda y, s: y - s)),
+        "mae": lambda: float(mean(lambda y, s: abs(y - s))),
+        "brier": lambda: float(square),
+        "rmse": lambda: float(square) ** 0.5,
+        "r2": lambda: float(1 - square / spread) if spread else None,
+    }
+    return answers.get(name, lambda: float(mean(lambda _, s: s)))()
+
+
+NUMBERED = {"protected": ["g"], "prediction": {"column": "s", "number": True}}
+DECIDED = {"protected": ["g"], "prediction": {"column": "s", "positive": 1}}
+
+
+@pytest.mark.parametrize(
+    ("columns", "metric", "message"),
+    [
+        (DECIDED, {"metric": "mean_label", "class": "a"}, "mean_label needs a label"),
+        (DECIDED | {"weight": "w"}, "mean_label", "mean_label needs a label"),
+        (DECIDED, {"metric": "base_rate", "at": ["0.5"]}, "base_rate needs a label"),
+        (
+            NUMBERED,
+            {"metric": "mean_prediction", "class": "macro"},
+            "prediction is a number: it has no classes",
+        ),
+        (
+            NUMBERED,
+            {"metric": "mean_prediction", "of": "other", "class": "a"},
+            "no such outcome",
+        ),
+    ],
+)
+def test_what_an_outcome_lacks_is_a_fault_of_the_spec(
+    columns: dict[str, Any], metric: Any, message: str
+) -> None:
+    with pytest.raises(SpecError, match=message):
+        specs.of_mapping({"columns": columns, "metrics": [metric]})

@@ -478,3 +478,19 @@ def test_a_measure_of_a_weighted_score_is_refused() -> None:
     weighted = {**SPEC["columns"], "weight": "w"}
     with pytest.raises(SpecError, match="auc adds up numbers, which a weighted sample's are not"):
         specs.of_mapping({**SPEC, "columns": weighted, "metrics": ["auc"]})
+
+
+@pytest.mark.parametrize(
+    ("more", "entry", "message"),
+    [
+        ({"weight": "w"}, {}, "at a threshold counts the bins of a score"),
+        ({}, {"class": "1"}, "a score cut at a threshold has no classes"),
+    ],
+)
+def test_what_a_threshold_cannot_do_is_refused(
+    more: dict[str, str], entry: dict[str, str], message: str
+) -> None:
+    asked = {"metric": "true_positive_rate", "at": ["0.5"], **entry}
+    columns = {**SPEC["columns"], "prediction": {"column": "y", "positive": 1}, **more}
+    with pytest.raises(SpecError, match=message):
+        specs.of_mapping({**SPEC, "columns": columns, "metrics": [asked]})

@@ -389,3 +389,8 @@ def test_ranks_of_millions_do_not_overflow() -> None:
     assert z.item() == pytest.approx(
         ranks.mann_whitney(upper, lower)[1].item() * 1e5**0.5, rel=0.01
     )
+
+
+def test_of_a_single_mean_nothing_is_tested() -> None:
+    *_, p = means.welch_anova(np.array([0.5]), np.array([1.0]), np.array([10.0]))
+    assert np.isnan(p)

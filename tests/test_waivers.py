@@ -429,3 +429,27 @@ def test_the_command_finds_waivers_beside_the_spec(
     (tmp_path / "w.yaml").unlink()
     assert cli._run(["run", str(tmp_path / "spec.yaml")]) == 2
     assert "w.yaml cannot be read: No such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("c", "bounds"),
+    [
+        (45, {"below": -0.1, "conclusive": True}),
+        (20, {"outside": [-0.4, 0.4], "significant": True}),
+    ],
+)
+def test_what_is_left_in_doubt_behind_a_waiver_still_warns(
+    judged: Judged, c: int, bounds: dict[str, Any]
+) -> None:
+    """Within the limit, but not conclusively, or significantly: no waiver is about that."""
+    metric = {
+        "metric": "statistical_parity_difference", "by": "race", "reference": {"race": "a"},
+        "fail": bounds,
+    }  # fmt: skip
+    text = rows({"a": 50, "c": c}) + "b,f,0,1000\n"
+    result = judged(
+        metric, waiver("statistical_parity_difference.a/race/decision", {"race": "b"}), text=text
+    )
+    found = only(result)
+    assert (found.status, states(result)) == (Status.WARN, [State.APPLIED])
+    assert dict(found.first)["race"] == "c"

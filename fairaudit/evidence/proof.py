@@ -60,8 +60,12 @@ def prove(asked: Mapping[Hashable, tuple[Evaluation, Hashable]]) -> dict[Hashabl
     for name, (family, kind) in kinds.items():
         mine = members.setdefault(family, {})
         mine[kind] = mine[kind] | counted[name] if kind in mine else counted[name]
-    # Of one kind all have the same p-values, wherever they have one.
-    values = {kinds[name]: found[name].p for name in asked}
+    # Of one kind all have the same p-values, wherever they have one: a ratio may be undefined.
+    values: dict[Hashable, Floats] = {}
+    for name, kind_of in kinds.items():
+        p = found[name].p
+        known = values.get(kind_of, p)
+        values[kind_of] = np.where(np.isnan(known), p, known)
     adjusted = {
         family: _adjusted(mine, {kind: values[family, kind] for kind in mine}, asked)
         for family, mine in members.items()

@@ -402,7 +402,8 @@ def _by_interval(evaluation: Evaluation) -> Tests:
     for _ in range(_STEPS):
         middle = (low + high) / 2
         found = band(evaluation, _wide(evaluation, normal.two_sided(middle)))
-        inside = (found.low <= ideal) & (ideal <= found.high)
+        # An end that cannot be told at that level excludes nothing.
+        inside = ~((found.low > ideal) | (found.high < ideal))
         low, high = np.where(inside, low, middle), np.where(inside, middle, high)
     p = np.asarray(normal.two_sided((low + high) / 2))
     open_ = np.isnan(first.low) | np.isnan(first.high)

@@ -117,7 +117,22 @@ class Sums:
     @property
     def mean(self) -> Floats:
         """The mean; NaN without people."""
-        return np.asarray(self.total / self.scale / self.n)
+        return self._per_head(self.total, self.scale)
+
+    @property
+    def mean_square(self) -> Floats:
+        """The mean of the squares; NaN without people."""
+        return self._per_head(self.squares, self.square_scale)
+
+    @property
+    def mean_size(self) -> Floats:
+        """The mean of the absolute values; NaN without people."""
+        return self._per_head(self.magnitude, self.magnitude_scale)
+
+    def _per_head(self, sums: Cell, scale: int) -> Floats:
+        # Beyond 64 bits sums are Python's integers, which NumPy would divide to objects.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.asarray(sums, dtype=np.float64) / float(scale) / self.n)
 
     @property
     def exact_mean(self) -> Fraction | None:

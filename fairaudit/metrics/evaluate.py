@@ -115,11 +115,12 @@ def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
 def _at_threshold(asked: Asked, table: GroupTable, terms: Terms, at: Decimal) -> Evaluation:
     """The values at a threshold of the score, and by how much a bin across it may change them."""
     above, below = cut_at(table, at)
-    terms = replace(terms, at=None)
-    found = evaluate(asked, above, terms)
+    cut = replace(terms, at=None)
+    # What is found keeps its threshold: at another one it is another test, of other people.
+    found = replace(evaluate(asked, above, cut), terms=terms)
     if above is below:
         return found
-    other = evaluate(asked, below, terms)
+    other = evaluate(asked, below, cut)
     with np.errstate(invalid="ignore"):
         return replace(found, error=np.nan_to_num(np.abs(found.value - other.value)))
 

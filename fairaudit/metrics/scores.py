@@ -260,7 +260,7 @@ def _squared(tally: Tally) -> Sums:
 
 def _mae(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
     sums = _squared(tally)
-    return np.asarray(sums.magnitude / sums.magnitude_scale / sums.n), np.asarray(sums.n)
+    return sums.mean_size, np.asarray(sums.n)
 
 
 def _exact_mae(tally: Tally, _: Parameters) -> Fraction | None:
@@ -271,19 +271,19 @@ def _exact_mae(tally: Tally, _: Parameters) -> Fraction | None:
 def _deviation_of_sizes(tally: Tally, _: Parameters) -> Floats:
     """Σ(|r| - mean |r|)² = Σr² - (Σ|r|)² / n."""
     sums = _squared(tally)
-    squares, total = sums.squares / sums.square_scale, sums.magnitude / sums.magnitude_scale
-    return np.asarray(np.maximum(squares - total**2 / sums.n, 0.0))
+    return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale).deviation
 
 
 def _rmse(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
     sums = _squared(tally)
-    return np.sqrt(sums.squares / sums.square_scale / sums.n), np.asarray(sums.n)
+    return np.sqrt(sums.mean_square), np.asarray(sums.n)
 
 
 def _r2(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
     sums = _squared(tally)
     total = tally.sums["label"].deviation
-    explained = 1 - sums.squares / sums.square_scale / total
+    squares = np.asarray(sums.squares, dtype=np.float64) / float(sums.square_scale)
+    explained = 1 - squares / total
     return np.asarray(np.where(total > 0, explained, np.nan)), np.asarray(sums.n)
 
 
@@ -341,11 +341,27 @@ R2 = Formula(
 )
 
 
+def _misses(tally: Tally) -> Sums:
+    """The sums of y - s over people with a label: Σ(y - s)² = n₊ - 2Σ₊s + Σs²."""
+    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
+    scale, square_scale = plus.scale, plus.square_scale
+    hits, of_plus, of_minus, squares, others = (
+        np.asarray(one).astype(object)
+        for one in (plus.n, plus.total, minus.total, plus.squares, minus.squares)
+    )
+    return replace(
+        plus,
+        n=np.asarray(plus.n + minus.n),
+        total=hits * scale - (of_plus + of_minus),
+        squares=(hits * scale - 2 * of_plus) * square_scale + (squares + others) * scale,
+        square_scale=square_scale * scale,
+    )
+
+
 def _large(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
     """E[y] - E[s] over people with a label and a score."""
-    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
-    n = np.asarray(plus.n + minus.n)
-    return np.asarray((plus.n - (plus.total + minus.total) / plus.scale) / n), n
+    misses = _misses(tally)
+    return misses.mean, np.asarray(misses.n)
 
 
 def _exact_large(tally: Tally, _: Parameters) -> Fraction | None:
@@ -354,16 +370,8 @@ def _exact_large(tally: Tally, _: Parameters) -> Fraction | None:
     return (plus.n - Fraction(plus.total + minus.total, plus.scale)) / n if n else None
 
 
-def _squared_misses(tally: Tally) -> Floats:
-    """Σ(y - s)² = n₊ - 2Σ₊s + Σs², over people with a label."""
-    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
-    squares = (plus.squares + minus.squares) / plus.square_scale
-    return np.asarray(plus.n - 2 * plus.total / plus.scale + squares)
-
-
-def _deviation_of_misses(tally: Tally, parameters: Parameters) -> Floats:
-    mean, n = _large(tally, parameters)
-    return np.asarray(np.maximum(_squared_misses(tally) - n * mean**2, 0.0))
+def _deviation_of_misses(tally: Tally, _: Parameters) -> Floats:
+    return _misses(tally).deviation
 
 
 CALIBRATION_IN_THE_LARGE = Formula(
@@ -385,10 +393,11 @@ CALIBRATION_IN_THE_LARGE = Formula(
 
 
 def _brier(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
-    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
-    n = np.asarray(plus.n + minus.n)
-    found = np.asarray(_squared_misses(tally) / n)
-    return found if _within_one(_scores(tally)) else np.full_like(found, np.nan), n
+    misses = _misses(tally)
+    found = misses.mean_square
+    return found if _within_one(_scores(tally)) else np.full_like(found, np.nan), np.asarray(
+        misses.n
+    )
 
 
 BRIER = Formula(

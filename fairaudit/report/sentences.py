@@ -164,7 +164,9 @@ def _waived(one: Waived, finding: Finding) -> str:
 def _before(finding: Finding, before: Before) -> str:
     """How a check that is beyond its limit stands to the baseline; empty where it is not."""
     if before.worse or before.reversals:
-        if before.status in {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}:
+        only_warned = before.status == Status.WARN and not (before.worse_by or 0) > 0
+        passed = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
+        if only_warned or before.status in passed:
             return f"before: {before.status}, {_made(before.earlier)}"
         values = [_crossing(one) for one in before.worse]
         values += [pair(one) for one in before.reversals]
@@ -214,7 +216,7 @@ def _is_told(one: Crossing, finding: Finding) -> bool:
 
 def _crossing(one: Crossing) -> str:
     where = [numbers.named_group(part) for part in (one.group, one.stratum) if part]
-    return f"{' in '.join(where)} {numbers.number(one.value)}"
+    return f"{' in '.join(where)} {numbers.number(one.value)}".strip()
 
 
 def _sides(finding: Finding) -> str:

@@ -275,6 +275,10 @@ class Questions:
                 return None
             return entry.of
         if asked.needs and asked.needs <= _ONLY_LABEL:
+            if "label" not in self.outcomes:
+                what = f"{asked.id} needs a label: name it in `columns`"
+                self._fault((*path, "metric"), what)
+                return None
             return "label"
         of = self.first
         is_score = self.outcomes[of].kind is Kind.SCORE and entry.at is None
@@ -291,6 +295,11 @@ class Questions:
             return f"{asked.id} takes no threshold of a score"
         if self.outcomes[of].score is None:
             return f"{asked.id} at a threshold needs a score, and {of} has none"
+        if self.shape.columns.weight is not None:
+            return (
+                f"{asked.id} at a threshold counts the bins of a score, which a weighted sample "
+                "does not have yet: leave out the weight, or `at`"
+            )
         labels = asked.needs & {Need.LABEL}
         return _lacking(labels, of, self.outcomes, one_class=False) and (
             f"{asked.id} needs a label of two classes: name it in `columns`"
@@ -406,9 +415,16 @@ class Questions:
                 yield Text(name, found.path, found.place, found.source)
 
     def _of_class(self, path: Path, entry: schema.Metric, of: str) -> Text | None:
-        if entry.of_class is None or entry.of_class == MACRO:
+        outcome = self.outcomes.get(of)
+        if entry.of_class is None or outcome is None:
             return None
-        if self.outcomes[of].threshold is not None:
+        if outcome.kind is Kind.NUMBER:
+            self._fault((*path, "class"), f"{of} is a number: it has no classes", key=True)
+        if entry.of_class == MACRO:
+            return None
+        if entry.at is not None:
+            self._fault((*path, "class"), "a score cut at a threshold has no classes", key=True)
+        elif outcome.threshold is not None:
             self._fault((*path, "class"), f"{of} is cut at a number: it has no classes", key=True)
         found = self.document.fault((*path, "class"), "")
         return Text(entry.of_class, found.path, found.place, found.source)

@@ -113,7 +113,8 @@ def welch_anova(
     from scipy.special import fdtrc
 
     mean, deviation, n = np.broadcast_arrays(mean, deviation, n)
-    k = mean.shape[axis]
+    # A NumPy number, so that of a single mean 0/0 is NaN.
+    k = np.float64(mean.shape[axis])
     with np.errstate(all="ignore"):
         weight = 1 / np.where(deviation > 0, _square_error(deviation, n), np.nan)
         total = weight.sum(axis=axis, keepdims=True)
@@ -122,8 +123,8 @@ def welch_anova(
         spread = (np.square(1 - weight / total) / (n - 1)).sum(axis=axis)
         df = (k * k - 1) / (3 * spread)
         statistic = between / (1 + 2 * (k - 2) / (k * k - 1) * spread)
-        p = fdtrc(float(k - 1), df, statistic)
-    first = np.where(np.isnan(statistic), np.nan, float(k - 1))
+        p = fdtrc(k - 1, df, statistic)
+    first = np.where(np.isnan(statistic), np.nan, k - 1)
     return statistic, first, df, np.asarray(p, dtype=np.float64)
 
 
