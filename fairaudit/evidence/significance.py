@@ -402,8 +402,7 @@ def _by_interval(evaluation: Evaluation) -> Tests:
     for _ in range(_STEPS):
         middle = (low + high) / 2
         found = band(evaluation, _wide(evaluation, normal.two_sided(middle)))
-        # An end that cannot be told at that level excludes nothing.
-        inside = ~((found.low > ideal) | (found.high < ideal))
+        inside = (found.low <= ideal) & (ideal <= found.high)
         low, high = np.where(inside, low, middle), np.where(inside, middle, high)
     p = np.asarray(normal.two_sided((low + high) / 2))
     open_ = np.isnan(first.low) | np.isnan(first.high)
