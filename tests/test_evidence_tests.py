@@ -17,7 +17,7 @@ from evidence_specs import YES, Cells, Rate, document, named, of_cells, of_rates
 from evidence_specs import spec as asking
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 from stats_oracle import permutation, printed
 from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.oneway import anova_oneway
@@ -148,7 +148,7 @@ SPARSE = [
 def test_sparse_tables_of_several_classes_agree_with_tables_drawn(
     table: list[list[int]], metric: str
 ) -> None:
-    """The moments of χ² over all tables of these margins, against 20,000 of them."""
+    """Of χ², or of what the groups tell of the classes, against 20,000 tables of these margins."""
     rows = [
         {"g": f"g{g}", "p": f"c{y}", "n": n}
         for g, row in enumerate(table)
@@ -158,16 +158,66 @@ def test_sparse_tables_of_several_classes_agree_with_tables_drawn(
     asked = {"columns": columns, "metrics": [{"metric": metric, "fail": SURE}]}
     (check,) = document(asked, pl.DataFrame(rows))["checks"]
     name, p = behind(check)
-    assert name == "χ² by exact moments"
+    assert name == "permutations"
     counts = np.array(table)
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
     drawn = stats.random_table(counts.sum(axis=1), counts.sum(axis=0)).rvs(
         20_000, random_state=np.random.default_rng(3)
     )
-    statistic = ((drawn - expected) ** 2 / expected).sum(axis=(1, 2))
-    observed = ((counts - expected) ** 2 / expected).sum()
-    simulated = float((statistic >= observed - 1e-9).mean())
-    assert p == pytest.approx(simulated, rel=0.25, abs=0.03)
+
+    def statistic(tables: Any) -> Any:
+        if metric == "mutual_information":
+            return special.xlogy(tables, tables / expected).sum(axis=(-2, -1))
+        return ((tables - expected) ** 2 / expected).sum(axis=(-2, -1))
+
+    simulated = float((statistic(drawn) >= statistic(counts) - 1e-9).mean())
+    assert p == pytest.approx(simulated, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("people", "test"), [(10**4, "permutations"), (10**12, "each against the rest, Bonferroni")]
+)
+def test_a_rare_class_of_a_large_group_proves_nothing_of_a_small_one(
+    people: int, test: str
+) -> None:
+    """Nearly every table of these margins is the one that was seen, whatever χ² is."""
+    asked = {
+        "columns": {"protected": ["g"], "prediction": {"column": "p"}, "count": "n"},
+        "metrics": [{"metric": "differential_fairness", "fail": SURE}],
+    }
+    alike = [("a", "x", 50), ("a", "y", 50), ("b", "x", people), ("b", "y", people)]
+    for rare, expected in ([("b", "z", 2)], 1.0), ([("a", "z", 2)], 1e-4):
+        rows = pl.DataFrame([*alike, *rare], ["g", "p", "n"], orient="row")
+        (check,) = document(asked, rows)["checks"]
+        name, p = behind(check)
+        assert name == test
+        assert p == pytest.approx(expected, abs=0.02)
+
+
+def test_beyond_a_thousand_million_people_each_group_is_tested_against_the_rest() -> None:
+    """Among so many, those of a small group are as good as drawn one by one: binomial."""
+    many = 10**10
+    rates = [(0, 40), (many // 10, many), (many // 5, 2 * many)]
+    smallest = float(stats.binomtest(0, 40, 0.1).pvalue)
+    name, p = alone(rates, GAP)
+    assert name == "each against the rest, Bonferroni"
+    assert p == pytest.approx(3 * smallest, rel=1e-6)
+
+
+def test_over_300_groups_moments_serve_down_to_what_permutations_tell() -> None:
+    hits = np.random.default_rng(5).binomial(6, 0.4, 301)
+    counts = np.stack([hits, 6 - hits])
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    drawn = stats.random_table(counts.sum(axis=1), counts.sum(axis=0)).rvs(
+        2000, random_state=np.random.default_rng(3)
+    )
+    spread = ((drawn - expected) ** 2 / expected).sum(axis=(1, 2))
+    simulated = float((spread >= ((counts - expected) ** 2 / expected).sum()).mean())
+    name, p = alone([(int(x), 6) for x in hits], GAP)
+    assert name == "χ² by exact moments"
+    assert p == pytest.approx(simulated, abs=0.05)
+    apart = [(6 * (at % 2), 6) for at in range(301)]
+    assert alone(apart, GAP) == ("χ² by exact moments", 1e-4)
 
 
 def test_classes_and_information_by_chi_square_and_g() -> None:

@@ -74,6 +74,28 @@ def test_recovered_ratios_contain_the_ratio_and_invert(n: int, m: int, data: st.
         assert high == math.inf
 
 
+@given(*[st.floats(1e-12, 1)] * 2, *[st.integers(1, 40)] * 4)
+def test_recovered_ratios_far_out_keep_their_digits(
+    p: float, q: float, one: int, two: int, three: int, four: int
+) -> None:
+    """Bounds as near to 0 and 1 as they may be, by the paper's formulas with 200 digits."""
+    low, high = p * 10.0**-one, p + (1 - p) * (1 - 10.0**-two)
+    other_low, other_high = q * 10.0**-three, q + (1 - q) * (1 - 10.0**-four)
+    sides = (np.array(p), (np.array(low), np.array(high)))
+    others = (np.array(q), (np.array(other_low), np.array(other_high)))
+    found = [float(end) for end in mover.ratio(*sides, *others)]
+    with localcontext(prec=200):
+        x, y, lo, hi, lo2, hi2 = map(Decimal, (p, q, low, high, other_low, other_high))
+        bottom = hi2 * (2 * y - hi2)
+        inner = (x * y) ** 2 - lo * (2 * x - lo) * bottom
+        # The lower bound with its root taken out of the divisor, that is good for any sign of it.
+        least = lo * (2 * x - lo) / (x * y + max(inner, Decimal(0)).sqrt())
+        bottom = lo2 * (2 * y - lo2)
+        inner = (x * y) ** 2 - hi * (2 * x - hi) * bottom
+        most = (x * y + max(inner, Decimal(0)).sqrt()) / bottom
+    assert found == pytest.approx([float(least), float(most)], rel=1e-6)
+
+
 def test_recovered_bounds_of_certain_numbers_are_the_numbers() -> None:
     exact = (np.array(0.4), (np.array(0.4),) * 2, np.array(0.8), (np.array(0.8),) * 2)
     assert [float(bound) for bound in mover.difference(*exact)] == pytest.approx([-0.4, -0.4])

@@ -479,6 +479,29 @@ def test_koopman_is_found_far_out(x: int, n: int, y: int, m: int, alpha: float) 
         assert found == pytest.approx(oracle.koopman(*counts, alpha), rel=1e-8, abs=0)
 
 
+@given(st.integers(1, 10**6), st.sampled_from([1e-9, 0.001, 0.05, 0.3]), st.data())
+def test_exact_bounds_are_those_of_statsmodels(n: int, alpha: float, data: st.DataObject) -> None:
+    x = data.draw(st.integers(0, n))
+    found = proportions.clopper_pearson(np.array(x / n), np.array(float(n)), alpha)
+    assert [float(end) for end in found] == pytest.approx(
+        proportion_confint(x, n, alpha, method="beta"), rel=1e-7, abs=1e-12
+    )
+
+
+@given(st.integers(1, 10**12), st.integers(1, 300))
+def test_exact_bounds_far_out_keep_their_digits(n: int, digits: int) -> None:
+    """Of nobody, everybody, and all but one: the only ones that need no root."""
+    tail = math.log(0.5) - digits * math.log(10)
+    shares = np.array([0.0, 1.0, 1 / n])
+    low, high = proportions.clopper_pearson(shares, np.full(3, float(n)), 10.0**-digits)
+    assert (low[0], high[1]) == (0, 1)
+    assert high[0] == pytest.approx(-math.expm1(tail / n), rel=1e-9)
+    assert low[1] == pytest.approx(math.exp(tail / n), rel=1e-9)
+    one = -math.expm1(math.log1p(-(10.0**-digits) / 2) / n)
+    # Where an end cannot be computed, it is the farthest there is.
+    assert low[2] == pytest.approx(one, rel=1e-6) or (low[2] == 0 and one < 1e-100)
+
+
 def test_a_hundred_thousand_pairs_are_one_call() -> None:
     random = np.random.default_rng(0)
     n, m = random.integers(1, 10**6, (2, 100_000)).astype(float)

@@ -20,6 +20,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from fairaudit.stats import permutation, proportions
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @st.composite
@@ -295,15 +296,22 @@ def test_mcnemar_is_exact_below_twenty_five_discordant_pairs() -> None:
 # Permutation -------------------------------------------------------------------------------------
 
 
-def gap(shares: Floats) -> Floats:
-    """The largest minus the smallest of each row."""
+def gap(tables: Floats) -> Floats:
+    """The largest share of a group minus the smallest, of each table."""
+    shares = tables[:, 0] / tables.sum(axis=1)
     spread: Floats = shares.max(axis=-1) - shares.min(axis=-1)
     return spread
 
 
-def first(shares: Floats) -> Floats:
-    """What the first group got."""
-    return shares[..., 0]
+def first(tables: Floats) -> Floats:
+    """The share of the first group."""
+    return np.asarray(tables[:, 0, 0] / tables[:, :, 0].sum(axis=1))
+
+
+def of_two_classes(selected: Sequence[int], sizes: Sequence[int]) -> Ints:
+    """A table of those selected and the others."""
+    hits, people = integers(selected, sizes)
+    return np.stack([hits, people - hits])
 
 
 DEALT = [
@@ -324,8 +332,7 @@ def test_permuted_approaches_the_exact_p_of_a_gap(selected: list[int], sizes: li
 
     draws = 4999
     exact = oracle.permutation(selected, sizes, spread)
-    people, groups = integers(selected, sizes)
-    p = permutation.permuted(people, groups, gap, draws=draws, seed=1)
+    p = permutation.permuted(of_two_classes(selected, sizes), gap, draws=draws, seed=1)
     assert abs(p - exact) < 4.5 * math.sqrt(exact * (1 - exact) / draws) + 1 / (draws + 1)
 
 
@@ -334,56 +341,61 @@ def test_permuted_two_groups_are_hypergeometric(table: tuple[int, int, int, int]
     a, n, c, m = table
     exact = oracle.permutation([a, c], [n, m], lambda x: x[0])
     assert exact == pytest.approx(float(scipy.stats.hypergeom.sf(a - 1, n + m, a + c, n)))
-    selected, sizes = integers([a, c], [n, m])
-    p = permutation.permuted(selected, sizes, first, draws=4999, seed=2)
+    p = permutation.permuted(of_two_classes([a, c], [n, m]), first, draws=4999, seed=2)
     assert abs(p - exact) < 4.5 * math.sqrt(exact * (1 - exact) / 4999) + 1 / 5000
 
 
 def test_permuted_counts_the_observed_table_as_a_draw() -> None:
-    selected, sizes = integers([200, 0], [200, 200])
-    assert permutation.permuted(selected, sizes, gap, draws=999) == pytest.approx(1 / 1000)
-    selected, sizes = integers([100, 100], [200, 200])
-    assert permutation.permuted(selected, sizes, gap, draws=999) == pytest.approx(1)
+    table = of_two_classes([200, 0], [200, 200])
+    assert permutation.permuted(table, gap, draws=999) == pytest.approx(1 / 1000)
+    table = of_two_classes([100, 100], [200, 200])
+    assert permutation.permuted(table, gap, draws=999) == pytest.approx(1)
 
 
-def test_permuted_is_the_same_for_the_same_seed() -> None:
-    selected, sizes = integers([14, 30, 9], [40, 70, 33])
-    once = permutation.permuted(selected, sizes, gap, draws=999, seed=3)
-    assert permutation.permuted(selected, sizes, gap, draws=999, seed=3) == once
-    assert permutation.permuted(selected, sizes, gap) == permutation.permuted(
-        selected, sizes, gap, draws=9999, seed=0
+TABLES = [[[14, 30, 9], [26, 40, 24]], [[5, 1, 3, 12], [4, 1, 1, 8], [0, 3, 2, 1]]]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_permuted_is_the_same_for_the_same_seed(table: list[list[int]]) -> None:
+    (counts,) = integers(table)
+    once = permutation.permuted(counts, gap, draws=999, seed=3)
+    assert permutation.permuted(counts, gap, draws=999, seed=3) == once
+    assert permutation.permuted(counts, gap) == permutation.permuted(
+        counts, gap, draws=9999, seed=0
     )
 
 
-def test_permuted_keeps_both_margins_in_every_draw() -> None:
-    selected, sizes = integers([5, 0, 3, 12], [9, 1, 3, 20])
+@pytest.mark.parametrize("table", [*TABLES, [[50, 10**8], [0, 1_000_002]]])
+def test_permuted_keeps_both_margins_in_every_draw(table: list[list[int]]) -> None:
+    (counts,) = integers(table)
     seen = 0
 
-    def margins(shares: Floats) -> Floats:
+    def margins(tables: Floats) -> Floats:
         nonlocal seen
-        seen += len(shares)
-        people = shares * sizes
-        np.testing.assert_allclose(people, np.round(people), atol=1e-9)
-        assert (shares >= 0).all()
-        assert (shares <= 1).all()
-        np.testing.assert_allclose(people.sum(axis=-1), 20)
-        return first(shares)
+        seen += len(tables)
+        assert (tables >= 0).all()
+        for axis in (1, 2):
+            sums = tables.sum(axis=axis)
+            np.testing.assert_array_equal(
+                sums, np.broadcast_to(counts.sum(axis=axis - 1), sums.shape)
+            )
+        return first(tables)
 
-    permutation.permuted(selected, sizes, margins, draws=500)
-    assert seen >= 500
+    permutation.permuted(counts, margins, draws=500)
+    assert seen == 500 + 1
 
 
 def test_permuted_takes_thousands_of_groups() -> None:
-    """The statistic is asked in blocks: here all draws together would take 96 MB."""
+    """The statistic is asked in blocks: here all draws together would take 192 MB."""
     sizes = np.full(4000, 7, dtype=np.int64)
     selected = np.random.default_rng(0).integers(0, 8, 4000)
     largest = 0
 
-    def watched(shares: Floats) -> Floats:
+    def watched(tables: Floats) -> Floats:
         nonlocal largest
-        largest = max(largest, shares.nbytes)
-        return gap(shares)
+        largest = max(largest, tables.nbytes)
+        return gap(tables)
 
-    p = permutation.permuted(selected, sizes, watched, draws=3000)
+    p = permutation.permuted(np.stack([selected, sizes - selected]), watched, draws=3000)
     assert 0 < p <= 1
     assert largest < 64 * 2**20

@@ -8,13 +8,13 @@ level at which parity leaves it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Marks
+from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence.intervals import Band, band, lacks_interval, pairs_of
 from fairaudit.metrics import (
     NOBODY,
@@ -41,10 +41,10 @@ EXPECTED = 5
 """Where a smaller count is expected, a test that counts tables takes the place of z or χ²."""
 
 MOST_PERMUTED = 300
-"""Of more groups than that no gap is permuted: χ² is, by its exact moments, as good."""
+"""Of more groups than that no people are dealt out anew: χ² is judged by its exact moments."""
 
 MOST_DEALT = 10**9
-"""Of more people than that none are dealt out anew."""
+"""So many people, and more, are not dealt out: each group is tested against all others."""
 
 _MOST_STANDARDIZED = 300
 _FARTHEST = 38.0
@@ -288,8 +288,7 @@ def _independent(
     Of several tables the smallest p-value counts, for so many.
     """
     usual = "G" if by_information else "χ²"
-    dealt = not by_information and all(_can_be_dealt(counts, among) for counts in tables)
-    few_name = "permutations" if dealt else "χ² by exact moments"
+    few_name, test_few = _test_of_few(tables, among, by_information=by_information)
     found, exact = [], np.zeros(len(among), dtype=np.bool_)
     for counts in tables:
         kept = np.where(among[:, None], counts, 0.0)
@@ -298,7 +297,7 @@ def _independent(
         p = np.array(p, dtype=np.float64)
         for z in np.flatnonzero(_few(kept)).tolist():
             if not weighted:
-                p[z], exact[z] = _permuted(kept[z], dealt=dealt), True
+                p[z], exact[z] = test_few(_occurring(np.rint(kept[z]).astype(np.int64))), True
         found.append(p)
     if len(found) == 1:
         return Tests(found[0], usual, few_name, exact)
@@ -316,29 +315,53 @@ def _few(counts: Floats) -> Marks:
     return np.asarray((of_class * of_group < EXPECTED * total) & np.isfinite(of_class * of_group))
 
 
-def _can_be_dealt(counts: Floats, among: Marks) -> bool:
-    """Whether tables [Z, K, G] are of two classes, few enough groups and few enough people."""
-    few_groups = among.sum(axis=1).max(initial=0) <= MOST_PERMUTED
-    few_people = counts.sum(axis=(1, 2)).max(initial=0) < MOST_DEALT
-    return counts.shape[1] == 2 and bool(few_groups and few_people)
+def _test_of_few(
+    tables: Sequence[Floats], among: Marks, *, by_information: bool
+) -> tuple[str, Callable[[Ints], float]]:
+    """The test of a table [K, G] where few people are expected in a cell, and its name."""
+    if max(counts.sum(axis=(1, 2)).max(initial=0) for counts in tables) >= MOST_DEALT:
+        return "each against the rest, Bonferroni", _each
+    if among.sum(axis=1).max(initial=0) > MOST_PERMUTED:
+        return "χ² by exact moments", permutation.by_moments
+    if by_information:
+        return "permutations", _permuted(lambda counts: proportions.g_test(counts)[0])
+    if tables[0].shape[1] == 2:
+        return "permutations", _permuted(_gap)
+    return "permutations", _permuted(lambda counts: proportions.chi_square(counts)[0])
 
 
-def _permuted(counts: Floats, *, dealt: bool) -> float:
-    """The p-value of a table [K, G]: its people dealt out anew, or the moments of all such tables.
+def _permuted(statistic: Callable[[Floats], Floats]) -> Callable[[Ints], float]:
+    """A test by dealing people out anew."""
 
-    What is dealt is judged by its gap, the moments are those of chi-square.
-    """
-    whole = np.rint(counts).astype(np.int64)
-    if not dealt:
-        return permutation.by_moments(whole)
-    whole = whole[:, whole.sum(axis=0) > 0]
-    if whole.shape[1] < 2 or not whole.sum(axis=1).all():
-        return 1.0
-    return permutation.permuted(whole[0], whole.sum(axis=0), _gap)
+    def test(counts: Ints) -> float:
+        return 1.0 if min(counts.shape) < 2 else permutation.permuted(counts, statistic)
+
+    return test
 
 
-def _gap(shares: Floats) -> Floats:
-    """The highest share of a group minus the lowest, of each draw [D, G]."""
+def _each(counts: Ints) -> float:
+    """The smallest p-value of a class in a group against all other groups, for so many."""
+    of_group, of_class = counts.sum(axis=0, keepdims=True), counts.sum(axis=1, keepdims=True)
+    others = of_group.sum() - of_group
+    sides = np.broadcast_arrays(counts, of_group, of_class - counts, others)
+    shares = (counts / of_group, of_group, sides[2] / others, others)
+    _, p = proportions.z_test(*shares)
+    few = proportions.smallest_expected(*shares) < EXPECTED
+    p = np.where(few, 1.0, p)
+    p[few] = proportions.fisher(*(side[few] for side in sides))
+    # Of two, the one mirrors the other.
+    tests = np.prod([1 if number == 2 else number for number in counts.shape])
+    return float(np.minimum(np.nanmin(p, initial=1.0) * tests, 1.0))
+
+
+def _occurring(counts: Ints) -> Ints:
+    """The classes and the groups of a table [K, G] that have people."""
+    return np.asarray(counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0])
+
+
+def _gap(tables: Floats) -> Floats:
+    """The highest share of a group minus the lowest, of each table [D, 2, G]."""
+    shares = tables[:, 0] / tables.sum(axis=1)
     return np.asarray(shares.max(axis=1) - shares.min(axis=1))
 
 

@@ -54,21 +54,24 @@ def ratio(first: Floats, first_bounds: Bounds, second: Floats, second_bounds: Bo
     (low, high), (other_low, other_high) = first_bounds, second_bounds
     with np.errstate(all="ignore"):
         product = np.multiply(first, second)
-        root = _spread(first, np.subtract(first, low), second, np.subtract(other_high, second))
+        root = _spread(first, np.subtract(first, low), second, other_high)
         # The paper's lower bound times its conjugate: no case in which it divides by zero.
         squares = low * (2 * first - low)
         bottom = np.where(squares == 0, 0.0, squares / (product + root))
-        root = _spread(first, np.subtract(high, first), second, np.subtract(second, other_low))
+        root = _spread(first, np.subtract(high, first), second, other_low)
         squares = other_low * (2 * second - other_low)
         top = np.where(squares == 0, np.inf, (product + root) / squares)
     unknown = np.isnan(product)
     return np.where(unknown, np.nan, bottom), np.where(unknown | np.isnan(high), np.nan, top)
 
 
-def _spread(first: Floats, reach: Floats, second: Floats, other_reach: Floats) -> Floats:
-    """The root in both bounds of a ratio, written so that it is never of a negative number."""
-    least = np.square(np.multiply(first, other_reach)) + np.square(np.multiply(second, reach))
-    least = least - np.square(np.multiply(reach, other_reach))
+def _spread(first: Floats, reach: Floats, second: Floats, end: Floats) -> Floats:
+    """The root in both bounds of a ratio, where `second` reaches to `end` and `first` so far.
+
+    Written so that it is never of a negative number, nor of a difference of two that are alike.
+    """
+    least = np.square(np.multiply(first, np.subtract(end, second)))
+    least = least + np.square(reach) * end * (np.multiply(2, second) - end)
     return np.asarray(np.sqrt(np.maximum(least, 0.0)))
 
 

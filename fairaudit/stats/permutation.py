@@ -1,12 +1,15 @@
-"""Permutation: tests by drawing again who is selected, both margins of the table fixed."""
+"""Permutation: tests by dealing people out to the groups again, both margins of a table fixed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
+
+DRAWS = 9999
+"""So many tables are drawn; no p-value is below 1 / (DRAWS + 1)."""
 
 _CELLS = 2**20
 """So many counts are drawn at once: 8 MB, and as much for each array a statistic makes of them."""
@@ -16,49 +19,66 @@ _ROUNDING = 1e-12
 
 
 def permuted(
-    selected: Ints,
-    sizes: Ints,
-    statistic: Callable[[Floats], Floats],
-    draws: int = 9999,
-    seed: int = 0,
+    counts: Ints, statistic: Callable[[Floats], Floats], draws: int = DRAWS, seed: int = 0
 ) -> float:
-    """The p-value of a statistic of the shares `selected / sizes` of G groups, if all are alike.
+    """The p-value of a statistic of a table [K, G] of people by class and group, if all are alike.
 
-    The statistic takes shares [D, G] and gives a number for each of the D draws, larger where the
-    shares differ more. Each draw deals all who are selected to the groups again, as many people in
-    each as there are: multivariate hypergeometric. The p-value is (b + 1) / (draws + 1), b the
-    draws not below the observed statistic, so it is never 0. NaN where the observed statistic is.
-    ValueError where the groups have 10⁹ people or more together. Phipson & Smyth (2010),
-    Permutation p-values should never be zero, doi:10.2202/1544-6115.1585.
+    The statistic takes tables [D, K, G] and gives a number for each, larger where groups differ
+    more. Each draw deals all people of all classes to the groups again, as many to each as there
+    are. The p-value is (b + 1) / (draws + 1), b the draws not below the observed statistic, so it
+    is never 0. NaN where the observed statistic is. Tables of 10⁹ people or more are not dealt:
+    ValueError, or a wait without end. Phipson & Smyth (2010), Permutation p-values should never be
+    zero, doi:10.2202/1544-6115.1585.
 
-    >>> gap = lambda shares: shares.max(axis=1) - shares.min(axis=1)
-    >>> permuted(np.array([12, 48]), np.array([40, 80]), gap) < 0.01
+    >>> def gap(tables):
+    ...     shares = tables[:, 0] / tables.sum(axis=1)
+    ...     return shares.max(axis=1) - shares.min(axis=1)
+    >>> permuted(np.array([[12, 48], [28, 32]]), gap) < 0.01
     True
     """
-    selected, sizes = np.asarray(selected, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
+    counts = np.asarray(counts, dtype=np.int64)
     with np.errstate(all="ignore"):
-        observed = float(statistic((selected / sizes)[None, :])[0])
+        observed = float(statistic(counts[None].astype(np.float64))[0])
         if np.isnan(observed):
             return float("nan")
-        generator = np.random.default_rng(seed)
-        block = max(_CELLS // max(sizes.size, 1), 1)
-        reached = 0
-        for start in range(0, draws, block):
-            drawn = generator.multivariate_hypergeometric(
-                sizes, int(selected.sum()), size=min(block, draws - start), method="marginals"
-            )
-            # A draw without an answer counts against the finding.
-            reached += int((~(statistic(drawn / sizes) < observed - _ROUNDING)).sum())
+        least = observed - _ROUNDING * max(abs(observed), 1)
+        # A draw without an answer counts against the finding.
+        reached = sum(
+            int((~(statistic(tables.astype(np.float64)) < least)).sum())
+            for tables in _dealt(counts, draws, seed)
+        )
     return (reached + 1) / (draws + 1)
+
+
+def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:
+    """Tables [D, K, G] with the margins of `counts`, in blocks: so many draws in all."""
+    of_class, of_group = counts.sum(axis=1), counts.sum(axis=0)
+    generator = np.random.default_rng(seed)
+    block = max(_CELLS // max(counts.size, 1), 1)
+    sizes = [min(block, draws - start) for start in range(0, draws, block)]
+    if len(of_class) == 2:
+        for size in sizes:
+            drawn = generator.multivariate_hypergeometric(
+                of_group, int(of_class[0]), size=size, method="marginals"
+            )
+            yield np.stack([drawn, of_group - drawn], axis=1)
+        return
+    from scipy.stats import random_table  # slow to import, and two classes do without it
+
+    tables = random_table(of_class, of_group)
+    for size in sizes:
+        yield tables.rvs(size, random_state=generator)
 
 
 def by_moments(counts: Ints) -> float:
     """The p-value of chi-square on a sparse table [K, G], from its moments over all such tables.
 
     Mean and variance are those over every table with the same margins; a scaled chi-square has
-    both. Haldane (1940), Biometrika 31:346; Dawson (1954), A simplified expression for the variance
-    of the χ²-function on a contingency table, Biometrika 41:280. Rows and columns without people do
-    not count; 1 where nothing can vary.
+    both. That serves where many groups add up: with few of them, and a rare class, χ² has but a few
+    values. Never below what as many draws as `DRAWS` can tell, for so far out two moments say
+    little. Haldane (1940), Biometrika 31:346; Dawson (1954), A simplified expression for the
+    variance of the χ²-function on a contingency table, Biometrika 41:280. Rows and columns without
+    people do not count; 1 where nothing can vary.
     """
     from scipy.special import gammaincc
 
@@ -81,4 +101,4 @@ def by_moments(counts: Ints) -> float:
     if variance <= 0:
         return 1.0
     scale = variance / (2 * mean)
-    return float(gammaincc(mean / scale / 2, observed / scale / 2))
+    return max(float(gammaincc(mean / scale / 2, observed / scale / 2)), 1 / (DRAWS + 1))

@@ -74,16 +74,17 @@ def clopper_pearson(share: Floats, size: Floats, alpha: float | Floats = 0.05) -
     >>> round(float(low), 6), round(float(high), 6)
     (0.002529, 0.445016)
     """
-    from scipy.special import betaincinv
+    from scipy.special import betainccinv, betaincinv
 
     with np.errstate(all="ignore"):
         size = np.where(np.greater(size, 0), size, np.nan)
         hits = np.asarray(share * size, dtype=np.float64)
         misses, tail = size - hits, np.divide(alpha, 2)
         low = betaincinv(np.maximum(hits, 1e-300), misses + 1, tail)
-        high = betaincinv(hits + 1, np.maximum(misses, 1e-300), 1 - tail)
-        low = np.where(hits <= 0, 0.0, np.fmin(low, share))
-        high = np.where(misses <= 0, 1.0, np.fmax(high, share))
+        high = betainccinv(hits + 1, np.maximum(misses, 1e-300), tail)
+        # So far out that an end cannot be computed, it is the farthest there is.
+        low = np.where((hits <= 0) | np.isnan(low), 0.0, np.minimum(low, share))
+        high = np.where((misses <= 0) | np.isnan(high), 1.0, np.maximum(high, share))
         known = ~np.isnan(hits)
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
