@@ -137,7 +137,7 @@ def compare(finding: Finding, baseline: Baseline) -> Finding:
     else:
         failed = (one for one in finding.crossed if one.backing in _PROVEN)
         worse = (one for one in failed if _is_worse(one, then, check, baseline.earlier))
-        before = replace(before, worse=tuple(worse))
+        before = replace(before, worse=tuple(worse), between=_moved(finding, then))
     as_before = not before.worse and not before.reversals
     status = worst(Status.WARN, left_open(finding)) if as_before else Status.FAIL
     return replace(finding, status=status, before=before)
@@ -254,15 +254,15 @@ def _refuse(tree: Mapping[str, Any], name: str) -> None:
 
 def _then(row: Mapping[str, Any]) -> Then:
     waived = [_crossing(one) for some in row["waived"] for one in some["crossed"]]
-    # In a spread all share a place: its value tells the pair that is waived from the one left.
-    spared = {(_where(one), one.value) for one in waived}
+    # In a spread all share a place: its groups tell the pair that is waived from the one left.
+    spared = {(_where(one), _pair(one)) for one in waived}
     crossed = [one for one in map(_crossing, row["crossed"]) if one.backing in _PROVEN]
     return Then(
         str(row["definition"]),
         str(row["metric"]),
         Status(row["status"]).value,
         _value(row),
-        {_where(one): one for one in crossed if (_where(one), one.value) not in spared},
+        {_where(one): one for one in crossed if (_where(one), _pair(one)) not in spared},
     )
 
 
@@ -284,8 +284,8 @@ def _crossing(row: Mapping[str, Any]) -> Crossing:
     if value is None or (exact is not None and not _FRACTION.fullmatch(exact)):
         raise ValueError(row)
     fraction = None if exact is None else Fraction(exact)
-    backing = Backing(row["backing"])
-    return Crossing(_group(row["group"]), _group(row["given"]), value, fraction, backing=backing)
+    between, backing = tuple(map(_group, row["between"])), Backing(row["backing"])
+    return Crossing(_group(row["group"]), _group(row["given"]), value, fraction, between, backing)
 
 
 def _group(row: Mapping[str, str]) -> Group:
@@ -294,6 +294,19 @@ def _group(row: Mapping[str, str]) -> Group:
 
 def _where(one: Crossing) -> _Where:
     return frozenset(one.group), frozenset(one.stratum)
+
+
+def _pair(one: Crossing) -> frozenset[frozenset[tuple[str, str]]]:
+    return frozenset(map(frozenset, one.between))
+
+
+def _moved(finding: Finding, then: Then) -> tuple[Group, ...]:
+    """The groups that made the spread then, where it is between others now."""
+    for now in finding.crossed:
+        was = then.crossed.get(_where(now))
+        if finding.spread and was is not None and _pair(was) != _pair(now):
+            return was.between
+    return ()
 
 
 def _turned(row: Mapping[str, Any]) -> _Turned:

@@ -140,7 +140,8 @@ def test_exactly_the_tolerance_is_allowed_whatever_floats_say(k: int, then: int,
         "id": check.id, "definition": baselines.definition(check, spec), "status": "fail",
         "metric": "selection_rate", "state": "defined", "value": then / of, "waived": [],
         "crossed": [{"group": {"race": "a"}, "given": {}, "state": "defined",
-                     "value": then / of, "exact": f"{then}/{of}", "backing": "unasked"}],
+                     "value": then / of, "exact": f"{then}/{of}", "backing": "unasked",
+                     "between": [{"race": "a"}]}],
     }  # fmt: skip
     document = {
         "tool": {"name": "fairaudit"}, "schema_version": "1.0", "options": {}, "definitions": [],
@@ -296,6 +297,20 @@ def test_behind_a_waiver_what_is_left_of_a_spread_is_compared(
         result = audited({"a": 50, "b": 20, "c": c}, metric, more=more, baseline=before)
         assert only(result).status is status
         assert "waived for race=b (0." in text_of(result)
+
+
+def test_a_spread_as_wide_between_others_says_so(audited: Audited) -> None:
+    metric = {"metric": "demographic_parity_difference", "by": "race", "fail": {"above": 0.1}}
+    before = written(audited({"a": 50, "b": 30, "c": 50}, metric))
+    now = audited({"a": 50, "b": 49, "c": 30}, metric, baseline=before)
+    assert only(now).status is Status.WARN
+    assert "it was between others: race=a against race=b" in text_of(now)
+    (row,) = written(now)["checks"]
+    assert row["baseline"]["between"] == [{"race": "a"}, {"race": "b"}]
+    assert row["crossed"][0]["between"] == [{"race": "a"}, {"race": "c"}]
+    same = audited({"a": 50, "b": 31, "c": 49}, metric, baseline=before)
+    assert only(same).status is Status.WARN
+    assert "others" not in text_of(same)
 
 
 @pytest.mark.parametrize("evidence", ["significant", "conclusive"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 import fairaudit
 from fairaudit.errors import SpecError
+from fairaudit.report import content, terminal
+from fairaudit.report import json as report_json
 from fairaudit.verdict import Status
 
 Row = tuple[str, bool, float, int]
@@ -114,6 +117,21 @@ def test_a_threshold_within_a_bin_is_told_and_judged_only_where_it_cannot_matter
     )
     assert row.estimate.value == pytest.approx(1.0)
     assert row.estimate.error == pytest.approx(0.8), "from 2/10 to 10/10"
+
+
+def test_a_value_on_one_side_of_a_split_bin_alone_is_not_judged() -> None:
+    """All who are selected are in the bin: with it below the threshold there is nobody."""
+    near = [("a", True, 0.3 - 1e-9, 4), ("a", False, 0.3 + 1e-9, 4)]
+    far = [("b", label, score, 5) for label in (True, False) for score in (0.1, 0.8)]
+    asked = {"metric": "precision", "at": "0.3", "fail": {"below": "0.01"}}
+    found = fairaudit.audit(spec(metrics=[asked]), frame([*near, *far]))
+    (finding,) = found.findings
+    assert finding.status is Status.INCONCLUSIVE
+    assert finding.why == "the bins of the score leave open what the value is"
+    rows = json.loads(report_json.render(found))["rates"]
+    (row,) = (row for row in rows if row.get("error", 0) is None)
+    assert (row["group"], row["value"]) == ({"g": "a"}, 0.5)
+    assert "0.500 or undefined" in terminal.render(content.document(found))
 
 
 def test_what_takes_no_threshold_is_refused() -> None:

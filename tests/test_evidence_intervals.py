@@ -121,6 +121,38 @@ def test_balanced_accuracy_adds_the_errors_of_both_rates() -> None:
     assert ends(row) == pytest.approx((low, high), rel=1e-9)
 
 
+def test_the_odds_of_what_is_no_share_recover_their_ratio_from_both() -> None:
+    """F1 has odds and no counts of its own: Donner & Zou (2012) of the odds of its ends."""
+    groups = {"a": (30, 7, 13, 9), "b": (15, 15, 15, 5)}
+    asked = spec({"metric": "f1", "compare": "odds_ratio", "reference": "a"}, labels=True)
+    found = document(asked, confused(groups))
+    rows = {one["group"].get("g"): one for one in found["rates"] if one["metric"] == "f1"}
+    (l2, q, u2), (l1, p, u1) = (
+        [x / (1 - x) for x in (rows[g]["low"], rows[g]["value"], rows[g]["high"])] for g in "ab"
+    )
+    low = (p * q - math.sqrt((p * q) ** 2 - l1 * (2 * p - l1) * u2 * (2 * q - u2))) / (
+        u2 * (2 * q - u2)
+    )
+    high = (p * q + math.sqrt((p * q) ** 2 - u1 * (2 * p - u1) * l2 * (2 * q - l2))) / (
+        l2 * (2 * q - l2)
+    )
+    (row,) = [one for one in found["comparisons"] if one["group"] == {"g": "b"}]
+    assert row["value"] == pytest.approx(p / q)
+    assert ends(row) == pytest.approx((low, high), rel=1e-6)
+
+
+def test_odds_that_may_be_infinite_leave_their_ratio_open() -> None:
+    groups = {"a": (30, 0, 0, 9), "b": (5, 5, 5, 5), "c": (20, 3, 0, 0)}
+    metric = {"metric": "f1", "compare": "odds_ratio", "reference": "b"}
+    found = document(spec(metric, labels=True), confused(groups))["comparisons"]
+    above, below = of_group(found, "a"), of_group(found, "c")
+    assert (above["state"], above["high_state"]) == ("infinite", "infinite")
+    assert below["low"] > 0
+    asked = spec({**metric, "reference": "a"}, labels=True)
+    turned = of_group(document(asked, confused(groups))["comparisons"], "b")
+    assert (turned["value"], turned["low"]) == (0, 0)
+
+
 # No record is forgotten ----------------------------------------------------------------------
 
 UTILITIES = {"tp": 2, "fp": 1, "fn": -1, "tn": "0.5"}

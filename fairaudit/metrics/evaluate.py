@@ -122,7 +122,10 @@ def _at_threshold(asked: Asked, table: GroupTable, terms: Terms, at: Decimal) ->
         return found
     other = evaluate(asked, below, cut)
     with np.errstate(invalid="ignore"):
-        return replace(found, error=np.nan_to_num(np.abs(found.value - other.value)))
+        error = np.where(found.value == other.value, 0.0, np.abs(found.value - other.value))
+    # With the bin on one side alone there is a value: nothing is known of it.
+    error = np.where(np.isnan(found.value), 0.0, np.where(np.isnan(error), np.inf, error))
+    return replace(found, error=error)
 
 
 def _mean(asked: Measure, each: Evaluation) -> Evaluation:

@@ -81,11 +81,27 @@ def of_log_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
 
 
 def of_odds_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
-    """Of the ratio of the odds."""
-    if not (one.binomial and two.binomial):
+    """Of the ratio of the odds; none where a side may leave 0 to 1."""
+    if one.binomial and two.binomial:
+        ends = proportions.woolf(one.value, one.size, two.value, two.size, alpha)
+        return Interval(*ends, "Woolf, Gart's ½")
+    within = one.quantity.bounds == two.quantity.bounds == (0, 1)
+    if one.ends is None or two.ends is None or not within:
         return None
-    ends = proportions.woolf(one.value, one.size, two.value, two.size, alpha)
-    return Interval(*ends, "Woolf, Gart's ½")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        (value, ours), (base, theirs) = (
+            (share / (1 - share), (low / (1 - low), high / (1 - high)))
+            for share, (low, high) in ((one.value, one.ends(alpha)), (two.value, two.ends(alpha)))
+        )
+        low, high = mover.ratio(value, ours, base, theirs)
+        # Where odds, or their upper bound, are infinite, the ratio is that of the farthest ends.
+        open_ = np.isinf(value) | np.isinf(base)
+        low = np.where(open_ | np.isinf(theirs[1]), ours[0] / theirs[1], low)
+        high = np.where(open_ | np.isinf(ours[1]), ours[1] / theirs[0], high)
+    unknown = np.isnan(one.value) | np.isnan(two.value)
+    return Interval(
+        np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), "MOVER of the odds"
+    )
 
 
 def of_arcsines(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:

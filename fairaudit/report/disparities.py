@@ -201,7 +201,9 @@ def _value(row: RateRow) -> str:
     if row.estimate.suppressed:
         return numbers.SUPPRESSED
     if row.estimate.error:
-        return f"{numbers.number(value, 3)} ± {row.estimate.error:.1g}"
+        error = row.estimate.error
+        doubt = f"± {error:.1g}" if math.isfinite(error) else "or undefined"
+        return f"{numbers.number(value, 3)} {doubt}"
     return numbers.percent(value) if sentences.is_share(row.metric) else numbers.number(value, 3)
 
 

@@ -262,7 +262,7 @@ def _estimate(one: Estimate) -> dict[str, Any]:
         "scale": one.scale,
         **_interval(one),
         "significance": _significance(one),
-        **({"error": one.error} if one.error else {}),
+        **({"error": _finite(one.error)} if one.error else {}),
     }
 
 
@@ -354,7 +354,7 @@ def _comparison_row(row: ComparisonRow) -> dict[str, Any]:
         "reason": row.estimate.reason,
         **_interval(row.estimate),
         "significance": _significance(row.estimate),
-        **({"error": row.estimate.error} if row.estimate.error else {}),
+        **({"error": _finite(row.estimate.error)} if row.estimate.error else {}),
         "parameters": dict(row.parameters),
         "averaged_over": list(row.averaged),
         "witness": _witness(row.parts, row.decided_by, row, spread=row.group is None),
@@ -454,6 +454,7 @@ def _crossing(one: Crossing) -> dict[str, Any]:
     return {
         "group": _group(one.group),
         "given": _group(one.stratum),
+        "between": [_group(group) for group in one.between],
         **_value(one.value),
         "exact": _exact(one.exact),
         "backing": str(one.backing),
@@ -501,6 +502,7 @@ def _before(one: Before) -> dict[str, Any]:
         "worse_by": one.worse_by,
         "worse": [_crossing(crossing) for crossing in one.worse],
         "reversals": [_pair(each) for each in one.reversals],
+        "between": [_group(group) for group in one.between],
     }
 
 

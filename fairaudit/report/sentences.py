@@ -174,7 +174,9 @@ def _before(finding: Finding, before: Before) -> str:
     beyond = finding.crossed or finding.reversals
     if not beyond or finding.status is Status.WAIVED or not _fails(finding):
         return ""
-    return f"as before: {_against(finding, before)}"
+    others = " against ".join(map(numbers.named_group, before.between))
+    moved = f"; it was between others: {others}" if others else ""
+    return f"as before: {_against(finding, before)}{moved}"
 
 
 def _fails(finding: Finding) -> bool:
@@ -374,6 +376,8 @@ def _reasons(finding: Finding) -> str:
 def _reversals(finding: Finding) -> str:
     if not finding.reversals and finding.status not in {Status.PASS, Status.INCONCLUSIVE}:
         return numbers.SUPPRESSED
+    if finding.status is Status.INCONCLUSIVE and not finding.reversals:
+        return finding.why
     if not finding.reversals:
         return f"no reversal of kind {finding.limit} or stronger"
     told = [

@@ -74,7 +74,11 @@ def estimate_of(
     `of_all` holds the intervals of the whole evaluation.
     """
     value = float(evaluation.value[z, w])
-    error = 0.0 if evaluation.error is None else float(np.nan_to_num(evaluation.error[z, w]))
+    error = (
+        0.0
+        if evaluation.error is None
+        else float(np.nan_to_num(evaluation.error[z, w], posinf=np.inf))
+    )
     reason = reason_of(evaluation, z, w) if math.isnan(value) else None
     ends = of_all.at(z, w)
     low, high = (None, None) if ends is None else ends

@@ -89,7 +89,8 @@ def _unsettled(
         return NotEvaluated(group, (), reason, blocks=True)
     doubt = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
     if doubt and _may_cross(check, value, doubt):
-        reason = f"the bins of the score leave open by {doubt:.1g} what the value is"
+        how_much = f" by {doubt:.1g}" if math.isfinite(doubt) else ""
+        reason = f"the bins of the score leave open{how_much} what the value is"
         return NotEvaluated(group, stratum, reason, blocks=True)
     return None
 

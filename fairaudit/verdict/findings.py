@@ -77,7 +77,8 @@ class Before:
     """What a check said in an earlier result.
 
     `worse_by` is how much farther beyond the limit the value is now, None where that is no number;
-    `worse` are the crossings, and `reversals` the reversals, that were not there or not so bad.
+    `worse` are the crossings, and `reversals` the reversals, that were not there or not so bad;
+    `between` are the groups that made a spread then, where others do now.
     """
 
     earlier: Earlier
@@ -86,6 +87,7 @@ class Before:
     worse_by: float | None = None
     worse: tuple[Crossing, ...] = ()
     reversals: tuple[Reversal, ...] = ()
+    between: tuple[Group, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
