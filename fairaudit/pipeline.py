@@ -313,6 +313,9 @@ def _answer(
     """The answer from the counts; an error about rows is told with the first such row."""
     try:
         result = question.answer(_sound(counted), counted_by)
+        if result.provenance.suppress_below is not None:
+            # The exact median is one person's score.
+            return result
         return replace(result, scores=_with_median(result.scores, question.plan, entries, base))
     except DataError as error:
         if error.seek is None:
@@ -409,8 +412,8 @@ def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
 
 def _unscanned(scanned: Scanned) -> tuple[str, ...]:
     """Notices on pairs that the scan for reversals could not compare at all."""
-    reasons = (reason for group, reason, _ in scanned.left_out if not group)
-    return tuple(f"Simpson's reversals: {reason}" for reason in reasons)
+    reasons = (aside.why for group, aside in scanned.left_out if not group)
+    return tuple(f"Simpson's reversals: {why}" for why in reasons)
 
 
 def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:

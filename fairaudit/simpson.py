@@ -15,7 +15,17 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.metrics import NO_MINIMUM, Minimum, Rate, Reading, Terms, evaluate, set_aside
+from fairaudit.metrics import (
+    NO_MINIMUM,
+    Aside,
+    Minimum,
+    Rate,
+    Reading,
+    Standing,
+    Terms,
+    evaluate,
+    set_aside,
+)
 from fairaudit.metrics.counts import tally_of
 from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.stats import strata
@@ -23,8 +33,8 @@ from fairaudit.stats import strata
 MOST_GROUPS = 500
 """Of so many groups all pairs are compared; more are told, not scanned."""
 
-LeftOut: TypeAlias = tuple[Group, str, str]
-"""Who could not be compared, why, and the group's own numbers."""
+LeftOut: TypeAlias = tuple[Group, Aside]
+"""Who could not be compared, and why."""
 
 _NEAR = 1e-9
 """Closer than this to the floor, fractions decide instead of floats."""
@@ -188,7 +198,7 @@ def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) ->
                 if len(pairs.large) > MOST_GROUPS:
                     many = f"{attribute} has {len(pairs.large):,} groups: they are not compared "
                     many += f"pair by pair, which is done up to {MOST_GROUPS}"
-                    left_out[(), many, ""] = None
+                    left_out[(), Aside(Standing.ELIGIBLE, many)] = None
                     continue
                 found += pairs.reversals()
                 compared[rate.id] += pairs.compared()
@@ -259,13 +269,13 @@ class _Pairs:
     def left_out(self) -> Iterator[LeftOut]:
         """Who could not be compared, and why."""
         for g in np.setdiff1d(self.known, self.large).tolist():
-            why, detail = set_aside(self.whole, 0, self.place[self.levels[g]])
-            yield self.within.groups[g], why, detail
+            yield self.within.groups[g], set_aside(self.whole, 0, self.place[self.levels[g]])
         apart = len(self.large) * (len(self.large) - 1) // 2 - self.compared()
         if apart:
             attribute, given = self.within.by[0], self.within.given[0]
             pairs = "pair of groups shares" if apart == 1 else "pairs of groups share"
-            yield (), f"{apart} {pairs} no stratum: {attribute} given {given}", ""
+            why = f"{apart} {pairs} no stratum: {attribute} given {given}"
+            yield (), Aside(Standing.ELIGIBLE, why)
 
     def reversals(self) -> Iterator[Reversal]:
         """The reversals and notes among them."""

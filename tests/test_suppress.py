@@ -22,6 +22,7 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import polars as pl
 import pytest
 from conftest import SAMPLES, SPECS
 from hypothesis import Phase, given, settings
@@ -673,11 +674,27 @@ def test_scores_of_a_published_report() -> None:
             assert row["n"] is row["mean"] is row["median"] is row["auc"] is None
         else:
             assert row["n"] == full["n"] >= 11
+            assert row["median"] is None, "a score of four digits, that fewer than 11 people have"
     for one in tree["curves"]:
         assert (one.get("state") == "suppressed") is (not one["calibration"])
         for point in one["calibration"]:
             hits = round(point["share"] * point["n"])
             assert all(count == 0 or count >= 11 for count in (point["n"], hits, point["n"] - hits))
+
+
+@pytest.mark.parametrize(("sharing", "told"), [(11, [0.5, 0.5]), (10, None)])
+def test_a_median_is_told_where_enough_people_share_it(sharing: int, told: Any) -> None:
+    scores = [*(f"0.1{at:02}" for at in range(20)), *["0.5"] * sharing]
+    scores += [f"0.9{at:02}" for at in range(40 - sharing)]
+    frame = pl.DataFrame({"g": ["a", "b"] * 30, "s": [float(one) for one in scores]})
+    spec = {
+        "columns": {"protected": ["g"], "score": "s"},
+        "metrics": ["mean_score"],
+        "suppress_below": 11,
+    }
+    everybody = document(fairaudit.audit(spec, frame))["scores"][0]
+    assert everybody["n"] == 60
+    assert everybody["median"] == told
 
 
 def test_notices_with_small_numbers_are_left_out(audit_csv: Callable[..., AuditResult]) -> None:

@@ -17,6 +17,7 @@ from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
 from fairaudit.metrics.quantities import Mean, Quantity, Rate, Reading
 from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.reasons import (
+    Aside,
     describe,
     describe_all,
     exclusion,
@@ -125,6 +126,7 @@ __all__ = [
     "NO_PARAMETERS",
     "QUANTITIES",
     "WHOLES",
+    "Aside",
     "Asked",
     "Average",
     "Better",

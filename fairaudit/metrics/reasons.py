@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,14 @@ from fairaudit.metrics.quantities import Formula, Reading
 from fairaudit.metrics.reading import everybodys_outcomes, read, tally_for
 from fairaudit.metrics.reference import NOBODY, Policy, find_group
 from fairaudit.metrics.standing import Standing, standing_of
+
+
+class Aside(NamedTuple):
+    """The rule that sets a group aside, in words, and the group's own numbers."""
+
+    standing: Standing
+    why: str
+    detail: str = ""
 
 
 def reason_of(evaluation: Evaluation, z: int, w: int) -> str:
@@ -60,7 +69,7 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
         if at == NOBODY or not evaluation.table.n[z, at]:
             return f"the reference {describe(reference.group)} is not in the data"
         if not evaluation.takes_part[z, at]:
-            why = set_aside(evaluation, z, at)[0]
+            why = set_aside(evaluation, z, at).why
             return f"the reference {describe(reference.group)} does not take part: {why}"
         name = describe(reference.group)
     if np.count_nonzero(evaluation.takes_part[z]) < 2:
@@ -78,24 +87,26 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
     return f"{_what(evaluation)}: {why}, for {describe(evaluation.table.groups[w])}"
 
 
-def set_aside(evaluation: Evaluation, z: int, g: int) -> tuple[str, str]:
-    """Which rule sets a group aside, and the group's own numbers, both in words.
+def set_aside(evaluation: Evaluation, z: int, g: int) -> Aside:
+    """Which rule sets a group aside; one without anybody is eligible, and there is nobody.
 
     `evaluation` is one of a single quantity, in which the group does not take part.
     """
     table, minimum, n = evaluation.table, evaluation.terms.minimum, _counted(evaluation, z, g)
-    match standing_of(table, g, n, minimum, takes_part=False):
+    standing = standing_of(table, g, n, minimum, takes_part=False)
+    match standing:
         case Standing.UNKNOWN:
-            return "it is not known", ""
+            return Aside(standing, "it is not known")
         case Standing.EXCLUDED:
             return why_excluded(table, g)
         case Standing.SMALL:
-            return f"fewer than {minimum.size} people in the denominator", _people(n)
+            why = f"fewer than {minimum.size} people in the denominator"
+            return Aside(standing, why, _people(n))
         case Standing.FEW_EVENTS:
             rule = f"fewer than {minimum.events} people of some outcome expected"
-            return f"{rule} at everybody's rate", _expected(evaluation, z, n)
+            return Aside(standing, f"{rule} at everybody's rate", _expected(evaluation, z, n))
         case _:
-            return "nobody in the denominator", ""
+            return Aside(standing, "nobody in the denominator")
 
 
 def _expected(evaluation: Evaluation, z: int, n: int) -> str:
@@ -115,12 +126,13 @@ def _expected(evaluation: Evaluation, z: int, n: int) -> str:
     return f"{math.floor(100 * rarest) / 100:g} expected of {_people(n)}"
 
 
-def why_excluded(table: GroupTable, g: int) -> tuple[str, str]:
-    """The rule that excludes a group from the whole grouping, and the group's own numbers."""
+def why_excluded(table: GroupTable, g: int) -> Aside:
+    """The rule that excludes a group from the whole grouping."""
     assert table.excluded is not None
     rule, of = table.excluded.rule, table.excluded.everybody
     n = table.excluded.people[table.groups[g]]
-    return f"excluded, {exclusion(rule)}", f"{n:,} of {_people(of)}"
+    why = f"excluded, {exclusion(rule)}"
+    return Aside(Standing.EXCLUDED, why, f"{n:,} of {_people(of)}")
 
 
 def exclusion(rule: ExcludeBelow) -> str:

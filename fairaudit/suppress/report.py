@@ -416,13 +416,12 @@ class _Rows:
     ) -> bool:
         if not self.made.is_small:
             return True
-        if one.reason.endswith("in the denominator"):
+        if one.standing in {Standing.SMALL, Standing.ELIGIBLE}:
             # That somebody is below `min_size` says too much where that is a small number.
             return minimum.size is None or minimum.size >= self.threshold
-        if minimum.events is not None and "expected" in one.reason:
+        if one.standing is Standing.FEW_EVENTS:
             return False
-        beside = isinstance(finding.check, Check) and finding.check.against is not None
-        if one.stratum and not one.group and not beside and "%" not in one.reason:
+        if one.tells_people and not (isinstance(finding.check, Check) and finding.check.against):
             by = finding.check.by if isinstance(finding.check, Check) else ()
             crowd = self.made.place(by, one.stratum, None)
             return self.may(self.made.of_marks(crowd), len(by) + len(one.stratum))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairaudit.arrays import Group, Grouping, Marks
-from fairaudit.histogram import Histogram
+from fairaudit.histogram import Histogram, median_bin
 from fairaudit.metrics.counts import Scores
 from fairaudit.metrics.scores import calibration_bins
 from fairaudit.result import Curve, ScoreRow
@@ -33,7 +33,7 @@ class Scored:
         self.is_small = bool((cells.people < threshold).any())
 
     def row(self, row: ScoreRow) -> ScoreRow:
-        """The row of a group; its extremes are told where many people share them."""
+        """The row of a group; its extremes and its median are told where many people share them."""
         if not self._is_whole(row.column) or not self._may(row.by, row.group):
             return replace(
                 row,
@@ -50,11 +50,13 @@ class Scored:
         one = self._histogram(row.column, row.by)
         people = one.people[0, :, one.groups.index(row.group)].sum(axis=0)
         used = np.flatnonzero(people)
-        shared = one.bins.single & (people >= self.threshold)
+        many = people >= self.threshold
+        shared = one.bins.single & many
         return replace(
             row,
             lowest=row.lowest if shared[used[0]] else None,
             highest=row.highest if shared[used[-1]] else None,
+            median=row.median if many[median_bin(people)] else None,
         )
 
     def curves(self, curves: Iterable[Curve]) -> Iterator[Curve]:

@@ -9,9 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.metrics import (
     NOBODY,
+    Aside,
     Evaluation,
     Quantity,
     describe,
@@ -53,7 +54,7 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
             reason = f"the stratum is not known ({_crowd(table, z)})"
-            missing.append(NotEvaluated((), stratum, reason, blocks=False))
+            missing.append(NotEvaluated((), stratum, reason, blocks=False, tells_people=True))
             continue
         alone = _stands_alone(evaluation, z) if check.given and not check.average else None
         if alone is not None:
@@ -113,10 +114,10 @@ def _stands_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
     if present.sum() < 2:
         besides = " besides those excluded" if (table.known & ~table.eligible).any() else ""
         reason = f"fewer than two groups occur in the stratum {people}{besides}: not estimable"
-        return NotEvaluated((), table.strata[z], reason, blocks=False)
+        return NotEvaluated((), table.strata[z], reason, blocks=False, tells_people=True)
     if named and (at == NOBODY or not present[at]):
         reason = f"the reference {describe(named)} does not occur in the stratum {people}"
-        return NotEvaluated((), table.strata[z], reason, blocks=True)
+        return NotEvaluated((), table.strata[z], reason, blocks=True, tells_people=True)
     return None
 
 
@@ -132,16 +133,20 @@ def _too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
         rate = f"{part.reading.quantity.id}: " if part.reading else ""
         small = table.eligible & (table.n[z] > 0) & ~part.takes_part[z]
         for g in np.flatnonzero(small).tolist():
-            why, detail = set_aside(part, z, g)
-            group, stratum = table.groups[g], table.strata[z]
-            yield NotEvaluated(group, stratum, rate + why, blocks=False, detail=detail)
+            aside = set_aside(part, z, g)
+            yield set_apart(table.groups[g], table.strata[z], aside._replace(why=rate + aside.why))
 
 
 def _excluded(table: GroupTable) -> Iterator[NotEvaluated]:
     """The groups that are too small a share of the whole grouping, whatever the stratum."""
     for g in np.flatnonzero(table.known & ~table.eligible).tolist():
-        why, detail = why_excluded(table, g)
-        yield NotEvaluated(table.groups[g], (), why, blocks=False, detail=detail)
+        yield set_apart(table.groups[g], (), why_excluded(table, g))
+
+
+def set_apart(group: Group, stratum: Group, aside: Aside) -> NotEvaluated:
+    """A group that a rule sets aside."""
+    standing, why, detail = aside
+    return NotEvaluated(group, stratum, why, blocks=False, detail=detail, standing=standing)
 
 
 def _strata_decide(table: GroupTable) -> bool:
@@ -164,7 +169,7 @@ def _off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvalu
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
             reason = f"the stratum is not known ({_crowd(table, z)})"
-            yield NotEvaluated((), stratum, reason, blocks=False)
+            yield NotEvaluated((), stratum, reason, blocks=False, tells_people=True)
         elif evaluation.averaged is not None:
             shares = np.broadcast_to(
                 evaluation.averaged.left_out[z], evaluation.takes_part.shape[1:]

@@ -17,6 +17,7 @@ from fairaudit.evidence.practice import (
     Detectable,
     Practice,
 )
+from fairaudit.metrics import Standing
 from fairaudit.simpson import Kind, Reversal
 from fairaudit.verdict.asked import Backing, Check, Limit, ReversalCheck, Status
 
@@ -41,7 +42,8 @@ class Crossing:
 class NotEvaluated:
     """Who or what a check could not judge, and why; `blocks` where that leaves it open.
 
-    `detail` are the numbers of a group that a rule sets aside.
+    `standing` is the rule that sets a group aside, None where it is none, and `detail` the group's
+    numbers. `tells_people`: the reason says how many people the stratum has.
     """
 
     group: Group
@@ -49,6 +51,8 @@ class NotEvaluated:
     reason: str
     blocks: bool
     detail: str = ""
+    standing: Standing | None = None
+    tells_people: bool = False
 
 
 @dataclass(frozen=True, slots=True)

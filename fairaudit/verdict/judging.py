@@ -33,7 +33,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.reference import WITH_ITSELF
 from fairaudit.simpson import Scanned
 from fairaudit.verdict.asked import Check, Limit, OnUndefined, ReversalCheck, Status
-from fairaudit.verdict.collecting import Entry, collect
+from fairaudit.verdict.collecting import Entry, collect, set_apart
 from fairaudit.verdict.findings import Crossing, Finding, NotEvaluated
 from fairaudit.verdict.weighing import Weighed, farthest, untested_of, weigh
 
@@ -74,8 +74,8 @@ def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
     """The finding of a gate on reversals: crossed by one of that kind, or a stronger one."""
     mine = [one for one in scanned.found if one.rate == check.rate and one.of == check.of]
     left_out = tuple(
-        NotEvaluated(group, (), reason, blocks=False, detail=detail)
-        for group, reason, detail in scanned.left_out
+        set_apart(group, (), aside) if group else NotEvaluated((), (), aside.why, blocks=False)
+        for group, aside in scanned.left_out
     )
     for status, bound in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
         beyond = [one for one in mine if bound and one.kind.strength >= bound.strength]
