@@ -1,0 +1,41 @@
+"""What conditioning does to a gap: the kinds of Simpson's reversal and their mirror cases."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What conditioning does to a gap, strongest first; the last two are notes."""
+
+    EVERY_STRATUM = "every_stratum"
+    ADJUSTED = "adjusted"
+    MOST_STRATA = "most_strata"
+    MASKED = "masked"
+    EXPLAINED = "explained"
+
+    @property
+    def strength(self) -> int:
+        """How strong: the larger the stronger."""
+        return -list(Kind).index(self)
+
+    @property
+    def means(self) -> str:
+        """What it means, in a sentence."""
+        return _MEANS[self]
+
+    @property
+    def reverses(self) -> bool:
+        """Whether it is a reversal, not a note."""
+        return self not in {Kind.MASKED, Kind.EXPLAINED}
+
+
+_MEANS = {
+    Kind.EVERY_STRATUM: "The gap points one way overall and the other way in every stratum.",
+    Kind.ADJUSTED: "The gap points the other way once both groups are given the same mix of "
+    "strata, though not in every stratum.",
+    Kind.MOST_STRATA: "More than half of the people stand in strata where the gap points the other "
+    "way, though not after adjustment.",
+    Kind.MASKED: "There is hardly a gap overall, but there is one at an equal mix of strata.",
+    Kind.EXPLAINED: "There is a gap overall, but hardly one at an equal mix of strata.",
+}

@@ -1,0 +1,122 @@
+"""What a scan for reversals asks and finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+from fairaudit.cube import Group, Grouping
+from fairaudit.metrics import NO_MINIMUM, Aside, Minimum, Rate
+from fairaudit.metrics.inference import USUAL, Inference
+from fairaudit.simpson.kinds import Kind
+
+LeftOut: TypeAlias = tuple[Group, Aside]
+"""Who could not be compared, and why."""
+
+
+class Share(NamedTuple):
+    """A rate of one group: numerator and denominator (over `scale` under weights), and people."""
+
+    over: int
+    under: int
+    n: int
+    scale: int = 1
+
+    @property
+    def value(self) -> float:
+        """The rate; NaN where the denominator is empty."""
+        return self.over / self.under if self.under else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """One value of the conditioning column: both groups' rates there, and its weight."""
+
+    stratum: Group
+    first: Share
+    second: Share
+    weight: float
+
+    @property
+    def difference(self) -> float:
+        """The first group's rate minus the second's."""
+        return self.first.value - self.second.value
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What the strata say together of both groups; a number that does not exist is None.
+
+    `p` is that of Cochran–Mantel–Haenszel, the ends those of the common odds ratio (Robins, Breslow
+    & Greenland) and of the common `difference` (Sato). `homogeneity` is Breslow & Day's p that all
+    odds ratios are one, `interaction` Gail & Simon's that no two gaps point different ways.
+    """
+
+    p: float | None
+    odds_low: float | None
+    odds_high: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+    homogeneity: float | None
+    interaction: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    """Two groups of one attribute whose gap conditioning changes, with the numbers that prove it.
+
+    All differences are first minus second of the pair, on complete cases and common support, so
+    that `crude = composition + within`. `standardized` weighs strata by both groups together;
+    `adjusted` says whether it has the opposite sign. A `suppressed` one tells its kind alone: its
+    numbers are NaN or 0, and mean nothing.
+    """
+
+    rate: str
+    of: str
+    attribute: str
+    pair: tuple[str, str]
+    given: Grouping
+    kind: Kind
+    crude: float
+    crude_pair: tuple[Share, Share]
+    crude_everybody: float
+    standardized: float
+    standardized_pair: tuple[float, float]
+    composition: float
+    within: float
+    mantel_haenszel_odds_ratio: float
+    joined: Joined | None
+    opposite_weight: float
+    reversed_strata: int
+    estimable_strata: int
+    adjusted: bool
+    strata: tuple[Stratum, ...]
+    off_support: tuple[Group, ...]
+    incomplete: int
+    suppressed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What to look for: rates of one outcome, between the groups of attributes, given columns."""
+
+    rates: tuple[Rate, ...]
+    of: str
+    attributes: tuple[str, ...]
+    given: tuple[str, ...]
+    floor: Fraction
+    references: dict[str, str]
+    minimum: Minimum = NO_MINIMUM
+    inference: Inference = USUAL
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a scan found, and what it could look at: pairs compared, by rate, and who was not."""
+
+    found: tuple[Reversal, ...] = ()
+    compared: Mapping[str, int] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
