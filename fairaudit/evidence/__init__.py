@@ -3,7 +3,8 @@
 from fairaudit.evidence.intervals import TOO_LITTLE, Band, band, lacks_interval
 from fairaudit.evidence.missing import MissingBounds, missing_at, missing_bounds
 from fairaudit.evidence.parts import Part, Side, estimate_at, parts_of
-from fairaudit.evidence.proof import Proof, prove, prove_again, significances
+from fairaudit.evidence.proof import Proof, corrected, prove, prove_again, significances
+from fairaudit.evidence.samples import Sample, two_samples
 from fairaudit.evidence.significance import lacks_test
 
 __all__ = [
@@ -12,8 +13,10 @@ __all__ = [
     "MissingBounds",
     "Part",
     "Proof",
+    "Sample",
     "Side",
     "band",
+    "corrected",
     "estimate_at",
     "lacks_interval",
     "lacks_test",
@@ -23,4 +26,5 @@ __all__ = [
     "prove",
     "prove_again",
     "significances",
+    "two_samples",
 ]

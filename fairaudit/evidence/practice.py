@@ -12,7 +12,7 @@ import numpy as np
 from fairaudit.cube import Floats, Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.parts import Part
-from fairaudit.evidence.significance import EXPECTED
+from fairaudit.evidence.samples import EXPECTED
 from fairaudit.metrics import Evaluation, Measure
 from fairaudit.stats import power, proportions, simultaneous
 

@@ -26,6 +26,11 @@ _CORRECTIONS: Mapping[Correction, Callable[[Floats], Floats]] = {
 }
 
 
+def corrected(p: Floats, correction: Correction) -> Floats:
+    """The p-values of one family, adjusted; NaN stays NaN and does not count."""
+    return np.asarray(_CORRECTIONS[correction](p))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Proof:
     """The evidence for every value of an evaluation, [Z, W]; `adjusted` is NaN without a test."""
@@ -92,12 +97,12 @@ def _adjusted(
     """The adjusted p-values of one family, by kind; all of a spec are corrected alike."""
     inference = next(iter(asked.values()))[0].terms.inference
     flat = [values[kind][marks] for kind, marks in members.items()]
-    corrected = _CORRECTIONS[inference.correction](np.concatenate(flat))
+    adjusted = corrected(np.concatenate(flat), inference.correction)
     found, start = {}, 0
     for kind, marks in members.items():
         found[kind] = np.full(marks.shape, np.nan)
         stop = start + int(marks.sum())
-        found[kind][marks] = corrected[start:stop]
+        found[kind][marks] = adjusted[start:stop]
         start = stop
     return found
 
@@ -156,13 +161,15 @@ def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]
         return {}
     inference, found = evaluation.terms.inference, tested(evaluation)
     p = np.where(evaluation.judged, found.p, np.nan)
-    correct, name = _CORRECTIONS[inference.correction], inference.correction.words
+    correction = inference.correction
     places = {}
     for z, row in enumerate(p):
         at = np.flatnonzero(~np.isnan(row)).tolist()
-        adjusted, raw, family = correct(row).tolist(), row.tolist(), len(at)
+        adjusted, raw = corrected(row, correction).tolist(), row.tolist()
         for w in at:
-            places[z, w] = Significance(found.name(z, w), raw[w], adjusted[w], family, name)
+            places[z, w] = Significance(
+                found.name(z, w), raw[w], adjusted[w], len(at), correction.words
+            )
     return places
 
 
