@@ -16,8 +16,9 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
@@ -59,6 +60,13 @@ _Where: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]
 _Turned: TypeAlias = tuple[str, str, str, frozenset[str], frozenset[str]]
 
 
+class _Was(NamedTuple):
+    """What an earlier report says of a reversal: its kind, and its p-value among all of its scan."""
+
+    kind: Kind
+    adjusted: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Then:
     """What an earlier report says of a check; `crossed` are the values that no waiver covered."""
@@ -76,7 +84,7 @@ class Baseline:
 
     earlier: Earlier
     checks: Mapping[str, Then]
-    reversals: Mapping[_Turned, Kind]
+    reversals: Mapping[_Turned, _Was]
     versions: Mapping[str, int]
 
 
@@ -92,7 +100,7 @@ def load(source: Source, tolerance: object, now: str) -> Baseline:
         return Baseline(
             Earlier(path, made.isoformat(), days, _tolerance(tolerance)),
             {str(one["id"]): _then(one) for one in tree["checks"]},
-            {_turned(one): Kind(one["kind"]) for one in tree["reversals"]},
+            {_turned(one): _was(one) for one in tree["reversals"]},
             {one["id"]: int(one["version"]) for one in tree["definitions"]},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -132,7 +140,7 @@ def compare(finding: Finding, baseline: Baseline) -> Finding:
     if finding.status is not Status.FAIL:
         return replace(finding, before=before)
     if isinstance(check, ReversalCheck):
-        new = tuple(one for one in finding.reversals if _is_new(one, then, baseline))
+        new = tuple(one for one in finding.reversals if _is_new(one, check, then, baseline))
         before = replace(before, reversals=new)
     else:
         failed = (one for one in finding.crossed if one.backing in _PROVEN)
@@ -160,7 +168,7 @@ def definition(check: Check | ReversalCheck, spec: Spec) -> str:
         asked: dict[str, Any] = {}
     else:
         scan = spec.simpson
-        columns = () if scan is None else (*scan.attributes, *scan.given)
+        columns = () if scan is None else (*scan.attributes, *chain.from_iterable(scan.given))
         of = {check.of, "label"}
         rate = find(check.rate)
         asked = {"rate": rate and _plain(rate), "scan": scan and _plain(replace(scan, rates=()))}
@@ -319,15 +327,23 @@ def _turned(row: Mapping[str, Any]) -> _Turned:
     )
 
 
-def _is_new(one: Reversal, then: Then, baseline: Baseline) -> bool:
+def _was(row: Mapping[str, Any]) -> _Was:
+    tested = row["significance"]
+    return _Was(Kind(row["kind"]), None if tested is None else float(tested["adjusted"]))
+
+
+def _is_new(one: Reversal, check: ReversalCheck, then: Then, baseline: Baseline) -> bool:
     """Whether the baseline lists no such reversal, of that kind or a stronger one.
 
-    One that was waived there was not accepted for good.
+    One that was waived there was not accepted for good, nor one that was not proven yet.
     """
     same = (one.rate, one.of, one.attribute, frozenset(one.pair), frozenset(one.given))
-    kind = baseline.reversals.get(same)
-    judged = then.status in {Status.FAIL, Status.WARN}
-    return not judged or kind is None or kind.strength < one.kind.strength
+    was = baseline.reversals.get(same)
+    if was is None or then.status not in {Status.FAIL, Status.WARN}:
+        return True
+    asks = check.fail is not None and check.fail.significant
+    proven = was.adjusted is not None and was.adjusted < check.inference.alpha
+    return was.kind.strength < one.kind.strength or (asks and not proven)
 
 
 def _is_worse(now: Crossing, then: Then, check: Check, earlier: Earlier) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fairaudit.estimate import State
 from fairaudit.ledger import Line, PublishedLine
 from fairaudit.metrics import exclusion
-from fairaudit.report import disparities, numbers, scores, sentences
+from fairaudit.report import disparities, numbers, reversals, scores, sentences
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -68,7 +68,7 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
         scores.section(result, most),
         _checks(result),
         _waivers(result),
-        disparities.reversals(result),
+        reversals.section(result, most),
         _undefined(result, most),
         _definitions(result.definitions),
         _meaning(),

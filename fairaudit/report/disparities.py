@@ -1,4 +1,4 @@
-"""The sections that show disparities: the lattice, the rates of every group, the reversals."""
+"""The sections that show disparities: the lattice, and the rates of every group."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import groupby
 from fairaudit.metrics import Standing, exclusion
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import numbers, sentences
-from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
+from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
@@ -17,7 +17,6 @@ from fairaudit.result import (
     LatticeEntry,
     RateRow,
 )
-from fairaudit.simpson import Reversal
 
 _LATTICE_WIDTH = 2
 """So many measures beside each other fit 80 columns."""
@@ -265,83 +264,3 @@ def _more(count: int) -> str:
         return ""
     groups = "group" if count == 1 else "groups"
     return f"and {numbers.whole(count)} more {groups}: --verbose, or -o report.json, lists them all"
-
-
-def reversals(result: AuditResult) -> Iterator[Block]:
-    """Each reversal in words and, where it is no mere note, with its strata."""
-    yield Heading("Simpson's reversals")
-    found = result.reversals
-    if not found:
-        yield Paragraph("None: no gap turns, hides or vanishes when another column is held fixed.")
-        return
-    for one in found:
-        tone = Tone.WARN if one.kind.reverses else Tone.MUTED
-        yield Entries([(Cell(sentences.KIND[one.kind], tone), sentences.reversal(one))])
-        if one.kind.reverses and not one.suppressed:
-            yield from _proof(one, result.provenance.inference.alpha)
-    kinds = sorted({one.kind for one in found}, key=lambda kind: -kind.strength)
-    yield Facts([(sentences.KIND[kind], kind.means) for kind in kinds])
-    text = (
-        "The same mix: strata weighed by both groups together. The two parts of a gap are taken "
-        "at the mean of both groups' mixes, so that they add up to it."
-    )
-    minimum = result.provenance.minimum
-    asked = {"min_size": minimum.size, "min_events": minimum.events}
-    if rules := [f"`{name}`" for name, value in asked.items() if value is not None]:
-        looks = "looks" if len(rules) == 1 else "look"
-        text += (
-            f" {' and '.join(rules)} {looks} at both groups as a whole, not at strata: see their "
-            "counts."
-        )
-    yield Paragraph(text, Tone.MUTED)
-
-
-def _joined(one: Reversal, alpha: float) -> Iterator[str]:
-    """What the strata say together, with its test, and whether they say the same."""
-    text = f"Mantel–Haenszel odds ratio {numbers.number(one.mantel_haenszel_odds_ratio)}"
-    found = one.joined
-    if found is None:
-        yield text
-        return
-    if found.odds_low is not None and found.odds_high is not None:
-        text += f" [{numbers.number(found.odds_low)}, {numbers.number(found.odds_high)}]"
-    if found.p is not None:
-        text += f", p {numbers.probability(found.p, alpha)} (Cochran–Mantel–Haenszel)"
-    yield text
-    tests = {
-        "one odds ratio in all strata": (found.homogeneity, "Breslow–Day"),
-        "gaps of one sign alone": (found.interaction, "Gail–Simon"),
-    }
-    for what, (p, name) in tests.items():
-        if p is not None:
-            yield f"{what}: p {numbers.probability(p, alpha)} ({name})"
-
-
-def _proof(one: Reversal, alpha: float) -> Iterator[Block]:
-    """The strata of a reversal, and what else a reader should know of it."""
-    first, second = one.pair
-    yield Table(
-        f"{sentences.title_of(one.rate)} of {one.attribute}, given {' and '.join(one.given)}",
-        (" × ".join(one.given), first, second, "diff.", "weight"),
-        [
-            [
-                Cell(numbers.group(stratum.stratum)),
-                Cell(sentences.share(stratum.first)),
-                Cell(sentences.share(stratum.second)),
-                Cell(numbers.points(stratum.difference)),
-                Cell(numbers.percent(stratum.weight)),
-            ]
-            for stratum in one.strata
-        ],
-        (False, True, True, True, True),
-    )
-    notes = list(_joined(one, alpha))
-    if one.incomplete:
-        notes.append(f"{numbers.whole(one.incomplete)} people whose stratum is not known")
-    if one.off_support:
-        names = ", ".join(numbers.group(stratum) for stratum in one.off_support)
-        notes.append(f"only one of the two occurs in {names}")
-    if one.incomplete or one.off_support:
-        gap = numbers.points(one.crude_everybody)
-        notes.append(f"with them, the gap overall is {gap} points")
-    yield Paragraph("; ".join(notes) + ".", Tone.MUTED)

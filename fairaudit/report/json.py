@@ -19,11 +19,12 @@ from pydantic_core import to_json
 
 from fairaudit.cube import Group
 from fairaudit.errors import WORST_FIRST, FairauditError, SpecError
-from fairaudit.estimate import Estimate, State, state_of
+from fairaudit.estimate import Estimate, Significance, State, state_of
 from fairaudit.evidence import MissingBounds, Part, Side
 from fairaudit.evidence.practice import Detectable, Practice
 from fairaudit.ledger import Line, PublishedLine
-from fairaudit.report import sentences
+from fairaudit.metrics.inference import Inference
+from fairaudit.report import reversals, sentences
 from fairaudit.result import (
     SCHEMA_VERSION,
     AuditResult,
@@ -37,8 +38,8 @@ from fairaudit.result import (
     RateRow,
     ScoreRow,
 )
-from fairaudit.simpson import Joined, Kind, Reversal, Share
-from fairaudit.verdict import Before, Check, Crossing, Finding, Limit, Waived
+from fairaudit.simpson import Joined, Reversal, Share
+from fairaudit.verdict import Before, Check, Crossing, Finding, Limit, ReversalLimit, Waived
 from fairaudit.waivers import Told
 
 _MOST_BITS = 10_000
@@ -49,6 +50,8 @@ _NUMBERS_OF_A_REVERSAL = (
     "standardized",
     "composition",
     "within",
+    "crude_p",
+    "significance",
     "opposite_weight",
     "incomplete",
 )
@@ -204,7 +207,7 @@ def document(result: AuditResult) -> dict[str, Any]:
         "rates": [_rate_row(row) for row in result.rates],
         "comparisons": [_comparison_row(row) for row in result.comparisons],
         "checks": [_finding(one) for one in result.findings],
-        "reversals": [_reversal(one) for one in result.reversals],
+        "reversals": [_reversal(one, result.provenance.inference) for one in result.reversals],
         "lattice": [_lattice_row(row) for row in result.lattice],
         "epsilons": [_epsilon(one) for one in result.epsilons],
         "scores": [_score_row(row) for row in result.scores],
@@ -261,13 +264,13 @@ def _estimate(one: Estimate) -> dict[str, Any]:
         "denominator": one.denominator,
         "scale": one.scale,
         **_interval(one),
-        "significance": _significance(one),
+        "significance": _significance(one.significance),
         **({"error": _finite(one.error)} if one.error else {}),
     }
 
 
-def _significance(one: Estimate) -> dict[str, Any] | None:
-    return None if one.significance is None else asdict(one.significance)
+def _significance(one: Significance | None) -> dict[str, Any] | None:
+    return None if one is None else asdict(one)
 
 
 def _interval(one: Estimate) -> dict[str, Any]:
@@ -353,7 +356,7 @@ def _comparison_row(row: ComparisonRow) -> dict[str, Any]:
         **_value_of(row.estimate),
         "reason": row.estimate.reason,
         **_interval(row.estimate),
-        "significance": _significance(row.estimate),
+        "significance": _significance(row.estimate.significance),
         **({"error": _finite(row.estimate.error)} if row.estimate.error else {}),
         "parameters": dict(row.parameters),
         "averaged_over": list(row.averaged),
@@ -560,12 +563,13 @@ def _missing(one: MissingBounds) -> dict[str, Any]:
     }
 
 
-def _limit(limit: Limit | Kind | None) -> dict[str, Any] | None:
+def _limit(limit: Limit | ReversalLimit | None) -> dict[str, Any] | None:
     """A limit as it was written: decimals stay text-exact as numbers."""
     if limit is None:
         return None
-    if isinstance(limit, Kind):
-        return {"kind": str(limit)}
+    if isinstance(limit, ReversalLimit):
+        said = {"significant": True} if limit.significant else {}
+        return {"kind": str(limit.kind), **said}
     bounds = {"below": limit.below, "above": limit.above}
     asked = {"significant": limit.significant, "conclusive": limit.conclusive}
     return {
@@ -574,7 +578,7 @@ def _limit(limit: Limit | Kind | None) -> dict[str, Any] | None:
     }
 
 
-def _reversal(one: Reversal) -> dict[str, Any]:
+def _reversal(one: Reversal, inference: Inference) -> dict[str, Any]:
     named = {
         "rate": one.rate,
         "of": one.of,
@@ -595,7 +599,7 @@ def _reversal(one: Reversal) -> dict[str, Any]:
             "facts": None,
             "strata": [],
             "off_support": [],
-            "sentence": sentences.reversal(one),
+            "sentence": reversals.sentence(one, inference.alpha),
         }
     return {
         **named,
@@ -608,6 +612,8 @@ def _reversal(one: Reversal) -> dict[str, Any]:
         "within": one.within,
         "mantel_haenszel_odds_ratio": _value(one.mantel_haenszel_odds_ratio),
         "joined": None if one.joined is None else _joined(one.joined),
+        "crude_p": one.crude_p,
+        "significance": _significance(one.significance),
         "opposite_weight": one.opposite_weight,
         "facts": {
             "reversed_strata": f"{one.reversed_strata}/{one.estimable_strata}",
@@ -620,12 +626,13 @@ def _reversal(one: Reversal) -> dict[str, Any]:
                 "second": _share(stratum.second),
                 "difference": stratum.difference,
                 "weight": stratum.weight,
+                "significance": _significance(stratum.significance),
             }
             for stratum in one.strata
         ],
         "off_support": [_group(stratum) for stratum in one.off_support],
         "incomplete": one.incomplete,
-        "sentence": sentences.reversal(one),
+        "sentence": reversals.sentence(one, inference.alpha),
     }
 
 

@@ -1,4 +1,4 @@
-"""The wording of findings (a limit crossed, an undefined value) and of reversals, from numbers."""
+"""The wording of findings: a limit crossed, an undefined value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairaudit.evidence import Part, Side
 from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult, Verdict
-from fairaudit.simpson import Kind, Reversal, Share
+from fairaudit.simpson import Kind, Reversal
 from fairaudit.verdict import (
     Backing,
     Before,
@@ -389,34 +389,6 @@ def _reversals(finding: Finding) -> str:
 def pair(one: Reversal) -> str:
     """The two groups of a reversal."""
     return f"{one.attribute}: {one.pair[0]} against {one.pair[1]}"
-
-
-def reversal(one: Reversal) -> str:
-    """A reversal in one sentence of numbers."""
-    first, second = one.pair
-    rate = title_of(one.rate)
-    if one.suppressed:
-        given = " and ".join(one.given)
-        return f"{first} against {second}, {rate}, given {given}: the numbers are suppressed."
-    crude = f"{share(one.crude_pair[0])} against {share(one.crude_pair[1])}"
-    adjusted = " against ".join(numbers.percent(value) for value in one.standardized_pair)
-    given = " and ".join(one.given)
-    return (
-        f"{first} against {second}, {rate}: {crude}, {numbers.points(one.crude)} points; at the "
-        f"same mix of {given} {adjusted}, {numbers.points(one.standardized)}. The gap points the "
-        f"other way in {one.reversed_strata} of {one.estimable_strata} strata, with "
-        f"{numbers.percent(one.opposite_weight)} of the people. Where the two stand by {given} "
-        f"accounts for {numbers.points(one.composition)} points of the gap, what happens within "
-        f"it for {numbers.points(one.within)}."
-    )
-
-
-def share(one: Share) -> str:
-    """A rate with its counts, or under survey weights with its people."""
-    behind = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
-    if one.scale != 1:
-        behind = f"n = {numbers.whole(one.n)}"
-    return f"{numbers.percent(one.value)} ({behind})"
 
 
 def title_of(metric: str) -> str:

@@ -5,12 +5,13 @@ values") made exact: decided on complete cases and on the strata where both grou
 """
 
 from fairaudit.simpson.kinds import Kind
-from fairaudit.simpson.records import Joined, Reversal, Scan, Scanned, Share, Stratum
+from fairaudit.simpson.records import Joined, Pairs, Reversal, Scan, Scanned, Share, Stratum
 from fairaudit.simpson.scanning import scan
 
 __all__ = [
     "Joined",
     "Kind",
+    "Pairs",
     "Reversal",
     "Scan",
     "Scanned",

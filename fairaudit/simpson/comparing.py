@@ -11,8 +11,7 @@ import numpy as np
 from fairaudit.cube import GroupTable, Ints, Marks
 from fairaudit.metrics import Reading
 from fairaudit.simpson.kinds import Kind
-from fairaudit.simpson.records import Joined, Share, Stratum
-from fairaudit.stats import strata
+from fairaudit.simpson.records import Share, Stratum
 
 NEAR = 1e-9
 """Closer than this to the floor, fractions decide instead of floats."""
@@ -151,19 +150,3 @@ def _reaches(value: float, floor: Fraction, exact: Callable[[], Fraction]) -> bo
     if abs(abs(value) - float(floor)) > NEAR:
         return abs(value) > float(floor)
     return abs(exact()) >= floor
-
-
-def joined(reading: Reading, support: Ints, pair: tuple[int, int], alpha: float) -> Joined:
-    """The strata joined; under survey weights by the effective sizes."""
-    (n, m), (p, q) = (
-        [np.asarray(values[support, side]) for side in pair]
-        for values in (reading.size, reading.value)
-    )
-    a, c = n * p, m * q
-    found = strata.mantel_haenszel(a, n, c, m, alpha)
-    *_, homogeneity = strata.breslow_day(a, n, c, m)
-    _, interaction = strata.gail_simon(p - q, p * (1 - p) / n + q * (1 - q) / m)
-    ends = (found.odds_low, found.odds_high)
-    differences = (found.difference, found.difference_low, found.difference_high)
-    numbers = (found.p, *ends, *differences, homogeneity, interaction)
-    return Joined(*(None if np.isnan(one) else float(one) for one in numbers))

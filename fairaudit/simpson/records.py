@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from fairaudit.cube import Group, Grouping
+from fairaudit.estimate import Significance
 from fairaudit.metrics import NO_MINIMUM, Aside, Minimum, Rate
 from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.simpson.kinds import Kind
@@ -30,14 +32,25 @@ class Share(NamedTuple):
         return self.over / self.under if self.under else float("nan")
 
 
+class Pairs(StrEnum):
+    """Which pairs of groups are compared: all, or each group with the declared reference."""
+
+    ALL = "all"
+    REFERENCE = "reference"
+
+
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """One value of the conditioning column: both groups' rates there, and its weight."""
+    """One value of the conditioning columns: both groups' rates there, its weight, its test.
+
+    The family of its test are the strata of its pair; None where no test can be made.
+    """
 
     stratum: Group
     first: Share
     second: Share
     weight: float
+    significance: Significance | None = None
 
     @property
     def difference(self) -> float:
@@ -70,8 +83,9 @@ class Reversal:
 
     All differences are first minus second of the pair, on complete cases and common support, so
     that `crude = composition + within`. `standardized` weighs strata by both groups together;
-    `adjusted` says whether it has the opposite sign. A `suppressed` one tells its kind alone: its
-    numbers are NaN or 0, and mean nothing.
+    `adjusted` says whether it has the opposite sign. `crude_p` tests the gap overall;
+    `significance` tests what the kind claims (see `testing`), in the family of all comparisons of
+    its scan. A `suppressed` one tells its kind alone: its numbers are NaN or 0, and mean nothing.
     """
 
     rate: str
@@ -89,6 +103,8 @@ class Reversal:
     within: float
     mantel_haenszel_odds_ratio: float
     joined: Joined | None
+    crude_p: float | None
+    significance: Significance | None
     opposite_weight: float
     reversed_strata: int
     estimable_strata: int
@@ -98,25 +114,52 @@ class Reversal:
     incomplete: int
     suppressed: bool = False
 
+    @property
+    def swing(self) -> float:
+        """How far the gap moves when both groups are given the same mix of strata."""
+        return abs(self.crude - self.standardized)
+
+    def is_significant(self, alpha: float) -> bool:
+        """Whether chance hardly explains it, among all comparisons of its scan."""
+        return self.significance is not None and self.significance.adjusted < alpha
+
+    def significant_strata(self, alpha: float) -> tuple[int, int]:
+        """In how many strata the gap is significant with the sign of the gap overall, and against.
+
+        Of the tests of all strata of the pair, corrected.
+        """
+        sure = [
+            one.difference * self.crude
+            for one in self.strata
+            if one.significance is not None and one.significance.adjusted < alpha
+        ]
+        return sum(one > 0 for one in sure), sum(one < 0 for one in sure)
+
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What to look for: rates of one outcome, between the groups of attributes, given columns."""
+    """What to look for: rates of one outcome, between groups of attributes, given some columns."""
 
     rates: tuple[Rate, ...]
     of: str
     attributes: tuple[str, ...]
-    given: tuple[str, ...]
+    given: tuple[Grouping, ...]
     floor: Fraction
     references: dict[str, str]
+    pairs: Pairs = Pairs.ALL
     minimum: Minimum = NO_MINIMUM
     inference: Inference = USUAL
 
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What a scan found, and what it could look at: pairs compared, by rate, and who was not."""
+    """What a scan found, and what it could look at: pairs compared, by rate, and who was not.
+
+    `repeated` are those found given two columns that one of the two shows as strongly alone: they
+    are not listed.
+    """
 
     found: tuple[Reversal, ...] = ()
     compared: Mapping[str, int] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
+    repeated: int = 0

@@ -2,50 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from fairaudit.cube import Group, Grouping, GroupTable, Ints
+from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
 from fairaudit.metrics import Aside, Rate, Reading, Standing, Terms, evaluate, set_aside
 from fairaudit.metrics.counts import tally_of
-from fairaudit.simpson.comparing import NEAR, compare, integers, joined
+from fairaudit.simpson.comparing import NEAR, compare, integers
 from fairaudit.simpson.kinds import Kind
-from fairaudit.simpson.records import LeftOut, Reversal, Scan, Scanned
+from fairaudit.simpson.records import LeftOut, Pairs, Reversal, Scan, Scanned
+from fairaudit.simpson.testing import judged, tested
 
 MOST_GROUPS = 500
 """Of so many groups all pairs are compared; more are told, not scanned."""
 
 
 def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) -> Scanned:
-    """Every reversal and note of the scan, the strongest and widest first."""
+    """Every reversal and note of the scan, those first that matter most.
+
+    Reversals before notes; of these the significant ones, the stronger kind, the larger swing.
+    """
     found: list[Reversal] = []
     compared = dict.fromkeys((rate.id for rate in asked.rates), 0)
     left_out: dict[LeftOut, None] = {}
     for attribute in asked.attributes:
         alone = table((attribute,), (), asked.of)
         for given in asked.given:
-            if given == attribute:
+            if attribute in given:
                 continue
-            within = table((attribute,), (given,), asked.of)
+            within = table((attribute,), given, asked.of)
             for rate in asked.rates:
                 pairs = _Pairs(rate, asked, alone, within)
-                if len(pairs.large) > MOST_GROUPS:
-                    many = f"{attribute} has {len(pairs.large):,} groups: they are not compared "
-                    many += f"pair by pair, which is done up to {MOST_GROUPS}"
-                    left_out[(), Aside(Standing.ELIGIBLE, many)] = None
+                if pairs.too_many:
+                    left_out[(), pairs.too_many] = None
                     continue
                 found += pairs.reversals()
                 compared[rate.id] += pairs.compared()
                 left_out.update(dict.fromkeys(pairs.left_out()))
-    found.sort(key=lambda one: (-one.kind.strength, -abs(one.crude), one.attribute))
-    return Scanned(tuple(found), compared, tuple(left_out))
+    tested = judged(found, sum(compared.values()), asked.inference)
+    listed = list(_not_repeated(tested))
+    listed.sort(key=lambda one: _place(one, asked.inference.alpha))
+    return Scanned(tuple(listed), compared, tuple(left_out), len(found) - len(listed))
+
+
+def _place(one: Reversal, alpha: float) -> tuple[object, ...]:
+    """Where a reversal stands among the others."""
+    rank = (not one.kind.reverses, not one.is_significant(alpha), -one.kind.strength, -one.swing)
+    return *rank, one.attribute, one.pair, one.given, one.rate
+
+
+def _not_repeated(found: Sequence[Reversal]) -> Iterator[Reversal]:
+    """All but those given several columns that fewer of them show as strongly."""
+    strength = {(one.rate, one.attribute, one.pair, one.given): one.kind.strength for one in found}
+    for one in found:
+        fewer = (
+            strength.get((one.rate, one.attribute, one.pair, given))
+            for size in range(1, len(one.given))
+            for given in combinations(one.given, size)
+        )
+        if not any(known is not None and known >= one.kind.strength for known in fewer):
+            yield one
 
 
 class _Pairs:
-    """The pairs of groups of one attribute, given one column, by one rate."""
+    """The pairs of groups of one attribute, given some columns, by one rate."""
 
     def __init__(self, rate: Rate, asked: Scan, alone: GroupTable, within: GroupTable) -> None:
         self.asked = asked
@@ -59,21 +85,46 @@ class _Pairs:
         takes_part = np.asarray(self.whole.takes_part.any(axis=0))
         large = [g for g in self.known.tolist() if takes_part[self.place[self.levels[g]]]]
         self.large = np.array(large, dtype=np.int64)
+        reference = asked.references.get(within.by[0])
+        self.reference = self.levels.index(reference) if reference in self.levels else None
+
+    @property
+    def too_many(self) -> Aside | None:
+        """That there are too many groups to compare pair by pair."""
+        if self.asked.pairs is Pairs.REFERENCE or len(self.large) <= MOST_GROUPS:
+            return None
+        why = f"{self.within.by[0]} has {len(self.large):,} groups: they are not compared "
+        why += f"pair by pair, which is done up to {MOST_GROUPS}: say `pairs: reference`"
+        return Aside(Standing.ELIGIBLE, why)
+
+    @cached_property
+    def asked_for(self) -> Marks:
+        """Which pairs are to be compared, [large, large], each once."""
+        count = len(self.large)
+        if self.asked.pairs is Pairs.ALL:
+            return np.triu(np.ones((count, count), dtype=bool), k=1)
+        is_reference = self.large == (-1 if self.reference is None else self.reference)
+        return np.asarray(is_reference[:, None] & ~is_reference[None, :])
+
+    @cached_property
+    def together(self) -> Marks:
+        """Which of them share a stratum in which both have the rate, [large, large]."""
+        _, under = integers(self.reading)
+        present = under[self.strata][:, self.large] > 0
+        shared = present.astype(np.int64).T @ present.astype(np.int64)
+        return np.asarray(self.asked_for & (shared > 0))
 
     def compared(self) -> int:
         """How many pairs share a stratum in which both have the rate."""
-        _, under = integers(self.reading)
-        present = under[self.strata][:, self.large] > 0
-        together = present.astype(np.int64).T @ present.astype(np.int64)
-        return int(np.triu(together > 0, k=1).sum())
+        return int(self.together.sum())
 
     def left_out(self) -> Iterator[LeftOut]:
         """Who could not be compared, and why."""
         for g in np.setdiff1d(self.known, self.large).tolist():
             yield self.within.groups[g], set_aside(self.whole, 0, self.place[self.levels[g]])
-        apart = len(self.large) * (len(self.large) - 1) // 2 - self.compared()
+        apart = int(self.asked_for.sum()) - self.compared()
         if apart:
-            attribute, given = self.within.by[0], self.within.given[0]
+            attribute, given = self.within.by[0], " and ".join(self.within.given)
             pairs = "pair of groups shares" if apart == 1 else "pairs of groups share"
             why = f"{apart} {pairs} no stratum: {attribute} given {given}"
             yield (), Aside(Standing.ELIGIBLE, why)
@@ -81,15 +132,20 @@ class _Pairs:
     def reversals(self) -> Iterator[Reversal]:
         """The reversals and notes among them."""
         _, under = integers(self.reading)
-        reference = self.asked.references.get(self.within.by[0])
-        for g, h in _suspects(self.reading, self.strata, self.large, self.asked.floor):
+        asked = self.asked
+        for g, h in _suspects(self.reading, self.strata, self.large, self.together, asked.floor):
             # The declared reference stands second.
-            pair = (h, g) if self.levels[g] == reference else (g, h)
+            pair = (h, g) if g == self.reference else (g, h)
             support = self.strata[(under[self.strata][:, list(pair)] > 0).all(axis=1)]
-            found = compare(self.reading, self.within, support, pair, self.asked.floor)
+            found = compare(self.reading, self.within, support, pair, asked.floor)
             if found is not None:
                 kind, numbers = found
-                numbers["joined"] = joined(self.reading, support, pair, self.asked.inference.alpha)
+                said = tested(self.reading, support, pair, asked.inference)
+                numbers["strata"] = tuple(
+                    replace(one, significance=of_stratum)
+                    for one, of_stratum in zip(numbers["strata"], said.strata, strict=True)
+                )
+                numbers |= {"joined": said.joined, "crude_p": said.crude_p}
                 yield self.reversal(pair, kind, numbers)
 
     def reversal(self, pair: tuple[int, int], kind: Kind, numbers: dict[str, Any]) -> Reversal:
@@ -108,37 +164,38 @@ class _Pairs:
             kind=kind,
             crude_everybody=float(crude),
             off_support=_one_sided(self.reading, self.within, self.strata, pair),
+            significance=None,
             incomplete=people - int(self.reading.n[self.strata][:, list(pair)].sum()),
             **numbers,
         )
 
 
 def _suspects(
-    reading: Reading, known: Ints, groups: Ints, floor: Fraction
+    reading: Reading, known: Ints, groups: Ints, together: Marks, floor: Fraction
 ) -> Iterator[tuple[int, int]]:
-    """The pairs that conditioning may change, each group against all later ones at once.
+    """Those of the pairs that conditioning may change, each group against all others at once.
 
     It only leaves out pairs whose gap is clearly the same, or clearly small, before and after, so
-    that `_compare` need not look at the k² pairs one by one.
+    that `compare` need not look at the k² pairs one by one.
     """
     over, under = integers(reading)
     over, under = over[known], under[known]
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.where(under > 0, over / under, 0.0)
-        for at, g in enumerate(groups[:-1].tolist()):
-            later = groups[at + 1 :]
-            both = (under[:, [g]] > 0) & (under[:, later] > 0)
-            weight = (under[:, [g]] + under[:, later]) * both
-            gap = rate[:, [g]] - rate[:, later]
+        for g, partners in zip(groups.tolist(), together, strict=True):
+            others = groups[partners]
+            both = (under[:, [g]] > 0) & (under[:, others] > 0)
+            weight = (under[:, [g]] + under[:, others]) * both
+            gap = rate[:, [g]] - rate[:, others]
             crude = (over[:, [g]] * both).sum(axis=0) / (under[:, [g]] * both).sum(axis=0)
-            crude -= (over[:, later] * both).sum(axis=0) / (under[:, later] * both).sum(axis=0)
+            crude -= (over[:, others] * both).sum(axis=0) / (under[:, others] * both).sum(axis=0)
             adjusted = (weight * gap).sum(axis=0) / weight.sum(axis=0)
             turned = (weight * (gap * crude < 0)).sum(axis=0) / weight.sum(axis=0)
             sizes = np.abs([crude, adjusted])
             same = (sizes > float(floor) + NEAR).all(axis=0) & (crude * adjusted > 0)
             same &= turned < 0.5 - NEAR
             small = (sizes < float(floor) - NEAR).all(axis=0)
-            for h in later[both.any(axis=0) & ~same & ~small].tolist():
+            for h in others[~same & ~small].tolist():
                 yield g, h
 
 

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 
 from fairaudit.cube import UNKNOWN, Grouping
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.metrics import Rate, find
 from fairaudit.metrics.inference import Inference
-from fairaudit.simpson import Scan
+from fairaudit.simpson import Pairs, Scan
 from fairaudit.spec import schema
 from fairaudit.spec.cuts import reference_faults
 from fairaudit.spec.faults import Shape
@@ -32,11 +33,12 @@ from fairaudit.spec.model import (
 from fairaudit.spec.questions import Questions, unanswerable
 from fairaudit.spec.text import Document, Path
 from fairaudit.spec.waivers import read_waivers
-from fairaudit.verdict import ReversalCheck
+from fairaudit.verdict import ReversalCheck, ReversalLimit
 
 _MOST_QUANTILES = 100
 
 _LEAST_TO_SUPPRESS = 2
+_MOST_TOGETHER = 3
 
 _RESERVED = {"label", "prediction", "decision", "all", "each", "full"}
 """Words of a spec that name no column."""
@@ -391,14 +393,19 @@ class _Builder:
         rates = self._rates(outcomes, of) if binary or shape.rates else []
         known = (*groupings.protected, *groupings.strata)
         by = self._columns(("simpson", "by"), shape.by, groupings.protected)
-        given = self._columns(("simpson", "given"), shape.given, known)
+        given = self._held_fixed(known)
         if not (0 <= shape.min_gap < 1):
             self._fault(("simpson", "min_gap"), "the floor of a gap is between 0 and 1")
         if (shape.fail or shape.warn) and not rates:
             self._fault(("simpson",), "a gate on reversals needs a rate: `rates: [selection_rate]`")
-        elif (shape.fail or shape.warn) and not any(set(given) - {name} for name in by):
+        elif (shape.fail or shape.warn) and not _conditions(by, given):
             self._fault(("simpson",), "no second column to condition on: name strata")
         references = {one.name: one.reference.value for one in protected if one.reference}
+        if shape.pairs is Pairs.REFERENCE and (
+            without := [one for one in by if one not in references]
+        ):
+            message = f"{', '.join(without)} has no declared `reference`"
+            self._fault(("simpson", "pairs"), message)
         scan = Scan(
             rates=tuple(rates),
             of=of,
@@ -406,6 +413,7 @@ class _Builder:
             given=given,
             floor=Fraction(shape.min_gap),
             references=references,
+            pairs=shape.pairs,
             minimum=self.shape.groups.minimum,
             inference=inference,
         )
@@ -414,14 +422,33 @@ class _Builder:
                 id=f"simpson_reversal/{rate.id}/{of}",
                 rate=rate.id,
                 of=of,
-                warn=shape.warn,
-                fail=shape.fail,
+                warn=_turned(shape.warn),
+                fail=_turned(shape.fail),
+                inference=inference,
                 place=self.document.place(("simpson", "fail"), key=True),
             )
             for rate in rates
             if shape.fail or shape.warn
         ]
-        return (scan if rates and any(set(given) - {name} for name in by) else None), gates
+        return (scan if rates and _conditions(by, given) else None), gates
+
+    def _held_fixed(self, known: Sequence[str]) -> tuple[Grouping, ...]:
+        """The columns that are held fixed, one by one and together."""
+        shape, path = self.shape.simpson, ("simpson", "given")
+        given: list[Grouping] = []
+        for at, names in enumerate(shape.given):
+            if len(names) == 1:
+                # A column by itself, or the word that stands for each.
+                given += [(name,) for name in self._named((*path, at), names[0], known)]
+            elif columns := self._columns((*path, at), names, known):
+                given.append(columns)
+        if not 1 <= shape.together <= _MOST_TOGETHER:
+            message = f"from 1 to {_MOST_TOGETHER} columns are held fixed together"
+            self._fault(("simpson", "together"), message)
+        alone = [names[0] for names in given if len(names) == 1]
+        for size in range(2, min(shape.together, _MOST_TOGETHER) + 1):
+            given += combinations(alone, size)
+        return tuple({frozenset(names): names for names in reversed(given)}.values())[::-1]
 
     def _rates(self, outcomes: dict[str, Outcome], of: str) -> list[Rate]:
         found = []
@@ -440,10 +467,23 @@ class _Builder:
     def _columns(self, path: Path, names: Sequence[str], known: Sequence[str]) -> Grouping:
         chosen: list[str] = []
         for at, name in enumerate(names):
-            if name in {"each", "all"}:
-                chosen += known
-            elif name in known:
-                chosen.append(name)
-            else:
-                self._fault((*path, at), f"no such column: {name!r}{did_you_mean(name, known)}")
+            chosen += self._named((*path, at), name, known)
         return tuple(dict.fromkeys(chosen))
+
+    def _named(self, path: Path, name: str, known: Sequence[str]) -> Grouping:
+        """The column of that name, or all where the word for them stands."""
+        if name in {"each", "all"}:
+            return tuple(known)
+        if name not in known:
+            self._fault(path, f"no such column: {name!r}{did_you_mean(name, known)}")
+            return ()
+        return (name,)
+
+
+def _turned(limit: schema.Turned | None) -> ReversalLimit | None:
+    return None if limit is None else ReversalLimit(limit.kind, limit.significant)
+
+
+def _conditions(by: Grouping, given: Iterable[Grouping]) -> bool:
+    """Whether any attribute has columns beside it to hold fixed."""
+    return any(name not in columns for columns in given for name in by)

@@ -34,7 +34,7 @@ from fairaudit.metrics.inference import (
     TTest,
     ZTest,
 )
-from fairaudit.simpson import Kind
+from fairaudit.simpson import Kind, Pairs
 from fairaudit.verdict import OnUndefined
 
 VERSION: Literal["1"] = "1"
@@ -42,6 +42,7 @@ VERSION: Literal["1"] = "1"
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
 _SCALAR = {"type": ["string", "number", "boolean"]}
 _NUMERIC = {"type": "number"}
+_KINDS = [str(kind) for kind in Kind]
 
 
 def _text(value: object) -> object:
@@ -167,6 +168,23 @@ def _nested(value: object) -> object:
     return [_listed(one) for one in value] if isinstance(value, list) else [[value]]
 
 
+def _nested_or_none(value: object) -> object:
+    return [] if value == [] else _nested(value)
+
+
+def _turned(value: object) -> object:
+    """A kind by its name; `true` is any reversal, `false` none at all."""
+    if isinstance(value, dict):
+        return value
+    name = str(_text(value))
+    if name in {"true", "false"}:
+        return {} if name == "true" else None
+    if name not in _KINDS:
+        hint = did_you_mean(name, _KINDS) or f"; there is {', '.join(_KINDS)}"
+        raise ValueError(f"unknown kind {name!r}{hint}, and `true` for any reversal")
+    return {"kind": name}
+
+
 def _some(value: object) -> object:
     if value in ([], None):
         raise ValueError("ask for at least one metric")
@@ -218,10 +236,12 @@ Flag: TypeAlias = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type"
 _TEXTS = {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}
 Texts: TypeAlias = Annotated[list[Text], BeforeValidator(_listed), WithJsonSchema(_TEXTS)]
 Numbers: TypeAlias = Annotated[list[Number], BeforeValidator(_listed)]
+_GROUPINGS = {"anyOf": [_SCALAR, {"type": "array", "items": _TEXTS}]}
 Groupings: TypeAlias = Annotated[
-    list[list[Text]],
-    BeforeValidator(_nested),
-    WithJsonSchema({"anyOf": [_SCALAR, {"type": "array", "items": _TEXTS}]}),
+    list[list[Text]], BeforeValidator(_nested), WithJsonSchema(_GROUPINGS)
+]
+GroupingsOrNone: TypeAlias = Annotated[
+    list[list[Text]], BeforeValidator(_nested_or_none), WithJsonSchema(_GROUPINGS)
 ]
 
 
@@ -471,15 +491,40 @@ class Metric(_Strict):
     at: Numbers | None = None
 
 
+class Turned(_Strict):
+    """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
+
+    kind: Kind = Kind.MOST_STRATA
+    significant: Flag = False
+
+
+_TURNED = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"kind": {"enum": _KINDS}, "significant": {"type": "boolean"}},
+}
+_TurnedLimit: TypeAlias = Annotated[
+    Turned | None,
+    BeforeValidator(_turned),
+    WithJsonSchema({"anyOf": [{"enum": [True, False, *_KINDS]}, _TURNED]}),
+]
+
+
 class Simpson(_Strict):
-    """The scan for Simpson's reversals."""
+    """The scan for Simpson's reversals.
+
+    `given` holds columns, and lists of columns to hold fixed together; `together` is up to how many
+    of the columns are taken together on top.
+    """
 
     rates: Texts | None = None
     by: Texts = ["each"]
-    given: Texts = ["all"]
+    given: GroupingsOrNone = [["all"]]
+    together: Whole = 1
+    pairs: Pairs = Pairs.ALL
     min_gap: Number = Decimal("0.01")
-    warn: Kind | None = None
-    fail: Kind | None = None
+    warn: _TurnedLimit = None
+    fail: _TurnedLimit = None
 
 
 class WaiverEntry(_Strict):

@@ -332,6 +332,8 @@ class _Rows:
             within=math.nan,
             mantel_haenszel_odds_ratio=math.nan,
             joined=None,
+            crude_p=None,
+            significance=None,
             opposite_weight=math.nan,
             reversed_strata=0,
             estimable_strata=0,
@@ -342,14 +344,14 @@ class _Rows:
         )
 
     def reversals(self, several: Iterable[Reversal]) -> list[Reversal]:
-        """The reversals, the strongest first; those hidden are not in the order of their size."""
+        """The reversals, then the notes; those hidden come last, not in the order of their size."""
         found = [self.reversal(one) for one in several]
         if self.tells_few:
             found = [one for one in found if not one.suppressed]
 
-        def place(one: Reversal) -> tuple[int, bool, tuple[object, ...]]:
-            named = (one.attribute, one.pair, one.given, one.rate) if one.suppressed else ()
-            return -one.kind.strength, one.suppressed, named
+        def place(one: Reversal) -> tuple[bool, bool, tuple[object, ...]]:
+            named = (-one.kind.strength, one.attribute, one.pair, one.given, one.rate)
+            return not one.kind.reverses, one.suppressed, named if one.suppressed else ()
 
         return sorted(found, key=place)
 

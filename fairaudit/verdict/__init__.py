@@ -6,6 +6,7 @@ from fairaudit.verdict.asked import (
     Limit,
     OnUndefined,
     ReversalCheck,
+    ReversalLimit,
     Status,
 )
 from fairaudit.verdict.findings import (
@@ -29,6 +30,7 @@ __all__ = [
     "NotEvaluated",
     "OnUndefined",
     "ReversalCheck",
+    "ReversalLimit",
     "Status",
     "Waived",
     "judge",

@@ -160,12 +160,24 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class ReversalLimit:
+    """The weakest kind of reversal that crosses; if `significant`, only a proven one does."""
+
+    kind: Kind
+    significant: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind}, if significant" if self.significant else str(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
 class ReversalCheck:
     """A gate on Simpson's reversals: of which kind or stronger none may be found."""
 
     id: str
     rate: str
     of: str
-    warn: Kind | None = None
-    fail: Kind | None = None
+    warn: ReversalLimit | None = None
+    fail: ReversalLimit | None = None
+    inference: Inference = USUAL
     place: Place | None = None

@@ -18,8 +18,8 @@ from fairaudit.evidence.practice import (
     Practice,
 )
 from fairaudit.metrics import Standing
-from fairaudit.simpson import Kind, Reversal
-from fairaudit.verdict.asked import Backing, Check, Limit, ReversalCheck, Status
+from fairaudit.simpson import Reversal
+from fairaudit.verdict.asked import Backing, Check, Limit, ReversalCheck, ReversalLimit, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Finding:
     check: Check | ReversalCheck
     status: Status
     estimate: Estimate | None
-    limit: Limit | Kind | None
+    limit: Limit | ReversalLimit | None
     why: str
     stratum: Group = ()
     first: Group = ()

@@ -31,8 +31,16 @@ from fairaudit.metrics import (
     describe,
 )
 from fairaudit.metrics.reference import WITH_ITSELF
-from fairaudit.simpson import Scanned
-from fairaudit.verdict.asked import Check, Limit, OnUndefined, ReversalCheck, Status
+from fairaudit.simpson import Reversal, Scanned
+from fairaudit.verdict.asked import (
+    Backing,
+    Check,
+    Limit,
+    OnUndefined,
+    ReversalCheck,
+    ReversalLimit,
+    Status,
+)
 from fairaudit.verdict.collecting import Entry, collect, set_apart
 from fairaudit.verdict.findings import Crossing, Finding, NotEvaluated
 from fairaudit.verdict.weighing import Weighed, farthest, untested_of, weigh
@@ -78,10 +86,18 @@ def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
         for group, aside in scanned.left_out
     )
     for status, bound in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
-        beyond = [one for one in mine if bound and one.kind.strength >= bound.strength]
-        if beyond:
+        found = [one for one in mine if bound and one.kind.strength >= bound.kind.strength]
+        if bound and found:
+            proven = [one for one in found if one.is_significant(check.inference.alpha)]
             return Finding(
-                check, status, None, bound, "", not_evaluated=left_out, reversals=tuple(beyond)
+                check,
+                status if proven or not bound.significant else Status.WARN,
+                None,
+                bound,
+                "",
+                not_evaluated=left_out,
+                reversals=tuple(proven or found) if bound.significant else tuple(found),
+                backing=_backing(proven, bound),
             )
     limit = check.fail or check.warn
     if scanned.compared.get(check.rate):
@@ -89,6 +105,12 @@ def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
     why = "no two groups could be compared within a stratum"
     nobody = NotEvaluated((), (), why, blocks=True)
     return Finding(check, Status.INCONCLUSIVE, None, limit, why, not_evaluated=(*left_out, nobody))
+
+
+def _backing(proven: Sequence[Reversal], bound: ReversalLimit) -> Backing:
+    if not bound.significant:
+        return Backing.UNASKED
+    return Backing.SUPPORTED if proven else Backing.NOT_SIGNIFICANT
 
 
 def _reason(one: NotEvaluated) -> str:
