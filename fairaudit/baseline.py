@@ -61,7 +61,7 @@ _Turned: TypeAlias = tuple[str, str, str, frozenset[str], frozenset[str]]
 
 
 class _Was(NamedTuple):
-    """What an earlier report says of a reversal: its kind, and its p-value among all of its scan."""
+    """What an earlier report says of a reversal: its kind, and its adjusted p-value."""
 
     kind: Kind
     adjusted: float | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -410,10 +410,15 @@ def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
     return evaluate_against(check.asked, cut, check.terms, against)
 
 
-def _unscanned(scanned: Scanned) -> tuple[str, ...]:
-    """Notices on pairs that the scan for reversals could not compare at all."""
-    reasons = (aside.why for group, aside in scanned.left_out if not group)
-    return tuple(f"Simpson's reversals: {why}" for why in reasons)
+def _unscanned(scanned: Scanned) -> Iterator[str]:
+    """Notices on what the scan for reversals could not compare, and what it does not list."""
+    for group, aside in scanned.left_out:
+        if not group:
+            yield f"Simpson's reversals: {aside.why}"
+    if count := scanned.repeated:
+        verb = "is" if count == 1 else "are"
+        why = "given several columns, where fewer of them show as much"
+        yield f"Simpson's reversals: {count:,} {verb} not listed: {why}"
 
 
 def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:

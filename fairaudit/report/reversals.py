@@ -13,6 +13,11 @@ from fairaudit.simpson import Kind, Reversal, Share
 
 _FULL = 3
 """So many reversals are shown with their strata."""
+_DIGITS = 9
+_ROUNDING = 10**-_DIGITS
+"""Two parts of a gap that are closer than this are one."""
+_WHOSE = {Kind.MASKED: "in the strata: ", Kind.EXPLAINED: "overall: "}
+"""Which gap the test of a note is about."""
 
 
 def section(result: AuditResult, most: int | None = None) -> Iterator[Block]:
@@ -125,22 +130,27 @@ def _parts(one: Reversal) -> str:
     """What the mix of strata accounts for, and what is left within them."""
     composition, gap, within = _points(one.composition, one.crude, one.within)
     how = f"how the two spread over {_given(one)} accounts for {composition} points"
+    more = abs(one.composition) - abs(one.crude)
     if one.composition * one.crude <= 0:
         sign = "+" if one.composition > 0 else "-"
         how = (
             f"how the two spread over {_given(one)} alone would make it {sign}{composition} points"
         )
-    elif abs(one.composition) > abs(one.crude):
+    elif abs(more) < _ROUNDING:
+        how = f"how the two spread over {_given(one)} accounts for the whole gap of {gap} points"
+    elif more > 0:
         how += f", more than the whole gap of {gap}"
     else:
         how += f" of the gap of {gap}"
+    if not float(within):
+        return f"{how}; within {_given(one)} nothing is left"
     way = "higher" if one.within > 0 else "lower"
     return f"{how}; within {_given(one)} {one.pair[0]} is {within} points {way}"
 
 
 def _points(*values: float) -> list[str]:
     """Sizes in percentage points, at as many decimals as it takes to tell unequal ones apart."""
-    sizes = [abs(100 * value) for value in values]
+    sizes = [round(abs(value), _DIGITS) * 100 for value in values]
     for digits in range(1, 6):
         texts = [f"{size:.{digits}f}" for size in sizes]
         if len(set(texts)) == len(set(sizes)):
@@ -154,7 +164,7 @@ def _sureness(one: Reversal, alpha: float) -> str:
     if found is None:
         return ""
     among = f", {numbers.whole(found.family)} comparisons" if found.family > 1 else ""
-    return f" (p {numbers.probability(found.adjusted, alpha)}{among})"
+    return f" ({_WHOSE.get(one.kind, '')}p {numbers.probability(found.adjusted, alpha)}{among})"
 
 
 def share(one: Share) -> str:

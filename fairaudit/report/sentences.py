@@ -19,6 +19,7 @@ from fairaudit.verdict import (
     Earlier,
     Finding,
     Limit,
+    ReversalLimit,
     Status,
     Waived,
 )
@@ -211,6 +212,12 @@ def _few(texts: Sequence[str]) -> str:
     return ", ".join(texts[:_FEW]) + more
 
 
+def _few_of(texts: Sequence[str]) -> list[str]:
+    """The first of several texts, and how many more there are."""
+    more = len(texts) - _FEW
+    return [*texts[:_FEW], *([f"and {more} more"] if more > 0 else [])]
+
+
 def _is_told(one: Crossing, finding: Finding) -> bool:
     """Whether a crossing is the one that the sentence is about."""
     return one.stratum == finding.stratum and one.group in {(), finding.first}
@@ -378,12 +385,24 @@ def _reversals(finding: Finding) -> str:
         return numbers.SUPPRESSED
     if finding.status is Status.INCONCLUSIVE and not finding.reversals:
         return finding.why
+    limit = finding.limit
+    assert isinstance(limit, ReversalLimit)
     if not finding.reversals:
-        return f"no reversal of kind {finding.limit} or stronger"
-    told = [
-        f"{pair(one)}, given {', '.join(one.given)}, {KIND[one.kind]}" for one in finding.reversals
-    ]
-    return "; ".join(told)
+        return f"no reversal of kind {limit.kind} or stronger"
+    text = "; ".join(_few_of([_turned(one, finding) for one in finding.reversals]))
+    if finding.backing is Backing.NOT_SIGNIFICANT:
+        it = "it" if len(finding.reversals) == 1 else "each"
+        text += f"; chance may explain {it}: not significant"
+    return text
+
+
+def _turned(one: Reversal, finding: Finding) -> str:
+    """A reversal in a few words, with its p-value where the gate asks for proof."""
+    text = f"{pair(one)}, given {' and '.join(one.given)}, {KIND[one.kind]}"
+    if finding.backing is Backing.UNASKED or one.significance is None:
+        return text
+    alpha = finding.check.inference.alpha
+    return f"{text} (adjusted p {numbers.probability(one.significance.adjusted, alpha)})"
 
 
 def pair(one: Reversal) -> str:

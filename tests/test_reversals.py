@@ -1,0 +1,438 @@
+"""Reversals: their tests against statsmodels and scipy, their ranks, gates and sentences.
+
+Kinds and numbers are held against an oracle over rows in test_oracle.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+import pytest
+from conftest import SPECS
+from scipy import stats
+from statsmodels.stats.contingency_tables import StratifiedTable
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportions_ztest
+
+import fairaudit
+from fairaudit.errors import SpecError
+from fairaudit.report import json as report_json
+from fairaudit.result import AuditResult
+from fairaudit.simpson import Kind, Reversal
+from fairaudit.verdict import Backing, Finding, Status
+
+Cells: TypeAlias = Mapping[tuple[str, ...], tuple[int, int]]
+"""How many of how many are selected, by group and strata."""
+
+ALPHA = 0.05
+KIDNEY: Cells = {
+    ("A", "1"): (81, 87),
+    ("A", "2"): (192, 263),
+    ("B", "1"): (234, 270),
+    ("B", "2"): (55, 80),
+}
+"""Foulds & Pan, Table 1: who is admitted, by gender and race."""
+
+
+def frame(cells: Cells, names: Sequence[str]) -> pl.DataFrame:
+    """A row for each outcome of each cell, with its people."""
+    rows = [
+        (*levels, outcome, n)
+        for levels, (over, under) in cells.items()
+        for outcome, n in (("yes", over), ("no", under - over))
+    ]
+    return pl.DataFrame(rows, schema=[*names, "y", "n"], orient="row")
+
+
+def audited(
+    cells: Cells, names: Sequence[str] = ("g", "z"), protected: int = 1, **simpson: Any
+) -> AuditResult:
+    """The audit of such cells: the first columns are protected, the others strata."""
+    spec = {
+        "columns": {
+            "protected": list(names[:protected]),
+            "strata": list(names[protected:]),
+            "decision": {"column": "y", "positive": "yes", "negative": "no"},
+            "count": "n",
+        },
+        "metrics": ["selection_rate"],
+        "simpson": simpson,
+    }
+    return fairaudit.audit(spec, frame(cells, names))
+
+
+def drawn(seed: int, groups: int = 2, strata: int = 3, people: int = 60) -> Cells:
+    """Random rates and sizes in every cell."""
+    rng = np.random.default_rng(seed)
+    cells: dict[tuple[str, ...], tuple[int, int]] = {}
+    for g, z in itertools.product(range(groups), range(strata)):
+        n = int(rng.integers(5, people))
+        cells["abcdefgh"[g], str(z)] = (int(rng.binomial(n, rng.uniform(0.1, 0.9))), n)
+    return cells
+
+
+def two_sample_p(a: int, n: int, c: int, m: int) -> float:
+    """Fisher's test where a count below 5 is expected, else the pooled z, by others."""
+    table = np.array([[a, n - a], [c, m - c]])
+    if min(table.sum(axis=0)) == 0:
+        return 1.0
+    if stats.contingency.expected_freq(table).min() < 5:
+        return float(stats.fisher_exact(table).pvalue)
+    return float(proportions_ztest([a, c], [n, m])[1])
+
+
+def tables_of(one: Reversal) -> list[tuple[int, int, int, int]]:
+    return [(s.first.over, s.first.under, s.second.over, s.second.under) for s in one.strata]
+
+
+def test_tests_equal_statsmodels_on_random_tables() -> None:
+    checked = 0
+    for seed in range(150):
+        for one in audited(drawn(seed), min_gap=0.001).reversals:
+            checked += 1
+            tables = tables_of(one)
+            theirs = StratifiedTable([np.array([[a, c], [n - a, m - c]]) for a, n, c, m in tables])
+            joined = one.joined
+            assert joined is not None
+            assert one.mantel_haenszel_odds_ratio == pytest.approx(theirs.oddsratio_pooled)
+            assert (joined.odds_low, joined.odds_high) == pytest.approx(
+                theirs.oddsratio_pooled_confint()
+            )
+            assert joined.p == pytest.approx(theirs.test_null_odds().pvalue)
+            assert joined.homogeneity == pytest.approx(theirs.test_equal_odds().pvalue)
+            whole = [sum(column) for column in zip(*tables, strict=True)]
+            assert one.crude_p == pytest.approx(two_sample_p(*whole))
+            alone = [two_sample_p(*table) for table in tables]
+            assert [s.significance and s.significance.p for s in one.strata] == pytest.approx(alone)
+            adjusted = multipletests(alone, method="holm")[1]
+            found = [s.significance and s.significance.adjusted for s in one.strata]
+            assert found == pytest.approx(adjusted.tolist())
+            assert one.significant_strata(ALPHA) == tuple(
+                sum(
+                    p < ALPHA and sign * one.crude * (a / n - c / m) > 0
+                    for p, (a, n, c, m) in zip(adjusted, tables, strict=True)
+                )
+                for sign in (1, -1)
+            )
+            weights = [n + m for _, n, _, m in tables]
+            gaps = [a / n - c / m for a, n, c, m in tables]
+            standardized = sum(w * d for w, d in zip(weights, gaps, strict=True)) / sum(weights)
+            assert one.standardized == pytest.approx(standardized)
+            risk = sum((a * m - c * n) / (n + m) for a, n, c, m in tables)
+            risk /= sum(n * m / (n + m) for _, n, _, m in tables)
+            assert joined.difference == pytest.approx(risk)
+    assert checked > 40
+
+
+def claim(one: Reversal) -> float:
+    """The p-value of what a kind claims, from the tests that statsmodels was held against."""
+    assert one.joined is not None
+    crude, together = one.crude_p, one.joined.p
+    assert crude is not None
+    assert together is not None
+    if one.kind is Kind.EXPLAINED:
+        return crude
+    if one.kind is Kind.MASKED:
+        return together
+    if one.kind is Kind.MOST_STRATA:
+        assert one.joined.interaction is not None
+        return max(crude, one.joined.interaction)
+    assert one.joined.difference is not None
+    return max(crude, together) if one.joined.difference * one.crude < 0 else 1.0
+
+
+def test_the_family_is_every_comparison_of_the_scan() -> None:
+    kinds: set[Kind] = set()
+    for seed in range(40):
+        result = audited(drawn(seed, groups=5, strata=4, people=400), min_gap=0.02)
+        found = result.reversals
+        raw = [claim(one) for one in found]
+        adjusted = multipletests([*raw, *[1.0] * (10 - len(raw))], method="holm")[1]
+        for one, p, among in zip(found, raw, adjusted, strict=False):
+            assert one.significance is not None
+            assert one.significance.p == pytest.approx(p)
+            assert one.significance.adjusted == pytest.approx(among)
+            assert one.significance.family == 10
+            kinds.add(one.kind)
+    assert kinds == set(Kind)
+
+
+def is_sure(one: Reversal) -> bool:
+    return one.significance is not None and one.significance.adjusted < ALPHA
+
+
+def test_those_that_matter_come_first() -> None:
+    several = 0
+    for seed in range(20):
+        found = audited(drawn(seed, groups=6, strata=4, people=400)).reversals
+        several += len(found) > 1
+        order = [
+            (one.kind.reverses, is_sure(one), one.kind.strength, abs(one.crude - one.standardized))
+            for one in found
+        ]
+        assert order == sorted(order, reverse=True)
+    assert several > 10
+
+
+PUBLISHED = {
+    # Of these tables the reversals that their sources tell of, and nothing else.
+    "kidney_admissions": [("gender", {"A", "B"}, ("race",))],
+    "berkeley_admissions": [],
+    "titanic": [("class", {"3rd", "Crew"}, ("sex",))],
+    "florida_1976": [("defendant", {"black", "white"}, ("victim",))],
+    "florida_1987": [("defendant", {"black", "white"}, ("victim",))],
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_tables_reverse_where_they_should_and_nowhere_else(name: str) -> None:
+    found = fairaudit.audit(SPECS / f"{name}.yaml").reversals
+    every = [
+        (one.attribute, set(one.pair), one.given) for one in found if one.kind is Kind.EVERY_STRATUM
+    ]
+    assert every == PUBLISHED[name]
+    if name == "berkeley_admissions":
+        assert [(one.kind, one.attribute, one.given) for one in found if one.kind.reverses] == [
+            (Kind.ADJUSTED, "gender", ("department",))
+        ]
+
+
+def simulated(seed: int, *, confounded: bool) -> AuditResult:
+    """Columns that are independent; or all that groups differ in is their mix of strata."""
+    rng = np.random.default_rng([2026, seed])
+    people = int(rng.choice([60, 200, 600]))
+    z = rng.integers(0, 2, people)
+    g = rng.integers(0, 3, people)
+    rate = np.full(people, 0.4)
+    if confounded:
+        g = np.where(rng.random(people) < 0.6 * z, 0, g)
+        rate = 0.2 + 0.4 * z
+    columns = {"g": g, "h": rng.integers(0, 2, people), "z": z, "q": rng.integers(0, 3, people)}
+    columns["y"] = (rng.random(people) < rate).astype(np.int64)
+    data = pl.DataFrame({name: values.astype(str) for name, values in columns.items()})
+    spec = {
+        "columns": {
+            "protected": ["g", "h"],
+            "strata": ["z", "q"],
+            "decision": {"column": "y", "positive": 1, "negative": 0},
+        },
+        "metrics": ["selection_rate"],
+        "simpson": {"together": 2},
+    }
+    return fairaudit.audit(spec, data)
+
+
+@pytest.mark.parametrize("confounded", [False, True])
+def test_where_nothing_reverses_nothing_is_sure_to(*, confounded: bool) -> None:
+    """The chance of any false finding in a scan is at most 5 %: 200 data sets allow 17 of them.
+
+    scipy: binom(200, .05).sf(17) = .010. Where groups differ by their mix alone, the gap overall is
+    there, and the one in the strata is what chance makes.
+    """
+    every = sure = 0
+    for seed in range(200):
+        found = simulated(seed, confounded=confounded).reversals
+        turned = [one for one in found if one.kind.reverses]
+        every += any(one.kind is Kind.EVERY_STRATUM for one in turned)
+        sure += any(is_sure(one) for one in turned)
+    assert sure <= 17
+    # Where groups differ by their mix, chance turns strata: that is what the tests are there for.
+    assert every > 20 if confounded else every < 5
+
+
+@pytest.mark.parametrize("people", [1000, 10_000, 100_000])
+def test_planted_reversals_are_found(people: int) -> None:
+    """In each stratum `a` is 10 points ahead, but most of `a` stand where few are selected."""
+    kinds = []
+    for seed in range(20):
+        rng = np.random.default_rng([7, seed])
+        cells: dict[tuple[str, ...], tuple[int, int]] = {}
+        for (g, z), share, rate in (
+            (("a", "hard"), 0.42, 0.35),
+            (("a", "easy"), 0.08, 0.85),
+            (("b", "hard"), 0.08, 0.25),
+            (("b", "easy"), 0.42, 0.75),
+        ):
+            n = int(people * share)
+            cells[g, z] = (int(rng.binomial(n, rate)), n)
+        (one,) = audited(cells).reversals
+        assert one.kind.reverses
+        kinds.append((one.kind, is_sure(one)))
+    every = sum(kind is Kind.EVERY_STRATUM for kind, _ in kinds)
+    assert every >= (16 if people == 1000 else 20)
+    # The common gap of 10 points: a standard error of 4.4 points in 1,000 people, 1.4 in 10,000.
+    assert sum(sure for _, sure in kinds) >= (8 if people == 1000 else 20)
+
+
+def test_columns_are_held_fixed_together() -> None:
+    names = ("g", "u", "v")
+    cells: Cells = {
+        ("a", "0", "0"): (10, 50),
+        ("a", "0", "1"): (320, 400),
+        ("a", "1", "0"): (320, 400),
+        ("a", "1", "1"): (10, 50),
+        ("b", "0", "0"): (120, 400),
+        ("b", "0", "1"): (45, 50),
+        ("b", "1", "0"): (45, 50),
+        ("b", "1", "1"): (120, 400),
+    }
+    alone = audited(cells, names).reversals
+    assert not [one for one in alone if one.kind.reverses]
+    for simpson in ({"together": 2}, {"given": ["all", ["u", "v"]]}, {"given": [["u", "v"]]}):
+        turned = [one for one in audited(cells, names, **simpson).reversals if one.kind.reverses]
+        (one,) = turned
+        assert (one.kind, one.given) == (Kind.EVERY_STRATUM, ("u", "v"))
+        assert [s.stratum for s in one.strata] == [(("u", u), ("v", v)) for u in "01" for v in "01"]
+        assert is_sure(one)
+
+
+def test_what_one_column_shows_is_not_repeated_for_two() -> None:
+    halves: Cells = {
+        (g, z, half): (over // 2 + (over % 2) * at, under // 2 + (under % 2) * at)
+        for (g, z), (over, under) in KIDNEY.items()
+        for at, half in enumerate("uv")
+    }
+    names = ("g", "z", "half")
+    result = audited(halves, names, together=2)
+    assert [(one.kind, one.given) for one in result.reversals] == [(Kind.EVERY_STRATUM, ("z",))]
+    (notice,) = [text for text in result.notices if "Simpson" in text]
+    assert "1 is not listed" in notice
+    # Alone, it is shown: nothing else tells of it.
+    (only,) = audited(halves, names, given=[["z", "half"]]).reversals
+    assert only.given == ("z", "half")
+
+
+def test_each_group_against_its_reference() -> None:
+    cells = drawn(4, groups=5, strata=4, people=400)
+    data = frame(cells, ("g", "z"))
+
+    def found(pairs: str) -> AuditResult:
+        spec = {
+            "columns": {
+                "protected": {"g": {"reference": "c"}},
+                "strata": ["z"],
+                "decision": {"column": "y", "positive": "yes", "negative": "no"},
+                "count": "n",
+            },
+            "metrics": ["selection_rate"],
+            "simpson": {"pairs": pairs},
+        }
+        return fairaudit.audit(spec, data)
+
+    every, some = found("all").reversals, found("reference").reversals
+    assert {one.pair for one in some} == {one.pair for one in every if "c" in one.pair}
+    assert all(one.pair[1] == "c" for one in some)
+    assert {one.significance.family for one in some if one.significance} == {4}
+    assert len(some) < len(every)
+
+
+def gate(cells: Cells, fail: Any, **more: Any) -> Finding:
+    result = audited(cells, fail=fail, **more)
+    (finding,) = result.findings
+    return finding
+
+
+def scaled(cells: Cells, by: int) -> Cells:
+    return {key: (over * by, under * by) for key, (over, under) in cells.items()}
+
+
+NOTHING: Cells = {(g, z): (n // 2, n) for (g, z), (_, n) in KIDNEY.items()}
+SURE: dict[str, Any] = {"kind": "every_stratum", "significant": True}
+
+
+def test_a_gate_takes_any_reversal_or_a_proven_one() -> None:
+    assert gate(KIDNEY, fail=True).status is Status.FAIL
+    assert gate(KIDNEY, "every_stratum").status is Status.FAIL
+    assert gate(NOTHING, fail=True).status is Status.PASS
+    assert gate(NOTHING, SURE).status is Status.PASS
+    thin = gate(KIDNEY, SURE)
+    assert (thin.status, thin.backing) == (Status.WARN, Backing.NOT_SIGNIFICANT)
+    proven = gate(scaled(KIDNEY, 10), SURE)
+    assert (proven.status, proven.backing) == (Status.FAIL, Backing.SUPPORTED)
+    assert [one.pair for one in proven.reversals] == [("A", "B")]
+    assert gate(scaled(KIDNEY, 10), {"significant": True}).status is Status.FAIL
+    assert not audited(KIDNEY, fail=False).findings
+
+
+def test_a_gate_that_asks_for_proof_names_the_proven_alone() -> None:
+    both: Cells = {
+        **{("big" + g, z): counts for (g, z), counts in scaled(KIDNEY, 30).items()},
+        **{("thin" + g, z): counts for (g, z), counts in KIDNEY.items()},
+    }
+    finding = gate(both, SURE)
+    assert finding.status is Status.FAIL
+    assert ("bigA", "bigB") in [one.pair for one in finding.reversals]
+    assert all(is_sure(one) for one in finding.reversals)
+    assert ("thinA", "thinB") in [one.pair for one in gate(both, fail=True).reversals]
+
+
+@pytest.mark.parametrize(
+    ("simpson", "message"),
+    [
+        ({"fail": "evry_stratum"}, "did you mean 'every_stratum'"),
+        ({"fail": {"kind": "often"}}, "'often' is not one of every_stratum"),
+        ({"fail": ["every_stratum"]}, "expected a text, found a list"),
+        ({"pairs": "reference"}, "g has no declared `reference`"),
+        ({"pairs": "some"}, "'some' is not one of all, reference"),
+        ({"together": 0}, "from 1 to 3 columns are held fixed together"),
+        ({"together": 9}, "from 1 to 3 columns are held fixed together"),
+        ({"given": [["z", "q"]]}, "no such column: 'q'"),
+        ({"given": "q"}, "no such column: 'q'"),
+        ({"given": [[]]}, "an empty list names no grouping"),
+        ({"given": [], "fail": True}, "no second column to condition on"),
+        ({"given": ["g"], "fail": True}, "no second column to condition on"),
+    ],
+)
+def test_faults_of_the_scan_are_told(simpson: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError) as error:
+        audited(KIDNEY, **simpson)
+    assert message in str(error.value)
+    assert str(error.value).count(message) == 1
+
+
+def sentences(result: AuditResult) -> list[str]:
+    return [one["sentence"] for one in json.loads(report_json.render(result))["reversals"]]
+
+
+def test_the_sentence_of_berkeley() -> None:
+    """Bickel, Hammel & O'Connell's table: 30.4 % against 44.5 %, 4 of 6, 17.8 of 14.2 points."""
+    (told,) = sentences(fairaudit.audit(SPECS / "berkeley_admissions.yaml"))
+    assert told == (
+        "women against men, selection rate: lower overall, 30.4 % (557/1,835) against 44.5 % "
+        "(1,198/2,691), but higher in 4 of 6 strata of department, with 66.8 % of the people, and "
+        "at the same mix of department (43.0 % against 38.7 %): how the two spread over department "
+        "accounts for 17.8 points, more than the whole gap of 14.2; within department women is "
+        "3.6 points higher (p = .2169)."
+    )
+
+
+def test_mirror_cases_are_told_in_words() -> None:
+    hidden: Cells = {
+        ("a", "u"): (30, 100),
+        ("a", "v"): (210, 300),
+        ("b", "u"): (150, 300),
+        ("b", "v"): (90, 100),
+    }
+    assert audited(hidden).reversals[0].kind is Kind.MASKED
+    explained: Cells = {
+        ("a", "u"): (20, 100),
+        ("a", "v"): (240, 400),
+        ("b", "u"): (80, 400),
+        ("b", "v"): (60, 100),
+    }
+    assert " ".join(sentences(audited(hidden))) == (
+        "a against b, selection rate: hardly a gap overall, 60.0 % (240/400) against 60.0 % "
+        "(240/400), but lower at the same mix of z (50.0 % against 70.0 %): how the two spread "
+        "over z alone would make it +20.0 points; within z a is 20.0 points lower (in the strata: "
+        "p < .0001)."
+    )
+    assert " ".join(sentences(audited(explained))) == (
+        "a against b, selection rate: higher overall, 52.0 % (260/500) against 28.0 % (140/500), "
+        "but hardly so at the same mix of z (40.0 % against 40.0 %): how the two spread over z "
+        "accounts for the whole gap of 24.0 points; within z nothing is left (overall: p < .0001)."
+    )
