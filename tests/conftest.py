@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,15 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"the real data sets are not beside the checkout ({SHARED})")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def bench() -> Iterator[Callable[[str], Any]]:
+    """Imports a module of the benchmarks by name."""
+    folder = str(ROOT / "benchmarks")
+    sys.path.insert(0, folder)
+    yield importlib.import_module
+    sys.path.remove(folder)
 
 
 @pytest.fixture(autouse=True)

@@ -5,15 +5,11 @@ Each bar is one that a wrong construction is seen to fail.
 
 from __future__ import annotations
 
-import importlib
 import math
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ROOT
 
 from fairaudit.metrics import compared, comparison, find
 from fairaudit.stats.power import smallest_detectable
@@ -25,15 +21,6 @@ FEW = 150
 """Repetitions; few where each takes long."""
 EQUAL = ((2, 100), (3, 100), (10, 60))
 """Groups that are all alike, and the people in each."""
-
-
-@pytest.fixture(scope="module")
-def bench() -> Iterator[Any]:
-    """Imports a module of the benchmarks by name."""
-    folder = str(ROOT / "benchmarks")
-    sys.path.insert(0, folder)
-    yield importlib.import_module
-    sys.path.remove(folder)
 
 
 def bar(runs: int, least: float = 0.93) -> float:

@@ -202,71 +202,24 @@ def test_published_tables_reverse_where_they_should_and_nowhere_else(name: str) 
         ]
 
 
-def simulated(seed: int, *, confounded: bool) -> AuditResult:
-    """Columns that are independent; or all that groups differ in is their mix of strata."""
-    rng = np.random.default_rng([2026, seed])
-    people = int(rng.choice([60, 200, 600]))
-    z = rng.integers(0, 2, people)
-    g = rng.integers(0, 3, people)
-    rate = np.full(people, 0.4)
-    if confounded:
-        g = np.where(rng.random(people) < 0.6 * z, 0, g)
-        rate = 0.2 + 0.4 * z
-    columns = {"g": g, "h": rng.integers(0, 2, people), "z": z, "q": rng.integers(0, 3, people)}
-    columns["y"] = (rng.random(people) < rate).astype(np.int64)
-    data = pl.DataFrame({name: values.astype(str) for name, values in columns.items()})
-    spec = {
-        "columns": {
-            "protected": ["g", "h"],
-            "strata": ["z", "q"],
-            "decision": {"column": "y", "positive": 1, "negative": 0},
-        },
-        "metrics": ["selection_rate"],
-        "simpson": {"together": 2},
-    }
-    return fairaudit.audit(spec, data)
-
-
-@pytest.mark.parametrize("confounded", [False, True])
-def test_where_nothing_reverses_nothing_is_sure_to(*, confounded: bool) -> None:
+@pytest.mark.parametrize("setting", ["independent", "mix"])
+def test_where_nothing_reverses_nothing_is_sure_to(setting: str, bench: Any) -> None:
     """The chance of any false finding in a scan is at most 5 %: 200 data sets allow 17 of them.
 
-    scipy: binom(200, .05).sf(17) = .010. Where groups differ by their mix alone, the gap overall is
-    there, and the one in the strata is what chance makes.
+    scipy: binom(200, .05).sf(17) = .012. benchmarks/reversals.py tells how they are drawn.
     """
-    every = sure = 0
-    for seed in range(200):
-        found = simulated(seed, confounded=confounded).reversals
-        turned = [one for one in found if one.kind.reverses]
-        every += any(one.kind is Kind.EVERY_STRATUM for one in turned)
-        sure += any(is_sure(one) for one in turned)
-    assert sure <= 17
+    found = bench("reversals").of_nothing(setting, 200)
+    assert found.sure <= 17
     # Where groups differ by their mix, chance turns strata: that is what the tests are there for.
-    assert every > 20 if confounded else every < 5
+    assert found.every > 40 if setting == "mix" else found.every < 5
 
 
 @pytest.mark.parametrize("people", [1000, 10_000, 100_000])
-def test_planted_reversals_are_found(people: int) -> None:
-    """In each stratum `a` is 10 points ahead, but most of `a` stand where few are selected."""
-    kinds = []
-    for seed in range(20):
-        rng = np.random.default_rng([7, seed])
-        cells: dict[tuple[str, ...], tuple[int, int]] = {}
-        for (g, z), share, rate in (
-            (("a", "hard"), 0.42, 0.35),
-            (("a", "easy"), 0.08, 0.85),
-            (("b", "hard"), 0.08, 0.25),
-            (("b", "easy"), 0.42, 0.75),
-        ):
-            n = int(people * share)
-            cells[g, z] = (int(rng.binomial(n, rate)), n)
-        (one,) = audited(cells).reversals
-        assert one.kind.reverses
-        kinds.append((one.kind, is_sure(one)))
-    every = sum(kind is Kind.EVERY_STRATUM for kind, _ in kinds)
-    assert every >= (16 if people == 1000 else 20)
-    # The common gap of 10 points: a standard error of 4.4 points in 1,000 people, 1.4 in 10,000.
-    assert sum(sure for _, sure in kinds) >= (8 if people == 1000 else 20)
+def test_planted_reversals_are_found(people: int, bench: Any) -> None:
+    """10 points in each stratum: a standard error of 4 points in 1,000 people, 1.3 in 10,000."""
+    found = bench("reversals").of_planted(people, 20)
+    assert found.every >= (16 if people == 1000 else 20)
+    assert found.sure >= (8 if people == 1000 else 20)
 
 
 def test_columns_are_held_fixed_together() -> None:
