@@ -19,11 +19,12 @@ from fairaudit.metrics import NOBODY, Evaluation, Measure, Policy
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.stats import families
 
-_CORRECTIONS: Mapping[Correction, Callable[[Floats], Floats]] = {
+CORRECTIONS: Mapping[Correction, Callable[[Floats], Floats]] = {
     Correction.HOLM: families.holm,
     Correction.BENJAMINI_HOCHBERG: families.benjamini_hochberg,
     Correction.NONE: np.asarray,
 }
+"""How the p-values of a family are corrected, by the way a spec names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +93,7 @@ def _adjusted(
     """The adjusted p-values of one family, by kind; all of a spec are corrected alike."""
     inference = next(iter(asked.values()))[0].terms.inference
     flat = [values[kind][marks] for kind, marks in members.items()]
-    corrected = _CORRECTIONS[inference.correction](np.concatenate(flat))
+    corrected = CORRECTIONS[inference.correction](np.concatenate(flat))
     found, start = {}, 0
     for kind, marks in members.items():
         found[kind] = np.full(marks.shape, np.nan)
@@ -156,7 +157,7 @@ def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]
         return {}
     inference, found = evaluation.terms.inference, tested(evaluation)
     p = np.where(evaluation.judged, found.p, np.nan)
-    correct, name = _CORRECTIONS[inference.correction], inference.correction.words
+    correct, name = CORRECTIONS[inference.correction], inference.correction.words
     places = {}
     for z, row in enumerate(p):
         at = np.flatnonzero(~np.isnan(row)).tolist()

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.evidence.crowds import EXPECTED, name_of_test, test_of_shares
 from fairaudit.evidence.intervals import Band, band, lacks_interval, pairs_of
 from fairaudit.metrics import (
     NOBODY,
@@ -28,7 +29,7 @@ from fairaudit.metrics import (
     Whole,
 )
 from fairaudit.metrics.classes import Shares
-from fairaudit.metrics.inference import FisherTest, Inference, TTest, ZTest
+from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.metrics.measures import REMAINDER, Shape
 from fairaudit.metrics.quantities import Formula
 from fairaudit.metrics.reading import all_others, beside, read, tally_for
@@ -36,9 +37,6 @@ from fairaudit.metrics.reference import EXTREMES, WITH_ITSELF
 from fairaudit.metrics.scores import Average, Distribution
 from fairaudit.stats import families, means, normal, permutation, proportions, ranks, simultaneous
 from fairaudit.stats import strata as stratified
-
-EXPECTED = 5
-"""Where a smaller count is expected, a test that counts tables takes the place of z or χ²."""
 
 MOST_PERMUTED = 300
 """Of more groups than that no people are dealt out anew: χ² is judged by its exact moments."""
@@ -189,8 +187,8 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
     if one.binomial and two.binomial:
         inference = evaluation.terms.inference
         p, exact = _two_shares(one, two, inference)
-        mid = ", mid-p" if inference.fisher is FisherTest.MID_P else ""
-        return Tests(p, "z", f"Fisher{mid}", exact, _about(one))
+        usual, exactly = (name_of_test(exact=each, inference=inference) for each in (False, True))
+        return Tests(p, usual, exactly, exact, _about(one))
     if one.deviation is not None and two.deviation is not None:
         welch = evaluation.terms.inference.t is TTest.WELCH
         test = means.welch_test if welch else means.student_test
@@ -211,21 +209,12 @@ def _two_shares(one: Reading, two: Reading, inference: Inference) -> tuple[Float
 
     Under survey weights no table can be counted: there the z test has the effective sizes.
     """
-    pooled = inference.z is ZTest.POOLED
-    _, p = proportions.z_test(one.value, one.size, two.value, two.size, pooled=pooled)
-    few = proportions.smallest_expected(one.value, one.size, two.value, two.size) < EXPECTED
-    few = few & ~np.isnan(p)
+    sides = (one.value, one.size, two.value, two.size)
     if one.weight is not None or one.over is None or two.over is None:
-        return p, np.zeros_like(few)
+        return test_of_shares(sides, None, inference)
     assert one.under is not None
     assert two.under is not None
-    sides = np.broadcast_arrays(one.over, one.under, two.over, two.under)
-    if few.any():
-        p = np.array(p)
-        mid = inference.fisher is FisherTest.MID_P
-        count = proportions.fisher_mid_p if mid else proportions.fisher
-        p[few] = count(*(side[few] for side in sides))
-    return p, few
+    return test_of_shares(sides, (one.over, one.under, two.over, two.under), inference)
 
 
 def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:
