@@ -201,6 +201,12 @@ def _appearances(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield Paragraph(text, Tone.MUTED)
     if found or tests:
         yield Paragraph(_meaning(result, tests, is_found=bool(found)), Tone.MUTED)
+    if any(row.tested is None for row in result.lattice):
+        yield Paragraph(
+            "Where a gap first appears is told only of groups whose counts, and those of the "
+            "groups they are part of, may all be told.",
+            Tone.MUTED,
+        )
 
 
 def _told(several: Sequence[Appearance], alpha: float) -> str:
