@@ -13,9 +13,10 @@ from fairaudit.report import appearances, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
 
+_VALUES_BESIDE = 2
 _NUMBERS_BESIDE = 5
 _PAIRS_BESIDE = 2
-"""So many measures beside each other fit 80 columns: numbers alone, and with their pairs."""
+"""So many measures beside each other fit 80 columns: with one pair, alone, each with its pair."""
 
 _MOST_GROUPS = 3
 """So many groups where a gap first appears are told in full."""
@@ -33,8 +34,12 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Heading("Every subset of the protected attributes")
     epsilon = _epsilon(rows)
     lead = next((title for title in titles if title != epsilon), titles[0])
-    yield _main(rows, lead, epsilon if epsilon != lead else None)
     others = [title for title in titles if title not in {lead, epsilon}]
+    beside = [] if epsilon is None or epsilon == lead else [epsilon]
+    if len(others) + len(beside) < _VALUES_BESIDE:
+        beside, others = [*others, *beside], []
+    yield _main(rows, lead, beside)
+    yield Paragraph(_legend(rows, lead, is_more=len(titles) > 1 and most is not None), Tone.MUTED)
     if most is None:
         yield from _pairs(rows, [title for title in titles if title != lead])
     else:
@@ -46,41 +51,60 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 def _epsilon(rows: Sequence[LatticeRow]) -> str | None:
     """The title of the first differential fairness there is."""
+    return next(iter(_epsilons(rows)), None)
+
+
+def _epsilons(rows: Sequence[LatticeRow]) -> dict[str, None]:
+    """The titles of all of them, in their order."""
     wanted = DIFFERENTIAL_FAIRNESS.id
-    found = (one.title for row in rows for one in row.entries if one.metric == wanted)
-    return next(found, None)
+    entries = (one for row in rows for one in row.entries)
+    return {one.title: None for one in entries if one.metric == wanted}
 
 
-def _main(rows: Sequence[LatticeRow], lead: str, epsilon: str | None) -> Table:
-    """One row a subset: its groups, the worst pair of the first measure, ε, and what appears."""
-    beside = [] if epsilon is None else [epsilon]
-    short = [DIFFERENTIAL_FAIRNESS.short for _ in beside]  # the sentence below says how smoothed
-    marks = any(row.appears for row in rows)
+def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table:
+    """One row a subset: its groups, the worst pair of the first measure, others, what appears."""
+    chosen = (lead, *beside)
+    # How ε is smoothed, where there is but one, the sentence below the table says.
+    alone = len(_epsilons(rows)) == 1
+    heads = [
+        DIFFERENTIAL_FAIRNESS.short if alone and title == _epsilon(rows) else title
+        for title in chosen
+    ]
+    marks = _has_marks(rows)
     table = []
     for row in rows:
         found = {entry.title: entry for entry in row.entries}
         cells = [Cell(numbers.subset(row.by)), Cell(numbers.whole(row.groups))]
-        cells.append(Cell(numbers.whole(row.smallest)))
-        cells += [_value(found.get(title)) for title in (lead, *beside)]
+        cells += [Cell(numbers.whole(row.smallest)), *_chosen(row, chosen)]
         cells.append(Cell(_pair(found.get(lead))))
         if marks:
             groups = len({one.group for one in row.appears})
             cells.append(Cell(numbers.whole(groups) if groups else "", Tone.WARN))
         table.append(cells)
-    more = (
+    return Table(
+        "",
+        ("subset", "groups", "least", *heads, "worst pair", *(["new"] if marks else [])),
+        table,
+        (False, True, True, *(False for _ in chosen), False, *([True] if marks else [])),
+        slim=True,
+    )
+
+
+def _has_marks(rows: Sequence[LatticeRow]) -> bool:
+    return any(row.appears for row in rows)
+
+
+def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
+    """What the columns of the table mean."""
+    text = (
         f"least: people in the smallest group; worst pair: of {lead}, both with their people, and "
         "before a colon the levels they share"
     )
-    if marks:
-        more += "; new: groups where a gap first appears, named below"
-    return Table(
-        "",
-        ("subset", "groups", "least", lead, *short, "worst pair", *(["new"] if marks else [])),
-        table,
-        (False, True, True, False, *(False for _ in beside), False, *([True] if marks else [])),
-        more,
-        slim=True,
-    )
+    if _has_marks(rows):
+        text += "; new: groups where a gap first appears, named below"
+    if is_more:
+        text += "; the worst pairs of the other measures: --verbose, or -o report.json"
+    return text + "."
 
 
 def _value(entry: LatticeEntry | None) -> Cell:
@@ -122,16 +146,15 @@ def _sizes(entry: LatticeEntry) -> dict[Group, int]:
 
 
 def _values(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]:
-    """The other measures by their numbers alone: their worst pairs are in JSON."""
+    """The other measures by their numbers alone."""
     for start in range(0, len(titles), _NUMBERS_BESIDE):
         chosen = titles[start : start + _NUMBERS_BESIDE]
-        last = start + _NUMBERS_BESIDE >= len(titles)
         yield Table(
-            "the worst value of the other measures",
+            "other measures",
             ("subset", *chosen),
             [[Cell(numbers.subset(row.by)), *_chosen(row, chosen)] for row in rows],
             (False, *(False for _ in chosen)),
-            "their worst pairs: --verbose, or -o report.json" if last else "",
+            slim=True,
         )
 
 
@@ -230,15 +253,18 @@ def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> s
     inference = result.provenance.inference
     families = " and ".join(f"{numbers.whole(n)} tests of the {of}" for of, n in tests.items())
     over = f" over {families}" if families else ""
-    correct = "uncorrected" if inference.correction is Correction.NONE else "corrected"
-    corrected = f"{correct}{over}" + (
-        f" ({inference.correction.words})" if inference.correction is not Correction.NONE else ""
-    )
-    head = "A gap first appears at a group" if is_found else "No gap first appears at a group"
-    least = f"{100 * float(LEAST_GAP):g} point"
+    is_raw = inference.correction is Correction.NONE
+    corrected = f"uncorrected{over}" if is_raw else f"by {inference.correction.words}{over}"
+    if not is_found:
+        return (
+            "No gap was found to appear first where attributes meet: no group of two or more "
+            "differs from everybody else in a way that no group it is part of does "
+            f"({corrected})."
+        )
     return (
-        f"{head} of two or more attributes that differs from everybody else, and from the rest of "
-        f"each group it is part of, always by more than {least} and significantly (the largest p, "
-        f"{corrected}), while no group it is part of differs so from everybody else (p < "
+        "A gap first appears at a group of two or more attributes that differs from everybody "
+        "else, and from the rest of each group it is part of, always by more than "
+        f"{100 * float(LEAST_GAP):g} point and significantly (the largest p, {corrected}), while "
+        "no group it is part of differs so from everybody else (p < "
         f"{inference.alpha:g}, uncorrected)."
     )
