@@ -32,26 +32,14 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube import GroupTable, distinct
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.evidence.crowds import Crowds, apart, differ, exceeds, name_of_test
+from fairaudit.evidence.crowds import Apart, Crowds, differ, exceeds
 from fairaudit.evidence.proof import CORRECTIONS
-from fairaudit.metrics import Rate, Terms, evaluate
+from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import tally_of
 from fairaudit.metrics.inference import Inference
 
 LEAST_GAP = Fraction(1, 100)
 """Shares that differ by no more, one point, show no gap."""
-
-
-@dataclass(frozen=True, slots=True)
-class Apart:
-    """How a group differs from a crowd it is no part of: group minus crowd, one test by itself."""
-
-    other: Estimate
-    difference: float
-    low: float
-    high: float
-    p: float
-    test: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +56,9 @@ class Parent:
 class Appearance:
     """A group where a gap first appears, with the groups it is part of, the smallest sets first.
 
-    `p` of its significance is the largest of all its tests. A published report may tell no
-    significance.
+    `worse_off` says whether the rate is the worse for the group by its difference, None where
+    neither way is better. `p` of its significance is the largest of all its tests; a published
+    report may tell none.
     """
 
     metric: str
@@ -79,6 +68,7 @@ class Appearance:
     estimate: Estimate
     apart: Apart
     parents: tuple[Parent, ...]
+    worse_off: bool | None
     significance: Significance | None
 
     @property
@@ -98,7 +88,7 @@ class Sought:
 
 @dataclass(frozen=True, slots=True)
 class Appearances:
-    """What was found in each subset, the most people concerned first, and how many were tested."""
+    """What was found in each subset, the worst first, and how many groups were tested."""
 
     found: Mapping[Grouping, tuple[Appearance, ...]]
     tested: Mapping[Grouping, int]
@@ -126,7 +116,7 @@ class _Subset:
         if np.isnan(self.p[at]):
             return None
         one, other = (each.at(np.array([at])) for each in (self.crowds, self.others))
-        return _apart(one, other, float(self.p[at]), inference, exact=bool(self.exact[at]))
+        return Apart.of(one, other, float(self.p[at]), inference, exact=bool(self.exact[at]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,8 +155,12 @@ def find_appearances(family: Sequence[Sought]) -> Appearances:
 
 
 def ranked(several: Iterable[Appearance]) -> tuple[Appearance, ...]:
-    """Appearances, those that concern the most people first."""
-    return tuple(sorted(several, key=lambda one: (-one.concerned, one.metric, one.group)))
+    """Appearances: those who are worse off first, then by how many people it concerns."""
+
+    def place(one: Appearance) -> tuple[object, ...]:
+        return not one.worse_off, -one.concerned, one.metric, one.group
+
+    return tuple(sorted(several, key=place))
 
 
 def _subsets(sought: Sought) -> dict[Grouping, _Subset]:
@@ -279,6 +273,7 @@ def _appearance(one: _Judged, index: int, adjusted: float, family: int) -> Appea
         estimate=subset.crowds.estimate(at, inference.alpha),
         apart=beside,
         parents=parents,
+        worse_off=_is_worse(one.sought.rate, beside.difference, favourable=subset.table.favourable),
         significance=Significance(
             f"largest p of {1 + len(parents)} tests ({', '.join(tests)})",
             float(one.p[index]),
@@ -287,6 +282,14 @@ def _appearance(one: _Judged, index: int, adjusted: float, family: int) -> Appea
             inference.correction.words,
         ),
     )
+
+
+def _is_worse(rate: Rate, difference: float, *, favourable: bool) -> bool | None:
+    """Whether a rate that differs so is the worse for the group."""
+    if rate.better is Better.NEITHER:
+        return None
+    less_is_worse = favourable if rate.better is Better.POLARITY else rate.better is Better.HIGHER
+    return (difference < 0) == less_is_worse
 
 
 def _parent(
@@ -302,18 +305,5 @@ def _parent(
         group=parent.table.groups[index],
         estimate=parent.crowds.estimate(index, inference.alpha),
         apart=parent.apart(index, inference),
-        rest=_apart(child, rest, float(p[0]), inference, exact=bool(exact[0])),
-    )
-
-
-def _apart(one: Crowds, other: Crowds, p: float, inference: Inference, *, exact: bool) -> Apart:
-    """The difference of two crowds, each an array of one."""
-    low, high = apart(one, other, inference.alpha)
-    return Apart(
-        other=other.estimate(0, inference.alpha),
-        difference=float(one.value[0] - other.value[0]),
-        low=float(low[0]),
-        high=float(high[0]),
-        p=p,
-        test=name_of_test(exact=exact, inference=inference),
+        rest=Apart.of(child, rest, float(p[0]), inference, exact=bool(exact[0])),
     )

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.arrays import Ends, Floats, Ints, Marks
+from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.estimate import Estimate
 from fairaudit.metrics.counts import Counts, Tally
 from fairaudit.metrics.inference import FisherTest, Inference, ZTest
@@ -147,11 +147,6 @@ def name_of_test(*, exact: bool, inference: Inference) -> str:
     return f"Fisher{mid}" if exact else "z"
 
 
-def apart(one: Crowds, other: Crowds, alpha: float) -> Ends:
-    """Newcombe's bounds of the difference of two crowds' shares, each by itself."""
-    return proportions.newcombe(one.value, one.size, other.value, other.size, alpha)
-
-
 def exceeds(one: Crowds, other: Crowds, least: Fraction) -> Marks:
     """Whether two shares differ by more than `least`, either way; decided by whole numbers.
 
@@ -165,3 +160,34 @@ def exceeds(one: Crowds, other: Crowds, least: Fraction) -> Marks:
         a, n, c, m = (int(each[at]) for each in (one.over, one.under, other.over, other.under))
         found[at] = abs(Fraction(a, n) - Fraction(c, m)) > least
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """How a crowd differs from one it shares nobody with: the first minus the other, one test.
+
+    `low` and `high` are Newcombe's bounds of the difference, by itself.
+    """
+
+    other: Estimate
+    difference: float
+    low: float
+    high: float
+    p: float
+    test: str
+
+    @classmethod
+    def of(
+        cls, one: Crowds, other: Crowds, p: float, inference: Inference, *, exact: bool
+    ) -> Apart:
+        """Two crowds, each an array of one, with what `differ` said of them."""
+        sides = (one.value, one.size, other.value, other.size)
+        low, high = proportions.newcombe(*sides, inference.alpha)
+        return cls(
+            other=other.estimate(0, inference.alpha),
+            difference=float(one.value[0] - other.value[0]),
+            low=float(low[0]),
+            high=float(high[0]),
+            p=p,
+            test=name_of_test(exact=exact, inference=inference),
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 
 from fairaudit.evidence.appearances import Appearance, Parent
 from fairaudit.report import numbers, sentences
@@ -17,7 +17,7 @@ def sentence(one: Appearance, alpha: float) -> str:
         f"{numbers.named_group(one.group)}: {sentences.title_of(one.metric)} of the {one.of}"
         f"{of_class} {numbers.rate(one.estimate)} against {numbers.percent(beside.other.value)} "
         f"of everybody else, {numbers.points(beside.difference)} points {ends}; "
-        f"{_silent(one.parents)}: the gap first appears where {_meeting(one)} meet"
+        f"{_silent(one, alpha)}: the gap first appears where {_meeting(one)} meet"
         f"{_adjusted(one, alpha)}"
     )
 
@@ -30,25 +30,27 @@ def briefly(one: Appearance) -> str:
     return f"{sentences.title_of(one.metric)} of the {one.of} ({shares})"
 
 
-def _silent(parents: Sequence[Parent]) -> str:
+def _silent(one: Appearance, alpha: float) -> str:
     """The groups that do not show it: both of two, of more the one that comes nearest."""
-    if len(parents) == 2:
-        first, second = map(_named, parents)
+    if len(one.parents) == 2:
+        first, second = (_named(parent, alpha) for parent in one.parents)
         return f"neither {first} nor {second} shows it"
-    widest = max(parents, key=_difference)
-    return (
-        f"none of the {len(parents)} groups it is part of shows it, the widest gap of theirs is "
-        f"that of {_named(widest)}"
-    )
+
+    def on_its_side(parent: Parent) -> float:
+        gap = 0.0 if parent.apart is None else parent.apart.difference
+        return math.copysign(gap, gap * one.apart.difference)
+
+    nearest = max(one.parents, key=on_its_side)
+    return f"none of the {len(one.parents)} groups it is part of shows it, nearest {_named(nearest, alpha)}"
 
 
-def _named(one: Parent) -> str:
-    gap = "" if one.apart is None else f", {numbers.points(one.apart.difference)}"
-    return f"{numbers.named_group(one.group)} ({numbers.percent(one.estimate.value)}{gap})"
-
-
-def _difference(one: Parent) -> float:
-    return 0.0 if one.apart is None else abs(one.apart.difference)
+def _named(one: Parent, alpha: float) -> str:
+    """A parent with its rate, and how far and how surely that differs from everybody else's."""
+    said = [numbers.percent(one.estimate.value)]
+    if one.apart is not None:
+        said.append(numbers.points(one.apart.difference))
+        said.append(f"p {numbers.probability(one.apart.p, alpha)}")
+    return f"{numbers.named_group(one.group)} ({', '.join(said)})"
 
 
 def _meeting(one: Appearance) -> str:

@@ -21,7 +21,8 @@ from fairaudit.cube import Group
 from fairaudit.errors import WORST_FIRST, FairauditError, SpecError
 from fairaudit.estimate import Estimate, State, state_of
 from fairaudit.evidence import MissingBounds, Part, Side
-from fairaudit.evidence.appearances import Apart, Appearance
+from fairaudit.evidence.appearances import Appearance
+from fairaudit.evidence.crowds import Apart
 from fairaudit.evidence.practice import Detectable, Practice
 from fairaudit.ledger import Line, PublishedLine
 from fairaudit.report import appearances, sentences
@@ -678,6 +679,7 @@ def _appearance(one: Appearance, alpha: float) -> dict[str, Any]:
         "group": _group(one.group),
         **_crowd(one.estimate),
         "everybody_else": _apart(one.apart),
+        "worse_off": one.worse_off,
         "significance": None if one.significance is None else asdict(one.significance),
         "parents": [
             {
