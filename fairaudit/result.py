@@ -13,6 +13,7 @@ from fairaudit.cube import ExcludeBelow, Group, Grouping
 from fairaudit.errors import AuditFailed
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part
+from fairaudit.evidence.appearances import Appearance
 from fairaudit.evidence.ways import interval_in_words, significance_in_words
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import (
@@ -175,12 +176,18 @@ class LatticeEntry:
 
 @dataclass(frozen=True, slots=True)
 class LatticeRow:
-    """One subset of the protected attributes."""
+    """One subset of the protected attributes.
+
+    `appears` are the groups where a gap first appears, `tested` says for each outcome how many were
+    looked at for that (each rate of a group counts), None where it is suppressed.
+    """
 
     by: Grouping
     groups: int
     smallest: int | None
     entries: tuple[LatticeEntry, ...]
+    appears: tuple[Appearance, ...] = ()
+    tested: Mapping[str, int] | None = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from fairaudit.result import AuditResult
 from fairaudit.spec import load, parse
 from fairaudit.suppress import protect as protection
 from fairaudit.suppress import suppress
+from fairaudit.suppress.report import _Rows
 
 PRIME = 2**31 - 1
 Cell = Mapping[str, str]
@@ -54,6 +55,10 @@ def _is(column: str, *classes: str) -> People:
 
 def _both(label: People, prediction: People) -> People:
     return lambda cell: label(cell) and prediction(cell)
+
+
+def _outside(people: People) -> People:
+    return lambda cell: not people(cell)
 
 
 _SAID = _is("prediction", YES, NO)
@@ -119,6 +124,11 @@ class Attacker:
                 self._read_parts(row, given)
         for row in tree["reversals"]:
             self._read_reversal(row)
+        for row in tree["lattice"]:
+            for entry in row["entries"]:
+                self._read_parts(entry, {})
+            for one in row["appears"]:
+                self._read_appearance(one)
 
     def _place(self, *groups: Mapping[str, str]) -> People:
         wanted = {name: level for group in groups for name, level in group.items()}
@@ -202,6 +212,17 @@ class Attacker:
                     self._read_share(part["metric"], row["of"], place, side)
                 elif outcome is not None:
                     self._read_outcome(row["of"], outcome, self._place(given, side["group"]), side)
+
+    def _read_appearance(self, one: Mapping[str, Any]) -> None:
+        """A group and those it is part of, each beside all others, and the rest of each."""
+        mine, rate = self._place(one["group"]), (one["metric"], one["of"])
+        for row in (one, *one["parents"]):
+            place = self._place(row["group"])
+            self._read_share(*rate, place, row)
+            if row["everybody_else"] is not None:
+                self._read_share(*rate, _outside(place), row["everybody_else"]["other"])
+            if "rest" in row:
+                self._read_share(*rate, _both(place, _outside(mine)), row["rest"]["other"])
 
     def _read_outcome(self, of: str, outcome: str, place: People, side: Mapping[str, Any]) -> None:
         over, under = _is(of, self.classes.get(outcome, outcome)), _is(of, YES, NO)
@@ -420,6 +441,62 @@ def test_no_small_cell_of_any_columns_can_be_recovered(
     _agrees_with_the_document(result)
 
 
+def _crossed(few: Sequence[int]) -> tuple[dict[str, list[str]], dict[tuple[str, ...], int]]:
+    """A gap where both attributes meet, and neither shows it; the third attribute has `few`."""
+    columns = {"a0": ["women", "men"], "a1": ["north", "south"], "a2": ["x", "y", "z"],
+               "s": ["s0"], "label": [NO, YES], "prediction": [NO, YES]}  # fmt: skip
+    people = {}
+    for cell in itertools.product(*columns.values()):
+        often = (cell[0] == "women") == (cell[1] == "north")
+        many = 80 if often == (cell[-1] == YES) else 20
+        people[cell] = few[sum(map(ord, "".join(cell))) % len(few)] if cell[2] == "z" else many
+    return columns, {cell: count for cell, count in people.items() if count}
+
+
+@pytest.mark.parametrize("few", [(1, 2, 3), (0, 4, 7, 9), (2, 0, 0, 1, 30)])
+@pytest.mark.parametrize("by", ["all", "each"])
+@pytest.mark.parametrize("threshold", [11, 60])
+def test_where_a_gap_first_appears_tells_of_nobody_hidden(
+    tmp_path: Path, few: tuple[int, ...], by: str, threshold: int
+) -> None:
+    columns, people = _crossed(few)
+    rates = ["selection_rate", "equalized_odds_difference", "differential_fairness"]
+    told = partial(_audited, tmp_path, columns, people, rates, groups={"by": by})
+    published = told(suppress_below=threshold)
+    assert _attack(published, columns, people, threshold) == []
+    tree = document(published)
+    jsonschema.validate(tree, schema())
+    _agrees_with_the_document(published)
+    found = [one for row in tree["lattice"] for one in row["appears"]]
+    everything = [one for row in document(told())["lattice"] for one in row["appears"]]
+    assert len(everything) >= len(found)
+    # A corrected p-value and the number of tests are made of the hidden groups, too.
+    assert all(one["significance"] is None for one in found)
+    assert all(row["tested"] is None for row in tree["lattice"])
+    assert "adjusted p" not in terminal.render(content.document(published))
+    # Those of the first two attributes are of hundreds of people, and are told.
+    pairs = {tuple(one["group"].values()) for one in found if one["metric"] == "selection_rate"}
+    assert {("women", "north"), ("men", "south")} <= pairs
+
+
+def test_a_gap_that_appears_among_few_people_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns, people = _crossed([2])
+    whole = _audited(tmp_path, columns, people, ["selection_rate"])
+    assert any(row.appears for row in whole.lattice)
+    published = _audited(tmp_path, columns, people, ["selection_rate"], suppress_below=900)
+    assert not any(row.appears for row in published.lattice)
+    text = terminal.render(content.document(published))
+    assert "first appears  " not in text
+    assert "Where a gap first appears is told only" in text
+    assert _attack(published, columns, people, 900) == []
+    monkeypatch.setattr(_Rows, "appearance", lambda _, one: one)
+    careless = _audited(tmp_path, columns, people, ["selection_rate"], suppress_below=900)
+    found = _attack(careless, columns, people, 900)
+    assert any("'a0': 'women', 'a1': 'north'" in one for one in found), found
+
+
 def _agrees_with_the_document(result: AuditResult) -> None:
     """The text tells no fraction and no size of a group that the document does not."""
     tree = document(result)
@@ -570,6 +647,7 @@ def test_nothing_small_leaves_the_report_as_it_is(tmp_path: Path) -> None:
     assert plain["options"].pop("suppress_below") is None
     for tree in (plain, published):
         del tree["spec"]
+        del tree["data"]["files"]  # written twice, perhaps not within the same second
     assert published == plain
 
 

@@ -4,7 +4,7 @@ from fairaudit.evidence.intervals import TOO_LITTLE, Band, band, lacks_interval
 from fairaudit.evidence.missing import MissingBounds, missing_at, missing_bounds
 from fairaudit.evidence.parts import Part, Side, estimate_at, parts_of
 from fairaudit.evidence.proof import Proof, corrected, prove, prove_again, significances
-from fairaudit.evidence.samples import Sample, two_samples
+from fairaudit.evidence.samples import Sample, name_of_test, two_samples
 from fairaudit.evidence.significance import lacks_test
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "lacks_test",
     "missing_at",
     "missing_bounds",
+    "name_of_test",
     "parts_of",
     "prove",
     "prove_again",

@@ -50,3 +50,9 @@ def two_samples(one: Sample, two: Sample, inference: Inference) -> tuple[Floats,
         count = proportions.fisher_mid_p if mid else proportions.fisher
         p[few] = count(*(side[few] for side in sides))
     return p, few
+
+
+def name_of_test(*, exact: bool, inference: Inference) -> str:
+    """What a test of two shares is called."""
+    mid = ", mid-p" if inference.fisher is FisherTest.MID_P else ""
+    return f"Fisher{mid}" if exact else "z"

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence.intervals import Band, band, lacks_interval, pairs_of
-from fairaudit.evidence.samples import EXPECTED, Sample, two_samples
+from fairaudit.evidence.samples import EXPECTED, Sample, name_of_test, two_samples
 from fairaudit.metrics import (
     NOBODY,
     Asked,
@@ -29,7 +29,7 @@ from fairaudit.metrics import (
     Whole,
 )
 from fairaudit.metrics.classes import Shares
-from fairaudit.metrics.inference import FisherTest, TTest
+from fairaudit.metrics.inference import TTest
 from fairaudit.metrics.measures import REMAINDER, Shape
 from fairaudit.metrics.quantities import Formula
 from fairaudit.metrics.reading import all_others, beside, read, tally_for
@@ -187,8 +187,8 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
     if one.binomial and two.binomial:
         inference = evaluation.terms.inference
         p, exact = two_samples(Sample.of(one), Sample.of(two), inference)
-        mid = ", mid-p" if inference.fisher is FisherTest.MID_P else ""
-        return Tests(p, "z", f"Fisher{mid}", exact, _about(one))
+        usual, exactly = (name_of_test(exact=each, inference=inference) for each in (False, True))
+        return Tests(p, usual, exactly, exact, _about(one))
     if one.deviation is not None and two.deviation is not None:
         welch = evaluation.terms.inference.t is TTest.WELCH
         test = means.welch_test if welch else means.student_test

@@ -58,13 +58,17 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a caption; `numeric` tells which columns are aligned to the right."""
+    """Rows under a caption; `numeric` tells which columns are aligned to the right.
+
+    With `slim` the first column gives way to the others: it takes a fifth of the page at most.
+    """
 
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     numeric: Sequence[bool]
     more: str = ""
+    slim: bool = False
 
 
 Block: TypeAlias = Heading | Paragraph | Facts | Entries | Table

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fairaudit.estimate import State
 from fairaudit.ledger import Line, PublishedLine
 from fairaudit.metrics import exclusion
-from fairaudit.report import disparities, numbers, reversals, scores, sentences
+from fairaudit.report import disparities, lattice, numbers, reversals, scores, sentences
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -62,7 +62,7 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
         _verdict(result),
         _provenance(result),
         _ledger(result),
-        disparities.lattice(result),
+        lattice.section(result, most),
         disparities.conditional(result, most),
         disparities.rates(result, most),
         scores.section(result, most),

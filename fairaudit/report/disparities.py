@@ -1,4 +1,4 @@
-"""The sections that show disparities: the lattice, and the rates of every group."""
+"""The sections that show disparities: conditional ones, the rates of every group."""
 
 from __future__ import annotations
 
@@ -13,75 +13,8 @@ from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
-    EpsilonReading,
-    LatticeEntry,
     RateRow,
 )
-
-_LATTICE_WIDTH = 2
-"""So many measures beside each other fit 80 columns."""
-
-
-def lattice(result: AuditResult) -> Iterator[Block]:
-    """A row for each subset, a column for each measure, the worst pair named."""
-    titles = list(dict.fromkeys(e.title for row in result.lattice for e in row.entries))
-    if not titles:
-        return
-    yield Heading("Every subset of the protected attributes")
-    for start in range(0, len(titles), _LATTICE_WIDTH):
-        chosen = titles[start : start + _LATTICE_WIDTH]
-        rows = []
-        for row in result.lattice:
-            found = {entry.title: entry for entry in row.entries}
-            rows.append(
-                [
-                    Cell(numbers.subset(row.by)),
-                    Cell(numbers.whole(row.groups)),
-                    Cell(numbers.whole(row.smallest)),
-                    *(_lattice_cell(found.get(title)) for title in chosen),
-                ]
-            )
-        yield Table(
-            "the worst pair of groups stands below each value",
-            ("subset", "groups", "smallest", *chosen),
-            rows,
-            (False, True, True, *(False for _ in chosen)),
-        )
-    for one in result.epsilons:
-        yield Paragraph(_reading_aid(one))
-
-
-def _reading_aid(one: EpsilonReading) -> str:
-    """What ε of the full intersection promises, and what it bounds."""
-    head = (
-        f"ε by {numbers.subset(one.by)} is {numbers.number(one.epsilon)} ({one.parameters}), "
-        f"{one.regime}."
-    )
-    if math.isinf(one.epsilon):
-        return head
-    means = (
-        f" Two groups' expected utilities differ by a factor of at most "
-        f"{numbers.number(one.factor, 2)}, and an outcome changes the odds of belonging to one "
-        f"group or another by no more."
-    )
-    if len(one.by) == 1:
-        return head + means
-    sharper = (
-        f", and on these rows none exceeds {numbers.number(one.epsilon)} itself"
-        if one.bounds_subsets
-        else ""
-    )
-    bound = f" Every subset is within {numbers.number(one.twice)}, twice as much (Theorem 3.2)"
-    return f"{head}{means}{bound}{sharper}."
-
-
-def _lattice_cell(entry: LatticeEntry | None) -> Cell:
-    if entry is None:
-        return Cell("not compared", Tone.MUTED)
-    pair = sentences.witness(entry.first, entry.second, entry.decided_by)
-    value = numbers.value_of(entry.estimate)
-    tone = Tone.MUTED if math.isnan(entry.estimate.value) else Tone.PLAIN
-    return Cell(f"{value}\n{pair}" if pair else value, tone)
 
 
 def conditional(result: AuditResult, most: int | None) -> Iterator[Block]:

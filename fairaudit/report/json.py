@@ -21,10 +21,12 @@ from fairaudit.cube import Group
 from fairaudit.errors import WORST_FIRST, FairauditError, SpecError
 from fairaudit.estimate import Estimate, Significance, State, state_of
 from fairaudit.evidence import MissingBounds, Part, Side
+from fairaudit.evidence.appearances import Appearance
+from fairaudit.evidence.crowds import Apart
 from fairaudit.evidence.practice import Detectable, Practice
 from fairaudit.ledger import Line, PublishedLine
 from fairaudit.metrics.inference import Inference
-from fairaudit.report import reversals, sentences
+from fairaudit.report import appearances, reversals, sentences
 from fairaudit.result import (
     SCHEMA_VERSION,
     AuditResult,
@@ -208,7 +210,7 @@ def document(result: AuditResult) -> dict[str, Any]:
         "comparisons": [_comparison_row(row) for row in result.comparisons],
         "checks": [_finding(one) for one in result.findings],
         "reversals": [_reversal(one, result.provenance.inference) for one in result.reversals],
-        "lattice": [_lattice_row(row) for row in result.lattice],
+        "lattice": [_lattice_row(row, made.inference.alpha) for row in result.lattice],
         "epsilons": [_epsilon(one) for one in result.epsilons],
         "scores": [_score_row(row) for row in result.scores],
         "curves": [_curve(one) for one in result.curves],
@@ -652,7 +654,7 @@ def _share(one: Share) -> dict[str, Any]:
     }
 
 
-def _lattice_row(row: LatticeRow) -> dict[str, Any]:
+def _lattice_row(row: LatticeRow, alpha: float) -> dict[str, Any]:
     return {
         "by": list(row.by),
         "groups": row.groups,
@@ -667,10 +669,52 @@ def _lattice_row(row: LatticeRow) -> dict[str, Any]:
                 **_interval(entry.estimate),
                 "witness": _witness(entry.parts, entry.decided_by, entry, spread=entry.spread),
                 "judged": entry.judged,
+                "parts": [_part(part) for part in entry.parts],
             }
             for entry in row.entries
         ],
+        "tested": None if row.tested is None else dict(row.tested),
+        "appears": [_appearance(one, alpha) for one in row.appears],
     }
+
+
+def _appearance(one: Appearance, alpha: float) -> dict[str, Any]:
+    return {
+        "metric": one.metric,
+        "of": one.of,
+        "class": one.of_class,
+        "group": _group(one.group),
+        **_crowd(one.estimate),
+        "everybody_else": _apart(one.apart),
+        "worse_off": one.worse_off,
+        "significance": None if one.significance is None else asdict(one.significance),
+        "parents": [
+            {
+                "group": _group(parent.group),
+                **_crowd(parent.estimate),
+                "everybody_else": None if parent.apart is None else _apart(parent.apart),
+                "rest": _apart(parent.rest),
+            }
+            for parent in one.parents
+        ],
+        "sentence": appearances.sentence(one, alpha),
+    }
+
+
+def _apart(one: Apart) -> dict[str, Any]:
+    return {
+        "other": _crowd(one.other),
+        "difference": one.difference,
+        "low": one.low,
+        "high": one.high,
+        "p": one.p,
+        "test": one.test,
+    }
+
+
+def _crowd(one: Estimate) -> dict[str, Any]:
+    """The share of a group or of a crowd; its test stands where it is compared."""
+    return {name: value for name, value in _estimate(one).items() if name != "significance"}
 
 
 def _epsilon(one: EpsilonReading) -> dict[str, Any]:

@@ -68,10 +68,12 @@ def _as_text(document: Document, width: int, encoding: str) -> str:
 def _print(document: Document, console: Console, encoding: str | None = None) -> None:
     plain = not (encoding or console.encoding or "").lower().startswith("utf")
     for block in document:
-        console.print(_rendered(block, min(console.width, _TEXT_WIDTH), plain=plain))
+        console.print(_rendered(block, console.width, plain=plain))
 
 
-def _rendered(block: Block, width: int, *, plain: bool) -> RenderableType:
+def _rendered(block: Block, page: int, *, plain: bool) -> RenderableType:
+    width = min(page, _TEXT_WIDTH)
+
     def text(words: str, tone: Tone = Tone.PLAIN) -> Text:
         words = _printable(words)
         return Text(_spelled(words) if plain else words, style=_STYLES[tone])
@@ -89,7 +91,7 @@ def _rendered(block: Block, width: int, *, plain: bool) -> RenderableType:
         case Entries():
             return _grid([(text(c.text, c.tone), text(words)) for c, words in block.rows], width)
         case Table():
-            return _table(block, text, plain=plain)
+            return _table(block, text, page, plain=plain)
 
 
 def _grid(rows: list[tuple[Text, Text]], width: int) -> RenderableType:
@@ -102,7 +104,7 @@ def _grid(rows: list[tuple[Text, Text]], width: int) -> RenderableType:
     return grid
 
 
-def _table(block: Table, text: object, *, plain: bool) -> RenderableType:
+def _table(block: Table, text: object, page: int, *, plain: bool) -> RenderableType:
     assert callable(text)
     table = RichTable(
         title=text(block.caption) if block.caption else None,
@@ -113,10 +115,17 @@ def _table(block: Table, text: object, *, plain: bool) -> RenderableType:
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    for name, numeric in zip(block.header, block.numeric, strict=True):
+    for at, (name, numeric) in enumerate(zip(block.header, block.numeric, strict=True)):
         justify = "right" if numeric else "left"
+        most = page // 5 if block.slim and not at else None
         # A number is never broken: names give way.
-        table.add_column(text(name), justify=justify, overflow="fold", no_wrap=numeric)  # type: ignore[arg-type]
+        table.add_column(
+            text(name),
+            justify=justify,  # type: ignore[arg-type]
+            overflow="fold",
+            no_wrap=numeric,
+            max_width=most,
+        )
     for row in block.rows:
         table.add_row(*(text(cell.text, cell.tone) for cell in row))
     return Padding(table, (1, 0, 0, 0))

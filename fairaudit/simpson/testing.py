@@ -17,7 +17,7 @@ import numpy as np
 
 from fairaudit.cube import Ints
 from fairaudit.estimate import Significance
-from fairaudit.evidence import Sample, corrected, two_samples
+from fairaudit.evidence import Sample, corrected, name_of_test, two_samples
 from fairaudit.metrics import Reading
 from fairaudit.metrics.inference import Inference
 from fairaudit.simpson.comparing import integers
@@ -78,7 +78,7 @@ def _of_strata(
     adjusted = corrected(p, inference.correction)
     family, words = int((~np.isnan(p)).sum()), inference.correction.words
     for one, among, is_exact in zip(p.tolist(), adjusted.tolist(), exact.tolist(), strict=True):
-        test = "Fisher" if is_exact else "z"
+        test = name_of_test(exact=is_exact, inference=inference)
         yield None if math.isnan(one) else Significance(test, one, among, family, words)
 
 

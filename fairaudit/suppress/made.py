@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairaudit.cube import Group, Grouping, Marks
+from fairaudit.evidence.appearances import Appearance
 from fairaudit.metrics import Asked, Measure, Policy, Quantity, Reference, Whole, find
 from fairaudit.metrics.reference import CROWDS, ONE_GROUP
 from fairaudit.result import (
@@ -197,6 +198,22 @@ class Made:
             self._entry(each, row.by, ())
             for each in self.shown
             if (each.asked.id, each.of) == (one.metric, one.of) and each.given == ((),)
+        ]
+
+    def appearance(self, one: Appearance) -> list[Value]:
+        """Where a gap first appears: the group, each group it is part of, and everybody beside."""
+        rate = find(one.metric)
+        assert isinstance(rate, Quantity)
+        return [
+            Value(
+                asked=(rate,),
+                of=one.of,
+                by=tuple(name for name, _ in group),
+                groups=(group,),
+                everybody=True,
+                of_class=one.of_class,
+            )
+            for group in (one.group, *(parent.group for parent in one.parents))
         ]
 
     def _entry(self, one: Shown, by: Grouping, given: Grouping) -> Value:

@@ -11,6 +11,7 @@ from itertools import groupby
 from fairaudit.cube import Cube
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part
+from fairaudit.evidence.appearances import Appearance
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import Minimum, Standing
@@ -297,7 +298,16 @@ class _Rows:
             row,
             smallest=row.smallest if smallest else None,
             entries=tuple(self.entry(row, one) for one in row.entries),
+            appears=tuple(filter(None, map(self.appearance, row.appears))),
+            # How many were tested tells who takes part, and who is all of a larger group.
+            tested=None if self.made.is_small else row.tested,
         )
+
+    def appearance(self, one: Appearance) -> Appearance | None:
+        """Where a gap first appears; nothing where a count that it is made of is hidden."""
+        if not self.may_value(self.made.appearance(one)):
+            return None
+        return replace(one, significance=None) if self.made.is_small else one
 
     def entry(self, row: LatticeRow, one: LatticeEntry) -> LatticeEntry:
         """One measure of one subset."""

@@ -17,6 +17,7 @@ from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import Shown, value_of
+from fairaudit.tables.appearances import first_appearances
 from fairaudit.tables.entries import TableOf, estimate_of, evaluated, group_at
 from fairaudit.verdict import Check
 
@@ -27,6 +28,7 @@ def lattice(
     """A row for each subset, with the worst value of each measure that a spec asks for."""
     asked = [one for one in shown if one.given == ((),)]
     titles = _titles(asked)
+    first = first_appearances(cube, table, asked)
     for by in cube.subsets():
         entries = []
         groups, smallest = 0, 0
@@ -41,7 +43,7 @@ def lattice(
             evaluation = evaluated(spread, by, (), table)
             if evaluation is not None:
                 entries.append(_worst(title, evaluation, judged=judged, limited=bool(mine)))
-        yield LatticeRow(by, groups, smallest, tuple(entries))
+        yield LatticeRow(by, groups, smallest, tuple(entries), first.found[by], first.tested[by])
 
 
 def _asks(check: Check, one: Shown) -> bool:
