@@ -10,13 +10,11 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.estimate import Estimate
+from fairaudit.evidence.significance import two_shares
 from fairaudit.metrics.counts import Counts, Tally
-from fairaudit.metrics.inference import FisherTest, Inference, ZTest
+from fairaudit.metrics.inference import FisherTest, Inference
 from fairaudit.metrics.quantities import Rate, effective
 from fairaudit.stats import proportions
-
-EXPECTED = 5
-"""Where a smaller count is expected, a test that counts tables takes the place of z or χ²."""
 
 _CLOSE = 1e-9
 """Differences as near to a limit are decided by whole numbers."""
@@ -116,29 +114,7 @@ def differ(one: Crowds, other: Crowds, inference: Inference) -> tuple[Floats, Ma
     sides = (one.value, one.size, other.value, other.size)
     weighted = one.squares is not None or other.squares is not None
     tables = None if weighted else (one.over, one.under, other.over, other.under)
-    return test_of_shares(sides, tables, inference)
-
-
-def test_of_shares(
-    sides: tuple[Floats, Floats, Floats, Floats],
-    tables: tuple[Ints, Ints, Ints, Ints] | None,
-    inference: Inference,
-) -> tuple[Floats, Marks]:
-    """The p-values of p, n and q, m (`sides`), and where Fisher's test of the `tables` gave them.
-
-    `tables` are the same as hits and sizes in whole people, None where there are none.
-    """
-    p, n, q, m = sides
-    _, found = proportions.z_test(p, n, q, m, pooled=inference.z is ZTest.POOLED)
-    few = (proportions.smallest_expected(p, n, q, m) < EXPECTED) & ~np.isnan(found)
-    if tables is None:
-        return found, np.zeros_like(few)
-    if few.any():
-        found = np.array(found)
-        mid = inference.fisher is FisherTest.MID_P
-        count = proportions.fisher_mid_p if mid else proportions.fisher
-        found[few] = count(*(side[few] for side in np.broadcast_arrays(*tables)))
-    return found, few
+    return two_shares(sides, tables, inference)
 
 
 def name_of_test(*, exact: bool, inference: Inference) -> str:

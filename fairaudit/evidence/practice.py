@@ -11,8 +11,8 @@ import numpy as np
 
 from fairaudit.cube import Floats, Group
 from fairaudit.estimate import Estimate
-from fairaudit.evidence.crowds import EXPECTED
 from fairaudit.evidence.parts import Part
+from fairaudit.evidence.significance import EXPECTED
 from fairaudit.metrics import Evaluation, Measure
 from fairaudit.stats import power, proportions, simultaneous
 

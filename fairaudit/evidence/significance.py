@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.evidence.crowds import EXPECTED, name_of_test, test_of_shares
 from fairaudit.evidence.intervals import Band, band, lacks_interval, pairs_of
 from fairaudit.metrics import (
     NOBODY,
@@ -29,7 +28,7 @@ from fairaudit.metrics import (
     Whole,
 )
 from fairaudit.metrics.classes import Shares
-from fairaudit.metrics.inference import Inference, TTest
+from fairaudit.metrics.inference import FisherTest, Inference, TTest, ZTest
 from fairaudit.metrics.measures import REMAINDER, Shape
 from fairaudit.metrics.quantities import Formula
 from fairaudit.metrics.reading import all_others, beside, read, tally_for
@@ -37,6 +36,9 @@ from fairaudit.metrics.reference import EXTREMES, WITH_ITSELF
 from fairaudit.metrics.scores import Average, Distribution
 from fairaudit.stats import families, means, normal, permutation, proportions, ranks, simultaneous
 from fairaudit.stats import strata as stratified
+
+EXPECTED = 5
+"""Where a smaller count is expected, a test that counts tables takes the place of z or χ²."""
 
 MOST_PERMUTED = 300
 """Of more groups than that no people are dealt out anew: χ² is judged by its exact moments."""
@@ -187,8 +189,8 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
     if one.binomial and two.binomial:
         inference = evaluation.terms.inference
         p, exact = _two_shares(one, two, inference)
-        usual, exactly = (name_of_test(exact=each, inference=inference) for each in (False, True))
-        return Tests(p, usual, exactly, exact, _about(one))
+        mid = ", mid-p" if inference.fisher is FisherTest.MID_P else ""
+        return Tests(p, "z", f"Fisher{mid}", exact, _about(one))
     if one.deviation is not None and two.deviation is not None:
         welch = evaluation.terms.inference.t is TTest.WELCH
         test = means.welch_test if welch else means.student_test
@@ -209,12 +211,41 @@ def _two_shares(one: Reading, two: Reading, inference: Inference) -> tuple[Float
 
     Under survey weights no table can be counted: there the z test has the effective sizes.
     """
-    sides = (one.value, one.size, two.value, two.size)
-    if one.weight is not None or one.over is None or two.over is None:
-        return test_of_shares(sides, None, inference)
-    assert one.under is not None
-    assert two.under is not None
-    return test_of_shares(sides, (one.over, one.under, two.over, two.under), inference)
+    tables = None
+    if one.weight is None and one.over is not None and two.over is not None:
+        assert one.under is not None
+        assert two.under is not None
+        tables = one.over, one.under, two.over, two.under
+    return two_shares((one.value, one.size, two.value, two.size), tables, inference)
+
+
+def two_shares(
+    shares: tuple[Floats, Floats, Floats, Floats],
+    tables: tuple[Ints, Ints, Ints, Ints] | None,
+    inference: Inference,
+) -> tuple[Floats, Marks]:
+    """The p-values of shares `p` of `n` against `q` of `m`, and where Fisher's test gave them.
+
+    `tables` are the integers `a` of `n` against `c` of `m`; None where none can be counted.
+    """
+    p, n, q, m = shares
+    _, found = proportions.z_test(p, n, q, m, pooled=inference.z is ZTest.POOLED)
+    if tables is None:
+        return found, np.zeros(found.shape, dtype=np.bool_)
+    sides = np.broadcast_arrays(*tables)
+    few = _few_expected(*sides) & ~np.isnan(found)
+    if few.any():
+        found = np.array(found)
+        mid = inference.fisher is FisherTest.MID_P
+        count = proportions.fisher_mid_p if mid else proportions.fisher
+        found[few] = count(*(side[few] for side in sides))
+    return found, few
+
+
+def _few_expected(a: Ints, n: Ints, c: Ints, m: Ints) -> Marks:
+    """Where a count below 5 is expected, by integers: shares in floats put 5 itself below 5."""
+    fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
+    return np.asarray(fewer * np.minimum(n, m) < EXPECTED * (n + m))
 
 
 def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fairaudit.evidence.crowds import EXPECTED
 from fairaudit.evidence.intervals import SIMULTANEOUS, lacks_interval
-from fairaudit.evidence.significance import is_tested, lacks_test
+from fairaudit.evidence.significance import EXPECTED, is_tested, lacks_test
 from fairaudit.metrics import Asked, FirstOf, Mean, Policy, Quantity, Rate, Whole
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.measures import MAX, MEAN, MIN, Shape

@@ -40,8 +40,8 @@ def _silent(one: Appearance, alpha: float) -> str:
         gap = 0.0 if parent.apart is None else parent.apart.difference
         return math.copysign(gap, gap * one.apart.difference)
 
-    nearest = max(one.parents, key=on_its_side)
-    return f"none of the {len(one.parents)} groups it is part of shows it, nearest {_named(nearest, alpha)}"
+    nearest = _named(max(one.parents, key=on_its_side), alpha)
+    return f"none of the {len(one.parents)} groups it is part of shows it, nearest {nearest}"
 
 
 def _named(one: Parent, alpha: float) -> str:
