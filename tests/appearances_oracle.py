@@ -46,14 +46,20 @@ def p_value(one: Crowd, other: Crowd, *, weighted: bool) -> float:
     n, m = effective(one), effective(other)
     a, c = float(share(one)) * n, float(share(other)) * m
     pooled = (a + c) / (n + m)
-    fewest = min(pooled, 1 - pooled) * min(n, m)
-    if fewest < 5 and not weighted:
+    if not weighted and _fewest_expected(one, other) < 5:
         table = [[round(a), round(n - a)], [round(c), round(m - c)]]
         return float(stats.fisher_exact(table).pvalue)
     if share(one) == share(other):
         return 1.0
     deviation = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
     return float(2 * stats.norm.sf(abs(a / n - c / m) / deviation))
+
+
+def _fewest_expected(one: Crowd, other: Crowd) -> Fraction:
+    """The smallest count expected in the table if both shares are equal, exactly."""
+    hits = sum(each["y"] for each in (*one, *other))
+    people = len(one) + len(other)
+    return Fraction(min(hits, people - hits) * min(len(one), len(other)), people)
 
 
 def is_in(one: Person, group: Group) -> bool:

@@ -209,26 +209,25 @@ def _judge(sought: Sought, subsets: Mapping[Grouping, _Subset]) -> Iterator[_Jud
         if not parents:
             continue
         can = one.takes_part & ~np.isnan(one.p)
-        rests = []
+        everybody = np.arange(len(one.p))
         for names in parents:
-            index = _places(one, by, names, subsets[names])
-            rest = subsets[names].crowds.at(index).without(one.crowds)
-            can &= rest.under > 0
-            rests.append((index, rest, subsets[names]))
+            index = _places(one, by, everybody, (names, subsets[names]))
+            can &= subsets[names].crowds.under[index] > one.crowds.under
         at = np.flatnonzero(can)
         # Of the others only their number matters: none of them can come before these.
         open_ = at[one.wide[at] & (one.p[at] < inference.alpha)]
         p, silent = np.ones(len(one.p)), np.zeros(len(one.p), dtype=np.bool_)
         p[open_], silent[open_] = one.p[open_], True
         child, side = one.crowds.at(open_), np.sign(one.gap[open_])
-        for index, each, parent in rests:
-            rest = each.at(open_)
+        for names in parents if len(open_) else ():
+            parent = subsets[names]
+            index = _places(one, by, open_, (names, parent))
+            rest = parent.crowds.at(index).without(child)
             found, _ = differ(child, rest, inference)
             p[open_] = np.maximum(p[open_], found)
-            apart_from_rest = exceeds(child, rest, LEAST_GAP)
-            same = np.sign(child.value - rest.value) == side
-            silent[open_] &= apart_from_rest & same
-            silent[open_] &= ~_shows(parent, index[open_], side, inference.alpha)
+            on_its_side = np.sign(child.value - rest.value) == side
+            silent[open_] &= exceeds(child, rest, LEAST_GAP) & on_its_side
+            silent[open_] &= ~_shows(parent, index, side, inference.alpha)
         if len(at):
             yield _Judged(sought, subsets, by, at, p[at], silent[at])
 
@@ -239,9 +238,10 @@ def _parents_of(by: Grouping, subsets: Mapping[Grouping, _Subset]) -> list[Group
     return [names for size in sizes for names in combinations(by, size) if names in subsets]
 
 
-def _places(one: _Subset, by: Grouping, names: Grouping, parent: _Subset) -> Ints:
-    """The index of the parent of each group, [G]."""
-    own = one.codes[:, [by.index(name) for name in names]]
+def _places(one: _Subset, by: Grouping, at: Ints, other: tuple[Grouping, _Subset]) -> Ints:
+    """The index of the parent of each of the groups `at`, by some of their attributes."""
+    names, parent = other
+    own = one.codes[at][:, [by.index(name) for name in names]]
     _, number = distinct(np.concatenate([parent.codes, own]))
     place = np.zeros(number.max(initial=0) + 1, dtype=np.int64)
     place[number[: len(parent.codes)]] = np.arange(len(parent.codes))
@@ -296,9 +296,10 @@ def _parent(
     one: _Subset, at: int, by: Grouping, other: tuple[Grouping, _Subset], inference: Inference
 ) -> Parent:
     """A group that one group is part of: beside everybody else, and its rest beside that group."""
-    names, parent = other
-    index = int(_places(one, by, names, parent)[at])
-    child = one.crowds.at(np.array([at]))
+    _, parent = other
+    own = np.array([at])
+    index = int(_places(one, by, own, other)[0])
+    child = one.crowds.at(own)
     rest = parent.crowds.at(np.array([index])).without(child)
     p, exact = differ(child, rest, inference)
     return Parent(

@@ -39,17 +39,22 @@ def two_samples(one: Sample, two: Sample, inference: Inference) -> tuple[Floats,
     """
     pooled = inference.z is ZTest.POOLED
     _, p = proportions.z_test(one.share, one.size, two.share, two.size, pooled=pooled)
-    few = proportions.smallest_expected(one.share, one.size, two.share, two.size) < EXPECTED
-    few = few & ~np.isnan(p)
     if one.over is None or one.under is None or two.over is None or two.under is None:
-        return p, np.zeros_like(few)
+        return p, np.zeros(p.shape, dtype=np.bool_)
     sides = np.broadcast_arrays(one.over, one.under, two.over, two.under)
+    few = _few_expected(*sides) & ~np.isnan(p)
     if few.any():
         p = np.array(p)
         mid = inference.fisher is FisherTest.MID_P
         count = proportions.fisher_mid_p if mid else proportions.fisher
         p[few] = count(*(side[few] for side in sides))
     return p, few
+
+
+def _few_expected(a: Ints, n: Ints, c: Ints, m: Ints) -> Marks:
+    """Where a count below 5 is expected, by integers: shares in floats put 5 itself below 5."""
+    fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
+    return np.asarray(fewer * np.minimum(n, m) < EXPECTED * (n + m))
 
 
 def name_of_test(*, exact: bool, inference: Inference) -> str:

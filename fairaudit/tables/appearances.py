@@ -38,7 +38,7 @@ def first_appearances(cube: Cube, table: TableOf, shown: Iterable[Shown]) -> Fir
     for rate, one in _rates(shown):
         tables = {by: table(by, (), one.of) for by in cube.subsets()}
         terms = replace(one.terms(()), reference=None)
-        if rate is not SELECTION_RATE or _has_positive(tables.values()):
+        if one.of_class or rate is not SELECTION_RATE or _has_positive(tables.values()):
             by_outcome.setdefault(one.of, []).append(Sought(rate, tables, terms))
     each = {of: find_appearances(family) for of, family in by_outcome.items()}
     return First(
