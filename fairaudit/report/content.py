@@ -68,7 +68,7 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
         scores.section(result, most),
         _checks(result),
         _waivers(result),
-        reversals.section(result, most),
+        reversals.section(result, is_short=not all_rows),
         _undefined(result, most),
         _definitions(result.definitions),
         _meaning(),

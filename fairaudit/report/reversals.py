@@ -12,7 +12,9 @@ from fairaudit.result import AuditResult
 from fairaudit.simpson import Kind, Reversal, Share
 
 _FULL = 3
-"""So many reversals are shown with their strata."""
+"""So many reversals are shown with their strata, and so many notes."""
+_TOLD = 6
+"""So many reversals are told at all, where the report is short."""
 _DIGITS = 9
 _ROUNDING = 10**-_DIGITS
 """Two parts of a gap that are closer than this are one."""
@@ -20,7 +22,7 @@ _WHOSE = {Kind.MASKED: "in the strata: ", Kind.EXPLAINED: "overall: "}
 """Which gap the test of a note is about."""
 
 
-def section(result: AuditResult, most: int | None = None) -> Iterator[Block]:
+def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     """The reversals that matter most with their strata, the others and the notes in words."""
     yield Heading("Simpson's reversals")
     found = result.reversals
@@ -29,17 +31,20 @@ def section(result: AuditResult, most: int | None = None) -> Iterator[Block]:
         return
     inference = result.provenance.inference
     turned = [one for one in found if one.kind.reverses]
-    for at, one in enumerate(turned[:most]):
-        yield Entries([_entry(one, Tone.WARN, inference)])
-        if not one.suppressed and (most is None or at < _FULL):
-            yield from _proof(one, inference)
     notes = [one for one in found if not one.kind.reverses]
-    if notes:
-        yield Entries([_entry(one, Tone.MUTED, inference) for one in notes[:most]])
-    if most is not None and (cut := max(len(turned) - most, 0) + max(len(notes) - most, 0)):
+    told = turned[:_TOLD] if is_short else turned
+    for at, one in enumerate(told):
+        yield Entries([_entry(one, Tone.WARN, inference)])
+        if not one.suppressed and (at < _FULL or not is_short):
+            yield from _proof(one, inference)
+    noted = notes[:_FULL] if is_short else notes
+    if noted:
+        yield Entries([_entry(one, Tone.MUTED, inference) for one in noted])
+    if more := [*turned[len(told) :], *notes[len(noted) :]]:
+        sure = sum(one.is_significant(inference.alpha) for one in more)
         yield Paragraph(
-            f"and {numbers.whole(cut)} more, less sure or smaller: --verbose, or -o report.json, "
-            "lists them all",
+            f"and {numbers.whole(len(more))} more, {numbers.whole(sure) if sure else 'none'} of "
+            "them significant: --verbose, or -o report.json, tells them all",
             Tone.MUTED,
         )
     kinds = sorted({one.kind for one in found}, key=lambda kind: -kind.strength)
@@ -83,11 +88,14 @@ def _reversed(one: Reversal) -> str:
     way, other = ("higher", "lower") if one.crude > 0 else ("lower", "higher")
     text = f"{way} overall, {_overall(one)}, but {other} in {_where(one)}"
     mix = f"at the same mix of {_given(one)} ({_same_mix(one)})"
+    if one.kind is Kind.EVERY_STRATUM:
+        return f"{text}: {_parts(one)}"
     if one.kind is Kind.ADJUSTED:
         text += f", and {mix}"
-    elif one.kind is Kind.MOST_STRATA:
-        is_same = one.standardized * one.crude > 0
-        text += f", though {way if is_same else other} {mix}" if one.standardized else ""
+    elif one.standardized * one.crude > 0:
+        text += f", though {way} {mix}"
+    else:
+        text += f", and {other if one.standardized else 'no gap'} {mix}"
     return f"{text}: {_parts(one)}"
 
 
