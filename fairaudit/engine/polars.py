@@ -21,6 +21,7 @@ from fairaudit.engine.counted import (
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
 from fairaudit.engine.scores import Scores
+from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.plan import MISSING, Key, Plan, RawAmounts, RawKey
 from fairaudit.progress import SILENT, Progress
@@ -41,12 +42,15 @@ def count(
     Where the files are not told apart, all counts are the first one's.
     """
     numbers = Numbers(batch, plan)
-    keys = [own(f"key{at}") for at in range(len(plan.keys))]
+    keys = [own(f"key{at}") for at in range(len(plan.every_key))]
     people = pl.lit(1, pl.Int64)
     if plan.count:
         people = numbers.sound_value(plan.count).cast(pl.Int64)
     columns = [
-        *(_key(key, batch, numbers).alias(name) for key, name in zip(plan.keys, keys, strict=True)),
+        *(
+            _key(key, batch, numbers).alias(name)
+            for key, name in zip(plan.every_key, keys, strict=True)
+        ),
         *numbers.bad_rows(),
         pl.lit(1, pl.Int64).alias(own("rows")),
         people.alias(own("people")),
@@ -71,17 +75,19 @@ def count(
     if not progress.silent:
         frame = frame.map_batches(_told_to(progress), streamable=True)
     kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
-    by = [*keys, own("kept"), *([own("file")] if batch.apart else [])]
+    by = [*keys[: len(plan.keys)], own("kept"), *([own("file")] if batch.apart else [])]
     frame = frame.with_columns(kept.alias(own("kept")))
     scores = {column: Scores.of(plan, column) for column in plan.scores}
-    if scores:
-        frame = frame.map_batches(_scored_by(scores, plan), streamable=True)
+    tables = TableCounter(plan) if plan.tables else None
+    if scores or tables:
+        frame = frame.map_batches(_counted_by(scores, tables, plan), streamable=True)
     found = collect(frame.group_by(*by).agg(*measures), batch)
     if not batch.apart:
         numbers.refuse(found)
         whole = _counted(found, plan)
         parts = {column: one.closed() for column, one in scores.items()}
-        return {batch.names[0]: replace(whole, scores=parts)}
+        made = None if tables is None else tables.closed()
+        return {batch.names[0]: replace(whole, scores=parts, tables=made)}
     return _by_file(found, batch, plan, numbers)
 
 
@@ -101,19 +107,23 @@ def _by_file(
     return counted
 
 
-def _scored_by(scores: Mapping[str, Scores], plan: Plan) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Passes rows on, and counts the scores of those that the filter keeps."""
-    from fairaudit.engine.codes import texts  # noqa: PLC0415  # Arrow is imported for a score alone
+def _counted_by(
+    scores: Mapping[str, Scores], tables: TableCounter | None, plan: Plan
+) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Passes rows on, and counts scores and tables beside of those that the filter keeps."""
+    from fairaudit.engine.codes import texts  # noqa: PLC0415  # Arrow is imported for these alone
 
     wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
-    axes = {at: texts() for at, key in enumerate(plan.keys) if key in wanted and key.edges is None}
+    wanted |= {*plan.table_keys}
+    every = plan.every_key
+    axes = {at: texts() for at, key in enumerate(every) if key in wanted and key.edges is None}
     lock = threading.Lock()
 
     def passed(rows: pl.DataFrame) -> pl.DataFrame:
         kept = rows.filter(pl.col(own("kept")) == 1)
         with lock:
             columns = {}
-            for at, key in enumerate(plan.keys):
+            for at, key in enumerate(every):
                 if key not in wanted:
                     continue
                 column = kept[own(f"key{at}")]
@@ -129,6 +139,8 @@ def _scored_by(scores: Mapping[str, Scores], plan: Plan) -> Callable[[pl.DataFra
             for at, one in enumerate(scores.values()):
                 values = kept[own(f"score{at}")].fill_null(float("nan")).to_numpy()
                 one.add(columns, values, people)
+            if tables is not None and len(kept):
+                tables.add(columns, people)
         return rows
 
     return passed

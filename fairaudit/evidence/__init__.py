@@ -4,7 +4,7 @@ from fairaudit.evidence.intervals import TOO_LITTLE, Band, band, lacks_interval
 from fairaudit.evidence.missing import MissingBounds, missing_at, missing_bounds
 from fairaudit.evidence.parts import Part, Side, estimate_at, parts_of
 from fairaudit.evidence.proof import Proof, prove, prove_again, significances
-from fairaudit.evidence.significance import lacks_test
+from fairaudit.evidence.significance import lacks_test, two_shares
 
 __all__ = [
     "TOO_LITTLE",
@@ -23,4 +23,5 @@ __all__ = [
     "prove",
     "prove_again",
     "significances",
+    "two_shares",
 ]

@@ -211,21 +211,36 @@ def _two_shares(one: Reading, two: Reading, inference: Inference) -> tuple[Float
 
     Under survey weights no table can be counted: there the z test has the effective sizes.
     """
-    pooled = inference.z is ZTest.POOLED
-    _, p = proportions.z_test(one.value, one.size, two.value, two.size, pooled=pooled)
-    few = proportions.smallest_expected(one.value, one.size, two.value, two.size) < EXPECTED
-    few = few & ~np.isnan(p)
-    if one.weight is not None or one.over is None or two.over is None:
-        return p, np.zeros_like(few)
-    assert one.under is not None
-    assert two.under is not None
-    sides = np.broadcast_arrays(one.over, one.under, two.over, two.under)
+    tables = None
+    if one.weight is None and one.over is not None and two.over is not None:
+        assert one.under is not None
+        assert two.under is not None
+        tables = one.over, one.under, two.over, two.under
+    return two_shares((one.value, one.size, two.value, two.size), tables, inference)
+
+
+def two_shares(
+    shares: tuple[Floats, Floats, Floats, Floats],
+    tables: tuple[Ints, Ints, Ints, Ints] | None,
+    inference: Inference,
+) -> tuple[Floats, Marks]:
+    """The p-values of shares `p` of `n` against `q` of `m`, and where Fisher's test gave them.
+
+    `tables` are the integers `a` of `n` against `c` of `m`; None where none can be counted.
+    """
+    p, n, q, m = shares
+    _, found = proportions.z_test(p, n, q, m, pooled=inference.z is ZTest.POOLED)
+    few = proportions.smallest_expected(p, n, q, m) < EXPECTED
+    few = few & ~np.isnan(found)
+    if tables is None:
+        return found, np.zeros_like(few)
+    sides = np.broadcast_arrays(*tables)
     if few.any():
-        p = np.array(p)
+        found = np.array(found)
         mid = inference.fisher is FisherTest.MID_P
         count = proportions.fisher_mid_p if mid else proportions.fisher
-        p[few] = count(*(side[few] for side in sides))
-    return p, few
+        found[few] = count(*(side[few] for side in sides))
+    return found, few
 
 
 def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:

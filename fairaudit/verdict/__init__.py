@@ -1,12 +1,14 @@
 """Where a number becomes pass, warn or fail: limits, checks and findings."""
 
 from fairaudit.verdict.asked import (
+    AnyCheck,
     Backing,
     Check,
     Limit,
     OnUndefined,
     ReversalCheck,
     Status,
+    SubgroupCheck,
 )
 from fairaudit.verdict.findings import (
     Before,
@@ -17,8 +19,10 @@ from fairaudit.verdict.findings import (
     Waived,
 )
 from fairaudit.verdict.judging import judge, judge_reversals
+from fairaudit.verdict.subgroups import judge_subgroups
 
 __all__ = [
+    "AnyCheck",
     "Backing",
     "Before",
     "Check",
@@ -30,7 +34,9 @@ __all__ = [
     "OnUndefined",
     "ReversalCheck",
     "Status",
+    "SubgroupCheck",
     "Waived",
     "judge",
     "judge_reversals",
+    "judge_subgroups",
 ]

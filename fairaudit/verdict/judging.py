@@ -32,7 +32,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.reference import WITH_ITSELF
 from fairaudit.simpson import Scanned
-from fairaudit.verdict.asked import Check, Limit, OnUndefined, ReversalCheck, Status
+from fairaudit.verdict.asked import AnyCheck, Check, Limit, OnUndefined, ReversalCheck, Status
 from fairaudit.verdict.collecting import Entry, collect, set_apart
 from fairaudit.verdict.findings import Crossing, Finding, NotEvaluated
 from fairaudit.verdict.weighing import Weighed, farthest, untested_of, weigh
@@ -133,9 +133,7 @@ def _witnessed(finding: Finding, evaluation: Evaluation, entry: Entry, proof: Pr
     )
 
 
-def _missing(
-    check: Check | ReversalCheck, evaluation: Evaluation, entry: Entry
-) -> MissingBounds | None:
+def _missing(check: AnyCheck, evaluation: Evaluation, entry: Entry) -> MissingBounds | None:
     if not isinstance(check, Check):
         return None
     return missing_at(evaluation, entry.z, entry.w, check.fail, check.warn)

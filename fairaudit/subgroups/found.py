@@ -1,0 +1,328 @@
+"""The search itself: every subgroup tested, those that a larger group explains left out.
+
+Divergence: a subgroup's rate less everybody's. Redundant subgroups are left out as in Pastor, de
+Alfaro & Baralis (2021), Looking for Trouble: Analyzing Classifier Behavior via Pattern Divergence,
+SIGMOD, but by a test in place of a floor. Unfairness: Kearns, Neel, Roth & Wu (2018), Preventing
+Fairness Gerrymandering, ICML, Definitions 2.1 and 2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from fairaudit.arrays import Floats
+from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
+from fairaudit.evidence import two_shares
+from fairaudit.metrics.inference import FisherTest, Inference
+from fairaudit.stats import families, proportions
+from fairaudit.subgroups.asked import Search
+from fairaudit.subgroups.counting import Enumerated, enumerated
+
+_SAFE = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A group that a subgroup is part of, with one condition less, and its own rate."""
+
+    group: Group
+    over: int
+    under: int
+    divergence: float
+
+    @property
+    def value(self) -> float:
+        """Its rate."""
+        return self.over / self.under
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroup:
+    """People who meet some conditions, and how far their rate lies from `everybody`'s.
+
+    `divergence` is the one less the other, within [`low`, `high`]; `p` is that of the test
+    against all others, `adjusted` among all subgroups looked at. `share` is theirs of everybody's
+    denominator, `unfairness` Kearns' P(g)·|divergence|.
+    """
+
+    group: Group
+    over: int
+    under: int
+    everybody: float
+    share: float
+    divergence: float
+    exact: Fraction
+    low: float
+    high: float
+    p: float
+    adjusted: float
+    test: str
+    unfairness: float
+    significant: bool
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """Their rate."""
+        return self.over / self.under
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval of the size of the divergence, whichever way it points."""
+        return (self.low, self.high) if self.divergence >= 0 else (-self.high, -self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What the search found of one rate.
+
+    `over / under` is everybody's, `n` those whom Kearns' shares are of. Of so many subgroups
+    `looked_at`, so many are `significant`, and of those so many `explained` by a larger group;
+    of the rest the first are `listed`. `widest` diverges most, `unfairest` has the largest
+    unfairness, whether or not chance explains them.
+    """
+
+    rate: str
+    of: str
+    over: int
+    under: int
+    n: int
+    looked_at: int
+    significant: int
+    explained: int
+    listed: tuple[Subgroup, ...]
+    widest: Subgroup | None
+    unfairest: Subgroup | None
+
+    @property
+    def value(self) -> float:
+        """Everybody's rate."""
+        return self.over / self.under if self.under else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroups:
+    """A whole search as it is told: what was asked, how many were looked at, and each rate."""
+
+    over: Grouping
+    depth: int
+    min_size: int
+    top: int
+    looked_at: int
+    rates: tuple[Searched, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Discovery:
+    """A whole search: what is told of it, and every subgroup of each rate for a limit."""
+
+    told: Subgroups
+    tested: tuple[Tested, ...]
+
+    def of(self, rate: str) -> Tested:
+        """The subgroups of one rate."""
+        return next(one for one in self.tested if one.entries.rate.id == rate)
+
+
+def discover(cubes: Sequence[Cube], asked: Search) -> Discovery:
+    """The subgroups of cubes that have each combination of columns in one of them."""
+    found = enumerated(cubes, asked)
+    ps = [_p_values(one, asked.inference) for one in found]
+    ends = np.cumsum([len(p) for p, _ in ps])[:-1]
+    # One family: every subgroup of every rate, listed or not.
+    adjusted = np.split(families.holm(np.concatenate([p for p, _ in ps])), ends)
+    tested = tuple(
+        Tested(one, asked.inference, p, exact, mine)
+        for one, (p, exact), mine in zip(found, ps, adjusted, strict=True)
+    )
+    told = Subgroups(
+        asked.over,
+        asked.depth,
+        asked.min_size,
+        asked.top,
+        sum(len(p) for p, _ in ps),
+        tuple(_searched(one, asked) for one in tested),
+    )
+    return Discovery(told, tested)
+
+
+def _searched(tested: Tested, asked: Search) -> Searched:
+    whole, entries = tested.entries.everybody, np.arange(len(tested.p))
+    significant = entries[tested.adjusted < asked.inference.alpha]
+    explained = tested.explained(significant)
+    ranked = tested.ranked(significant[~explained])
+    return Searched(
+        rate=tested.entries.rate.id,
+        of=asked.of,
+        over=whole.over,
+        under=whole.under,
+        n=whole.n,
+        looked_at=len(entries),
+        significant=len(significant),
+        explained=int(explained.sum()),
+        listed=tuple(map(tested.subgroup, ranked[: asked.top].tolist())),
+        widest=tested.subgroup(tested.widest()) if len(entries) else None,
+        unfairest=tested.subgroup(tested.unfairest()) if len(entries) else None,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """Every subgroup of one rate with its p-value, alone and among all; arrays are [S]."""
+
+    entries: Enumerated
+    inference: Inference
+    p: Floats
+    exactly: Marks
+    adjusted: Floats
+
+    @cached_property
+    def divergence(self) -> Floats:
+        """Each subgroup's rate less everybody's."""
+        return np.asarray(self.entries.over / self.entries.under - self.entries.everybody.rate)
+
+    def exact(self, at: int) -> Fraction:
+        """The divergence of an entry as a fraction."""
+        whole = self.entries.everybody
+        mine = Fraction(int(self.entries.over[at]), int(self.entries.under[at]))
+        return mine - Fraction(whole.over, whole.under)
+
+    def intervals(self, which: Ints) -> tuple[Floats, Floats]:
+        """The intervals of divergences: Newcombe's against all others, mapped to everybody."""
+        (p, n, q, m), _ = _sides(self.entries, which)
+        low, high = proportions.newcombe(p, n, q, m, self.inference.alpha)
+        rest = m / (n + m)
+        return rest * low, rest * high
+
+    def ranked(self, which: Ints) -> Ints:
+        """Entries by the end of their interval that is nearest to none, the farthest first."""
+        low, high = self.intervals(which)
+        nearest = np.where(self.divergence[which] >= 0, low, -high)
+        return which[np.lexsort((which, -self.entries.under[which], -nearest))]
+
+    def widest(self) -> int:
+        """The entry that diverges most; ties: the larger one."""
+        order = np.lexsort((-self.entries.under, -np.abs(self.divergence)))
+        return int(order[0])
+
+    def unfairest(self) -> int:
+        """The entry of the largest unfairness, by integers."""
+        return int(np.argmax(self._unfairness()))
+
+    def _unfairness(self) -> Ints:
+        """|over·U − O·under|: the unfairness but for a factor that all have in common."""
+        whole = self.entries.everybody
+        kind = np.int64 if whole.under * whole.under < _SAFE else object
+        over, under = (one.astype(kind) for one in (self.entries.over, self.entries.under))
+        return np.asarray(np.abs(over * whole.under - under * whole.over))
+
+    def explained(self, which: Ints) -> Marks:
+        """Which of some significant entries a group that contains them explains.
+
+        That group diverges significantly itself and the same way, and either by as much or more,
+        or the entry does not differ significantly from the rest of it (Holm over all such pairs).
+        """
+        found = np.zeros(len(which), dtype=np.bool_)
+        pairs = [*_parents(self.entries, which)]
+        if not pairs:
+            return found
+        child, parent = np.concatenate(pairs, axis=1)
+        mine, theirs = which[child], parent
+        alpha, size = self.inference.alpha, np.abs(self.divergence)
+        same = self.divergence[mine] * self.divergence[theirs] > 0
+        apt = same & (self.adjusted[theirs] < alpha)
+        child, mine, theirs = child[apt], mine[apt], theirs[apt]
+        as_much = size[mine] <= size[theirs]
+        found[child[as_much]] = True
+        child, mine, theirs = child[~as_much], mine[~as_much], theirs[~as_much]
+        p, _ = _against_rest(self.entries, mine, theirs, self.inference)
+        # NaN: nobody else is in it, so it is the same people.
+        found[child[~(families.holm(p) < alpha)]] = True
+        return found
+
+    def subgroup(self, at: int) -> Subgroup:
+        """An entry in full."""
+        entries, whole = self.entries, self.entries.everybody
+        low, high = self.intervals(np.array([at]))
+        over, under = int(entries.over[at]), int(entries.under[at])
+        mid = ", mid-p" if self.inference.fisher is FisherTest.MID_P else ""
+        scale = whole.n * whole.under
+        return Subgroup(
+            group=entries.group(at),
+            over=over,
+            under=under,
+            everybody=whole.rate,
+            share=under / whole.under,
+            divergence=float(self.divergence[at]),
+            exact=self.exact(at),
+            low=float(low[0]),
+            high=float(high[0]),
+            p=float(self.p[at]),
+            adjusted=float(self.adjusted[at]),
+            test=f"Fisher{mid}" if self.exactly[at] else "z",
+            unfairness=abs(over * whole.under - under * whole.over) / scale,
+            significant=bool(self.adjusted[at] < self.inference.alpha),
+            parts=tuple(self._parts(at)),
+        )
+
+    def _parts(self, at: int) -> Iterator[Part]:
+        """The groups of one condition less, where they are less than everybody."""
+        which, size = np.array([at]), len(self.entries.combination(at))
+        for names in combinations(self.entries.combination(at), size - 1):
+            for _, (one,) in _parents(self.entries, which, (names,)):
+                over, under = int(self.entries.over[one]), int(self.entries.under[one])
+                yield Part(self.entries.group(one), over, under, float(self.divergence[one]))
+
+
+def _p_values(entries: Enumerated, inference: Inference) -> tuple[Floats, Marks]:
+    return two_shares(*_sides(entries, np.arange(len(entries.keys))), inference)
+
+
+_Shares = tuple[Floats, Floats, Floats, Floats]
+_Tables = tuple[Ints, Ints, Ints, Ints]
+
+
+def _sides(entries: Enumerated, which: Ints) -> tuple[_Shares, _Tables]:
+    """Some subgroups against all others, as shares and as integers."""
+    whole = entries.everybody
+    over, under = entries.over[which], entries.under[which]
+    return _both(over, under, whole.over - over, whole.under - under)
+
+
+def _against_rest(
+    entries: Enumerated, mine: Ints, theirs: Ints, inference: Inference
+) -> tuple[Floats, Marks]:
+    """The tests of subgroups against the rest of groups that contain them."""
+    over, under = entries.over, entries.under
+    rest = over[theirs] - over[mine], under[theirs] - under[mine]
+    return two_shares(*_both(over[mine], under[mine], *rest), inference)
+
+
+def _both(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[_Shares, _Tables]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = a / n, n.astype(np.float64), c / m, m.astype(np.float64)
+    return shares, (a, n, c, m)
+
+
+def _parents(
+    entries: Enumerated, which: Ints, only: Sequence[Grouping] | None = None
+) -> Iterator[tuple[Ints, Ints]]:
+    """Places in `which` of subgroups, and entries of groups that contain them, pair by pair."""
+    for names, where in entries.slices.items():
+        places = np.flatnonzero((which >= where.start) & (which < where.stop))
+        if not len(places) or len(names) == 1:
+            continue
+        codes = dict(zip(names, entries.codes(names, entries.keys[which[places]]), strict=True))
+        smaller = (some for size in range(1, len(names)) for some in combinations(names, size))
+        for some in smaller if only is None else only:
+            sizes = tuple(len(entries.levels[name]) for name in some)
+            keys = np.ravel_multi_index(tuple(codes[name] for name in some), sizes)
+            parents = entries.find(some, np.asarray(keys))
+            known = parents >= 0
+            yield places[known], parents[known]
