@@ -230,17 +230,22 @@ def two_shares(
     """
     p, n, q, m = shares
     _, found = proportions.z_test(p, n, q, m, pooled=inference.z is ZTest.POOLED)
-    few = proportions.smallest_expected(p, n, q, m) < EXPECTED
-    few = few & ~np.isnan(found)
     if tables is None:
-        return found, np.zeros_like(few)
+        return found, np.zeros(found.shape, dtype=np.bool_)
     sides = np.broadcast_arrays(*tables)
+    few = _few_expected(*sides) & ~np.isnan(found)
     if few.any():
         found = np.array(found)
         mid = inference.fisher is FisherTest.MID_P
         count = proportions.fisher_mid_p if mid else proportions.fisher
         found[few] = count(*(side[few] for side in sides))
     return found, few
+
+
+def _few_expected(a: Ints, n: Ints, c: Ints, m: Ints) -> Marks:
+    """Where a count below 5 is expected, by integers: shares in floats put 5 itself below 5."""
+    fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
+    return np.asarray(fewer * np.minimum(n, m) < EXPECTED * (n + m))
 
 
 def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:

@@ -197,8 +197,9 @@ class Tested:
         """The intervals of divergences: Newcombe's against all others, mapped to everybody."""
         (p, n, q, m), _ = _sides(self.entries, which)
         low, high = proportions.newcombe(p, n, q, m, self.inference.alpha)
-        rest = m / (n + m)
-        return rest * low, rest * high
+        rest, value = m / (n + m), self.divergence[which]
+        # The last digit of a product could leave the value outside.
+        return np.minimum(rest * low, value), np.maximum(rest * high, value)
 
     def ranked(self, which: Ints) -> Ints:
         """Entries by the end of their interval that is nearest to none, the farthest first."""
@@ -273,9 +274,10 @@ class Tested:
 
     def _parts(self, at: int) -> Iterator[Part]:
         """The groups of one condition less, where they are less than everybody."""
-        which, size = np.array([at]), len(self.entries.combination(at))
-        for names in combinations(self.entries.combination(at), size - 1):
-            for _, (one,) in _parents(self.entries, which, (names,)):
+        names = self.entries.combination(at)
+        fewer = [*combinations(names, len(names) - 1)]
+        for _, found in _parents(self.entries, np.array([at]), fewer):
+            for one in found.tolist():
                 over, under = int(self.entries.over[one]), int(self.entries.under[one])
                 yield Part(self.entries.group(one), over, under, float(self.divergence[one]))
 
