@@ -83,13 +83,14 @@ def search(
 
 def names(people: People, over: Sequence[str], depth: int) -> set[Name]:
     """The conditions that somebody meets."""
-    return {
-        frozenset((column, level) for column, level in zip(columns, levels, strict=True))
-        for size in range(1, depth + 1)
-        for columns in combinations(over, size)
-        for row in people.groups
-        if None not in (levels := [row[column] for column in columns])
-    }  # type: ignore[misc]  # None is left out
+    found = set()
+    for size in range(1, depth + 1):
+        for columns in combinations(over, size):
+            for row in people.groups:
+                known = {(name, row[name] or "") for name in columns if row[name] is not None}
+                if len(known) == size:
+                    found.add(frozenset(known))
+    return found
 
 
 def test(a: int, n: int, c: int, m: int) -> float:

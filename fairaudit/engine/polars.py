@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -26,6 +27,9 @@ from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.plan import MISSING, Key, Plan, RawAmounts, RawKey
 from fairaudit.progress import SILENT, Progress
 from fairaudit.spec import Text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _HALF = 30
 """Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
@@ -115,26 +119,22 @@ def _counted_by(
 
     wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
     wanted |= {*plan.table_keys}
-    every = plan.every_key
-    axes = {at: texts() for at, key in enumerate(every) if key in wanted and key.edges is None}
+    names = {key: own(f"key{at}") for at, key in enumerate(plan.every_key) if key in wanted}
+    axes = {key: texts() for key in names if key.edges is None}
     lock = threading.Lock()
 
     def passed(rows: pl.DataFrame) -> pl.DataFrame:
         kept = rows.filter(pl.col(own("kept")) == 1)
+        # Threads may look up texts side by side; what they add to is one.
+        coded = {key: _coded(kept[names[key]]) for key in axes}
         with lock:
             columns = {}
-            for at, key in enumerate(every):
-                if key not in wanted:
-                    continue
-                column = kept[own(f"key{at}")]
-                if key.edges is not None:
-                    levels = (*range(len(key.edges) + 1), MISSING)
-                    codes = column.fill_null(len(key.edges) + 1).to_numpy()
-                    columns[key] = codes, levels
+            for key, name in names.items():
+                if key.edges is None:
+                    columns[key] = axes[key].codes(coded[key]), axes[key].levels
                 else:
-                    text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
-                    coded = text.alias("").cast(pl.Categorical).to_arrow()
-                    columns[key] = axes[at].codes(coded), axes[at].levels
+                    codes = kept[name].fill_null(len(key.edges) + 1).to_numpy()
+                    columns[key] = codes, (*range(len(key.edges) + 1), MISSING)
             people = kept[own("people")].to_numpy() if plan.count else None
             for at, one in enumerate(scores.values()):
                 values = kept[own(f"score{at}")].fill_null(float("nan")).to_numpy()
@@ -144,6 +144,12 @@ def _counted_by(
         return rows
 
     return passed
+
+
+def _coded(column: pl.Series) -> pa.Array:
+    """A column of levels as the dictionary of their texts."""
+    text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
+    return text.alias("").cast(pl.Categorical).to_arrow()
 
 
 def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
