@@ -476,6 +476,32 @@ def test_features_are_cut_at_quantiles_and_share_a_column() -> None:
     assert names <= {"old", "third", "young"}
 
 
+def test_another_outcome_is_searched_by_its_name() -> None:
+    """Of two models that which `of` names; the other one treats everybody alike."""
+    rows = [
+        {"a": a, "even": str(at % 2), "uneven": str(int(at % 4 == 0 or a == "x"))}
+        for at, a in enumerate("xxxxyyyyyyyy" * 40)
+    ]
+    models = {
+        name: {"prediction": {"column": name, "positive": "1"}} for name in ("even", "uneven")
+    }
+
+    def found(**of: str) -> list[dict[str, str]]:
+        return listed(
+            fairaudit.audit(
+                {
+                    "columns": {"protected": ["a"], "models": models},
+                    "metrics": ["selection_rate"],
+                    "subgroups": {"min_size": "10", **of},
+                },
+                pl.DataFrame(rows),
+            )
+        )
+
+    assert found() == []
+    assert {"a": "x"} in found(of="uneven")
+
+
 def test_a_missing_feature_is_told_or_refused(tmp_path: Path) -> None:
     """Whoever lacks it is in no subgroup by it, and among everybody."""
     rows = [("x", "u", "", "1", "1", 3), ("y", "u", "7", "0", "0", 4), ("y", "v", "1", "1", "0", 5)]

@@ -208,7 +208,7 @@ def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
     held = text.is_in([one for one in seek.values if one is not None])
     if None not in seek.values:
         return held
-    is_cut = any(key.column == seek.column and key.edges is not None for key in plan.keys)
+    is_cut = any(key.column == seek.column and key.edges is not None for key in plan.every_key)
     number = Numbers(batch, plan).value(seek.column) if is_cut else text
     return held | text.is_null() | number.is_null()
 

@@ -47,6 +47,11 @@ def read_search(
         fault(path, message)
     over = _over(asked.over, (*columns.protected, *columns.strata, *columns.features), fault)
     _refuse_sizes(asked, over, fault)
+    if asked.of is not None and asked.of not in outcomes:
+        hint = did_you_mean(asked.of, outcomes) or f"; there is {', '.join(outcomes)}"
+        fault((_HERE, "of"), f"no such outcome: {asked.of!r}{hint}")
+        return None, []
+    of = asked.of or of
     rates = _rates(asked.rates, of, outcomes, fault)
     search = Search(
         rates=tuple(rates),

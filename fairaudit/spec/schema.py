@@ -486,6 +486,7 @@ class Simpson(_Strict):
 class Subgroups(_Strict):
     """The search for subgroups that a rate treats unlike everybody."""
 
+    of: Text | None = None
     over: Texts = ["all"]
     rates: Texts | None = None
     depth: Whole = 3
