@@ -74,7 +74,7 @@ def _summary(one: Searched, search: Subgroups) -> str:
 
 def _table(one: Searched, level: str, alpha: float) -> Table:
     return Table(
-        f"{sentences.title_of(one.rate)} of the {one.of}: subgroups that no larger group explains",
+        f"{sentences.title_of(one.rate)}: whom no larger group explains",
         ("subgroup", "of all", "count", "rate", "diff.", level, "adj. p"),
         [_cells(each, alpha) for each in one.listed],
         (False, True, True, True, True, True, True),

@@ -275,7 +275,8 @@ class Spec:
         """The outcomes that tables beside the cells need: those asked, and those that drop rows."""
         if self.subgroups is None:
             return ()
-        asked = {self.subgroups.of, "label"}
+        asks_label = any(Need.LABEL in rate.needs for rate in self.subgroups.rates)
+        asked = {self.subgroups.of, *(["label"] if asks_label else [])}
         return tuple(
             one for one in self.outcomes
             if one.has_classes and (one.name in asked or self._may_drop(one))

@@ -176,7 +176,7 @@ class _Columns:
         table = self._cube.table((), (), self._of)
         shape = table.people.shape[1:3]
         one_each = np.eye(shape[0] * shape[1], dtype=np.int64).reshape(1, *shape, -1)
-        groups = tuple(((("class", str(at)),)) for at in range(one_each.shape[-1]))
+        groups = tuple((("class", str(at)),) for at in range(one_each.shape[-1]))
         marks = np.ones(len(groups), dtype=np.bool_)
         singles = replace(
             table, groups=groups, people=one_each, mass=one_each, known=marks, amounts={},
