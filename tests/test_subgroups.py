@@ -22,7 +22,7 @@ from subgroups_oracle import Name, People, explained, holm, search
 import fairaudit
 from fairaudit import engine
 from fairaudit import spec as specs
-from fairaudit.errors import DataError, SpecError
+from fairaudit.errors import DataError, SpecError, UsageError
 from fairaudit.plan import MOST_TABLED, plan
 from fairaudit.recode import recode
 from fairaudit.report import content, terminal
@@ -411,6 +411,30 @@ def test_a_gate_beside_a_baseline_fails_only_where_it_is_worse() -> None:
     assert status(people_of({**worse, ("y", "v"): (75, 100)}, "ab")) is Status.FAIL
     other: Rates = {("x", "u"): (50, 100), ("x", "v"): (30, 100), ("y", "u"): (70, 100)}
     assert status(people_of({**other, ("y", "v"): (50, 100)}, "ab")) is Status.FAIL
+
+
+def test_a_baseline_of_another_search_is_refused() -> None:
+    """Other columns or depth make another question; how many are listed does not."""
+    limit = {"above": "0.15"}
+    before = report_json.document(searched_for(GATED, "ab", {"fail": limit}))
+
+    def status(**asked: str) -> Status:
+        spec = {
+            "columns": {
+                "protected": ["a"],
+                "features": ["b"],
+                "decision": {"column": "d", "positive": "1", "negative": "0"},
+                "count": "n",
+            },
+            "metrics": ["selection_rate"],
+            "subgroups": {"min_size": "10", "fail": limit, **asked},
+        }
+        return fairaudit.audit(spec, GATED, baseline=before).findings[0].status
+
+    assert status() is status(top="1") is Status.WARN
+    for other in ({"depth": "1"}, {"over": "a"}, {"min_size": "20"}):
+        with pytest.raises(UsageError, match="asks something else now"):
+            status(**other)
 
 
 def test_a_filter_a_frame_files_and_several_specs_count_the_same(tmp_path: Path) -> None:
