@@ -268,7 +268,7 @@ def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
 
     None where all of them are columns of the cells: there the roll-ups are at hand.
     """
-    if spec.subgroups is None or not spec.features:
+    if spec.subgroups is None or not {one.name for one in spec.features} & {*spec.subgroups.over}:
         return ()
     known = {(key.column, key.edges is not None): key for key in keys}
     columns = {one.name: known.get((one.column.value, one.is_cut)) for one in spec.groupable}
