@@ -29,6 +29,7 @@ from fairaudit.result import SCHEMA_VERSION
 from fairaudit.simpson import Kind, Reversal
 from fairaudit.spec import Spec, Text
 from fairaudit.verdict import (
+    AnyCheck,
     Backing,
     Before,
     Check,
@@ -38,6 +39,7 @@ from fairaudit.verdict import (
     Limit,
     ReversalCheck,
     Status,
+    SubgroupCheck,
 )
 from fairaudit.waivers import left_open, worst
 
@@ -156,7 +158,7 @@ def definitions(spec: Spec) -> dict[str, str]:
     return {one.id: definition(one, spec) for one in spec.checks}
 
 
-def definition(check: Check | ReversalCheck, spec: Spec) -> str:
+def definition(check: AnyCheck, spec: Spec) -> str:
     """A short hash of all that a check asks: measure, terms, limits, columns, who is counted.
 
     Of a record it holds id, version and formula; what is left at its default is left out, so that
@@ -166,6 +168,14 @@ def definition(check: Check | ReversalCheck, spec: Spec) -> str:
         columns: Grouping = (*check.by, *check.given, *check.parameters.controls)
         of = {check.of, check.against, "label"}
         asked: dict[str, Any] = {}
+    elif isinstance(check, SubgroupCheck):
+        search = spec.subgroups
+        columns = () if search is None else search.over
+        of = {check.of, "label"}
+        rate = find(check.rate)
+        # How many are listed is nothing that is asked of a subgroup; with which rates is.
+        search = search and replace(search, top=0)
+        asked = {"rate": rate and _plain(rate), "search": search and _plain(search)}
     else:
         scan = spec.simpson
         columns = () if scan is None else (*scan.attributes, *chain.from_iterable(scan.given))
@@ -175,7 +185,9 @@ def definition(check: Check | ReversalCheck, spec: Spec) -> str:
     whole = {
         **asked,
         "check": _plain(check),
-        "columns": [_plain(one) for one in spec.groupable if one.name in columns],
+        "columns": [
+            _plain(one) for one in (*spec.groupable, *spec.features) if one.name in columns
+        ],
         "outcomes": [_plain(one) for one in spec.outcomes if one.name in of],
         "counted": _plain((spec.count, spec.weight, spec.filter, spec.missing, spec.exclude_below)),
     }
@@ -346,7 +358,7 @@ def _is_new(one: Reversal, check: ReversalCheck, then: Then, baseline: Baseline)
     return was.kind.strength < one.kind.strength or (asks and not proven)
 
 
-def _is_worse(now: Crossing, then: Then, check: Check, earlier: Earlier) -> bool:
+def _is_worse(now: Crossing, then: Then, check: Check | SubgroupCheck, earlier: Earlier) -> bool:
     """Whether a value is beyond the limit where none was, or farther by more than is allowed."""
     was, limit = then.crossed.get(_where(now)), check.fail
     if was is None or limit is None:

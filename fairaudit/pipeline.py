@@ -35,6 +35,7 @@ from fairaudit.recode.scores import with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow
 from fairaudit.simpson import Scanned, scan
 from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
+from fairaudit.subgroups import Discovery, discover
 from fairaudit.suppress import Data, suppress
 from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
@@ -42,7 +43,16 @@ from fairaudit.tables.entries import TableOf
 from fairaudit.tables.names import refuse_unknown, unweighed
 from fairaudit.tables.notices import impossible, medians, repeated, unequal_rates
 from fairaudit.tables.scores import scores
-from fairaudit.verdict import Check, Finding, ReversalCheck, judge, judge_reversals
+from fairaudit.verdict import (
+    AnyCheck,
+    Check,
+    Finding,
+    ReversalCheck,
+    SubgroupCheck,
+    judge,
+    judge_reversals,
+    judge_subgroups,
+)
 from fairaudit.waivers import Aside
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
@@ -136,7 +146,7 @@ class _Question:
 
     spec: Spec
     plan: Plan
-    checks: tuple[Check | ReversalCheck, ...]
+    checks: tuple[AnyCheck, ...]
     fail_on: FailOn
     definitions: Mapping[str, str]
     quantiles: tuple[Quantile, ...] = ()
@@ -200,12 +210,15 @@ class _Question:
 
         summaries = {name: tuple(one.summaries()) for name, one in recoded.scores.items()}
         scanned = scan(table, read.simpson) if read.simpson else Scanned()
+        discovered = None
+        if read.subgroups is not None:
+            discovered = discover(recoded.tables or (cube,), read.subgroups)
         alpha = read.inference.alpha
         made = _provenance(read, raw, cube)
         today = datetime.fromisoformat(made.created).date()
         proofs = _proofs(read.checks, table)
         findings = tuple(
-            self._settled(check, table, scanned, proofs.get(check.id), today)
+            self._settled(check, table, (scanned, discovered), proofs.get(check.id), today)
             for check in self.checks
         )
         told = waiving.told(read.waivers, findings, [one.id for one in read.checks], today)
@@ -220,6 +233,7 @@ class _Question:
             epsilons=listing.epsilons,
             findings=findings,
             reversals=scanned.found,
+            subgroups=None if discovered is None else discovered.told,
             definitions=listing.definitions,
             notices=(
                 *read.notices,
@@ -251,23 +265,30 @@ class _Question:
 
     def _settled(
         self,
-        check: Check | ReversalCheck,
+        check: AnyCheck,
         table: TableOf,
-        scanned: Scanned,
+        searches: tuple[Scanned, Discovery | None],
         proven: tuple[Evaluation, Proof] | None,
         today: date,
     ) -> Finding:
         """The finding of a check under the waivers that hold, and beside the baseline."""
         proof = None
-        if isinstance(check, ReversalCheck) or proven is None:
-            assert isinstance(check, ReversalCheck)
+        scanned, discovered = searches
+        if isinstance(check, ReversalCheck):
             found = judge_reversals(check, scanned)
+        elif isinstance(check, SubgroupCheck):
+            assert discovered is not None
+            judged = judge_subgroups(check, discovered)
+            assert judged is not None
+            found = judged
         else:
+            assert proven is not None
             evaluation, proof = proven
             found = judge(check, evaluation, proof)
         holding = [one for one in self.spec.waivers if one.check == check.id and one.holds(today)]
         if holding:
-            found = waiving.waive(found, holding, partial(_without, check, table, proof))
+            again = partial(_without, check, table, discovered, proof)
+            found = waiving.waive(found, holding, again)
         if self.baseline is not None:
             found = baselines.compare(found, self.baseline)
         return replace(found, definition=self.definitions[check.id])
@@ -362,9 +383,7 @@ def _loaded(spec: SpecLike) -> Spec:
         raise UsageError(f"a spec is a path or a mapping, not a {kind}", "see README.md") from error
 
 
-def _chosen(
-    checks: tuple[Check | ReversalCheck, ...], only: tuple[str, ...]
-) -> tuple[Check | ReversalCheck, ...]:
+def _chosen(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyCheck, ...]:
     """The checks of those ids; an id that names none is an error, never an empty pass."""
     known = [check.id for check in checks]
     for name in only:
@@ -376,9 +395,7 @@ def _chosen(
     return tuple(check for check in checks if not only or check.id in only)
 
 
-def _proofs(
-    checks: Iterable[Check | ReversalCheck], table: TableOf
-) -> dict[str, tuple[Evaluation, Proof]]:
+def _proofs(checks: Iterable[AnyCheck], table: TableOf) -> dict[str, tuple[Evaluation, Proof]]:
     """What speaks for each value a spec judges: the tests of all its checks are corrected together.
 
     Of the checks that `only` leaves out, too: what is asked does not change with what is looked at.
@@ -390,9 +407,16 @@ def _proofs(
 
 
 def _without(
-    check: Check | ReversalCheck, table: TableOf, proof: Proof | None, aside: Aside
+    check: AnyCheck,
+    table: TableOf,
+    discovered: Discovery | None,
+    proof: Proof | None,
+    aside: Aside,
 ) -> Finding | None:
     """The finding of a check without what is set aside; None where nothing is left to judge."""
+    if isinstance(check, SubgroupCheck):
+        assert discovered is not None
+        return judge_subgroups(check, discovered, [one.group for one in aside.values])
     if isinstance(check, ReversalCheck) or proof is None:
         return None
     left = waiving.unjudged(_evaluated(check, table, aside), aside)

@@ -25,6 +25,10 @@ MOST_CELLS = 10_000_000
 """The cell budget: so many combinations of levels a pass may count."""
 
 
+MOST_TABLED = 2**24
+"""So many cells the tables beside may have together: 128 MB of counts in each thread."""
+
+
 MOST_LEVELS = 10_000
 """More levels than that are no groups of people."""
 
@@ -77,6 +81,8 @@ class Plan:
     `unknown` holds the words that mean missing in a column that is read as a number, beside the
     `tokens` that mean it everywhere. `capped` are columns every level of which would be a group, so
     they may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets histograms.
+    `tables` are of people by a few keys each, which need not be among `keys`: what would
+    explode the cells is counted beside them.
     """
 
     keys: tuple[Key, ...]
@@ -90,6 +96,17 @@ class Plan:
     capped: tuple[Text, ...] = ()
     scores: Mapping[str, tuple[tuple[Key, ...], ...]] = field(default_factory=dict)
     adding: Adding = NOTHING_ADDED
+    tables: tuple[tuple[Key, ...], ...] = ()
+
+    @property
+    def table_keys(self) -> tuple[Key, ...]:
+        """The keys of all tables beside the cells."""
+        return tuple(dict.fromkeys(key for table in self.tables for key in table))
+
+    @property
+    def every_key(self) -> tuple[Key, ...]:
+        """The keys of the cells, and then those that only tables beside them have."""
+        return tuple(dict.fromkeys((*self.keys, *self.table_keys)))
 
     def text_key(self, column: str) -> int:
         """The number of the key that holds a column as text."""
@@ -154,6 +171,18 @@ class RawScores:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RawTable:
+    """The people that the filter keeps by some keys: [E] entries of codes [E, K].
+
+    A code is a place in `RawCells.table_levels`, or an interval; an entry may stand several times.
+    """
+
+    keys: tuple[Key, ...]
+    codes: Ints
+    people: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RawAmounts:
     """What was added up in each of [C] cells, as Python's integers; what is missing adds nothing.
 
@@ -186,6 +215,8 @@ class RawCells:
     scores: Mapping[str, RawScores] = field(default_factory=dict)
     amounts: RawAmounts | None = None
     notices: tuple[str, ...] = ()
+    tables: tuple[RawTable, ...] = ()
+    table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
 
 
 def plan(spec: Spec) -> Plan:
@@ -210,6 +241,7 @@ def plan(spec: Spec) -> Plan:
             texts.append(outcome.score)
             cuts.setdefault(outcome.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
+    texts += [one.column for one in spec.features]
     made = _keys(keys, cuts)
     return Plan(
         keys=made,
@@ -222,12 +254,40 @@ def plan(spec: Spec) -> Plan:
         unknown={one.column.value: one.unknown for one in spec.protected if one.is_cut},
         capped=tuple(
             one.column
-            for one in (*spec.protected, *spec.strata)
+            for one in (*spec.protected, *spec.strata, *spec.features)
             if not one.is_cut and one.keep is None
         ),
         scores=_score_keys(spec, made),
         adding=_adding(spec),
+        tables=_tables(spec, made),
     )
+
+
+def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
+    """A table for each combination of columns that subgroups are looked for in.
+
+    None where all of them are columns of the cells: there the roll-ups are at hand.
+    """
+    if spec.subgroups is None or not {one.name for one in spec.features} & {*spec.subgroups.over}:
+        return ()
+    known = {(key.column, key.edges is not None): key for key in keys}
+    columns = {one.name: known.get((one.column.value, one.is_cut)) for one in spec.groupable}
+    columns |= {one.name: feature_key(spec, one) for one in spec.features}
+    outcomes = [known[one.column.value, one.threshold is not None] for one in spec.outcomes_beside]
+    tables: dict[tuple[Key, ...], None] = {}
+    for names in spec.subgroups.widest:
+        made = [key for name in names if (key := columns[name]) is not None]
+        tables.setdefault(tuple(dict.fromkeys([*made, *outcomes])))
+    return tuple(tables)
+
+
+def feature_key(spec: Spec, one: Protected) -> Key:
+    """The key of a feature; features of one column are cut at the edges of all of them."""
+    if not one.is_cut:
+        return Key(one.column.value)
+    same = [each for each in spec.features if each.column.value == one.column.value]
+    edges = {edge for each in same for edge in _bin_edges(each)}
+    return Key(one.column.value, tuple(sorted(edges)))
 
 
 def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key, ...], ...]]:
@@ -311,7 +371,9 @@ def united(plans: Sequence[Plan]) -> Plan | None:
 
 def _terms(one: Plan) -> tuple[object, ...]:
     """What all specs that share a pass have in common."""
-    return one.tokens, one.format, one.count, one.weight, value_of(one.filter), one.scores
+    shared = one.tokens, one.format, one.count, one.weight, value_of(one.filter), one.scores
+    # A table beside the cells has keys of its own, so it is shared as it stands.
+    return (*shared, one.tables, one.keys if one.tables else ())
 
 
 def _keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:

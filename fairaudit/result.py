@@ -30,6 +30,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.example import example_of
 from fairaudit.metrics.inference import Inference
 from fairaudit.simpson import Reversal
+from fairaudit.subgroups import Subgroups
 from fairaudit.verdict import Check, Earlier, Finding, Status
 from fairaudit.waivers import Told
 
@@ -321,6 +322,7 @@ class AuditResult:
     fail_on: FailOn = FailOn.FAIL
     waivers: tuple[Told, ...] = ()
     earlier: Earlier | None = None
+    subgroups: Subgroups | None = None
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)

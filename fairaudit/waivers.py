@@ -47,8 +47,12 @@ class Waiver:
         return today <= self.expires
 
     def is_of(self, crossing: Crossing) -> bool:
-        """Whether a value is of its group, or made by a pair that its group is one of."""
-        return any(_same(self.group, group) for group in crossing.between)
+        """Whether a value is of its group, or made by a pair that its group is one of.
+
+        A subgroup within its group is of it, too.
+        """
+        mine = set(self.group)
+        return bool(mine) and any(mine <= set(group) for group in crossing.between)
 
     def waived(self, crossed: Sequence[Crossing]) -> Waived:
         """What it says, of the values that it waives."""

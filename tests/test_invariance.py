@@ -50,12 +50,23 @@ NUMBERS = {
         "strata": {"site": {}, "part": {"column": "w", "quantiles": 5}},
     },
 }
+SEARCHED = {
+    **SPEC,
+    "columns": {**SPEC["columns"], "features": {"part": {"column": "w", "quantiles": 4}}},
+    "subgroups": {
+        "over": ["race", "sex", "site", "part"],
+        "rates": ["selection_rate", "accuracy"],
+        "min_size": 50,
+        "fail": {"above": 0.2},
+    },
+}
 SPECS = {
     "weighted": WEIGHTED,
     "heavy": HEAVY,
     "scored": SCORED,
     "filtered": FILTERED,
     "numbers": NUMBERS,
+    "searched": SEARCHED,
 }
 
 

@@ -157,7 +157,7 @@ def count_each(
 def _apart(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str, Outcome]:
     """The counts of each file; where the scan fails, each file by itself tells which is bad."""
     try:
-        if plan.scores and len(ready) > 1:
+        if (plan.scores or plan.tables) and len(ready) > 1:
             return _one_by_one(plan, ready, progress)
         counted, route = _by_route(plan, ready, progress, apart=len(ready) > 1)
     except FairauditError as error:
@@ -175,7 +175,7 @@ def _apart(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str
 
 
 def _one_by_one(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str, Outcome]:
-    """The counts of each file by a pass of its own; a score is not told apart by files."""
+    """The counts of each file by a pass of its own; scores and tables know no files."""
     alone = [_apart(plan, [one], progress) for one in ready]
     return {name: cells for each in alone for name, cells in each.items()}
 

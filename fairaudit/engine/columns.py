@@ -33,7 +33,7 @@ def check_columns(plan: Plan, sources: Sequence[Source]) -> list[str]:
             notices.append(f"{one.file.path} repeats column names that are not audited: {names}")
     if faults:
         raise SpecError(dict.fromkeys(faults))
-    levels = {key.column for key in plan.keys if key.edges is None}
+    levels = {key.column for key in plan.every_key if key.edges is None}
     return [*notices, *_types_that_differ(sources, levels)]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from fairaudit.cube import Ints
 from fairaudit.engine.scores import ScoreParts
+from fairaudit.engine.tables import Tables
 from fairaudit.errors import DataError
 from fairaudit.plan import RawAmounts, RawKey
 
@@ -57,3 +58,4 @@ class Counted:
     measures: Measures
     scores: Mapping[str, ScoreParts] = field(default_factory=dict)
     amounts: RawAmounts | None = None
+    tables: Tables | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from fairaudit.engine.codes import Axis, NotServed, axis, scores
 from fairaudit.engine.counted import Counted
 from fairaudit.engine.levels import Level, places
-from fairaudit.engine.scores import Scores
+from fairaudit.engine.scores import Column, Scores
 from fairaudit.engine.sums import sums_of
+from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError
 from fairaudit.plan import Key, Plan, RawKey
 from fairaudit.progress import Progress
@@ -106,13 +107,13 @@ def _is_coded(group: pq.RowGroupMetaData, names: set[str]) -> bool:
 
 
 def _axes(schema: pa.Schema, plan: Plan) -> list[tuple[Key, Axis]]:
-    return [(key, axis(key, schema.field(key.column).type, plan)) for key in plan.keys]
+    return [(key, axis(key, schema.field(key.column).type, plan)) for key in plan.every_key]
 
 
 def _columns(plan: Plan) -> list[str]:
     """Every column to read, each once."""
     measured = [name for name in (plan.count, plan.weight) if name is not None]
-    return list(dict.fromkeys([*(key.column for key in plan.keys), *measured]))
+    return list(dict.fromkeys([*(key.column for key in plan.every_key), *measured]))
 
 
 def _thread_count() -> int:
@@ -177,9 +178,11 @@ class _Counter:
         self._reader = pq.ParquetFile(
             file.path, metadata=file.meta, read_dictionary=self._names, pre_buffer=False
         )
-        self._axes = _axes(self._reader.schema_arrow, plan)
+        every = _axes(self._reader.schema_arrow, plan)
+        self._axes, self._others = every[: len(plan.keys)], every[len(plan.keys) :]
         self._sums = sums_of(plan, _BATCH)
         self._scores = {column: Scores.of(plan, column) for column in plan.scores}
+        self._tables = TableCounter(plan) if plan.tables else None
         self._levels: tuple[tuple[Level, ...], ...] = ()
         self._closed: list[Counted] = []
         # Half as wide while it is worked out, whole where it points.
@@ -216,11 +219,22 @@ class _Counter:
         index = self._index[: batch.num_rows]
         index[:] = cell
         self._sums.add(index)
-        if self._scores:
+        if self._scores or self._tables:
             read = zip(self._axes, codes, levels, strict=True)
             keys = {key: (mine, theirs) for (key, _), mine, theirs in read}
             for column, counted in self._scores.items():
                 counted.add(keys, scores(columns[column]), self._sums.people)
+            self._add_tables(keys, columns)
+
+    def _add_tables(self, keys: Mapping[Key, Column], columns: Mapping[str, pa.Array]) -> None:
+        """Counts the tables beside; where their dictionaries are too wide, the other route does."""
+        if self._tables is None:
+            return
+        others = {key: (one.codes(columns[key.column]), one) for key, one in self._others}
+        read = {key: (codes, one.levels) for key, (codes, one) in others.items()}
+        self._tables.add({**keys, **read}, self._sums.people)
+        if self._tables.too_wide is not None:
+            raise NotServed
 
     def counted(self) -> list[Counted]:
         """What was counted."""
@@ -228,6 +242,8 @@ class _Counter:
         if self._scores and self._closed:
             parts = {column: one.closed() for column, one in self._scores.items()}
             self._closed[0] = replace(self._closed[0], scores=parts)
+        if self._tables and self._closed:
+            self._closed[0] = replace(self._closed[0], tables=self._tables.closed())
         return self._closed
 
     def _open(self, levels: tuple[tuple[Level, ...], ...]) -> None:

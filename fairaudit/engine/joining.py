@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from fairaudit.plan import (
     RawHistogram,
     RawKey,
     RawScores,
+    RawTable,
 )
 
 
@@ -48,6 +49,7 @@ def joined(
     blank = sum(one.blank for one in ready)
     lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
     skipped = [f"{lines} and not counted"] if blank else []
+    levels = _table_levels(plan, keys, counted)
     # Tiny weights, such as those that add up to 1, need the finer fixed point.
     fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in measures) < TINY)
     weight = [number for one in measures for number in one.weights[fine]]
@@ -66,7 +68,49 @@ def joined(
         scores=dict(_joined_scores(plan, keys, counted)),
         amounts=_joined_amounts(plan, counted),
         notices=tuple(skipped),
+        tables=tuple(_joined_tables(plan, levels, counted)),
+        table_levels=levels,
     )
+
+
+def _table_levels(
+    plan: Plan, keys: Sequence[RawKey], counted: Sequence[Counted]
+) -> dict[Key, tuple[str | None, ...]]:
+    """The levels of the texts that tables beside the cells have, those of the cells as they are."""
+    found = {one.key: one.levels for one in keys}
+    parts = [one.tables for one in counted if one.tables is not None]
+    for key in plan.table_keys:
+        if key not in found:
+            texts = {level for one in parts for level in one.levels[key]}
+            known = [level for level in texts if isinstance(level, str)]
+            found[key] = (*sorted(known), *([None] if None in texts else []))
+    return {key: found[key] for key in plan.table_keys if key.edges is None}
+
+
+def _joined_tables(
+    plan: Plan, levels: Mapping[Key, tuple[str | None, ...]], counted: Sequence[Counted]
+) -> Iterator[RawTable]:
+    """The tables beside of all threads and files, one after the other."""
+    parts = [one.tables for one in counted if one.tables is not None and one.tables.cells]
+    place: dict[Key, dict[Level, int]] = {
+        key: {level: at for at, level in enumerate(some)} for key, some in levels.items()
+    }
+    lookups = [
+        {
+            # A level of a dictionary that no row has is none of the data's.
+            key: np.array([place[key].get(x, -2) if key in place else x for x in some])
+            for key, some in one.levels.items()
+        }
+        for one in parts
+    ]
+    for at, keys in enumerate(plan.tables):
+        codes = [np.zeros((0, len(keys)), dtype=np.int64)]
+        for one, lookup in zip(parts, lookups, strict=True):
+            mine = np.unravel_index(one.cells[at], tuple(len(one.levels[key]) for key in keys))
+            each = [lookup[key][code] for key, code in zip(keys, mine, strict=True)]
+            codes.append(np.stack(each, axis=1))
+        people = [np.zeros(0, dtype=np.int64), *(one.people[at] for one in parts)]
+        yield RawTable(keys, np.concatenate(codes), np.concatenate(people))
 
 
 def _joined_amounts(plan: Plan, counted: Sequence[Counted]) -> RawAmounts | None:

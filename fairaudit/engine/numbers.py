@@ -32,7 +32,8 @@ class Numbers:
     def __init__(self, batch: Batch, plan: Plan) -> None:
         self.batch = batch
         self.plan = plan
-        self.columns = [key.column for key in plan.keys if key.edges is not None]
+        cut = (key.column for key in plan.every_key if key.edges is not None)
+        self.columns = list(dict.fromkeys(cut))
         self.columns += [name for name in (plan.count, plan.weight) if name is not None]
 
     def present(self, column: str) -> pl.Expr:

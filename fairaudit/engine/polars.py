@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -21,10 +22,14 @@ from fairaudit.engine.counted import (
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
 from fairaudit.engine.scores import Scores
+from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.plan import MISSING, Key, Plan, RawAmounts, RawKey
 from fairaudit.progress import SILENT, Progress
 from fairaudit.spec import Text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _HALF = 30
 """Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
@@ -41,12 +46,15 @@ def count(
     Where the files are not told apart, all counts are the first one's.
     """
     numbers = Numbers(batch, plan)
-    keys = [own(f"key{at}") for at in range(len(plan.keys))]
+    keys = [own(f"key{at}") for at in range(len(plan.every_key))]
     people = pl.lit(1, pl.Int64)
     if plan.count:
         people = numbers.sound_value(plan.count).cast(pl.Int64)
     columns = [
-        *(_key(key, batch, numbers).alias(name) for key, name in zip(plan.keys, keys, strict=True)),
+        *(
+            _key(key, batch, numbers).alias(name)
+            for key, name in zip(plan.every_key, keys, strict=True)
+        ),
         *numbers.bad_rows(),
         pl.lit(1, pl.Int64).alias(own("rows")),
         people.alias(own("people")),
@@ -71,17 +79,19 @@ def count(
     if not progress.silent:
         frame = frame.map_batches(_told_to(progress), streamable=True)
     kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
-    by = [*keys, own("kept"), *([own("file")] if batch.apart else [])]
+    by = [*keys[: len(plan.keys)], own("kept"), *([own("file")] if batch.apart else [])]
     frame = frame.with_columns(kept.alias(own("kept")))
     scores = {column: Scores.of(plan, column) for column in plan.scores}
-    if scores:
-        frame = frame.map_batches(_scored_by(scores, plan), streamable=True)
+    tables = TableCounter(plan) if plan.tables else None
+    if scores or tables:
+        frame = frame.map_batches(_counted_by(scores, tables, plan), streamable=True)
     found = collect(frame.group_by(*by).agg(*measures), batch)
     if not batch.apart:
         numbers.refuse(found)
         whole = _counted(found, plan)
         parts = {column: one.closed() for column, one in scores.items()}
-        return {batch.names[0]: replace(whole, scores=parts)}
+        made = None if tables is None else tables.closed()
+        return {batch.names[0]: replace(whole, scores=parts, tables=made)}
     return _by_file(found, batch, plan, numbers)
 
 
@@ -101,37 +111,45 @@ def _by_file(
     return counted
 
 
-def _scored_by(scores: Mapping[str, Scores], plan: Plan) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Passes rows on, and counts the scores of those that the filter keeps."""
-    from fairaudit.engine.codes import texts  # noqa: PLC0415  # Arrow is imported for a score alone
+def _counted_by(
+    scores: Mapping[str, Scores], tables: TableCounter | None, plan: Plan
+) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Passes rows on, and counts scores and tables beside of those that the filter keeps."""
+    from fairaudit.engine.codes import texts  # noqa: PLC0415  # Arrow is imported for these alone
 
     wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
-    axes = {at: texts() for at, key in enumerate(plan.keys) if key in wanted and key.edges is None}
+    wanted |= {*plan.table_keys}
+    names = {key: own(f"key{at}") for at, key in enumerate(plan.every_key) if key in wanted}
+    axes = {key: texts() for key in names if key.edges is None}
     lock = threading.Lock()
 
     def passed(rows: pl.DataFrame) -> pl.DataFrame:
         kept = rows.filter(pl.col(own("kept")) == 1)
+        # Threads may look up texts side by side; what they add to is one.
+        coded = {key: _coded(kept[names[key]]) for key in axes}
         with lock:
             columns = {}
-            for at, key in enumerate(plan.keys):
-                if key not in wanted:
-                    continue
-                column = kept[own(f"key{at}")]
-                if key.edges is not None:
-                    levels = (*range(len(key.edges) + 1), MISSING)
-                    codes = column.fill_null(len(key.edges) + 1).to_numpy()
-                    columns[key] = codes, levels
+            for key, name in names.items():
+                if key.edges is None:
+                    columns[key] = axes[key].codes(coded[key]), axes[key].levels
                 else:
-                    text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
-                    coded = text.alias("").cast(pl.Categorical).to_arrow()
-                    columns[key] = axes[at].codes(coded), axes[at].levels
+                    codes = kept[name].fill_null(len(key.edges) + 1).to_numpy()
+                    columns[key] = codes, (*range(len(key.edges) + 1), MISSING)
             people = kept[own("people")].to_numpy() if plan.count else None
             for at, one in enumerate(scores.values()):
                 values = kept[own(f"score{at}")].fill_null(float("nan")).to_numpy()
                 one.add(columns, values, people)
+            if tables is not None and len(kept):
+                tables.add(columns, people)
         return rows
 
     return passed
+
+
+def _coded(column: pl.Series) -> pa.Array:
+    """A column of levels as the dictionary of their texts."""
+    text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
+    return text.alias("").cast(pl.Categorical).to_arrow()
 
 
 def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
@@ -190,7 +208,7 @@ def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
     held = text.is_in([one for one in seek.values if one is not None])
     if None not in seek.values:
         return held
-    is_cut = any(key.column == seek.column and key.edges is not None for key in plan.keys)
+    is_cut = any(key.column == seek.column and key.edges is not None for key in plan.every_key)
     number = Numbers(batch, plan).value(seek.column) if is_cut else text
     return held | text.is_null() | number.is_null()
 

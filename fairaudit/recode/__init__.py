@@ -21,16 +21,21 @@ from fairaudit.recode.axis import DROP, Axis, Findings
 from fairaudit.recode.groups import group_axis
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.scores import Distribution, Recoding
+from fairaudit.recode.tables import feature_recodings, not_known, table_cubes
 from fairaudit.spec import Policy, Spec
 
 
 @dataclass(frozen=True, slots=True)
 class Recoded:
-    """The cube, and what a reader should know about how the levels came out."""
+    """The cube, and what a reader should know about how the levels came out.
+
+    `tables` are the cubes of what was counted beside it, each of a few columns.
+    """
 
     cube: Cube
     notices: tuple[str, ...]
     scores: Mapping[str, Distribution]
+    tables: tuple[Cube, ...] = ()
 
 
 def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
@@ -44,6 +49,7 @@ def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     ]
     named = {axis.key.name: axis for axis in axes}
     axes += number_axes(cells, plan, spec)
+    features = feature_recodings(cells, plan, spec, findings)
     if findings.faults:
         raise SpecError(findings.faults)
     for axis in axes:
@@ -51,8 +57,14 @@ def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     added = amounts(cells, plan, spec)
     cube = _cube(cells, axes, added)
     scores = _distributions(cells, named, plan, spec)
-    told = (*findings.notices, *_oddities(spec, scores), *added_notices(added))
-    return Recoded(cube, told, scores)
+    tables = table_cubes(cells, plan, spec, named, features, cube.ledger)
+    told = (
+        *findings.notices,
+        *_oddities(spec, scores),
+        *added_notices(added),
+        *not_known(tables, features),
+    )
+    return Recoded(cube, told, scores, tables)
 
 
 def _distributions(

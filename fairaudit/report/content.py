@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fairaudit.estimate import State
 from fairaudit.ledger import Line, PublishedLine
 from fairaudit.metrics import exclusion
-from fairaudit.report import disparities, lattice, numbers, reversals, scores, sentences
+from fairaudit.report import disparities, lattice, numbers, reversals, scores, sentences, subgroups
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -69,6 +69,7 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
         _checks(result),
         _waivers(result),
         reversals.section(result, is_short=not all_rows),
+        subgroups.section(result),
         _undefined(result, most),
         _definitions(result.definitions),
         _meaning(),

@@ -27,6 +27,7 @@ from fairaudit.evidence.practice import Detectable, Practice
 from fairaudit.ledger import Line, PublishedLine
 from fairaudit.metrics.inference import Inference
 from fairaudit.report import appearances, reversals, sentences
+from fairaudit.report import subgroup_rows as subgroups
 from fairaudit.result import (
     SCHEMA_VERSION,
     AuditResult,
@@ -41,7 +42,17 @@ from fairaudit.result import (
     ScoreRow,
 )
 from fairaudit.simpson import Joined, Reversal, Share
-from fairaudit.verdict import Before, Check, Crossing, Finding, Limit, ReversalLimit, Waived
+from fairaudit.verdict import (
+    AnyCheck,
+    Before,
+    Check,
+    Crossing,
+    Finding,
+    Limit,
+    ReversalLimit,
+    SubgroupCheck,
+    Waived,
+)
 from fairaudit.waivers import Told
 
 _MOST_BITS = 10_000
@@ -210,6 +221,8 @@ def document(result: AuditResult) -> dict[str, Any]:
         "comparisons": [_comparison_row(row) for row in result.comparisons],
         "checks": [_finding(one) for one in result.findings],
         "reversals": [_reversal(one, result.provenance.inference) for one in result.reversals],
+        "subgroups": [*subgroups.rows(result)],
+        "subgroup_searches": [*subgroups.searches(result)],
         "lattice": [_lattice_row(row, made.inference.alpha) for row in result.lattice],
         "epsilons": [_epsilon(one) for one in result.epsilons],
         "scores": [_score_row(row) for row in result.scores],
@@ -412,7 +425,7 @@ def _finding(one: Finding) -> dict[str, Any]:
     common = {
         "id": check.id,
         "status": str(one.status),
-        "metric": check.asked.id if isinstance(check, Check) else "simpson_reversal",
+        "metric": _metric(check),
         "of": check.of,
         "by": list(check.by) if isinstance(check, Check) else [],
         "given": list(check.given) if isinstance(check, Check) else [],
@@ -453,6 +466,12 @@ def _finding(one: Finding) -> dict[str, Any]:
         "definition": one.definition,
         "missing": None if one.missing is None else _missing(one.missing),
     }
+
+
+def _metric(check: AnyCheck) -> str:
+    if isinstance(check, Check):
+        return check.asked.id
+    return "subgroup_divergence" if isinstance(check, SubgroupCheck) else "simpson_reversal"
 
 
 def _crossing(one: Crossing) -> dict[str, Any]:

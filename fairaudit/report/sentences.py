@@ -11,6 +11,7 @@ from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Kind, Reversal
+from fairaudit.subgroups import Subgroup
 from fairaudit.verdict import (
     Backing,
     Before,
@@ -19,8 +20,10 @@ from fairaudit.verdict import (
     Earlier,
     Finding,
     Limit,
+    ReversalCheck,
     ReversalLimit,
     Status,
+    SubgroupCheck,
     Waived,
 )
 
@@ -60,8 +63,10 @@ MISLEADING_RATE = 0.1
 def title(finding: Finding) -> str:
     """What was asked: the measure, its reference, the groups and the strata."""
     check = finding.check
-    if not isinstance(check, Check):
+    if isinstance(check, ReversalCheck):
         return f"Simpson's reversals of {title_of(check.rate)}"
+    if isinstance(check, SubgroupCheck):
+        return f"Subgroups, divergence in {title_of(check.rate)} of the {check.of}"
     asked = check.asked
     words = [f"{asked.title} of the {check.of}"]
     to = ""
@@ -98,7 +103,7 @@ def answer(finding: Finding) -> str:
 
 
 def _found(finding: Finding) -> str:
-    if not isinstance(finding.check, Check):
+    if isinstance(finding.check, ReversalCheck):
         return _reversals(finding)
     if finding.estimate is None or not isinstance(finding.limit, Limit):
         return f"not evaluated: {_reasons(finding)}"
@@ -231,6 +236,10 @@ def _crossing(one: Crossing) -> str:
 def _sides(finding: Finding) -> str:
     """Who is compared with whom, with both rates."""
     check = finding.check
+    if isinstance(check, SubgroupCheck) and finding.subgroup is not None:
+        found = finding.subgroup
+        named = f"{numbers.named_group(found.group)} {title_of(check.rate)}"
+        return f"{named} {_rate_of(found)} against everybody {numbers.percent(found.everybody)}"
     if isinstance(check, Check) and isinstance(check.asked, Quantity) and finding.estimate:
         behind = numbers.counts(finding.estimate)
         return numbers.named_group(finding.first) + (f" ({behind})" if behind else "")
@@ -278,7 +287,7 @@ def _test(finding: Finding) -> str:
     check, found = finding.check, None
     if finding.estimate is not None:
         found = finding.estimate.significance
-    if found is None or not isinstance(check, Check):
+    if found is None or isinstance(check, ReversalCheck):
         return ""
     alpha = check.inference.alpha
     one = f", p {numbers.probability(found.p, alpha)} ({found.test}"
@@ -346,7 +355,6 @@ def _relation(finding: Finding) -> str:
     assert estimate is not None
     if not finding.crossed:
         check = finding.check
-        assert isinstance(check, Check)
         word = "fails" if limit is check.fail else "warns"
         return f"({word} {limit})"
     too_low = limit.below is not None and estimate.value < float(limit.below) + 1e-9
@@ -408,6 +416,28 @@ def _turned(one: Reversal, finding: Finding) -> str:
 def pair(one: Reversal) -> str:
     """The two groups of a reversal."""
     return f"{one.attribute}: {one.pair[0]} against {one.pair[1]}"
+
+
+def subgroup(one: Subgroup, rate: str, alpha: float) -> str:
+    """A subgroup in one sentence of numbers, with the groups it is part of."""
+    low, high = (f"{100 * end:.1f}" for end in one.ends)
+    more = "more" if one.divergence >= 0 else "less"
+    text = (
+        f"{numbers.named_group(one.group)}: {title_of(rate)} {_rate_of(one)}, "
+        f"{numbers.percent(one.share)} of those it is taken over; "
+        f"{100 * abs(one.divergence):.1f} points {more} than everybody "
+        f"({numbers.percent(one.everybody)}) [{low}, {high}], adjusted p "
+        f"{numbers.probability(one.adjusted, alpha)} ({one.test})"
+    )
+    parts = [
+        f"{numbers.named_group(part.group)} {numbers.points(part.divergence)}" for part in one.parts
+    ]
+    return f"{text}; its parts: {'; '.join(parts)}." if parts else f"{text}."
+
+
+def _rate_of(one: Subgroup) -> str:
+    counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
+    return f"{numbers.percent(one.value)} ({counts})"
 
 
 def title_of(metric: str) -> str:

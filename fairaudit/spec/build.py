@@ -16,6 +16,7 @@ from fairaudit.metrics.inference import Inference
 from fairaudit.simpson import Pairs, Scan
 from fairaudit.spec import schema
 from fairaudit.spec.cuts import reference_faults
+from fairaudit.spec.discovery import read_search
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.model import (
@@ -77,8 +78,12 @@ class _Builder:
         label = self._outcome(("columns", "label"), "label", columns.label)
         predictions = self._predictions()
         numbers = self._numbers()
-        self._names(protected, strata)
-        self._outcome_names({one.name for one in (*protected, *strata)})
+        features = [
+            self._stratum(("columns", "features", name), name, one)
+            for name, one in columns.features.items()
+        ]
+        self._names(protected, strata, features)
+        self._outcome_names({one.name for one in (*protected, *strata, *features)})
         outcomes: dict[str, Outcome] = {}
         for one in (label, *predictions, *numbers):
             if one is not None:
@@ -97,6 +102,9 @@ class _Builder:
         self.faults += questions.faults
         of = first if outcomes[first].has_classes or label is None else label.name
         scan, gate = self._simpson(groupings, outcomes, of, protected, questions.inference)
+        search, limits = read_search(
+            self.document, shape, outcomes, of, questions.inference, self._fault
+        )
         spec = Spec(
             path=self.document.name,
             sha256=hashlib.sha256(text.encode()).hexdigest(),
@@ -117,8 +125,10 @@ class _Builder:
             exclude_below=shape.groups.rule,
             inference=questions.inference,
             shown=shown,
-            checks=(*checks, *gate),
+            checks=(*checks, *gate, *limits),
             simpson=scan,
+            subgroups=search,
+            features=tuple(features),
             suppress_below=self._suppress_below(),
             notices=notices,
         )
@@ -313,7 +323,12 @@ class _Builder:
             self._fault(path, "no number lies between these bounds")
         return cut
 
-    def _names(self, protected: Sequence[Protected], strata: Sequence[Protected]) -> None:
+    def _names(
+        self,
+        protected: Sequence[Protected],
+        strata: Sequence[Protected],
+        features: Sequence[Protected],
+    ) -> None:
         taken = {one.name for one in protected}
         for one in strata:
             if one.name in taken:
@@ -323,7 +338,11 @@ class _Builder:
                         "conditions on it"
                     )
                 )
-        for one in (*protected, *strata):
+        for one in features:
+            if one.name in {each.name for each in (*protected, *strata)}:
+                message = f"{one.name!r} is a protected attribute or a stratum already"
+                self.faults.append(one.column.fault(f"{message}: subgroups have it all the same"))
+        for one in (*protected, *strata, *features):
             if one.name in _RESERVED:
                 self.faults.append(
                     one.column.fault(f"{one.name!r} is a word of the spec; name it otherwise and "

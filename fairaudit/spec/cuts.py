@@ -39,7 +39,7 @@ def quantiles_of(spec: Spec) -> tuple[Quantile, ...]:
     asked = [
         (one.column.value, share) for one in spec.outcomes if (share := _share_of(one)) is not None
     ]
-    asked += [(one.column.value, share) for one in spec.groupable for share in _shares(one)]
+    asked += [(one.column.value, share) for one in _binnable(spec) for share in _shares(one)]
     return tuple(dict.fromkeys(asked))
 
 
@@ -55,7 +55,7 @@ def closed(spec: Spec, found: Mapping[Quantile, Cut]) -> Spec:
     }
     bins = {
         one.name: tuple(sorted({found[one.column.value, share].edge for share in _shares(one)}))
-        for one in spec.groupable
+        for one in _binnable(spec)
         if one.quantiles
     }
 
@@ -73,13 +73,14 @@ def closed(spec: Spec, found: Mapping[Quantile, Cut]) -> Spec:
         predictions=tuple(map(cut, spec.predictions)),
         protected=tuple(map(binned, spec.protected)),
         strata=tuple(map(binned, spec.strata)),
+        features=tuple(map(binned, spec.features)),
         notices=(
             *spec.notices,
             *(_told(one, cuts[one.name]) for one in spec.outcomes if one.name in cuts),
             *(
                 f"{one.name}: {one.quantiles} quantiles of {one.column.value} make only "
                 f"{len(bins[one.name]) + 1} bins: cuts that are equal are joined"
-                for one in spec.groupable
+                for one in _binnable(spec)
                 if one.quantiles and len(bins[one.name]) + 1 < one.quantiles
             ),
         ),
@@ -98,6 +99,10 @@ def reference_faults(one: Protected) -> list[Fault]:
     known = ", ".join(repr(label) for label in labels)
     hint = did_you_mean(one.reference.value, labels) or f"; there are {known}"
     return [one.reference.fault(f"no such bin{hint}")]
+
+
+def _binnable(spec: Spec) -> tuple[Protected, ...]:
+    return (*spec.groupable, *spec.features)
 
 
 def _told(one: Outcome, cut: Cut) -> str:

@@ -29,6 +29,9 @@ _NO_VALUE = "this key has no value: write one, or leave the key out"
 _UNWRITTEN = {("Positive", "values")}
 """Fields that shorthand becomes, and nobody writes."""
 
+_NAMED = {("columns", name) for name in ("protected", "strata", "features")}
+"""Mappings of columns, of which some are only named."""
+
 Entry = TypeVar("Entry", bound=BaseModel)
 
 _STAND_IN: Tree = {"metric": "differential_fairness"}
@@ -103,7 +106,7 @@ def _empty_keys(tree: Tree, path: Path = ()) -> Iterator[Path]:
     if isinstance(tree, dict):
         for name, body in tree.items():
             inner = (*path, name)
-            if body is None and path not in {("columns", "protected"), ("columns", "strata")}:
+            if body is None and path not in _NAMED:
                 yield inner
             else:
                 yield from _empty_keys(body, inner)

@@ -14,7 +14,8 @@ from fairaudit.errors import Fault, Place
 from fairaudit.metrics import Asked, Average, Minimum, Need, Parameters, Reference, Terms, wanted
 from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.simpson import Scan
-from fairaudit.verdict import Check, ReversalCheck
+from fairaudit.subgroups import Search
+from fairaudit.verdict import AnyCheck, Check
 from fairaudit.waivers import Waiver
 
 
@@ -227,7 +228,8 @@ class Spec:
     """An audit spec, read and resolved.
 
     `predictions` are the prediction or decision, the models, or a score alone; `numbers` further
-    numeric outcomes. `suppress_below` is the least count of people that may be published.
+    numeric outcomes; `features` columns that `subgroups` alone are looked for in. `suppress_below`
+    is the least count of people that may be published.
     """
 
     path: str
@@ -249,8 +251,10 @@ class Spec:
     exclude_below: ExcludeBelow | None
     inference: Inference
     shown: tuple[Shown, ...]
-    checks: tuple[Check | ReversalCheck, ...]
+    checks: tuple[AnyCheck, ...]
     simpson: Scan | None
+    subgroups: Search | None = None
+    features: tuple[Protected, ...] = ()
     suppress_below: int | None = None
     notices: tuple[str, ...] = ()
     waivers: tuple[Waiver, ...] = ()
@@ -265,6 +269,23 @@ class Spec:
     def groupable(self) -> tuple[Protected, ...]:
         """The columns that people are grouped by: protected attributes and strata."""
         return (*self.protected, *self.strata)
+
+    @property
+    def outcomes_beside(self) -> tuple[Outcome, ...]:
+        """The outcomes that tables beside the cells need: those asked, and those that drop rows."""
+        if self.subgroups is None:
+            return ()
+        asks_label = any(Need.LABEL in rate.needs for rate in self.subgroups.rates)
+        asked = {self.subgroups.of, *(["label"] if asks_label else [])}
+        return tuple(
+            one for one in self.outcomes
+            if one.has_classes and (one.name in asked or self._may_drop(one))
+        )  # fmt: skip
+
+    def _may_drop(self, one: Outcome) -> bool:
+        """Whether rows leave the audit for what they have as an outcome."""
+        policy = self.missing.label if one is self.label else self.missing.prediction
+        return one.others is Others.DROP or policy is Policy.DROP
 
     def histograms_of(self, one: Outcome) -> list[Grouping]:
         """The groupings, strata among them, by which the score of an outcome gets histograms."""

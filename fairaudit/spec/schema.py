@@ -282,7 +282,7 @@ class ProtectedColumn(_Strict):
 
 
 class StratumColumn(_Strict):
-    """A legitimate factor to condition on."""
+    """A legitimate factor to condition on, or a feature to look for subgroups in."""
 
     column: Text | None = None
     bins: Numbers | None = None
@@ -353,6 +353,7 @@ class Columns(_Strict):
     count: Text | None = None
     weight: Text | None = None
     strata: _Strata = {}
+    features: _Strata = {}
 
 
 class FileFormat(_Strict):
@@ -527,6 +528,19 @@ class Simpson(_Strict):
     fail: _TurnedLimit = None
 
 
+class Subgroups(_Strict):
+    """The search for subgroups that a rate treats unlike everybody."""
+
+    of: Text | None = None
+    over: Texts = ["all"]
+    rates: Texts | None = None
+    depth: Whole = 3
+    min_size: Whole = 100
+    top: Whole = 10
+    warn: _Limit | None = None
+    fail: _Limit | None = None
+
+
 class WaiverEntry(_Strict):
     """An entry of a file of waivers."""
 
@@ -555,6 +569,7 @@ class AuditSpec(_Strict):
         list[Annotated[Metric, BeforeValidator(_under("metric"))]], BeforeValidator(_some)
     ]
     simpson: Simpson = Simpson()
+    subgroups: Subgroups | None = None
     waivers: Words | None = None
     suppress_below: Whole | None = None
 
@@ -588,7 +603,8 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     models["minProperties"] = 1
     reference = {"$ref": "#/$defs/ModelColumns"}
     columns["models"] = {"type": "object", "additionalProperties": reference, "minProperties": 1}
-    for key, inner in (("protected", ProtectedColumn), ("strata", StratumColumn)):
+    shapes = {"protected": ProtectedColumn, "strata": StratumColumn, "features": StratumColumn}
+    for key, inner in shapes.items():
         body = {"anyOf": [{"type": "null"}, {"$ref": f"#/$defs/{inner.__name__}"}]}
         columns[key] = {"anyOf": [_SCALAR, names, {"type": "object", "additionalProperties": body}]}
     bound = schema["$defs"]["Bound"]["properties"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairaudit.cube import Group
@@ -11,7 +12,7 @@ from fairaudit.spec.faults import validate_entries
 from fairaudit.spec.model import Spec, Text
 from fairaudit.spec.schema import WaiverEntry
 from fairaudit.spec.text import Document
-from fairaudit.verdict import Check, ReversalCheck
+from fairaudit.verdict import AnyCheck, ReversalCheck, SubgroupCheck
 from fairaudit.waivers import Waiver
 
 
@@ -25,10 +26,13 @@ def read_waivers(named: Text, spec: Spec) -> tuple[Waiver, ...]:
     entries, faults = validate_entries(document, WaiverEntry)
     checks = {one.id: one for one in spec.checks}
     known = [one.name for one in spec.protected]
+    over = () if spec.subgroups is None else spec.subgroups.over
     found: dict[tuple[str, Group], Waiver] = {}
     for at, entry in entries.items():
         group = tuple(sorted(entry.group.items()))
-        faults += _of_group(document, at, group, known, checks.get(entry.check))
+        check = checks.get(entry.check)
+        columns = over if isinstance(check, SubgroupCheck) else known
+        faults += _of_group(document, at, group, columns, check)
         first = found.get((entry.check, group))
         if first is not None and first.place is not None:
             message = f"this check and group are waived twice, first in line {first.place.line}"
@@ -44,7 +48,7 @@ def read_waivers(named: Text, spec: Spec) -> tuple[Waiver, ...]:
 
 
 def _of_group(
-    document: Document, at: int, group: Group, known: list[str], check: Check | ReversalCheck | None
+    document: Document, at: int, group: Group, known: Sequence[str], check: AnyCheck | None
 ) -> list[Fault]:
     """The faults of a group: it names the attributes of its check, all of them and no other."""
     names = [name for name, _ in group]
@@ -60,7 +64,8 @@ def _of_group(
     if isinstance(check, ReversalCheck):
         message = "a gate on reversals is waived as a whole: `group: all`"
         return [document.fault((at, "group"), message)]
-    if set(names) == set(check.by):
+    # Of subgroups any group is waived, with all subgroups in it.
+    if isinstance(check, SubgroupCheck) or set(names) == set(check.by):
         return []
     by = ", ".join(check.by)
     return [document.fault((at, "group"), f"the check is by {by}: name a level of each, no other")]

@@ -21,7 +21,7 @@ from fairaudit.tables.comparisons import comparisons
 from fairaudit.tables.entries import TableOf, compare_of, quantities
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.rates import groups, rates
-from fairaudit.verdict import Check, ReversalCheck
+from fairaudit.verdict import AnyCheck, Check
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def tabulate(
     cube: Cube,
     table: TableOf,
     shown: tuple[Shown, ...],
-    checks: Iterable[Check | ReversalCheck],
+    checks: Iterable[AnyCheck],
 ) -> Listing:
     """All rows that a spec's metrics ask for."""
     spreads = [check for check in checks if isinstance(check, Check)]

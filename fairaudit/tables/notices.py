@@ -23,7 +23,7 @@ from fairaudit.metrics.rates import (
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.spec import Shown
 from fairaudit.tables.entries import TableOf, quantities
-from fairaudit.verdict import Check, ReversalCheck
+from fairaudit.verdict import AnyCheck, Check
 
 _ONE_POINT = 0.01
 _ENOUGH_CELLS = 20
@@ -83,7 +83,7 @@ def _median_of(table: GroupTable) -> Iterator[str]:
     )
 
 
-def impossible(checks: Iterable[Check | ReversalCheck], table: TableOf) -> Iterator[str]:
+def impossible(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[str]:
     """Gates that cannot all hold: equal PPV, FPR and TPR while base rates differ.
 
     FPR = p / (1 - p) · (1 - PPV) / PPV · TPR (Chouldechova 2017; Kleinberg et al. 2017).

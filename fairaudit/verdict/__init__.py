@@ -1,6 +1,7 @@
 """Where a number becomes pass, warn or fail: limits, checks and findings."""
 
 from fairaudit.verdict.asked import (
+    AnyCheck,
     Backing,
     Check,
     Limit,
@@ -8,6 +9,7 @@ from fairaudit.verdict.asked import (
     ReversalCheck,
     ReversalLimit,
     Status,
+    SubgroupCheck,
 )
 from fairaudit.verdict.findings import (
     Before,
@@ -18,8 +20,10 @@ from fairaudit.verdict.findings import (
     Waived,
 )
 from fairaudit.verdict.judging import judge, judge_reversals
+from fairaudit.verdict.subgroups import judge_subgroups
 
 __all__ = [
+    "AnyCheck",
     "Backing",
     "Before",
     "Check",
@@ -32,7 +36,9 @@ __all__ = [
     "ReversalCheck",
     "ReversalLimit",
     "Status",
+    "SubgroupCheck",
     "Waived",
     "judge",
     "judge_reversals",
+    "judge_subgroups",
 ]

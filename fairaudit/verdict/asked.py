@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
+from typing import TypeAlias
 
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place
@@ -181,3 +182,20 @@ class ReversalCheck:
     fail: ReversalLimit | None = None
     inference: Inference = USUAL
     place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubgroupCheck:
+    """A gate on subgroups: by how much none that is found may diverge from everybody."""
+
+    id: str
+    rate: str
+    of: str
+    inference: Inference = USUAL
+    warn: Limit | None = None
+    fail: Limit | None = None
+    place: Place | None = None
+
+
+AnyCheck: TypeAlias = Check | ReversalCheck | SubgroupCheck
+"""Whatever a spec asks with a limit."""

@@ -19,7 +19,8 @@ from fairaudit.evidence.practice import (
 )
 from fairaudit.metrics import Standing
 from fairaudit.simpson import Reversal
-from fairaudit.verdict.asked import Backing, Check, Limit, ReversalCheck, ReversalLimit, Status
+from fairaudit.subgroups import Subgroup
+from fairaudit.verdict.asked import AnyCheck, Backing, Limit, ReversalLimit, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +104,11 @@ class Finding:
     `spread` says which of the two it is, `decided_by` which rate or outcome attains the value.
     `backing` is what the evidence says of it; `practice` tells it in people, `detectable` what a
     pass on so many people may have missed, `missing` what values that are not known could make of
-    it. `definition` is a fingerprint of all that the check asks.
+    it. `subgroup` is the one that decides, where the check looks for such. `definition` is a
+    fingerprint of all that the check asks.
     """
 
-    check: Check | ReversalCheck
+    check: AnyCheck
     status: Status
     estimate: Estimate | None
     limit: Limit | ReversalLimit | None
@@ -128,3 +130,4 @@ class Finding:
     before: Before | None = None
     definition: str = ""
     missing: MissingBounds | None = None
+    subgroup: Subgroup | None = None

@@ -33,6 +33,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.reference import WITH_ITSELF
 from fairaudit.simpson import Reversal, Scanned
 from fairaudit.verdict.asked import (
+    AnyCheck,
     Backing,
     Check,
     Limit,
@@ -155,9 +156,7 @@ def _witnessed(finding: Finding, evaluation: Evaluation, entry: Entry, proof: Pr
     )
 
 
-def _missing(
-    check: Check | ReversalCheck, evaluation: Evaluation, entry: Entry
-) -> MissingBounds | None:
+def _missing(check: AnyCheck, evaluation: Evaluation, entry: Entry) -> MissingBounds | None:
     if not isinstance(check, Check):
         return None
     return missing_at(evaluation, entry.z, entry.w, check.fail, check.warn)

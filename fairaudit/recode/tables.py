@@ -1,0 +1,124 @@
+"""Cubes of a few columns each, from the tables that were counted beside the cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fairaudit.cube import ASIDE, Cube, Ints, Role
+from fairaudit.errors import DataError, Seek
+from fairaudit.ledger import Ledger
+from fairaudit.plan import Key, Plan, RawCells, RawKey, RawTable, feature_key
+from fairaudit.recode.axis import DROP, Axis, Findings
+from fairaudit.recode.groups import group_axis
+from fairaudit.recode.scores import Recoding
+from fairaudit.spec import Policy, Spec
+
+Recodings = Mapping[str, tuple[Key, Recoding]]
+"""A column by its name: the raw key it is made of, and a code for each of its raw codes."""
+
+
+def feature_recodings(
+    cells: RawCells, plan: Plan, spec: Spec, findings: Findings
+) -> dict[str, tuple[Key, Recoding]]:
+    """How each feature is recoded; no cell has it, so each of its levels stands for one."""
+    found = {}
+    for one in spec.features:
+        key = feature_key(spec, one)
+        if key not in plan.table_keys:
+            # Declared, and not among the columns that are looked over.
+            continue
+        levels = cells.table_levels.get(key, ())
+        codes = np.arange(-1, len(key.edges) + 1) if key.edges is not None else (
+            np.arange(len(levels))
+        )  # fmt: skip
+        ones = np.ones(len(codes), dtype=np.int64)
+        alone = replace(cells, keys=(RawKey(key, codes, levels),), kept=ones, rows=ones,
+                        people=ones)  # fmt: skip
+        axis = group_axis(one, Role.STRATUM, alone, replace(plan, keys=(key,)), spec, findings)
+        found[one.name] = key, Recoding.of(axis, 0, alone)
+    return found
+
+
+def table_cubes(
+    cells: RawCells,
+    plan: Plan,
+    spec: Spec,
+    named: Mapping[str, Axis],
+    features: Recodings,
+    ledger: Ledger,
+) -> tuple[Cube, ...]:
+    """A cube for each combination of columns that subgroups are looked for in.
+
+    They hold people, not rows: `rows` are those too. None where the cells have all columns.
+    """
+    if not cells.tables or spec.subgroups is None:
+        return ()
+    columns: dict[str, tuple[Key, Recoding]] = dict(features)
+    wanted = {one.name: (one.column.value, one.is_cut) for one in spec.groupable}
+    wanted |= {
+        one.name: (one.column.value, one.threshold is not None) for one in spec.outcomes_beside
+    }
+    for name, (column, is_cut) in wanted.items():
+        raw = plan.cut_key(column) if is_cut else plan.text_key(column)
+        columns[name] = plan.keys[raw], Recoding.of(named[name], raw, cells)
+    _refuse_missing(cells, plan, spec, features)
+    outcomes = [one.name for one in spec.outcomes_beside]
+    tables = {frozenset(table.keys): table for table in cells.tables}
+    return tuple(
+        _cube(tables, [columns[name] for name in (*names, *outcomes)], ledger)
+        for names in spec.subgroups.widest
+    )
+
+
+def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[str]:
+    """Notices on the people whose value of a feature is not known."""
+    for name in features:
+        cube = next((one for one in cubes if name in {key.name for key in one.keys}), None)
+        if cube is None:
+            continue
+        at = [key.name for key in cube.keys].index(name)
+        codes, unknown = cube.codes[:, at], list(cube.keys[at].unknown)
+        n = int(cube.people[(codes == ASIDE) | np.isin(codes, unknown)].sum())
+        if n:
+            people = "person is" if n == 1 else "people are"
+            yield f"{name}: of {n:,} it is not known; those {people} in no subgroup by it"
+
+
+def _cube(
+    tables: Mapping[frozenset[Key], RawTable],
+    columns: Sequence[tuple[Key, Recoding]],
+    ledger: Ledger,
+) -> Cube:
+    table = tables[frozenset(key for key, _ in columns)]
+    codes = np.stack([_codes(table, *one) for one in columns], axis=1)
+    stays = np.all(codes != DROP, axis=1)
+    people = table.people[stays]
+    keys = [one.key for _, one in columns]
+    audited = np.where(codes[stays] < 0, ASIDE, codes[stays]).astype(np.int32)
+    return Cube.gather(keys, audited, people, people, ledger)
+
+
+def _codes(table: RawTable, key: Key, one: Recoding) -> Ints:
+    return np.asarray(one.lookup[table.codes[:, table.keys.index(key)] + 1])
+
+
+def _refuse_missing(cells: RawCells, plan: Plan, spec: Spec, features: Recodings) -> None:
+    """Raises `DataError` where a feature is missing, and the spec takes that for an error."""
+    if spec.missing.strata is not Policy.ERROR:
+        return
+    for one in spec.features:
+        if one.name not in features:
+            continue
+        key, recoding = features[one.name]
+        table = next(table for table in cells.tables if key in table.keys)
+        missing = int(table.people[_codes(table, key, recoding) < 0].sum())
+        if missing:
+            raise DataError(
+                f"{missing:,} {'person has' if missing == 1 else 'people have'} no value in the "
+                f"feature {one.column.value!r}",
+                "complete the data, or say what becomes of them: `missing: {strata: …}`",
+                seek=Seek(one.column.value, (None, *plan.tokens)),
+            )

@@ -1,0 +1,107 @@
+"""The section on subgroups: those that diverge from everybody, and how many were looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairaudit.report import numbers, sentences
+from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
+from fairaudit.result import AuditResult
+from fairaudit.subgroups import Searched, Subgroup, Subgroups
+
+_ABOUT = (
+    "diff.: points more or less than everybody, the subgroup itself included; adj. p: of the test "
+    "against all others (z, or F by Fisher's where a count below 5 is expected), by Holm over "
+    "every subgroup looked at, those not listed too. Ordered by the interval's end that is nearest "
+    "to no difference. Below a subgroup stand the groups of one condition less, with their own "
+    "differences: one that diverges the same way explains it where it does so by as much, or where "
+    "the subgroup does not differ significantly from the rest of it. The intervals are each "
+    "subgroup's by itself; what was picked for standing out lies nearer to everybody than it looks."
+)
+
+
+def section(result: AuditResult) -> Iterator[Block]:
+    """What a search for subgroups found; nothing where none was asked."""
+    search = result.subgroups
+    if search is None:
+        return
+    yield Heading("Subgroups")
+    inference = result.provenance.inference
+    yield Paragraph(_looked_at(search))
+    for one in search.rates:
+        yield Paragraph(_summary(one, search))
+        if one.listed:
+            level = f"{float(100 * inference.confidence):g} %"
+            yield _table(one, level, inference.alpha)
+        elif one.widest is not None:
+            text = sentences.subgroup(one.widest, one.rate, inference.alpha)
+            yield Entries([(Cell("the widest", Tone.MUTED), text)])
+        if one.unfairest is not None:
+            yield Paragraph(_unfairness(one, one.unfairest))
+    if any(one.listed for one in search.rates):
+        yield Paragraph(_ABOUT, Tone.MUTED)
+
+
+def _looked_at(search: Subgroups) -> str:
+    deepest = min(search.depth, len(search.over))
+    up_to = "one condition" if deepest == 1 else f"up to {deepest} conditions"
+    rates = "" if len(search.rates) == 1 else f" by {len(search.rates)} rates"
+    return (
+        f"{numbers.whole(search.looked_at)} subgroups looked at{rates}: {up_to} over "
+        f"{', '.join(search.over)}, with at least {numbers.whole(search.min_size)} people in the "
+        "denominator."
+    )
+
+
+def _summary(one: Searched, search: Subgroups) -> str:
+    title = sentences.title_of(one.rate)
+    counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
+    text = f"{title[:1].upper()}{title[1:]} of the {one.of}: everybody "
+    text += f"{numbers.percent(one.value)} ({counts}). "
+    if not one.looked_at:
+        return text + "No subgroup is large enough to be looked at."
+    several = f"{numbers.whole(one.looked_at)} subgroups"
+    if not one.significant:
+        return f"{text}None of {several} diverges significantly: chance explains what they show."
+    text += f"{numbers.whole(one.significant)} of {several} diverge significantly"
+    if one.explained:
+        text += f", {numbers.whole(one.explained)} of these are explained by a group they are in"
+    left = one.significant - one.explained - len(one.listed)
+    if left:
+        text += f"; of the others the first {search.top} are listed, {numbers.whole(left)} are not"
+    return text + "."
+
+
+def _table(one: Searched, level: str, alpha: float) -> Table:
+    return Table(
+        f"{sentences.title_of(one.rate)}: whom no larger group explains",
+        ("subgroup", "of all", "count", "rate", "diff.", level, "adj. p"),
+        [_cells(each, alpha) for each in one.listed],
+        (False, True, True, True, True, True, True),
+    )
+
+
+def _cells(one: Subgroup, alpha: float) -> list[Cell]:
+    parts = [
+        f"  {numbers.group(part.group)} {numbers.points(part.divergence)}" for part in one.parts
+    ]
+    p = numbers.probability(one.adjusted, alpha).removeprefix("= ").replace(" ", "")
+    return [
+        Cell("\n".join([numbers.group(one.group), *parts])),
+        Cell(numbers.percent(one.share)),
+        Cell(f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"),
+        Cell(numbers.percent(one.value)),
+        Cell(numbers.points(one.divergence)),
+        Cell(f"[{100 * one.low:.1f}, {100 * one.high:.1f}]"),
+        Cell(f"{p} F" if one.test.startswith("Fisher") else p),
+    ]
+
+
+def _unfairness(one: Searched, worst: Subgroup) -> str:
+    """Kearns' measure: the largest product of a subgroup's share and its divergence."""
+    chance = "" if worst.significant else ", which chance may explain"
+    return (
+        f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
+        f"{numbers.named_group(worst.group)}: {numbers.percent(worst.under / one.n)} of the people "
+        f"times {100 * abs(worst.divergence):.1f} points{chance}."
+    )
