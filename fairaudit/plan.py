@@ -12,7 +12,18 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints
 from fairaudit.cube import Sum
 from fairaudit.histogram import Bins
-from fairaudit.spec import Format, Kind, Outcome, Protected, Spec, Text, Threshold, value_of
+from fairaudit.spec import (
+    RESERVED,
+    Format,
+    Kind,
+    Outcome,
+    Protected,
+    Spec,
+    Text,
+    Threshold,
+    searched,
+    value_of,
+)
 
 ADDED_SCALE = 10**9
 """The fixed point of numbers that are added up."""
@@ -71,6 +82,20 @@ NOTHING_ADDED = Adding()
 
 
 @dataclass(frozen=True, slots=True)
+class Search:
+    """Columns that the spec does not name, each crossed with some keys in a table of its own.
+
+    `taken` are the columns that the spec names, and the names that mean something else in it.
+    `candidates` are found in the data before the pass, as is why others are `left_out`.
+    """
+
+    keys: tuple[Key, ...]
+    taken: frozenset[str]
+    candidates: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything one pass must count.
 
@@ -90,6 +115,12 @@ class Plan:
     capped: tuple[Text, ...] = ()
     scores: Mapping[str, tuple[tuple[Key, ...], ...]] = field(default_factory=dict)
     adding: Adding = NOTHING_ADDED
+    search: Search | None = None
+
+    def beside(self, candidate: str) -> Plan:
+        """What the table of a candidate counts: the keys of the search, and the candidate."""
+        keys = (*self.search.keys, Key(candidate)) if self.search else ()
+        return replace(self, keys=keys, scores={}, adding=NOTHING_ADDED, search=None)
 
     def text_key(self, column: str) -> int:
         """The number of the key that holds a column as text."""
@@ -185,7 +216,16 @@ class RawCells:
     weight_error: float = 0.0
     scores: Mapping[str, RawScores] = field(default_factory=dict)
     amounts: RawAmounts | None = None
+    searched: RawSearch | None = None
     notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RawSearch:
+    """The table of each candidate that stayed one, and why other columns were left out."""
+
+    tables: Mapping[str, RawCells]
+    left_out: Mapping[str, str]
 
 
 def plan(spec: Spec) -> Plan:
@@ -227,6 +267,20 @@ def plan(spec: Spec) -> Plan:
         ),
         scores=_score_keys(spec, made),
         adding=_adding(spec),
+        search=_search(spec, made, texts),
+    )
+
+
+def _search(spec: Spec, keys: tuple[Key, ...], texts: Iterable[Text]) -> Search | None:
+    """The keys that every candidate is crossed with: those of the groups, the outcome, the rows."""
+    asked = searched(spec)
+    if asked is None:
+        return None
+    needed = {(key.column, key.edges is None) for key in plan(asked).keys}
+    names = {one.name for one in spec.groupable} | {one.name for one in spec.outcomes}
+    return Search(
+        tuple(key for key in keys if (key.column, key.edges is None) in needed),
+        frozenset({text.value for text in texts} | names | RESERVED),
     )
 
 
@@ -292,7 +346,8 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     unknown: dict[str, tuple[str, ...]] = {}
     adding = NOTHING_ADDED
     for one in plans:
-        if _terms(one) != _terms(first) or (first.scores and one.keys != first.keys):
+        apart = first.scores or first.search
+        if _terms(one) != _terms(first) or (apart and one.keys != first.keys):
             return None
         adding += one.adding
         for key in one.keys:
@@ -311,7 +366,8 @@ def united(plans: Sequence[Plan]) -> Plan | None:
 
 def _terms(one: Plan) -> tuple[object, ...]:
     """What all specs that share a pass have in common."""
-    return one.tokens, one.format, one.count, one.weight, value_of(one.filter), one.scores
+    rows = (one.tokens, one.format, one.count, one.weight, value_of(one.filter))
+    return *rows, one.scores, one.search
 
 
 def _keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:

@@ -161,7 +161,10 @@ class Reversal:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What to look for: rates of one outcome, between the groups of attributes, given columns."""
+    """What to look for: rates of one outcome, between the groups of attributes, given columns.
+
+    With `search` also given each column of the data that the spec does not name.
+    """
 
     rates: tuple[Rate, ...]
     of: str
@@ -171,6 +174,7 @@ class Scan:
     references: dict[str, str]
     minimum: Minimum = NO_MINIMUM
     inference: Inference = USUAL
+    search: bool = False
 
 
 @dataclass(frozen=True, slots=True)

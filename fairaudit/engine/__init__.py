@@ -72,6 +72,11 @@ def count_together(
         asked = {at: plans[at] for at in notices}
         if asked:
             ready = [_guarded(one, form, Path(folder), progress) for one in opened]
+            for at in [at for at, plan in asked.items() if plan.search]:
+                try:
+                    asked[at] = _with_candidates(asked[at], ready)
+                except FairauditError as error:
+                    found[at] = asked.pop(at), error
             for plan, members in _shared(asked, ready, notices):
                 found |= _in_one_pass(plan, {at: asked[at] for at in members}, ready, progress)
     for at, told in notices.items():
@@ -79,6 +84,18 @@ def count_together(
         if isinstance(cells, RawCells):
             found[at] = plan, replace(cells, notices=(*told, *cells.notices))
     return [found[at] for at in range(len(plans))]
+
+
+def _with_candidates(plan: Plan, ready: Sequence[Guarded]) -> Plan:
+    """The plan with the candidates of its search, where it has one, by the first rows."""
+    if plan.search is None:
+        return plan
+    from fairaudit.engine import candidates, scan
+
+    sources = [one.source for one in ready]
+    batches = scan.batches(sources, plan.format.separator)
+    repeated = candidates.repeated_names(one.header for one in sources)
+    return candidates.chosen(batches, plan, repeated)
 
 
 def _shared(
@@ -157,8 +174,9 @@ def count_each(
 def _apart(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str, Outcome]:
     """The counts of each file; where the scan fails, each file by itself tells which is bad."""
     try:
-        if plan.scores and len(ready) > 1:
+        if (plan.scores or plan.search) and len(ready) > 1:
             return _one_by_one(plan, ready, progress)
+        plan = _with_candidates(plan, ready)
         counted, route = _by_route(plan, ready, progress, apart=len(ready) > 1)
     except FairauditError as error:
         if len(ready) == 1:
@@ -175,18 +193,19 @@ def _apart(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str
 
 
 def _one_by_one(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str, Outcome]:
-    """The counts of each file by a pass of its own; a score is not told apart by files."""
+    """The counts of each file by a pass of its own: no score or search is told apart by files."""
     alone = [_apart(plan, [one], progress) for one in ready]
     return {name: cells for each in alone for name, cells in each.items()}
 
 
 def count_frame(plan: Plan, data: Any) -> RawCells:  # noqa: ANN401  # any frame narwhals reads
     """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
-    from fairaudit.engine import frame, scan
+    from fairaudit.engine import candidates, frame, scan
 
     batch, rows = frame.batch_of(data)
     one = Source(File(frame.NAME, 0, None), Path(), "frame", tuple(batch.schema))
     notices = check_columns(plan, [one])
+    plan = candidates.chosen([batch], plan)
     counted = [_sound(part) for part in scan.count_batch(batch, plan).values()]
     route = "Polars streaming over a frame"
     cells = joined(plan, counted, [Guarded(one, rows)], route)

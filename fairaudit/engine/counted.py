@@ -50,10 +50,15 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The counts of some files: a cell for each combination of raw levels that occurs."""
+    """The counts of some files: a cell for each combination of raw levels that occurs.
+
+    `beside` holds those of the table of each candidate of a search; None where it has too many
+    levels.
+    """
 
     keys: tuple[RawKey, ...]
     kept: Ints
     measures: Measures
     scores: Mapping[str, ScoreParts] = field(default_factory=dict)
     amounts: RawAmounts | None = None
+    beside: Mapping[str, Sequence[Counted] | None] = field(default_factory=dict)

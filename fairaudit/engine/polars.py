@@ -19,7 +19,7 @@ from fairaudit.engine.counted import (
     check_people,
 )
 from fairaudit.engine.filter import Filter
-from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
+from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own
 from fairaudit.engine.scores import Scores
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.plan import MISSING, Key, Plan, RawAmounts, RawKey
@@ -28,9 +28,6 @@ from fairaudit.spec import Text
 
 _HALF = 30
 """Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
-
-_LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
-"""The types beside texts and numbers whose values can be levels."""
 
 
 def count(
@@ -65,6 +62,10 @@ def count(
     ]
     columns += [numbers.fixed(name).alias(own(f"fixed {name}")) for name in plan.adding.columns]
     measures += _amounts(plan)
+    columns += [
+        _candidate(name, batch).alias(own(f"candidate {name}"))
+        for name in (plan.search.candidates if plan.search else ())
+    ]
     if batch.apart:
         columns.append(pl.col(own("file")))
     frame = batch.frame.select(*columns, *filtered(rule, numbers))
@@ -76,12 +77,19 @@ def count(
     scores = {column: Scores.of(plan, column) for column in plan.scores}
     if scores:
         frame = frame.map_batches(_scored_by(scores, plan), streamable=True)
+    search = None
+    if plan.search is not None and plan.search.candidates:
+        from fairaudit.engine.beside import Searching  # noqa: PLC0415  # as above
+
+        search = Searching(plan, plan.search)
+        frame = frame.map_batches(search.passed, streamable=True)
     found = collect(frame.group_by(*by).agg(*measures), batch)
     if not batch.apart:
         numbers.refuse(found)
         whole = _counted(found, plan)
         parts = {column: one.closed() for column, one in scores.items()}
-        return {batch.names[0]: replace(whole, scores=parts)}
+        whole = replace(whole, scores=parts, beside=search.counted() if search else {})
+        return {batch.names[0]: whole}
     return _by_file(found, batch, plan, numbers)
 
 
@@ -103,28 +111,16 @@ def _by_file(
 
 def _scored_by(scores: Mapping[str, Scores], plan: Plan) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Passes rows on, and counts the scores of those that the filter keeps."""
-    from fairaudit.engine.codes import texts  # noqa: PLC0415  # Arrow is imported for a score alone
+    from fairaudit.engine.beside import Keys  # noqa: PLC0415  # Arrow is imported for it alone
 
     wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
-    axes = {at: texts() for at, key in enumerate(plan.keys) if key in wanted and key.edges is None}
+    coded = Keys(plan, wanted)
     lock = threading.Lock()
 
     def passed(rows: pl.DataFrame) -> pl.DataFrame:
         kept = rows.filter(pl.col(own("kept")) == 1)
         with lock:
-            columns = {}
-            for at, key in enumerate(plan.keys):
-                if key not in wanted:
-                    continue
-                column = kept[own(f"key{at}")]
-                if key.edges is not None:
-                    levels = (*range(len(key.edges) + 1), MISSING)
-                    codes = column.fill_null(len(key.edges) + 1).to_numpy()
-                    columns[key] = codes, levels
-                else:
-                    text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
-                    coded = text.alias("").cast(pl.Categorical).to_arrow()
-                    columns[key] = axes[at].codes(coded), axes[at].levels
+            columns = coded.columns(kept)
             people = kept[own("people")].to_numpy() if plan.count else None
             for at, one in enumerate(scores.values()):
                 values = kept[own(f"score{at}")].fill_null(float("nan")).to_numpy()
@@ -197,7 +193,7 @@ def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
 
 def _key(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
     dtype = batch.schema[key.column]
-    if not (dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS):
+    if not has_levels(dtype):
         raise DataError(
             f"{batch.names[0]}: the column {key.column!r} holds {dtype}, which has no levels",
             "name a column of texts, numbers or dates",
@@ -215,6 +211,12 @@ def _key(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
         cut = pl.lit(float(edge.value)).cast(kind)
         code = code + (value > cut if edge.beyond else value >= cut).cast(pl.Int16)
     return pl.when(value.is_not_null()).then(code)
+
+
+def _candidate(name: str, batch: Batch) -> pl.Expr:
+    """A column that is searched, as the texts of its levels; NaN is missing."""
+    dtype, value = batch.schema[name], pl.col(name)
+    return as_text(value.fill_nan(None) if dtype.is_float() else value, dtype)
 
 
 def _weights() -> list[pl.Expr]:

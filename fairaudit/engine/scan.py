@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -92,7 +93,7 @@ def estimated_cells(one: Source, plan: Plan) -> float:
     """
     (batch,) = batches([one], plan.format.separator)
     sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)
-    (counted,) = count_batch(sample, plan).values()
+    (counted,) = count_batch(sample, replace(plan, search=None)).values()
     if isinstance(counted, DataError):
         raise counted
     rows = counted.measures.rows

@@ -6,7 +6,7 @@ Nothing disappears here without a line in the ledger.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,30 +18,30 @@ from fairaudit.plan import Plan, RawCells
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.axis import DROP, Axis, Findings
-from fairaudit.recode.groups import group_axis
+from fairaudit.recode.groups import candidate_axis, group_axis
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.scores import Distribution, Recoding
-from fairaudit.spec import Policy, Spec
+from fairaudit.spec import Policy, Spec, searched
 
 
 @dataclass(frozen=True, slots=True)
 class Recoded:
-    """The cube, and what a reader should know about how the levels came out."""
+    """The cube, and what a reader should know about how the levels came out.
+
+    `searched` are small cubes, one for each candidate of a search for reversals.
+    """
 
     cube: Cube
     notices: tuple[str, ...]
     scores: Mapping[str, Distribution]
+    searched: Mapping[str, Cube] = field(default_factory=dict)
 
 
 def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     """The cube of a spec from raw counts; raises `SpecError` with every fault of the levels."""
     _refuse_nothing(cells)
     findings = Findings()
-    axes = [group_axis(one, Role.PROTECTED, cells, plan, spec, findings) for one in spec.protected]
-    axes += [group_axis(one, Role.STRATUM, cells, plan, spec, findings) for one in spec.strata]
-    axes += [
-        outcome_axis(one, cells, plan, spec, findings) for one in spec.outcomes if one.has_classes
-    ]
+    axes = _axes(cells, plan, spec, findings)
     named = {axis.key.name: axis for axis in axes}
     axes += number_axes(cells, plan, spec)
     if findings.faults:
@@ -52,7 +52,34 @@ def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     cube = _cube(cells, axes, added)
     scores = _distributions(cells, named, plan, spec)
     told = (*findings.notices, *_oddities(spec, scores), *added_notices(added))
-    return Recoded(cube, told, scores)
+    return Recoded(cube, told, scores, _searched(cells, plan, spec))
+
+
+def _axes(cells: RawCells, plan: Plan, spec: Spec, findings: Findings) -> list[Axis]:
+    """The groups, strata and classes of a spec."""
+    axes = [group_axis(one, Role.PROTECTED, cells, plan, spec, findings) for one in spec.protected]
+    axes += [group_axis(one, Role.STRATUM, cells, plan, spec, findings) for one in spec.strata]
+    outcomes = (one for one in spec.outcomes if one.has_classes)
+    return axes + [outcome_axis(one, cells, plan, spec, findings) for one in outcomes]
+
+
+def _searched(cells: RawCells, plan: Plan, spec: Spec) -> dict[str, Cube]:
+    """A small cube for each candidate of a search, which is a stratum there.
+
+    Faults and notices of its other columns are those of the whole cube.
+    """
+    asked = searched(spec)
+    if asked is None or cells.searched is None:
+        return {}
+    cubes = {}
+    for name, table in cells.searched.tables.items():
+        beside = plan.beside(name)
+        axes = _axes(table, beside, asked, Findings())
+        axes += number_axes(table, beside, asked)
+        candidate = candidate_axis(table.keys[-1])
+        # In the order of the whole cube, so that each row leaves for the same reason.
+        cubes[name] = _cube(table, [*axes, candidate], {})
+    return cubes
 
 
 def _distributions(

@@ -205,6 +205,11 @@ def document(result: AuditResult) -> dict[str, Any]:
         "comparisons": [_comparison_row(row) for row in result.comparisons],
         "checks": [_finding(one) for one in result.findings],
         "reversals": [_reversal(one) for one in result.reversals],
+        "searched": result.searched
+        and {
+            "columns": list(result.searched.columns),
+            "left_out": dict(result.searched.left_out),
+        },
         "lattice": [_lattice_row(row) for row in result.lattice],
         "epsilons": [_epsilon(one) for one in result.epsilons],
         "scores": [_score_row(row) for row in result.scores],

@@ -18,6 +18,7 @@ from fairaudit.spec.cuts import reference_faults
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.model import (
+    RESERVED,
     Format,
     Kind,
     Missing,
@@ -37,9 +38,6 @@ from fairaudit.verdict import ReversalCheck
 _MOST_QUANTILES = 100
 
 _LEAST_TO_SUPPRESS = 2
-
-_RESERVED = {"label", "prediction", "decision", "all", "each", "full"}
-"""Words of a spec that name no column."""
 
 
 def build(document: Document, shape: Shape, text: str) -> Spec:
@@ -130,6 +128,12 @@ class _Builder:
         if threshold is not None and threshold < _LEAST_TO_SUPPRESS:
             message = "expected a whole number of people from 2 up, such as 11"
             self._fault(("suppress_below",), message)
+        if threshold is not None and self.shape.simpson.search:
+            message = (
+                "`search` counts by columns whose small counts `suppress_below` does not hide: "
+                "leave out one of them, or name the columns as `strata`"
+            )
+            self._fault(("simpson", "search"), message)
         return threshold
 
     def _text(self, path: Path, value: str) -> Text:
@@ -322,7 +326,7 @@ class _Builder:
                     )
                 )
         for one in (*protected, *strata):
-            if one.name in _RESERVED:
+            if one.name in RESERVED:
                 self.faults.append(
                     one.column.fault(f"{one.name!r} is a word of the spec; name it otherwise and "
                                      f"say `column: {one.column.value}`")
@@ -336,7 +340,7 @@ class _Builder:
         seen = {*taken, *(["score"] if columns.score is not None else [])}
         for path in named:
             name = str(path[-1])
-            if name in _RESERVED:
+            if name in RESERVED:
                 self._fault(path, f"{name!r} is a word of the spec; name it otherwise", key=True)
             elif name in seen:
                 self._fault(path, f"{name!r} is the name of something else already", key=True)
@@ -394,9 +398,12 @@ class _Builder:
         given = self._columns(("simpson", "given"), shape.given, known)
         if not (0 <= shape.min_gap < 1):
             self._fault(("simpson", "min_gap"), "the floor of a gap is between 0 and 1")
-        if (shape.fail or shape.warn) and not rates:
-            self._fault(("simpson",), "a gate on reversals needs a rate: `rates: [selection_rate]`")
-        elif (shape.fail or shape.warn) and not any(set(given) - {name} for name in by):
+        conditioned = shape.search or any(set(given) - {name} for name in by)
+        if (shape.fail or shape.warn or shape.search) and not rates:
+            what = "a gate on" if shape.fail or shape.warn else "a search for"
+            message = f"{what} reversals needs a rate: `rates: [selection_rate]`"
+            self._fault(("simpson",), message)
+        elif (shape.fail or shape.warn) and not conditioned:
             self._fault(("simpson",), "no second column to condition on: name strata")
         references = {one.name: one.reference.value for one in protected if one.reference}
         scan = Scan(
@@ -408,6 +415,7 @@ class _Builder:
             references=references,
             minimum=self.shape.groups.minimum,
             inference=inference,
+            search=shape.search,
         )
         gates = [
             ReversalCheck(
@@ -421,7 +429,7 @@ class _Builder:
             for rate in rates
             if shape.fail or shape.warn
         ]
-        return (scan if rates and any(set(given) - {name} for name in by) else None), gates
+        return (scan if rates and conditioned else None), gates
 
     def _rates(self, outcomes: dict[str, Outcome], of: str) -> list[Rate]:
         found = []

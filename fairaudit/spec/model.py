@@ -17,6 +17,9 @@ from fairaudit.simpson import Scan
 from fairaudit.verdict import Check, ReversalCheck
 from fairaudit.waivers import Waiver
 
+RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
+"""Words of a spec that name no column."""
+
 
 class Policy(StrEnum):
     """What becomes of a row whose value is missing in a column."""

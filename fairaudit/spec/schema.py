@@ -477,6 +477,7 @@ class Simpson(_Strict):
     rates: Texts | None = None
     by: Texts = ["each"]
     given: Texts = ["all"]
+    search: Flag = False
     min_gap: Number = Decimal("0.01")
     warn: Kind | None = None
     fail: Kind | None = None
