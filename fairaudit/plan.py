@@ -85,12 +85,13 @@ NOTHING_ADDED = Adding()
 class Search:
     """Columns that the spec does not name, each crossed with some keys in a table of its own.
 
-    `taken` are the columns that the spec names, and the names that mean something else in it.
-    `candidates` are found in the data before the pass, as is why others are `left_out`.
+    `taken` are the columns that the spec names, `names` what it calls other things. `candidates`
+    are found in the data before the pass, as is why others are `left_out`.
     """
 
     keys: tuple[Key, ...]
     taken: frozenset[str]
+    names: frozenset[str]
     candidates: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -280,7 +281,8 @@ def _search(spec: Spec, keys: tuple[Key, ...], texts: Iterable[Text]) -> Search 
     names = {one.name for one in spec.groupable} | {one.name for one in spec.outcomes}
     return Search(
         tuple(key for key in keys if (key.column, key.edges is None) in needed),
-        frozenset({text.value for text in texts} | names | RESERVED),
+        frozenset(text.value for text in texts),
+        frozenset(names | RESERVED),
     )
 
 

@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fairaudit
+import fairaudit.errors
 from fairaudit import engine
 from fairaudit import spec as specs
-from fairaudit.engine import dictionary
+from fairaudit.engine import crossing, dictionary
 from fairaudit.plan import plan
 from fairaudit.recode import recode
+from fairaudit.report.json import document
 from fairaudit.result import AuditResult
 
 Row = Mapping[str, Any]
-Audit = Callable[..., AuditResult]
 Key = tuple[str | None, ...]
 
 SPEC: dict[str, Any] = {
@@ -239,3 +242,262 @@ def test_who_is_filtered_or_dropped_is_in_no_table(rows: list[Row], folder: Path
         assert set(found) == set(few(rows))
         for name, counts in found.items():
             assert counts == tallied(counted, name)
+
+
+KIDNEY = Path("sample_data/kidney_admissions.csv")
+BERKELEY = Path("sample_data/berkeley_admissions.csv")
+
+
+def found_in(data: Path | str | pl.DataFrame, **spec: Any) -> AuditResult:
+    """The result of a search in some data."""
+    whole = {"metrics": ["selection_rate"], "simpson": {"search": True}, **spec}
+    return fairaudit.audit(whole, data)
+
+
+def test_kidney_stones_reverse_by_a_column_that_nobody_named() -> None:
+    columns = {"protected": ["gender"], "decision": {"column": "outcome", "positive": "admitted"}}
+    result = found_in(
+        KIDNEY,
+        columns={**columns, "count": "n"},
+        simpson={"search": True, "fail": "every_stratum"},
+    )
+    assert result.searched is not None
+    assert result.searched.columns == ("race",)
+    (one,) = result.reversals
+    assert (one.given, one.kind, one.pair) == (("race",), "every_stratum", ("A", "B"))
+    # Charig et al. 1986, as metrics.md §9 has them.
+    assert one.crude == pytest.approx(0.7800 - 289 / 350, abs=5e-7)
+    assert one.standardized == pytest.approx(0.83255 - 0.77888, abs=1e-5)
+    assert sorted(z.difference for z in one.strata) == pytest.approx([0.0425, 0.0644], abs=1e-4)
+    assert one.mantel_haenszel_odds_ratio == pytest.approx(1.446847, abs=1e-6)
+    assert result.verdict == "fail"
+
+
+def test_berkeley_is_found_without_its_departments_being_named() -> None:
+    columns = {
+        "protected": {"gender": {"reference": "men"}},
+        "decision": {"column": "decision", "positive": "admitted"},
+        "count": "n",
+    }
+    (one,) = found_in(BERKELEY, columns=columns).reversals
+    assert (one.given, one.kind, one.pair) == (("department",), "adjusted", ("women", "men"))
+    assert one.crude_pair[0][:2] == (557, 1835)
+    assert one.crude_pair[1][:2] == (1198, 2691)
+    assert one.standardized_pair == pytest.approx((0.429955, 0.387319), abs=1e-6)
+    assert (one.reversed_strata, one.estimable_strata) == (4, 6)
+
+
+def test_a_column_says_the_same_searched_and_declared() -> None:
+    columns = {"protected": ["gender"], "decision": {"column": "decision", "positive": "admitted"}}
+    searched_for = found_in(BERKELEY, columns={**columns, "count": "n"})
+    declared = {**columns, "count": "n", "strata": ["department"]}
+    named = found_in(BERKELEY, columns=declared, simpson={})
+    assert document(searched_for)["reversals"] == document(named)["reversals"] != []
+    assert document(named)["searched"] is None
+
+
+PEOPLE = {"protected": ["g"], "decision": {"column": "y", "positive": 1}}
+
+
+def planted(rows: int, *, reverses: bool) -> pl.DataFrame:
+    """People in whom `z` turns the gap, or changes nothing; each stratum alike."""
+    # (z, g): of how many how many are selected.
+    turned = {("1", "a"): (900, 360), ("1", "b"): (100, 30),
+              ("2", "a"): (100, 80), ("2", "b"): (900, 630)}  # fmt: skip
+    level_ = {("1", "a"): (500, 150), ("1", "b"): (500, 200),
+              ("2", "a"): (500, 300), ("2", "b"): (500, 350)}  # fmt: skip
+    table = [
+        {"g": g, "z": z, "y": int(at < yes)}
+        for (z, g), (n, yes) in (turned if reverses else level_).items()
+        for at in range(n)
+    ]
+    frame = pl.DataFrame(table * rows)
+    noise = pl.int_range(pl.len()) % 7
+    return frame.with_columns(noise.alias("noise"), pl.lit("x").alias("same"))
+
+
+def test_nothing_is_found_where_nothing_is_planted() -> None:
+    gate = {"search": True, "fail": "most_strata"}
+    result = found_in(planted(2, reverses=False), columns=PEOPLE, simpson=gate)
+    assert not [one for one in result.reversals if one.kind.reverses]
+    assert result.verdict == "pass"
+
+
+def test_only_the_column_that_turns_the_gap_is_found() -> None:
+    gate = {"search": True, "fail": "every_stratum"}
+    result = found_in(planted(1, reverses=True), columns=PEOPLE, simpson=gate)
+    assert [one.given for one in result.reversals if one.kind.reverses] == [("z",)]
+    assert result.verdict == "fail"
+
+
+def notice(result: AuditResult) -> str:
+    """The one notice on a search."""
+    (found,) = [one for one in result.notices if "searched by" in one]
+    return found
+
+
+def test_one_notice_says_what_was_searched_and_what_was_not() -> None:
+    frame = planted(1, reverses=True).with_columns(
+        pl.int_range(pl.len()).alias("id"),
+        (pl.int_range(pl.len()) / 3).alias("amount"),
+        pl.lit(None, pl.String).alias("empty"),
+        pl.lit([1]).alias("list"),
+    )
+    result = found_in(frame, columns=PEOPLE)
+    assert result.searched is not None
+    assert result.searched.columns == ("z", "noise")
+    assert notice(result) == (
+        "Simpson's reversals: searched by 2 columns that the spec does not name; left out: "
+        "'id' (over 50 levels), 'amount' (over 50 levels), 'list' (List(Int64) has no levels), "
+        "'same' (one level alone), 'empty' (no value at all)"
+    )
+    assert document(result)["searched"] == {
+        "columns": ["z", "noise"],
+        "left_out": dict(result.searched.left_out),
+    }
+
+
+def test_a_long_list_of_columns_is_shortened_in_words_alone() -> None:
+    more = [pl.lit("x").alias(f"same{at}") for at in range(20)]
+    result = found_in(planted(1, reverses=True).with_columns(more), columns=PEOPLE)
+    assert notice(result).endswith("'same8' (one level alone), 11 more")
+    assert result.searched is not None
+    assert len(result.searched.left_out) == 21
+
+
+def test_without_any_candidate_the_audit_says_so() -> None:
+    frame = planted(1, reverses=True).select("g", "y")
+    gate = {"search": True, "fail": "every_stratum"}
+    result = found_in(frame, columns=PEOPLE, simpson=gate)
+    assert notice(result).endswith("searched by 0 columns that the spec does not name")
+    assert not result.reversals
+
+
+def test_what_the_spec_names_is_no_candidate() -> None:
+    frame = planted(1, reverses=True).with_columns(
+        pl.lit(0.5).alias("s"), pl.lit(1).alias("n"), pl.lit(2.0).alias("w")
+    )
+    columns = {**PEOPLE, "score": "s", "weight": "w", "count": "n", "strata": ["z"]}
+    result = found_in(frame, columns=columns, filter="noise < 99 and same = 'x'")
+    assert result.searched is not None
+    assert (result.searched.columns, dict(result.searched.left_out)) == ((), {})
+
+
+def test_a_column_may_not_take_the_name_of_another_thing() -> None:
+    frame = planted(1, reverses=True).with_columns(
+        pl.col("z").alias("label"), pl.col("z").alias("group"), pl.col("g").alias("column")
+    )
+    columns = {**PEOPLE, "protected": {"group": {"column": "column"}}}
+    result = found_in(frame, columns=columns)
+    assert result.searched is not None
+    assert "group" not in result.searched.columns
+    assert "label" not in result.searched.columns
+    assert "a name" in result.searched.left_out["group"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_column_that_grows_later_is_left_out_and_told(kind: str, tmp_path: Path) -> None:
+    frame = planted(26, reverses=True).with_columns(row=pl.int_range(pl.len()))
+    late = pl.when(pl.col("row") >= 50_000).then(pl.col("row")).otherwise(pl.col("row") % 2)
+    fifty = pl.when(pl.col("row") < 50_000).then(0).otherwise(pl.col("row") % 50)
+    frame = frame.with_columns(late.cast(pl.String).alias("late"), fifty.alias("fifty")).drop("row")
+    path = tmp_path / f"rows.{kind}"
+    if kind == "csv":
+        frame.write_csv(path)
+    else:
+        frame.write_parquet(path, row_group_size=10_000)
+    result = found_in(path, columns=PEOPLE)
+    assert result.searched is not None
+    assert result.searched.columns == ("z", "noise", "fifty")
+    why = "over 50 levels, though not in the first 50,000 rows"
+    assert dict(result.searched.left_out) == {"same": "one level alone", "late": why}
+
+
+def test_a_level_named_unknown_is_not_joined_with_the_missing() -> None:
+    frame = planted(1, reverses=True).with_columns(
+        z=pl.col("z").replace("1", "(unknown)"), other=pl.col("z")
+    )
+    result = found_in(frame, columns=PEOPLE)
+    assert result.searched is not None
+    assert result.searched.columns == ("noise", "other")
+    assert "(unknown)" in result.searched.left_out["z"]
+
+
+def test_who_lacks_a_candidate_is_left_out_of_the_comparison_and_counted() -> None:
+    frame = planted(1, reverses=True)
+    lacking = pl.DataFrame({"g": ["a"] * 30, "z": [None] * 30, "y": [0] * 30}).with_columns(
+        noise=pl.int_range(pl.len()) % 7, same=pl.lit("x")
+    )
+    frame = pl.concat([frame, lacking], how="diagonal_relaxed")
+    (one,) = [each for each in found_in(frame, columns=PEOPLE).reversals if each.given == ("z",)]
+    assert one.incomplete == 30
+    # 440 of 1000 against 660 of 1000, where `z` is known; 440 of 1030 with everybody.
+    assert one.crude == pytest.approx(0.44 - 0.66)
+    assert one.crude_everybody == pytest.approx(440 / 1030 - 0.66)
+
+
+def test_given_and_search_are_one_scan() -> None:
+    columns = {**PEOPLE, "strata": ["noise"]}
+    given_too = found_in(planted(1, reverses=True), columns=columns)
+    none_given = {"search": True, "given": []}
+    alone = found_in(planted(1, reverses=True), columns=columns, simpson=none_given)
+    assert [one.given for one in given_too.reversals] == [("z",)]
+    assert [one.given for one in alone.reversals] == [("z",)]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "b.csv"])
+def test_each_file_of_a_folder_is_searched_for_itself(name: str, tmp_path: Path) -> None:
+    planted(1, reverses=True).write_csv(tmp_path / "a.csv")
+    planted(1, reverses=False).drop("noise").write_csv(tmp_path / "b.csv")
+    spec = {"columns": PEOPLE, "metrics": ["selection_rate"], "simpson": {"search": True}}
+    found = {Path(path).name: one for path, one in fairaudit.audit_each(spec, tmp_path).items()}
+    one = found[name]
+    assert isinstance(one, AuditResult)
+    assert one.searched is not None
+    assert one.searched.columns == (("z", "noise") if name == "a.csv" else ("z",))
+    turned = [each.given for each in one.reversals if each.kind.reverses]
+    assert turned == ([("z",)] if name == "a.csv" else [])
+
+
+def test_a_search_shares_no_pass_with_a_spec_without_one(tmp_path: Path) -> None:
+    planted(1, reverses=True).write_csv(tmp_path / "rows.csv")
+    spec = {"columns": PEOPLE, "metrics": ["selection_rate"]}
+    both = [spec, {**spec, "simpson": {"search": True}}]
+    first, second = fairaudit.audit_together(both, tmp_path / "rows.csv")
+    assert isinstance(first, AuditResult)
+    assert isinstance(second, AuditResult)
+    assert first.searched is None
+    assert second.reversals[0].given == ("z",)
+
+
+def test_a_baseline_without_search_asks_something_else() -> None:
+    gate = {"fail": "every_stratum", "given": []}
+    frame = planted(1, reverses=True)
+    columns = {**PEOPLE, "strata": ["noise"]}
+    searching = found_in(frame, columns=columns, simpson={**gate, "search": True})
+    with_given = {"fail": "every_stratum", "given": ["noise"]}
+    plain = found_in(frame, columns=columns, simpson=with_given)
+    definitions = [one.findings[0].definition for one in (searching, plain)]
+    assert definitions[0] != definitions[1]
+    with pytest.raises(fairaudit.errors.UsageError, match="other questions"):
+        fairaudit.audit(
+            {"columns": columns, "metrics": ["selection_rate"],
+             "simpson": {**with_given, "search": True}},
+            frame, baseline=document(plain),
+        )  # fmt: skip
+
+
+def test_suppression_refuses_a_search() -> None:
+    with pytest.raises(fairaudit.errors.SpecError, match="`search` counts by columns"):
+        found_in(planted(1, reverses=True), columns=PEOPLE, suppress_below=11)
+
+
+def test_a_search_without_a_rate_is_refused() -> None:
+    with pytest.raises(fairaudit.errors.SpecError, match="a search for reversals needs a rate"):
+        found_in(KIDNEY, columns=PEOPLE, simpson={"search": True, "rates": []})
+
+
+def test_too_many_combinations_are_refused_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crossing, "MOST_CELLS", 20)
+    with pytest.raises(fairaudit.errors.DataError, match="which is too many"):
+        found_in(planted(1, reverses=True), columns=PEOPLE)

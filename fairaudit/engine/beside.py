@@ -17,7 +17,7 @@ from fairaudit.engine.search import MOST_LEVELS
 from fairaudit.engine.words import Texts
 from fairaudit.plan import MISSING, Key, Plan, Search
 
-_BATCH = 2**16
+_BATCH = 2**17
 """Rows at a time: what is worked out of them stays in the cache of a core."""
 
 _KEPT = (0, 1, -1)
@@ -64,8 +64,7 @@ class Searching:
                 self._idle.append(_Thread(self._plan, self._search))
                 self._all.append(self._idle[-1])
             mine = self._idle.pop()
-        for some in rows.iter_slices(_BATCH):
-            mine.add(some)
+        mine.take(rows)
         with self._lock:
             self._idle.append(mine)
         return rows
@@ -74,6 +73,7 @@ class Searching:
         """What all threads counted of each candidate; None where one met too many levels."""
         found: dict[str, list[Counted] | None] = {name: [] for name in self._search.candidates}
         for one in self._all:
+            one.finish()
             for name, parts in one.crossing.counted().items():
                 before = found[name]
                 found[name] = None if before is None or parts is None else [*before, *parts]
@@ -88,11 +88,29 @@ class _Thread:
         self._plan = plan
         self._search = search
         self._keys = Keys(plan, search.keys)
+        self._waiting: list[pl.DataFrame] = []
+        keys = [f"key{plan.keys.index(key)}" for key in search.keys]
+        beside = [f"candidate {name}" for name in search.candidates]
+        self._needed = [own(name) for name in (*keys, *beside, "kept", "rows", "people")]
+        self._needed += [own("weight")] if plan.weight else []
         most = MOST_LEVELS + len(plan.tokens) + 1
         self._texts = {name: Texts(most) for name in search.candidates}
 
-    def add(self, rows: pl.DataFrame) -> None:
-        """Counts the rows of a chunk."""
+    def take(self, rows: pl.DataFrame) -> None:
+        """Counts the rows of a chunk, once there are enough: few rows would wait for the lock."""
+        self._waiting.append(rows.select(self._needed))
+        if sum(one.height for one in self._waiting) >= _BATCH:
+            self.finish()
+
+    def finish(self) -> None:
+        """Counts the rows that wait."""
+        if self._waiting:
+            rows = pl.concat(self._waiting, rechunk=True)
+            self._waiting = []
+            for some in rows.iter_slices(_BATCH):
+                self._add(some)
+
+    def _add(self, rows: pl.DataFrame) -> None:
         columns = self._keys.columns(rows)
         kept = rows[own("kept")].fill_null(len(_KEPT) - 1).to_numpy(), _KEPT
         shared = [kept, *(columns[key] for key in self._search.keys)]

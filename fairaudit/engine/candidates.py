@@ -24,7 +24,9 @@ def chosen(batches: Sequence[Batch], plan: Plan, repeated: Iterable[str] = ()) -
         return plan
     taken = plan.search.taken | _filtered_by(plan)
     every = dict.fromkeys(name for one in batches for name in one.schema)
-    why = {name: _unfit(name, batches, set(repeated)) for name in every if name not in taken}
+    left = [name for name in every if name not in taken]
+    why = {name: _unfit(name, batches, set(repeated)) for name in left}
+    why |= dict.fromkeys(plan.search.names.intersection(left), "a name of something else here")
     fit = [name for name, reason in why.items() if reason is None]
     few = _of_few_levels(fit, batches, plan.tokens)
     left_out = {name: why[name] or TOO_MANY for name in why if name not in few}

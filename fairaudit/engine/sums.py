@@ -293,6 +293,7 @@ class Exact(Sums):
         self._errors = [0.0, 0.0]
 
     def take(self, columns: Mapping[str, pa.Array]) -> bool:
+        """Makes the next batch ready."""
         size = len(next(iter(columns.values())))
         people = np.ones(size, dtype=object)
         if self._plan.count:
@@ -304,9 +305,11 @@ class Exact(Sums):
         return True
 
     def add(self, index: NDArray[np.intp]) -> None:
+        """Adds the batch that was taken to the cells of its rows."""
         self._add(index, 1, *self._terms)
 
     def close(self) -> tuple[Ints, Measures]:
+        """The cells that occur, and what they add up to."""
         cells = np.flatnonzero(self._arrays[0])
         rows, people, *sums = (one[cells] for one in self._arrays)
         coarse, fine, coarse_squares, fine_squares = (one.tolist() for one in sums)

@@ -64,7 +64,7 @@ def group_axis(
 
 
 def candidate_axis(raw_key: RawKey) -> Axis:
-    """The axis of a candidate of a search: its levels as they are stored, the missing ones shown."""
+    """The axis of a candidate of a search: its levels as they are stored, missing ones shown."""
     column = raw_key.key.column
     levels = tuple(sorted(level for level in raw_key.levels if level is not None))
     place: dict[str | None, int] = {level: code for code, level in enumerate((*levels, UNKNOWN))}
