@@ -23,7 +23,7 @@ import fairaudit
 import fairaudit.errors
 from fairaudit import engine
 from fairaudit import spec as specs
-from fairaudit.engine import crossing, dictionary
+from fairaudit.engine import crossing, csv_codes, dictionary
 from fairaudit.plan import plan
 from fairaudit.recode import recode
 from fairaudit.report.json import document
@@ -160,13 +160,13 @@ class TestBothRoutes:
     """What is counted beside the cube equals the rows, however they are read."""
 
     @given(rows=rows_of())
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=25, deadline=None)
     def test_parquet_counts_what_the_rows_say(self, rows: list[Row], folder: Path) -> None:
         found = searched(as_parquet(rows, folder / "rows.parquet"))
         assert found == {name: tallied(rows, name) for name in few(rows)}
 
     @given(rows=rows_of(w=WEIGHTS))
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=12, deadline=None)
     def test_weights_are_added_up_exactly(self, rows: list[Row], folder: Path) -> None:
         spec = weighted(weight="w")
         rows = [*rows, {**rows[0], "w": 1.0}]
@@ -174,7 +174,7 @@ class TestBothRoutes:
         assert found == {name: tallied(rows, name) for name in few(rows)}
 
     @given(rows=rows_of(n=st.integers(0, 5)))
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=12, deadline=None)
     def test_a_row_may_be_several_people(self, rows: list[Row], folder: Path) -> None:
         rows = [*rows, {**rows[0], "n": 3}]
         spec = weighted(count="n")
@@ -187,15 +187,61 @@ def weighted(**columns: str) -> dict[str, Any]:
     return {**SPEC, "columns": {**SPEC["columns"], **columns}}
 
 
-@given(rows=rows_of())
-@settings(max_examples=40, deadline=None)
-def test_csv_counts_what_the_rows_say(rows: list[Row], folder: Path) -> None:
-    found = searched(as_csv(rows, folder / "rows.csv"))
+@given(rows=rows_of(), ending=st.sampled_from(["\n", "\r\n"]), ends=st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_csv_counts_what_the_rows_say(
+    rows: list[Row], ending: str, ends: bool, folder: Path
+) -> None:
+    path = as_csv(rows, folder / "rows.csv")
+    text = path.read_text("utf-8").replace("\r\n", "\n").replace("\n", ending)
+    path.write_bytes((text if ends else text.removesuffix(ending)).encode())
+    spec = specs.of_mapping(SPEC)
+    with pytest.MonkeyPatch.context() as patch:
+        # A small block ends within the rows.
+        patch.setattr(csv_codes, "_BLOCK", 512)
+        patch.setattr(csv_codes, "_BATCH", 5)
+        assert engine.count_files(plan(spec), [str(path)], Path()).route == "codes of CSV fields"
+        found = searched(path)
     assert found == {name: tallied(rows, name) for name in few(rows)}
 
 
+@given(rows=rows_of())
+@settings(max_examples=25, deadline=None)
+def test_csv_that_the_reader_parses_counts_the_same(rows: list[Row], folder: Path) -> None:
+    path = as_csv(rows, folder / "rows.csv")
+    # A quoted field is for the reader.
+    path.write_text(path.read_text("utf-8").replace("long", '"long"', 1), "utf-8")
+    path.write_text(path.read_text("utf-8").replace(f"{LONG}!", f'"{LONG}!"'), "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_codes, "count", lambda *_: None)
+        found = searched(path)
+    assert found == {name: tallied(rows, name) for name in few(rows)}
+
+
+def test_quotes_long_levels_and_cuts_are_left_to_the_reader(tmp_path: Path) -> None:
+    frame = planted(1, reverses=True).with_columns(age=pl.int_range(pl.len()) % 90)
+    quoted = frame.with_columns(z=pl.lit("a,") + pl.col("z"))
+    far = frame.with_columns(g=pl.lit("g" * 70) + pl.col("g"))
+    binned = {**PEOPLE, "protected": {"g": {}, "age": {"bins": [40]}}}
+    for at, (one, columns) in enumerate([(quoted, PEOPLE), (far, PEOPLE), (frame, binned)]):
+        path = tmp_path / f"{at}.csv"
+        one.write_csv(path)
+        result = found_in(path, columns=columns)
+        assert result.provenance.route == "Polars streaming over csv"
+        assert any(each.given == ("z",) for each in result.reversals)
+
+
+def test_a_level_longer_than_any_code_ends_a_candidate_alone(tmp_path: Path) -> None:
+    z = pl.when(pl.int_range(pl.len()) == 1999).then(pl.lit("z" * 70)).otherwise("noise")
+    frame = planted(1, reverses=True).with_columns(noise=z.cast(pl.String))
+    frame.write_csv(tmp_path / "rows.csv")
+    result = found_in(tmp_path / "rows.csv", columns=PEOPLE)
+    assert result.searched is not None
+    assert "z" in result.searched.columns
+
+
 @given(rows=rows_of(w=WILD, n=st.integers(1, 3)))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_any_weights_and_counts_are_added_up_exactly(rows: list[Row], folder: Path) -> None:
     rows = [*rows, {**rows[0], "w": 2.0}]
     found = searched(as_csv(rows, folder / "rows.csv"), weighted(weight="w", count="n"))
@@ -203,7 +249,7 @@ def test_any_weights_and_counts_are_added_up_exactly(rows: list[Row], folder: Pa
 
 
 @given(rows=rows_of(w=TINY))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_tiny_weights_keep_their_digits(rows: list[Row], folder: Path) -> None:
     found = searched(as_csv(rows, folder / "rows.csv"), weighted(weight="w"))
     for name in few(rows):
@@ -219,7 +265,7 @@ def test_tiny_weights_keep_their_digits(rows: list[Row], folder: Path) -> None:
 
 
 @given(rows=rows_of(), at=st.integers(0, 40))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_several_files_are_one_population(
     rows: list[Row], at: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -232,7 +278,7 @@ def test_several_files_are_one_population(
 
 
 @given(rows=rows_of())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_who_is_filtered_or_dropped_is_in_no_table(rows: list[Row], folder: Path) -> None:
     missing = {**SPEC["missing"], "prediction": "drop"}
     spec = {**SPEC, "missing": missing, "filter": "h = 'x'"}

@@ -306,7 +306,7 @@ def _guarded(one: Source, form: Format, folder: Path, progress: Progress = SILEN
         return Guarded(one, one.rows)
     plain = plain_lines(one, form, progress)
     if plain is not None:
-        return Guarded(_of_lines(one, plain + 1), plain)
+        return Guarded(_of_lines(one, plain + 1), plain, plain=True)
     from fairaudit.engine.guards import check_lines
 
     lines = check_lines(one, form, progress)
@@ -333,6 +333,9 @@ def _by_route(
 
         found = {name: [*one] for name, one in dictionary.count(tables, plan, progress).items()}
     routes = ["dictionary codes of Parquet"] if found else []
+    if plan.search and (coded := _by_fields(plan, ready, progress)):
+        found |= coded
+        routes.append("codes of CSV fields")
     rest = [one for name, one in sources.items() if name not in found]
     if rest:
         from fairaudit.engine import scan
@@ -341,6 +344,20 @@ def _by_route(
         for name, counted in scan.count(rest, plan, progress, apart=apart).items():
             found[name] = [counted]
     return found, "; ".join(routes)
+
+
+def _by_fields(
+    plan: Plan, ready: Sequence[Guarded], progress: Progress
+) -> dict[str, list[Counted | DataError]]:
+    """The counts of the CSV files of a search that can be told by the bytes of their fields."""
+    from fairaudit.engine import csv_codes
+
+    found: dict[str, list[Counted | DataError]] = {}
+    for one in ready:
+        counted = csv_codes.count(one.source, plan, progress) if one.plain else None
+        if counted is not None:
+            found[one.source.file.path] = [*counted]
+    return found
 
 
 def _sound(found: Found | FairauditError) -> Found:

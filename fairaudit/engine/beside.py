@@ -17,7 +17,7 @@ from fairaudit.engine.search import MOST_LEVELS
 from fairaudit.engine.words import Texts
 from fairaudit.plan import MISSING, Key, Plan, Search
 
-_BATCH = 2**17
+_BATCH = 2**16
 """Rows at a time: what is worked out of them stays in the cache of a core."""
 
 _KEPT = (0, 1, -1)

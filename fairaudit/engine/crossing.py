@@ -21,7 +21,7 @@ from fairaudit.engine.levels import Codes, Level
 from fairaudit.engine.search import MOST_LEVELS
 from fairaudit.engine.sums import Exact, Sums, sums_of
 from fairaudit.errors import DataError
-from fairaudit.plan import Plan, RawKey, Search
+from fairaudit.plan import Key, Plan, RawKey, Search
 
 Column = tuple[Codes, tuple[Level, ...]]
 """The codes of a batch, and the level that each stands for."""
@@ -48,7 +48,7 @@ class Crossing:
         self._plan = plan
         self._search = search
         self._names = search.candidates
-        self._groups = _Groups()
+        self._groups = Groups()
         self._rows: dict[tuple[int, str | None], int] = {}
         self._lookups: list[_Lookup | None] = [_Lookup() for _ in self._names]
         self._missing = {"", *plan.tokens}
@@ -70,6 +70,8 @@ class Crossing:
         groups = self._groups.numbers(shared)
         self._make_ready(measured)
         self._make_room(len(self._rows), len(self._groups))
+        if len(self._index) < len(groups):
+            self._index = np.empty(len(groups), dtype=np.intp)
         add = self._sums.add
         for at, name in enumerate(self._names):
             column = candidate(name) if self._lookups[at] is not None else None
@@ -153,7 +155,7 @@ class Crossing:
         self._shape = (0, 0)
         names = list(self._rows)
         owner = np.array([at for at, _ in names], dtype=np.int64)
-        shared = self._groups.keys(self._search)
+        shared = self._groups.keys(self._search.keys)
         for at, name in enumerate(self._names):
             own = np.flatnonzero(owner[row] == at)
             if not len(own) or self._lookups[at] is None:
@@ -189,7 +191,7 @@ class _Lookup:
         self._of = None
 
 
-class _Groups:
+class Groups:
     """Numbers for the combinations of the shared keys, in the order in which they are seen."""
 
     def __init__(self) -> None:
@@ -230,15 +232,15 @@ class _Groups:
         numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in names]
         return np.array(numbers, dtype=np.intp)
 
-    def keys(self, search: Search) -> Callable[[Ints], tuple[Ints, Iterator[RawKey]]]:
+    def keys(self, wanted: Sequence[Key]) -> Callable[[Ints], tuple[Ints, Iterator[RawKey]]]:
         """What turns numbers of combinations into what the filter says and the raw keys."""
         columns = list(zip(*self._numbers, strict=True))
         kept = np.array(columns[0], dtype=np.int64)
         coded = [_coded(column, is_text=key.edges is None)
-                 for key, column in zip(search.keys, columns[1:], strict=True)]  # fmt: skip
+                 for key, column in zip(wanted, columns[1:], strict=True)]  # fmt: skip
 
         def keys(numbers: Ints) -> Iterator[RawKey]:
-            for key, (codes, levels) in zip(search.keys, coded, strict=True):
+            for key, (codes, levels) in zip(wanted, coded, strict=True):
                 yield RawKey(key, codes[numbers], levels)
 
         return lambda numbers: (kept[numbers], keys(numbers))

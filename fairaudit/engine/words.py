@@ -1,9 +1,8 @@
 """Texts as small codes, without a look at their letters: a short text is two machine words.
 
 A text of up to twelve bytes lies in Arrow's view of it: its length and its bytes. Such views are
-told apart by a multiplication that sends the levels seen so far to different places (Dietzfelbinger
-et al. 1997, A reliable randomized algorithm for the closest-pair problem, J. Algorithms 25:19), and
-each is held against the level found there, so a new one is never taken for another.
+told apart by a multiplication that sends the levels seen so far to different places, and each is
+held against the level found there, so a new one is never taken for another.
 """
 
 from __future__ import annotations
@@ -15,20 +14,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fairaudit.engine.levels import Codes, Level
+from fairaudit.engine.mixing import BITS, FACTORS, NOBODY, SECOND, SHIFT, Words
 
-Words = NDArray[np.uint64]
-
-_BITS = 12
-_SHIFT = np.uint64(64 - _BITS)
 _INLINE = 12
 _LENGTH = np.uint64(2**32 - 1)
-_NOBODY = np.uint64(2**64 - 1)
-"""The word of no view: no text is that long."""
-
-_FACTORS = [np.uint64(pow(0x9E3779B97F4A7C15, power, 2**64) | 1) for power in range(1, 65)]
-"""Multipliers to try in turn: always the same, so that equal data take an equal way."""
-
-_SECOND = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 class Texts:
@@ -39,10 +28,10 @@ class Texts:
         self._most = most
         self._short = True
         self._known: dict[str, int] = {}
-        self._first = np.full(1, _NOBODY)
-        self._second = np.full(1, _NOBODY)
-        self._factor = _FACTORS[0]
-        self._places = np.zeros(2**_BITS, dtype=np.intp)
+        self._first = np.full(1, NOBODY)
+        self._second = np.full(1, NOBODY)
+        self._factor = FACTORS[0]
+        self._places = np.zeros(2**BITS, dtype=np.intp)
 
     def codes(self, column: pl.Series) -> Codes | None:
         """The codes of a chunk by `levels` as they are then; None where there are too many."""
@@ -94,21 +83,21 @@ class Texts:
         if (known.str.len_bytes() > _INLINE).any():
             return False
         first, second = _views(known.rechunk().to_arrow(compat_level=pl.CompatLevel.newest()))
-        for factor in _FACTORS:
+        for factor in FACTORS:
             self._factor = factor
             places = self._hashed(first, second)
             if len(np.unique(places)) == len(places):
-                self._places = np.zeros(2**_BITS, dtype=np.intp)
+                self._places = np.zeros(2**BITS, dtype=np.intp)
                 self._places[places] = np.arange(1, len(places) + 1)
-                self._first = np.concatenate([[_NOBODY], first])
-                self._second = np.concatenate([[_NOBODY], second])
+                self._first = np.concatenate([[NOBODY], first])
+                self._second = np.concatenate([[NOBODY], second])
                 return True
         return False
 
     def _hashed(self, first: Words, second: Words) -> NDArray[np.intp]:
-        mixed = first ^ second * _SECOND
+        mixed = first ^ second * SECOND[0]
         mixed *= self._factor
-        mixed >>= _SHIFT
+        mixed >>= SHIFT
         return mixed.view(np.intp)
 
 
