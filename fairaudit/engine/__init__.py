@@ -19,6 +19,7 @@ from fairaudit.engine.counted import Counted
 from fairaudit.engine.files import find_files
 from fairaudit.engine.joining import joined
 from fairaudit.engine.plain import plain_lines
+from fairaudit.engine.search import fitness, with_candidates
 from fairaudit.engine.sources import (
     Guarded,
     Source,
@@ -90,12 +91,20 @@ def _with_candidates(plan: Plan, ready: Sequence[Guarded]) -> Plan:
     """The plan with the candidates of its search, where it has one, by the first rows."""
     if plan.search is None:
         return plan
+    sources = [one.source for one in ready]
+    headers = [one.header for one in sources]
+    if not plan.filter and all(one.kind == "parquet" for one in sources):
+        from fairaudit.engine import first_rows
+
+        fit = fitness(plan.search, headers)
+        names = [name for name, why in fit.items() if why is None]
+        few = first_rows.of_few_levels(names, sources, plan.tokens)
+        if few is not None:
+            return with_candidates(plan, plan.search, fit, few)
     from fairaudit.engine import candidates, scan
 
-    sources = [one.source for one in ready]
     batches = scan.batches(sources, plan.format.separator)
-    repeated = candidates.repeated_names(one.header for one in sources)
-    return candidates.chosen(batches, plan, repeated)
+    return candidates.chosen(batches, plan, headers)
 
 
 def _shared(
@@ -205,7 +214,7 @@ def count_frame(plan: Plan, data: Any) -> RawCells:  # noqa: ANN401  # any frame
     batch, rows = frame.batch_of(data)
     one = Source(File(frame.NAME, 0, None), Path(), "frame", tuple(batch.schema))
     notices = check_columns(plan, [one])
-    plan = candidates.chosen([batch], plan)
+    plan = candidates.chosen([batch], plan, [one.header])
     counted = [_sound(part) for part in scan.count_batch(batch, plan).values()]
     route = "Polars streaming over a frame"
     cells = joined(plan, counted, [Guarded(one, rows)], route)

@@ -181,7 +181,10 @@ class _Counter:
         self.file = file
         self._names = _columns(plan)
         self._reader = pq.ParquetFile(
-            file.path, metadata=file.meta, read_dictionary=self._names, pre_buffer=False
+            file.path,
+            metadata=file.meta,
+            read_dictionary=self._names,
+            pre_buffer=False,
         )
         self._axes = _axes(self._reader.schema_arrow, plan, plan.keys)
         self._search = _Search(self._reader.schema_arrow, plan) if plan.search else None
