@@ -417,6 +417,8 @@ def test_without_any_candidate_the_audit_says_so() -> None:
     result = found_in(frame, columns=PEOPLE, simpson=gate)
     assert notice(result).endswith("searched by 0 columns that the spec does not name")
     assert not result.reversals
+    # Nothing could be compared: a gate does not pass by that.
+    assert result.verdict == "inconclusive"
 
 
 def test_what_the_spec_names_is_no_candidate() -> None:
@@ -547,3 +549,40 @@ def test_too_many_combinations_are_refused_not_left_out(monkeypatch: pytest.Monk
     monkeypatch.setattr(crossing, "MOST_CELLS", 20)
     with pytest.raises(fairaudit.errors.DataError, match="which is too many"):
         found_in(planted(1, reverses=True), columns=PEOPLE)
+
+
+def test_levels_of_any_type_count_alike_from_frame_parquet_and_csv(tmp_path: Path) -> None:
+    at = pl.int_range(pl.len())
+    frame = planted(1, reverses=True).with_columns(
+        half=pl.when(at % 3 > 0).then(at % 4 / 2),
+        day=pl.date(2020, 1, 1) + pl.duration(days=at % 3),
+        kind=pl.col("z").cast(pl.Categorical),
+        wide=(at % 5) * 1_000_000_007,
+        flag=at % 2 == 0,
+    )
+    frame.write_csv(tmp_path / "rows.csv")
+    frame.write_parquet(tmp_path / "rows.parquet")
+    found = [
+        found_in(data, columns=PEOPLE)
+        for data in (frame, tmp_path / "rows.parquet", tmp_path / "rows.csv")
+    ]
+    columns = ("z", "noise", "half", "day", "kind", "wide", "flag")
+    assert [one.searched.columns for one in found if one.searched] == [columns] * 3
+    first, *others = (document(one) for one in found)
+    assert first["reversals"]
+    for one in others:
+        assert one["reversals"] == first["reversals"]
+        assert one["searched"] == first["searched"]
+
+
+def test_a_row_that_the_filter_cannot_decide_is_in_no_table(tmp_path: Path) -> None:
+    frame = planted(1, reverses=True).with_columns(
+        n=pl.when(pl.int_range(pl.len()) % 5 > 0).then(1)
+    )
+    frame.write_csv(tmp_path / "rows.csv")
+    result = found_in(tmp_path / "rows.csv", columns=PEOPLE, filter="n > 0")
+    (one,) = [each for each in result.reversals if each.given == ("z",)]
+    kept = frame.filter(pl.col("n") == 1)
+    people = [kept.filter(pl.col("g") == group).height for group in one.pair]
+    assert [side.n for side in one.crude_pair] == people
+    assert result.ledger.undecided == 400
