@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -218,8 +219,8 @@ def test_csv_that_the_reader_parses_counts_the_same(rows: list[Row], folder: Pat
     assert found == {name: tallied(rows, name) for name in few(rows)}
 
 
-def test_quotes_long_levels_and_cuts_are_left_to_the_reader(tmp_path: Path) -> None:
-    frame = planted(1, reverses=True).with_columns(age=pl.int_range(pl.len()) % 90)
+def test_quotes_long_levels_and_many_numbers_are_left_to_the_reader(tmp_path: Path) -> None:
+    frame = planted(1, reverses=True).with_columns(age=pl.int_range(pl.len()) % 190)
     quoted = frame.with_columns(z=pl.lit("a,") + pl.col("z"))
     far = frame.with_columns(g=pl.lit("g" * 70) + pl.col("g"))
     binned = {**PEOPLE, "protected": {"g": {}, "age": {"bins": [40]}}}
@@ -229,6 +230,41 @@ def test_quotes_long_levels_and_cuts_are_left_to_the_reader(tmp_path: Path) -> N
         result = found_in(path, columns=columns)
         assert result.provenance.route == "Polars streaming over csv"
         assert any(each.given == ("z",) for each in result.reversals)
+
+
+@given(
+    ages=st.lists(st.sampled_from(["17.9", "18", " 18.0", "NA", "", "64", "65", "1e2", "nan"]),
+                  min_size=4, max_size=30),
+)  # fmt: skip
+@settings(max_examples=25, deadline=None)
+def test_numbers_are_cut_alike_by_their_texts_and_by_the_reader(
+    ages: list[str], folder: Path
+) -> None:
+    lines = [f"{age},{at % 2},{'uv'[at // 2 % 2]}" for at, age in enumerate(ages)]
+    path = folder / "ages.csv"
+    path.write_text("\n".join(["age,y,few", *lines]) + "\n")
+    columns = {"protected": {"age": {"bins": [18, 65]}}, "decision": {"column": "y", "positive": 1}}
+    spec = specs.of_mapping({**SPEC, "columns": columns})
+    bins = {"17.9": "under 18", "18": "18 to 65", " 18.0": "18 to 65", "64": "18 to 65",
+            "65": "65 and over", "1e2": "65 and over"}  # fmt: skip
+    wanted = Counter(
+        (bins.get(age, "(unknown)"), str(at % 2), "uv"[at // 2 % 2]) for at, age in enumerate(ages)
+    )
+    raw = engine.count_files(plan(spec), [str(path)], Path())
+    assert raw.route == "codes of CSV fields"
+    cube = recode(raw, plan(spec), spec).searched["few"]
+    assert {levels: rows for levels, (rows, _) in cube.tally().items()} == {
+        (age, y, few): rows for (age, y, few), rows in wanted.items()
+    }
+
+
+def test_what_is_no_number_is_told_with_its_line(tmp_path: Path) -> None:
+    frame = planted(1, reverses=True).with_columns(age=pl.lit("20"))
+    frame[1000, "age"] = "twenty"
+    frame.write_csv(tmp_path / "rows.csv")
+    binned = {**PEOPLE, "protected": {"g": {}, "age": {"bins": [40]}}}
+    with pytest.raises(fairaudit.errors.DataError, match=r"rows\.csv:1002"):
+        found_in(tmp_path / "rows.csv", columns=binned)
 
 
 def test_a_level_longer_than_any_code_ends_a_candidate_alone(tmp_path: Path) -> None:

@@ -203,10 +203,15 @@ def _key(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
         if dtype.is_float():
             return raw.fill_nan(None)
         return raw.cast(pl.String) if is_text(dtype) else raw
-    value = numbers.value(key.column)
+    return interval(key, batch, numbers)
+
+
+def interval(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
+    """How many of the edges of a key a number has passed; null where it is missing."""
+    dtype, value = batch.schema[key.column], numbers.value(key.column)
     kind = pl.Float32 if dtype == pl.Float32 else pl.Float64
     code = pl.lit(0, pl.Int16)
-    for edge in key.edges:
+    for edge in key.edges or ():
         # A Float32 column is cut at the nearest Float32: 0.7 as it is stored is not below 0.7.
         cut = pl.lit(float(edge.value)).cast(kind)
         code = code + (value > cut if edge.beyond else value >= cut).cast(pl.Int16)
