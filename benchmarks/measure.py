@@ -36,10 +36,11 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of one program."""
+    """One run of one program; `busy` are its processor seconds, of all threads together."""
 
     seconds: float
     peak_mib: float
+    busy: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ def run(command: Command, folder: Path) -> Run:
             words.seek(0)
             last = words.read().decode(errors="replace").strip().splitlines()[-5:]
             raise Failed("\n".join([f"{' '.join(command.words)}: exit {child.returncode}", *last]))
-    return Run(seconds, usage.ru_maxrss * _PEAK_UNIT / 2**20)
+    busy = usage.ru_utime + usage.ru_stime
+    return Run(seconds, usage.ru_maxrss * _PEAK_UNIT / 2**20, busy)
 
 
 def middle_seconds(runs: Sequence[Run]) -> float:

@@ -32,8 +32,8 @@ from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import recode
 from fairaudit.recode.scores import with_histogram
-from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow
-from fairaudit.simpson import Scanned, scan
+from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow, Searched
+from fairaudit.simpson import Scan, Scanned, scan
 from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
 from fairaudit.subgroups import Discovery, discover
 from fairaudit.suppress import Data, suppress
@@ -59,6 +59,9 @@ SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
 """A path, a mapping of the same shape, or a loaded spec."""
 
 Found = TypeVar("Found")
+
+_MOST_LISTED = 10
+"""So many columns that a search left out are told in words; JSON has them all."""
 
 
 def audit(
@@ -200,8 +203,9 @@ class _Question:
         @cache
         def table(by: Grouping, given: Grouping, of: str, beside: str | None = None) -> GroupTable:
             one = outcomes[of]
+            source = next((recoded.searched[at] for at in given if at in recoded.searched), cube)
             found = replace(
-                cube.table(by, given, of, beside),
+                source.table(by, given, of, beside),
                 favourable=one.favourable,
                 excluded=excluded(by),
             )
@@ -209,7 +213,10 @@ class _Question:
             return with_histogram(found, score) if score and read.shows_histogram(one) else found
 
         summaries = {name: tuple(one.summaries()) for name, one in recoded.scores.items()}
-        scanned = scan(table, read.simpson) if read.simpson else Scanned()
+        searched = None
+        if raw.searched is not None:
+            searched = Searched(tuple(recoded.searched), raw.searched.left_out)
+        scanned = _scanned(read.simpson, table, searched)
         discovered = None
         if read.subgroups is not None:
             discovered = discover(recoded.tables or (cube,), read.subgroups)
@@ -244,6 +251,7 @@ class _Question:
                 *impossible(self.checks, table),
                 *repeated(cube),
                 *medians(table, read.shown),
+                *_told_of(searched),
                 *_unscanned(scanned),
                 *waiving.notices(told),
             ),
@@ -254,6 +262,7 @@ class _Question:
             fail_on=self.fail_on,
             waivers=told,
             earlier=None if self.baseline is None else self.baseline.earlier,
+            searched=searched,
         )
         if read.suppress_below is None:
             return result
@@ -432,6 +441,27 @@ def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
         against = table(check.by, check.strata, check.against, check.of)
         against = waiving.without(against, aside)
     return evaluate_against(check.asked, cut, check.terms, against)
+
+
+def _scanned(asked: Scan | None, table: TableOf, searched: Searched | None) -> Scanned:
+    """The reversals that a spec asks for, given its own columns and those that were searched."""
+    if asked is None:
+        return Scanned()
+    found = () if searched is None else searched.columns
+    return scan(table, replace(asked, given=(*asked.given, *((name,) for name in found))))
+
+
+def _told_of(searched: Searched | None) -> tuple[str, ...]:
+    """A notice on the columns that a search looked at, and on those that it left out."""
+    if searched is None:
+        return ()
+    count = len(searched.columns)
+    columns = "1 column" if count == 1 else f"{count:,} columns"
+    told = f"Simpson's reversals: searched by {columns} that the spec does not name"
+    listed = [f"{name!r} ({why})" for name, why in searched.left_out.items()]
+    if len(listed) > _MOST_LISTED:
+        listed[_MOST_LISTED:] = [f"{len(listed) - _MOST_LISTED:,} more"]
+    return (told + (f"; left out: {', '.join(listed)}" if listed else ""),)
 
 
 def _unscanned(scanned: Scanned) -> Iterator[str]:

@@ -12,7 +12,18 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints
 from fairaudit.cube import Sum
 from fairaudit.histogram import Bins
-from fairaudit.spec import Format, Kind, Outcome, Protected, Spec, Text, Threshold, value_of
+from fairaudit.spec import (
+    RESERVED,
+    Format,
+    Kind,
+    Outcome,
+    Protected,
+    Spec,
+    Text,
+    Threshold,
+    searched,
+    value_of,
+)
 
 ADDED_SCALE = 10**9
 """The fixed point of numbers that are added up."""
@@ -75,6 +86,21 @@ NOTHING_ADDED = Adding()
 
 
 @dataclass(frozen=True, slots=True)
+class Search:
+    """Columns that the spec does not name, each crossed with some keys in a table of its own.
+
+    `taken` are the columns that the spec names, `names` what it calls other things. `candidates`
+    are found in the data before the pass, as is why others are `left_out`.
+    """
+
+    keys: tuple[Key, ...]
+    taken: frozenset[str]
+    names: frozenset[str]
+    candidates: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything one pass must count.
 
@@ -97,6 +123,7 @@ class Plan:
     scores: Mapping[str, tuple[tuple[Key, ...], ...]] = field(default_factory=dict)
     adding: Adding = NOTHING_ADDED
     tables: tuple[tuple[Key, ...], ...] = ()
+    search: Search | None = None
 
     @property
     def table_keys(self) -> tuple[Key, ...]:
@@ -107,6 +134,11 @@ class Plan:
     def every_key(self) -> tuple[Key, ...]:
         """The keys of the cells, and then those that only tables beside them have."""
         return tuple(dict.fromkeys((*self.keys, *self.table_keys)))
+
+    def beside(self, candidate: str) -> Plan:
+        """What the table of a candidate counts: the keys of the search, and the candidate."""
+        keys = (*self.search.keys, Key(candidate)) if self.search else ()
+        return replace(self, keys=keys, scores={}, adding=NOTHING_ADDED, tables=(), search=None)
 
     def text_key(self, column: str) -> int:
         """The number of the key that holds a column as text."""
@@ -214,9 +246,18 @@ class RawCells:
     weight_error: float = 0.0
     scores: Mapping[str, RawScores] = field(default_factory=dict)
     amounts: RawAmounts | None = None
+    searched: RawSearch | None = None
     notices: tuple[str, ...] = ()
     tables: tuple[RawTable, ...] = ()
     table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RawSearch:
+    """The table of each candidate that stayed one, and why other columns were left out."""
+
+    tables: Mapping[str, RawCells]
+    left_out: Mapping[str, str]
 
 
 def plan(spec: Spec) -> Plan:
@@ -260,6 +301,22 @@ def plan(spec: Spec) -> Plan:
         scores=_score_keys(spec, made),
         adding=_adding(spec),
         tables=_tables(spec, made),
+        search=_search(spec, made, texts),
+    )
+
+
+def _search(spec: Spec, keys: tuple[Key, ...], texts: Iterable[Text]) -> Search | None:
+    """The keys that every candidate is crossed with: those of the groups, the outcome, the rows."""
+    asked = searched(spec)
+    if asked is None:
+        return None
+    needed = {(key.column, key.edges is not None) for key in plan(asked).keys}
+    names = {one.name for one in (*spec.groupable, *spec.features)}
+    names |= {one.name for one in spec.outcomes}
+    return Search(
+        tuple(key for key in keys if (key.column, key.edges is not None) in needed),
+        frozenset(text.value for text in texts),
+        frozenset(names | RESERVED),
     )
 
 
@@ -352,7 +409,8 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     unknown: dict[str, tuple[str, ...]] = {}
     adding = NOTHING_ADDED
     for one in plans:
-        if _terms(one) != _terms(first) or (first.scores and one.keys != first.keys):
+        apart = first.scores or first.search
+        if _terms(one) != _terms(first) or (apart and one.keys != first.keys):
             return None
         adding += one.adding
         for key in one.keys:
@@ -371,9 +429,9 @@ def united(plans: Sequence[Plan]) -> Plan | None:
 
 def _terms(one: Plan) -> tuple[object, ...]:
     """What all specs that share a pass have in common."""
-    shared = one.tokens, one.format, one.count, one.weight, value_of(one.filter), one.scores
+    rows = one.tokens, one.format, one.count, one.weight, value_of(one.filter)
     # A table beside the cells has keys of its own, so it is shared as it stands.
-    return (*shared, one.tables, one.keys if one.tables else ())
+    return *rows, one.scores, one.search, one.tables, one.keys if one.tables else ()
 
 
 def _keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:

@@ -300,10 +300,22 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
+class Searched:
+    """The columns that the spec does not name and a search for reversals conditioned on.
+
+    `left_out` says of each other one why it was not.
+    """
+
+    columns: tuple[str, ...]
+    left_out: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class AuditResult:
     """Everything an audit found. `fail_on` decides from which status on it fails.
 
-    `earlier` is the result it was compared with, if any.
+    `earlier` is the result it was compared with, if any; `searched` are the columns that a search
+    for reversals found in the data, where one was asked for.
     """
 
     provenance: Provenance
@@ -323,6 +335,7 @@ class AuditResult:
     waivers: tuple[Told, ...] = ()
     earlier: Earlier | None = None
     subgroups: Subgroups | None = None
+    searched: Searched | None = None
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)

@@ -19,6 +19,7 @@ from fairaudit.engine.counted import Counted
 from fairaudit.engine.files import find_files
 from fairaudit.engine.joining import joined
 from fairaudit.engine.plain import plain_lines
+from fairaudit.engine.search import fitness, with_candidates
 from fairaudit.engine.sources import (
     Guarded,
     Source,
@@ -72,6 +73,11 @@ def count_together(
         asked = {at: plans[at] for at in notices}
         if asked:
             ready = [_guarded(one, form, Path(folder), progress) for one in opened]
+            for at in [at for at, plan in asked.items() if plan.search]:
+                try:
+                    asked[at] = _with_candidates(asked[at], ready)
+                except FairauditError as error:
+                    found[at] = asked.pop(at), error
             for plan, members in _shared(asked, ready, notices):
                 found |= _in_one_pass(plan, {at: asked[at] for at in members}, ready, progress)
     for at, told in notices.items():
@@ -79,6 +85,26 @@ def count_together(
         if isinstance(cells, RawCells):
             found[at] = plan, replace(cells, notices=(*told, *cells.notices))
     return [found[at] for at in range(len(plans))]
+
+
+def _with_candidates(plan: Plan, ready: Sequence[Guarded]) -> Plan:
+    """The plan with the candidates of its search, where it has one, by the first rows."""
+    if plan.search is None:
+        return plan
+    sources = [one.source for one in ready]
+    headers = [one.header for one in sources]
+    if not plan.filter and all(one.kind == "parquet" for one in sources):
+        from fairaudit.engine import first_rows
+
+        fit = fitness(plan.search, headers)
+        names = [name for name, why in fit.items() if why is None]
+        few = first_rows.of_few_levels(names, sources, plan.tokens)
+        if few is not None:
+            return with_candidates(plan, plan.search, fit, few)
+    from fairaudit.engine import candidates, scan
+
+    batches = scan.batches(sources, plan.format.separator)
+    return candidates.chosen(batches, plan, headers)
 
 
 def _shared(
@@ -157,8 +183,9 @@ def count_each(
 def _apart(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str, Outcome]:
     """The counts of each file; where the scan fails, each file by itself tells which is bad."""
     try:
-        if (plan.scores or plan.tables) and len(ready) > 1:
+        if (plan.scores or plan.tables or plan.search) and len(ready) > 1:
             return _one_by_one(plan, ready, progress)
+        plan = _with_candidates(plan, ready)
         counted, route = _by_route(plan, ready, progress, apart=len(ready) > 1)
     except FairauditError as error:
         if len(ready) == 1:
@@ -175,18 +202,19 @@ def _apart(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str
 
 
 def _one_by_one(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str, Outcome]:
-    """The counts of each file by a pass of its own; scores and tables know no files."""
+    """The counts of each file by a pass of its own: scores, tables, searches know no files."""
     alone = [_apart(plan, [one], progress) for one in ready]
     return {name: cells for each in alone for name, cells in each.items()}
 
 
 def count_frame(plan: Plan, data: Any) -> RawCells:  # noqa: ANN401  # any frame narwhals reads
     """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
-    from fairaudit.engine import frame, scan
+    from fairaudit.engine import candidates, frame, scan
 
     batch, rows = frame.batch_of(data)
     one = Source(File(frame.NAME, 0, None), Path(), "frame", tuple(batch.schema))
     notices = check_columns(plan, [one])
+    plan = candidates.chosen([batch], plan, [one.header])
     counted = [_sound(part) for part in scan.count_batch(batch, plan).values()]
     route = "Polars streaming over a frame"
     cells = joined(plan, counted, [Guarded(one, rows)], route)
@@ -287,7 +315,7 @@ def _guarded(one: Source, form: Format, folder: Path, progress: Progress = SILEN
         return Guarded(one, one.rows)
     plain = plain_lines(one, form, progress)
     if plain is not None:
-        return Guarded(_of_lines(one, plain + 1), plain)
+        return Guarded(_of_lines(one, plain + 1), plain, plain=True)
     from fairaudit.engine.guards import check_lines
 
     lines = check_lines(one, form, progress)
@@ -314,6 +342,9 @@ def _by_route(
 
         found = {name: [*one] for name, one in dictionary.count(tables, plan, progress).items()}
     routes = ["dictionary codes of Parquet"] if found else []
+    if plan.search and (coded := _by_fields(plan, ready, progress)):
+        found |= coded
+        routes.append("codes of CSV fields")
     rest = [one for name, one in sources.items() if name not in found]
     if rest:
         from fairaudit.engine import scan
@@ -322,6 +353,20 @@ def _by_route(
         for name, counted in scan.count(rest, plan, progress, apart=apart).items():
             found[name] = [counted]
     return found, "; ".join(routes)
+
+
+def _by_fields(
+    plan: Plan, ready: Sequence[Guarded], progress: Progress
+) -> dict[str, list[Counted | DataError]]:
+    """The counts of the CSV files of a search that can be told by the bytes of their fields."""
+    from fairaudit.engine import csv_codes
+
+    found: dict[str, list[Counted | DataError]] = {}
+    for one in ready:
+        counted = csv_codes.count(one.source, plan, progress) if one.plain else None
+        if counted is not None:
+            found[one.source.file.path] = [*counted]
+    return found
 
 
 def _sound(found: Found | FairauditError) -> Found:

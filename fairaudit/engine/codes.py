@@ -155,6 +155,30 @@ class _Intervals(Axis):
         return codes
 
 
+def different(array: pa.Array, most: int) -> set[str]:
+    """The levels of a batch without the missing ones; of more than `most`, some.
+
+    Raises `NotServed` for numbers with decimals, where they are few, and what is no column of
+    levels to this route.
+    """
+    known = _valid(array) if array.null_count else slice(None)
+    kind = array.type
+    if pa.types.is_boolean(kind):
+        return {
+            ("false", "true")[bit] for bit in np.unique(_bits(array.buffers()[1], array)[known])
+        }
+    if pa.types.is_dictionary(kind) and _is_text(kind.value_type):
+        used = np.unique(_numbers(array.indices)[known])[: most + 1].tolist()
+        return {array.dictionary[code].as_py() for code in used}
+    if not _is_number(kind):
+        raise NotServed
+    found = np.unique(_numbers(array)[known])
+    found = found[~np.isnan(found)][: most + 1].tolist()
+    if not _is_whole(kind) and len(found) <= most:
+        raise NotServed
+    return {str(one) for one in found}
+
+
 def floats(array: pa.Array) -> NDArray[np.float64]:
     """A column of numbers without nulls; anything else is not served."""
     if array.null_count or not _is_number(array.type):

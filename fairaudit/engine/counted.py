@@ -51,7 +51,11 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The counts of some files: a cell for each combination of raw levels that occurs."""
+    """The counts of some files: a cell for each combination of raw levels that occurs.
+
+    `beside` holds those of the table of each candidate of a search; None where it has too many
+    levels.
+    """
 
     keys: tuple[RawKey, ...]
     kept: Ints
@@ -59,3 +63,4 @@ class Counted:
     scores: Mapping[str, ScoreParts] = field(default_factory=dict)
     amounts: RawAmounts | None = None
     tables: Tables | None = None
+    beside: Mapping[str, Sequence[Counted] | None] = field(default_factory=dict)

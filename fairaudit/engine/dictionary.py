@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from fairaudit.engine.codes import Axis, NotServed, axis, scores
 from fairaudit.engine.counted import Counted
-from fairaudit.engine.levels import Level, places
+from fairaudit.engine.crossing import Crossing
+from fairaudit.engine.levels import Codes, Level, places
 from fairaudit.engine.scores import Column, Scores
 from fairaudit.engine.sums import sums_of
 from fairaudit.engine.tables import TableCounter
@@ -86,7 +87,7 @@ def _tasks(path: Path, name: str, plan: Plan) -> list[_Task]:
     if any(schema.names.count(column) != 1 for column in _columns(plan)):
         return []
     try:
-        _axes(schema, plan)
+        _axes(schema, plan, [*plan.every_key, *_candidates(plan)])
     except NotServed:
         return []
     groups = range(file.meta.num_row_groups if file.meta.num_rows else 0)
@@ -106,14 +107,19 @@ def _is_coded(group: pq.RowGroupMetaData, names: set[str]) -> bool:
     )
 
 
-def _axes(schema: pa.Schema, plan: Plan) -> list[tuple[Key, Axis]]:
-    return [(key, axis(key, schema.field(key.column).type, plan)) for key in plan.every_key]
+def _axes(schema: pa.Schema, plan: Plan, keys: Iterable[Key]) -> list[tuple[Key, Axis]]:
+    return [(key, axis(key, schema.field(key.column).type, plan)) for key in keys]
+
+
+def _candidates(plan: Plan) -> list[Key]:
+    return [Key(name) for name in plan.search.candidates] if plan.search else []
 
 
 def _columns(plan: Plan) -> list[str]:
     """Every column to read, each once."""
     measured = [name for name in (plan.count, plan.weight) if name is not None]
-    return list(dict.fromkeys([*(key.column for key in plan.every_key), *measured]))
+    found = plan.search.candidates if plan.search else ()
+    return list(dict.fromkeys([*(key.column for key in plan.every_key), *measured, *found]))
 
 
 def _thread_count() -> int:
@@ -176,10 +182,14 @@ class _Counter:
         self.file = file
         self._names = _columns(plan)
         self._reader = pq.ParquetFile(
-            file.path, metadata=file.meta, read_dictionary=self._names, pre_buffer=False
+            file.path,
+            metadata=file.meta,
+            read_dictionary=self._names,
+            pre_buffer=False,
         )
-        every = _axes(self._reader.schema_arrow, plan)
+        every = _axes(self._reader.schema_arrow, plan, plan.every_key)
         self._axes, self._others = every[: len(plan.keys)], every[len(plan.keys) :]
+        self._search = _Search(self._reader.schema_arrow, plan) if plan.search else None
         self._sums = sums_of(plan, _BATCH)
         self._scores = {column: Scores.of(plan, column) for column in plan.scores}
         self._tables = TableCounter(plan) if plan.tables else None
@@ -225,6 +235,8 @@ class _Counter:
             for column, counted in self._scores.items():
                 counted.add(keys, scores(columns[column]), self._sums.people)
             self._add_tables(keys, columns)
+        if self._search is not None:
+            self._search.add(columns, codes, levels)
 
     def _add_tables(self, keys: Mapping[Key, Column], columns: Mapping[str, pa.Array]) -> None:
         """Counts the tables beside; where their dictionaries are too wide, the other route does."""
@@ -244,6 +256,8 @@ class _Counter:
             self._closed[0] = replace(self._closed[0], scores=parts)
         if self._tables and self._closed:
             self._closed[0] = replace(self._closed[0], tables=self._tables.closed())
+        if self._search is not None and self._closed:
+            self._closed[0] = replace(self._closed[0], beside=self._search.counted())
         return self._closed
 
     def _open(self, levels: tuple[tuple[Level, ...], ...]) -> None:
@@ -276,6 +290,37 @@ class _Counter:
         kept = np.ones(len(cells), dtype=np.int64)
         self._closed.append(Counted(tuple(keys), kept, measures))
         self._levels = ()
+
+
+class _Search:
+    """The tables of a search, from the codes that the counter has already and the candidates'."""
+
+    def __init__(self, schema: pa.Schema, plan: Plan) -> None:
+        assert plan.search is not None
+        axes = _axes(schema, plan, _candidates(plan))
+        self._axes = {key.column: one for key, one in axes}
+        self._shared = [plan.keys.index(key) for key in plan.search.keys]
+        self._crossing = Crossing(plan, plan.search, _BATCH)
+
+    def add(
+        self,
+        columns: Mapping[str, pa.Array],
+        codes: Sequence[Codes],
+        levels: Sequence[tuple[Level, ...]],
+    ) -> None:
+        """Counts the rows of a batch."""
+
+        def candidate(name: str) -> tuple[Codes, tuple[Level, ...]]:
+            one = self._axes[name]
+            return one.codes(columns[name]), one.levels
+
+        kept = np.zeros(len(codes[0]), dtype=np.intp), (1,)
+        shared = [kept, *((codes[at], levels[at]) for at in self._shared)]
+        self._crossing.add(shared, candidate, columns)
+
+    def counted(self) -> dict[str, list[Counted] | None]:
+        """What was counted of each candidate; None where it has too many levels."""
+        return self._crossing.counted()
 
 
 def _raw_key(key: Key, levels: tuple[Level, ...], codes: NDArray[np.intp]) -> RawKey:

@@ -11,6 +11,7 @@ from fairaudit.cube import Ints, Sum
 from fairaudit.engine.counted import SQUARE_SCALES, TINY, WEIGHT_SCALES, Counted, check_people
 from fairaudit.engine.levels import Level
 from fairaudit.engine.scores import MOST_ENTRIES, Piece, ScoreParts
+from fairaudit.engine.search import why_dropped
 from fairaudit.engine.sources import Guarded
 from fairaudit.errors import DataError
 from fairaudit.histogram import Bins, coarsest
@@ -23,6 +24,7 @@ from fairaudit.plan import (
     RawHistogram,
     RawKey,
     RawScores,
+    RawSearch,
     RawTable,
 )
 
@@ -67,6 +69,7 @@ def joined(
         weight_error=max(one.weight_errors[fine] for one in measures),
         scores=dict(_joined_scores(plan, keys, counted)),
         amounts=_joined_amounts(plan, counted),
+        searched=_joined_search(plan, counted, ready, route),
         notices=tuple(skipped),
         tables=tuple(_joined_tables(plan, levels, counted)),
         table_levels=levels,
@@ -111,6 +114,23 @@ def _joined_tables(
             codes.append(np.stack(each, axis=1))
         people = [np.zeros(0, dtype=np.int64), *(one.people[at] for one in parts)]
         yield RawTable(keys, np.concatenate(codes), np.concatenate(people))
+
+
+def _joined_search(
+    plan: Plan, counted: Sequence[Counted], ready: Sequence[Guarded], route: str
+) -> RawSearch | None:
+    """The table of each candidate, held against the control total like the cube."""
+    if plan.search is None:
+        return None
+    tables = {}
+    for name in plan.search.candidates:
+        each = [one.beside.get(name, ()) for one in counted]
+        parts = [part for some in each for part in some or ()]
+        if parts and None not in each:
+            tables[name] = joined(plan.beside(name), parts, ready, route)
+    dropped = why_dropped(plan.search, {name: one.keys[-1].levels for name, one in tables.items()})
+    left = {name: one for name, one in tables.items() if name not in dropped}
+    return RawSearch(left, {**plan.search.left_out, **dropped})
 
 
 def _joined_amounts(plan: Plan, counted: Sequence[Counted]) -> RawAmounts | None:

@@ -14,6 +14,9 @@ from fairaudit.engine.counted import LARGE, LARGEST_COUNT, LARGEST_NUMBER, LARGE
 from fairaudit.errors import DataError, Seek
 from fairaudit.plan import ADDED_SCALE, Plan, is_finite_number
 
+_LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
+"""The types beside texts and numbers whose values can be levels."""
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -138,6 +141,11 @@ class Numbers:
                 hint,
                 seek=Seek(column, numeric=True),
             )
+
+
+def has_levels(dtype: pl.DataType) -> bool:
+    """Whether the values of a column can be levels."""
+    return dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS
 
 
 def is_text(dtype: pl.DataType) -> bool:

@@ -35,10 +35,9 @@ def plain_lines(one: Source, form: Format, progress: Progress) -> int | None:
 
 
 def _lines(path: Path, separator: str, fields: int, size: int, progress: Progress) -> int | None:
-    bounds = [_line_start(path, at) for at in (0, size // _THREADS)]
-    if None in bounds:
+    ranges = parts(path, size)
+    if ranges is None:
         return None
-    ranges = list(zip(bounds, [*bounds[1:], size], strict=True))
     work = _Check(path, separator, fields, progress)
     with ThreadPoolExecutor(_THREADS) as pool:
         try:
@@ -48,6 +47,18 @@ def _lines(path: Path, separator: str, fields: int, size: int, progress: Progres
             work.failed = True
             raise
     return None if None in found else sum(one for one in found if one is not None)
+
+
+def parts(path: Path, size: int) -> list[tuple[int, int]] | None:
+    """Where the parts of a file below its header begin and end, a part for each thread.
+
+    None where a line is longer than a block.
+    """
+    bounds = [_line_start(path, at) for at in (0, size // _THREADS)]
+    starts = [at for at in bounds if at is not None]
+    if len(starts) < len(bounds):
+        return None
+    return list(zip(starts, [*starts[1:], size], strict=True))
 
 
 def _line_start(path: Path, at: int) -> int | None:

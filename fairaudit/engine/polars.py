@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -20,7 +19,7 @@ from fairaudit.engine.counted import (
     check_people,
 )
 from fairaudit.engine.filter import Filter
-from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
+from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own
 from fairaudit.engine.scores import Scores
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError, Seek, SpecError
@@ -28,14 +27,8 @@ from fairaudit.plan import MISSING, Key, Plan, RawAmounts, RawKey
 from fairaudit.progress import SILENT, Progress
 from fairaudit.spec import Text
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _HALF = 30
 """Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
-
-_LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
-"""The types beside texts and numbers whose values can be levels."""
 
 
 def count(
@@ -73,6 +66,10 @@ def count(
     ]
     columns += [numbers.fixed(name).alias(own(f"fixed {name}")) for name in plan.adding.columns]
     measures += _amounts(plan)
+    columns += [
+        _candidate(name, batch).alias(own(f"candidate {name}"))
+        for name in (plan.search.candidates if plan.search else ())
+    ]
     if batch.apart:
         columns.append(pl.col(own("file")))
     frame = batch.frame.select(*columns, *filtered(rule, numbers))
@@ -85,13 +82,20 @@ def count(
     tables = TableCounter(plan) if plan.tables else None
     if scores or tables:
         frame = frame.map_batches(_counted_by(scores, tables, plan), streamable=True)
+    search = None
+    if plan.search is not None and plan.search.candidates:
+        from fairaudit.engine.beside import Searching  # noqa: PLC0415  # as above
+
+        search = Searching(plan, plan.search)
+        frame = frame.map_batches(search.passed, streamable=True)
     found = collect(frame.group_by(*by).agg(*measures), batch)
     if not batch.apart:
         numbers.refuse(found)
         whole = _counted(found, plan)
         parts = {column: one.closed() for column, one in scores.items()}
         made = None if tables is None else tables.closed()
-        return {batch.names[0]: replace(whole, scores=parts, tables=made)}
+        beside = search.counted() if search else {}
+        return {batch.names[0]: replace(whole, scores=parts, tables=made, beside=beside)}
     return _by_file(found, batch, plan, numbers)
 
 
@@ -115,26 +119,18 @@ def _counted_by(
     scores: Mapping[str, Scores], tables: TableCounter | None, plan: Plan
 ) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Passes rows on, and counts scores and tables beside of those that the filter keeps."""
-    from fairaudit.engine.codes import texts  # noqa: PLC0415  # Arrow is imported for these alone
+    from fairaudit.engine.beside import Keys  # noqa: PLC0415  # Arrow is imported for it alone
 
     wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
-    wanted |= {*plan.table_keys}
-    names = {key: own(f"key{at}") for at, key in enumerate(plan.every_key) if key in wanted}
-    axes = {key: texts() for key in names if key.edges is None}
+    keys = Keys(plan, wanted | {*plan.table_keys})
     lock = threading.Lock()
 
     def passed(rows: pl.DataFrame) -> pl.DataFrame:
         kept = rows.filter(pl.col(own("kept")) == 1)
         # Threads may look up texts side by side; what they add to is one.
-        coded = {key: _coded(kept[names[key]]) for key in axes}
+        coded = keys.coded(kept)
         with lock:
-            columns = {}
-            for key, name in names.items():
-                if key.edges is None:
-                    columns[key] = axes[key].codes(coded[key]), axes[key].levels
-                else:
-                    codes = kept[name].fill_null(len(key.edges) + 1).to_numpy()
-                    columns[key] = codes, (*range(len(key.edges) + 1), MISSING)
+            columns = keys.columns(kept, coded)
             people = kept[own("people")].to_numpy() if plan.count else None
             for at, one in enumerate(scores.values()):
                 values = kept[own(f"score{at}")].fill_null(float("nan")).to_numpy()
@@ -144,12 +140,6 @@ def _counted_by(
         return rows
 
     return passed
-
-
-def _coded(column: pl.Series) -> pa.Array:
-    """A column of levels as the dictionary of their texts."""
-    text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
-    return text.alias("").cast(pl.Categorical).to_arrow()
 
 
 def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
@@ -215,7 +205,7 @@ def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
 
 def _key(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
     dtype = batch.schema[key.column]
-    if not (dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS):
+    if not has_levels(dtype):
         raise DataError(
             f"{batch.names[0]}: the column {key.column!r} holds {dtype}, which has no levels",
             "name a column of texts, numbers or dates",
@@ -225,14 +215,25 @@ def _key(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
         if dtype.is_float():
             return raw.fill_nan(None)
         return raw.cast(pl.String) if is_text(dtype) else raw
-    value = numbers.value(key.column)
+    return interval(key, batch, numbers)
+
+
+def interval(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
+    """How many of the edges of a key a number has passed; null where it is missing."""
+    dtype, value = batch.schema[key.column], numbers.value(key.column)
     kind = pl.Float32 if dtype == pl.Float32 else pl.Float64
     code = pl.lit(0, pl.Int16)
-    for edge in key.edges:
+    for edge in key.edges or ():
         # A Float32 column is cut at the nearest Float32: 0.7 as it is stored is not below 0.7.
         cut = pl.lit(float(edge.value)).cast(kind)
         code = code + (value > cut if edge.beyond else value >= cut).cast(pl.Int16)
     return pl.when(value.is_not_null()).then(code)
+
+
+def _candidate(name: str, batch: Batch) -> pl.Expr:
+    """A column that is searched, as the texts of its levels; NaN is missing."""
+    dtype, value = batch.schema[name], pl.col(name)
+    return as_text(value.fill_nan(None) if dtype.is_float() else value, dtype)
 
 
 def _weights() -> list[pl.Expr]:

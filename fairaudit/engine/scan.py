@@ -93,7 +93,7 @@ def estimated_cells(one: Source, plan: Plan) -> float:
     """
     (batch,) = batches([one], plan.format.separator)
     sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)
-    (counted,) = count_batch(sample, replace(plan, tables=())).values()
+    (counted,) = count_batch(sample, replace(plan, tables=(), search=None)).values()
     if isinstance(counted, DataError):
         raise counted
     rows = counted.measures.rows

@@ -44,11 +44,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A source whose text is proven to be what the reader will see, with its control total."""
+    """A source whose text is proven to be what the reader will see, with its control total.
+
+    Each line of a `plain` one is a record.
+    """
 
     source: Source
     records: int
     blank: int = 0
+    plain: bool = False
 
 
 def source(path: Path, name: str) -> Source:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from fairaudit.cube import Ints
 from fairaudit.engine.codes import NotServed, floats
 from fairaudit.engine.counted import (
+    LARGE,
     LARGEST_COUNT,
     SQUARE_ROOTS,
     TINY,
@@ -31,6 +33,7 @@ class Sums(ABC):
     """A measure of the rows of each cell; `tables` says how many arrays it keeps."""
 
     tables = 1
+    dtype: type = np.int64
 
     def __init__(self) -> None:
         self._arrays = np.empty((0, 0), dtype=np.int64)
@@ -49,14 +52,14 @@ class Sums(ABC):
 
     def open(self, size: int) -> None:
         """Begins a table of so many cells."""
-        self._arrays = np.zeros((self.tables, size), dtype=np.int64)
+        self._arrays = np.zeros((self.tables, size), dtype=self.dtype)
         self._room = _MOST
 
     def rearrange(
         self, shape: Sequence[int], places: Sequence[Ints], wanted: Sequence[int]
     ) -> None:
         """Brings the open table of a shape into another, where each code has a new place."""
-        arrays = np.zeros((self.tables, *wanted), dtype=np.int64)
+        arrays: Ints = np.zeros((self.tables, *wanted), dtype=self.dtype)
         arrays[np.ix_(np.arange(self.tables), *places)] = self._arrays.reshape(self.tables, *shape)
         self._arrays = arrays.reshape(self.tables, -1)
 
@@ -67,6 +70,11 @@ class Sums(ABC):
     @abstractmethod
     def add(self, index: NDArray[np.intp]) -> None:
         """Adds the batch that was taken to the cells of its rows."""
+
+    def beside(self, index: NDArray[np.intp]) -> None:
+        """Adds the batch once more, to cells that no other index of it reaches."""
+        self._room += self._load
+        self.add(index)
 
     @abstractmethod
     def close(self) -> tuple[Ints, Measures]:
@@ -269,3 +277,69 @@ class _Weights(_Weighted):
         halves = zip(high[cells].tolist(), low[cells].tolist(), strict=True)
         squares = [(one << self._HALF) + two for one, two in halves]
         return cells, self._measures(rows[cells], weights[cells].tolist(), squares)
+
+
+class Exact(Sums):
+    """Any counts and any weights at both scales, as Python's integers: slow, and for the rest."""
+
+    tables = 6
+    dtype = object
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self._plan = plan
+        self._terms: tuple[Any, ...] = ()
+        self._largest = 0.0
+        self._errors = [0.0, 0.0]
+
+    def take(self, columns: Mapping[str, pa.Array]) -> bool:
+        """Makes the next batch ready."""
+        size = len(next(iter(columns.values())))
+        people = np.ones(size, dtype=object)
+        if self._plan.count:
+            people = floats(columns[self._plan.count]).astype(np.int64).astype(object)
+        weights = [np.zeros(size, dtype=object)] * 4
+        if self._plan.weight:
+            weights = self._weights(floats(columns[self._plan.weight]))
+        self._terms = (people, *(people * one for one in weights))
+        return True
+
+    def add(self, index: NDArray[np.intp]) -> None:
+        """Adds the batch that was taken to the cells of its rows."""
+        self._add(index, 1, *self._terms)
+
+    def close(self) -> tuple[Ints, Measures]:
+        """The cells that occur, and what they add up to."""
+        cells = np.flatnonzero(self._arrays[0])
+        rows, people, *sums = (one[cells] for one in self._arrays)
+        coarse, fine, coarse_squares, fine_squares = (one.tolist() for one in sums)
+        weighted = bool(self._plan.weight)
+        first, second = self._errors
+        return cells, Measures(
+            rows.astype(np.int64),
+            people.astype(np.int64),
+            (coarse, fine) if weighted else ((), ()),
+            (coarse_squares, fine_squares) if weighted else ((), ()),
+            self._largest,
+            (first / WEIGHT_SCALES[0], second / WEIGHT_SCALES[1]),
+        )
+
+    def _weights(self, weights: NDArray[np.float64]) -> list[NDArray[np.object_]]:
+        """Weights and their squares at both scales, as the Polars route takes them."""
+        tiny = np.where(weights < TINY, weights, 0.0)
+        coarse, fine = WEIGHT_SCALES
+        nearest = np.rint(np.where(weights < LARGE, weights, 0.0) * coarse).astype(np.int64)
+        large = np.rint(weights * 10**6).astype(np.int64) * (coarse // 10**6)
+        fixed = np.where(weights < LARGE, nearest, large)
+        exact = fixed, np.rint(tiny * fine).astype(np.int64)
+        for at, (one, whole, scale) in enumerate(
+            zip((weights, tiny), exact, WEIGHT_SCALES, strict=True)
+        ):
+            error = float(np.abs(one * scale - whole).max())
+            self._errors[at] = max(self._errors[at], error)
+        self._largest = max(self._largest, float(weights.max()))
+        roots = (
+            np.rint(one * scale).astype(np.int64).astype(object)
+            for one, scale in zip((weights, tiny), SQUARE_ROOTS, strict=True)
+        )
+        return [*(one.astype(object) for one in exact), *(one * one for one in roots)]

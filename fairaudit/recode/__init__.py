@@ -6,7 +6,7 @@ Nothing disappears here without a line in the ledger.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from fairaudit.plan import Plan, RawCells
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.axis import DROP, Axis, Findings
-from fairaudit.recode.groups import group_axis
+from fairaudit.recode.groups import candidate_axis, group_axis
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.scores import Distribution, Recoding
 from fairaudit.recode.tables import feature_recodings, not_known, table_cubes
-from fairaudit.spec import Policy, Spec
+from fairaudit.spec import Policy, Spec, searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +30,21 @@ class Recoded:
     """The cube, and what a reader should know about how the levels came out.
 
     `tables` are the cubes of what was counted beside it, each of a few columns.
+    `searched` are small cubes, one for each candidate of a search for reversals.
     """
 
     cube: Cube
     notices: tuple[str, ...]
     scores: Mapping[str, Distribution]
     tables: tuple[Cube, ...] = ()
+    searched: Mapping[str, Cube] = field(default_factory=dict)
 
 
 def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     """The cube of a spec from raw counts; raises `SpecError` with every fault of the levels."""
     _refuse_nothing(cells)
     findings = Findings()
-    axes = [group_axis(one, Role.PROTECTED, cells, plan, spec, findings) for one in spec.protected]
-    axes += [group_axis(one, Role.STRATUM, cells, plan, spec, findings) for one in spec.strata]
-    axes += [
-        outcome_axis(one, cells, plan, spec, findings) for one in spec.outcomes if one.has_classes
-    ]
+    axes = _axes(cells, plan, spec, findings)
     named = {axis.key.name: axis for axis in axes}
     axes += number_axes(cells, plan, spec)
     features = feature_recodings(cells, plan, spec, findings)
@@ -64,7 +62,34 @@ def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
         *added_notices(added),
         *not_known(tables, features),
     )
-    return Recoded(cube, told, scores, tables)
+    return Recoded(cube, told, scores, tables, _searched(cells, plan, spec))
+
+
+def _axes(cells: RawCells, plan: Plan, spec: Spec, findings: Findings) -> list[Axis]:
+    """The groups, strata and classes of a spec."""
+    axes = [group_axis(one, Role.PROTECTED, cells, plan, spec, findings) for one in spec.protected]
+    axes += [group_axis(one, Role.STRATUM, cells, plan, spec, findings) for one in spec.strata]
+    outcomes = (one for one in spec.outcomes if one.has_classes)
+    return axes + [outcome_axis(one, cells, plan, spec, findings) for one in outcomes]
+
+
+def _searched(cells: RawCells, plan: Plan, spec: Spec) -> dict[str, Cube]:
+    """A small cube for each candidate of a search, which is a stratum there.
+
+    Faults and notices of its other columns are those of the whole cube.
+    """
+    asked = searched(spec)
+    if asked is None or cells.searched is None:
+        return {}
+    cubes = {}
+    for name, table in cells.searched.tables.items():
+        beside = plan.beside(name)
+        axes = _axes(table, beside, asked, Findings())
+        axes += number_axes(table, beside, asked)
+        candidate = candidate_axis(table.keys[-1])
+        # In the order of the whole cube, so that each row leaves for the same reason.
+        cubes[name] = _cube(table, [*axes, candidate], {})
+    return cubes
 
 
 def _distributions(

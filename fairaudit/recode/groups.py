@@ -63,6 +63,18 @@ def group_axis(
     return Axis(key, codes, one.column.value, rule, policy, missing, nothing, one.unknown)
 
 
+def candidate_axis(raw_key: RawKey) -> Axis:
+    """The axis of a candidate of a search: its levels as they are stored, missing ones shown."""
+    column = raw_key.key.column
+    levels = tuple(sorted(level for level in raw_key.levels if level is not None))
+    place: dict[str | None, int] = {level: code for code, level in enumerate((*levels, UNKNOWN))}
+    place[None] = place[UNKNOWN]
+    codes = np.array([place[level] for level in raw_key.levels], dtype=np.int64)[raw_key.codes]
+    nothing = np.zeros(len(codes), dtype=np.bool_)
+    key = KeyColumn(column, Role.STRATUM, (*levels, UNKNOWN), frozenset({place[UNKNOWN]}))
+    return Axis(key, codes, column, "strata", Policy.SHOW, codes == place[UNKNOWN], nothing)
+
+
 def _oddities(one: Protected, levels: Sequence[str]) -> list[str]:
     """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
     alike: dict[str, list[str]] = {}

@@ -221,6 +221,11 @@ def document(result: AuditResult) -> dict[str, Any]:
         "comparisons": [_comparison_row(row) for row in result.comparisons],
         "checks": [_finding(one) for one in result.findings],
         "reversals": [_reversal(one, result.provenance.inference) for one in result.reversals],
+        "searched": result.searched
+        and {
+            "columns": list(result.searched.columns),
+            "left_out": dict(result.searched.left_out),
+        },
         "subgroups": [*subgroups.rows(result)],
         "subgroup_searches": [*subgroups.searches(result)],
         "lattice": [_lattice_row(row, made.inference.alpha) for row in result.lattice],

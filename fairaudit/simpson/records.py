@@ -138,7 +138,10 @@ class Reversal:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What to look for: rates of one outcome, between groups of attributes, given some columns."""
+    """What to look for: rates of one outcome, between groups of attributes, given some columns.
+
+    With `search` also given each column of the data that the spec does not name.
+    """
 
     rates: tuple[Rate, ...]
     of: str
@@ -149,6 +152,7 @@ class Scan:
     pairs: Pairs = Pairs.ALL
     minimum: Minimum = NO_MINIMUM
     inference: Inference = USUAL
+    search: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from fairaudit.spec.build import build
 from fairaudit.spec.cuts import Cut, Quantile, closed, quantiles_of
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
+    RESERVED,
     Format,
     Kind,
     Missing,
@@ -26,6 +27,7 @@ from fairaudit.spec.model import (
     value_of,
 )
 from fairaudit.spec.schema import json_schema
+from fairaudit.spec.searched import searched
 
 
 def load(path: str | Path) -> Spec:
@@ -57,6 +59,7 @@ def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
 
 
 __all__ = [
+    "RESERVED",
     "Cut",
     "Format",
     "Kind",
@@ -77,5 +80,6 @@ __all__ = [
     "of_mapping",
     "parse",
     "quantiles_of",
+    "searched",
     "value_of",
 ]

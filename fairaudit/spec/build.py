@@ -20,6 +20,7 @@ from fairaudit.spec.discovery import read_search
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.model import (
+    RESERVED,
     Format,
     Kind,
     Missing,
@@ -40,9 +41,6 @@ _MOST_QUANTILES = 100
 
 _LEAST_TO_SUPPRESS = 2
 _MOST_TOGETHER = 3
-
-_RESERVED = {"label", "prediction", "decision", "all", "each", "full"}
-"""Words of a spec that name no column."""
 
 
 def build(document: Document, shape: Shape, text: str) -> Spec:
@@ -142,6 +140,12 @@ class _Builder:
         if threshold is not None and threshold < _LEAST_TO_SUPPRESS:
             message = "expected a whole number of people from 2 up, such as 11"
             self._fault(("suppress_below",), message)
+        if threshold is not None and self.shape.simpson.search:
+            message = (
+                "`search` counts by columns whose small counts `suppress_below` does not hide: "
+                "leave out one of them, or name the columns as `strata`"
+            )
+            self._fault(("simpson", "search"), message)
         return threshold
 
     def _text(self, path: Path, value: str) -> Text:
@@ -343,7 +347,7 @@ class _Builder:
                 message = f"{one.name!r} is a protected attribute or a stratum already"
                 self.faults.append(one.column.fault(f"{message}: subgroups have it all the same"))
         for one in (*protected, *strata, *features):
-            if one.name in _RESERVED:
+            if one.name in RESERVED:
                 self.faults.append(
                     one.column.fault(f"{one.name!r} is a word of the spec; name it otherwise and "
                                      f"say `column: {one.column.value}`")
@@ -357,7 +361,7 @@ class _Builder:
         seen = {*taken, *(["score"] if columns.score is not None else [])}
         for path in named:
             name = str(path[-1])
-            if name in _RESERVED:
+            if name in RESERVED:
                 self._fault(path, f"{name!r} is a word of the spec; name it otherwise", key=True)
             elif name in seen:
                 self._fault(path, f"{name!r} is the name of something else already", key=True)
@@ -415,9 +419,12 @@ class _Builder:
         given = self._held_fixed(known)
         if not (0 <= shape.min_gap < 1):
             self._fault(("simpson", "min_gap"), "the floor of a gap is between 0 and 1")
-        if (shape.fail or shape.warn) and not rates:
-            self._fault(("simpson",), "a gate on reversals needs a rate: `rates: [selection_rate]`")
-        elif (shape.fail or shape.warn) and not _conditions(by, given):
+        conditioned = shape.search or _conditions(by, given)
+        if (shape.fail or shape.warn or shape.search) and not rates:
+            what = "a gate on" if shape.fail or shape.warn else "a search for"
+            message = f"{what} reversals needs a rate: `rates: [selection_rate]`"
+            self._fault(("simpson",), message)
+        elif (shape.fail or shape.warn) and not conditioned:
             self._fault(("simpson",), "no second column to condition on: name strata")
         references = {one.name: one.reference.value for one in protected if one.reference}
         if shape.pairs is Pairs.REFERENCE and (
@@ -435,6 +442,7 @@ class _Builder:
             pairs=shape.pairs,
             minimum=self.shape.groups.minimum,
             inference=inference,
+            search=shape.search,
         )
         gates = [
             ReversalCheck(
@@ -449,7 +457,7 @@ class _Builder:
             for rate in rates
             if shape.fail or shape.warn
         ]
-        return (scan if rates and _conditions(by, given) else None), gates
+        return (scan if rates and conditioned else None), gates
 
     def _held_fixed(self, known: Sequence[str]) -> tuple[Grouping, ...]:
         """The columns that are held fixed, one by one and together."""

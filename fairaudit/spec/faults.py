@@ -21,7 +21,6 @@ _NOT_YET: dict[str, frozenset[str]] = {
     "OutcomeColumn": frozenset({"counts"}),
     "Metric": frozenset({"id", "min_size", "min_events"}),
     "Bound": frozenset({"significant", "conclusive"}),
-    "Simpson": frozenset({"search"}),
 }
 """Keys of the full language that this version refuses as not yet supported, by model."""
 

@@ -18,6 +18,9 @@ from fairaudit.subgroups import Search
 from fairaudit.verdict import AnyCheck, Check
 from fairaudit.waivers import Waiver
 
+RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
+"""Words of a spec that name no column."""
+
 
 class Policy(StrEnum):
     """What becomes of a row whose value is missing in a column."""

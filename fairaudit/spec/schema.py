@@ -522,6 +522,7 @@ class Simpson(_Strict):
     by: Texts = ["each"]
     given: GroupingsOrNone = [["all"]]
     together: Whole = 1
+    search: Flag = False
     pairs: Pairs = Pairs.ALL
     min_gap: Number = Decimal("0.01")
     warn: _TurnedLimit = None
