@@ -165,6 +165,10 @@ class _Question:
         tolerance: Decimal | float | str = 0,
     ) -> _Question:
         read = _loaded(spec)
+        if read.subgroups is not None and read.suppress_below is not None:
+            # Of a spec that was read this is a fault; here is one that was changed since.
+            what = "subgroups and suppression do not go together"
+            raise UsageError(what, "leave out `subgroups` or `suppress_below`")
         if fail_on not in set(FailOn):
             raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
         checks = _chosen(read.checks, (only,) if isinstance(only, str) else tuple(only or ()))

@@ -7,6 +7,7 @@ import json
 import math
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -270,7 +271,7 @@ def test_what_is_listed_is_what_no_larger_group_explains(tmp_path: Path, seed: i
 
 def test_the_planted_intersection_of_the_loans_is_on_top() -> None:
     """Black women, whom neither gender nor race shows; no age explains more."""
-    result = fairaudit.audit(SPECS / "loans.yaml")
+    result = fairaudit.audit(SPECS / "loans_subgroups.yaml")
     first, second = listed(result)[:2]
     assert first == {"gender": "female", "race": "Black"}
     assert second == {"gender": "male", "race": "Black"}
@@ -498,6 +499,13 @@ def test_features_are_cut_at_quantiles_and_share_a_column() -> None:
     assert result.subgroups is not None
     names = {name for one in result.subgroups.rates[0].listed for name, _ in one.group}
     assert names <= {"old", "third", "young"}
+
+
+def test_a_search_is_never_published_suppressed() -> None:
+    """Also where a loaded spec is changed afterwards: the section would tell what is hidden."""
+    read = specs.load(SPECS / "loans_subgroups.yaml")
+    with pytest.raises(UsageError, match="subgroups and suppression do not go together"):
+        fairaudit.audit(replace(read, suppress_below=11))
 
 
 def test_another_outcome_is_searched_by_its_name() -> None:

@@ -63,9 +63,12 @@ def _summary(one: Searched, search: Subgroups) -> str:
     several = f"{numbers.whole(one.looked_at)} subgroups"
     if not one.significant:
         return f"{text}None of {several} diverges significantly: chance explains what they show."
-    text += f"{numbers.whole(one.significant)} of {several} diverge significantly"
+    diverge = "diverges" if one.significant == 1 else "diverge"
+    text += f"{numbers.whole(one.significant)} of {several} {diverge} significantly"
     if one.explained:
-        text += f", {numbers.whole(one.explained)} of these are explained by a group they are in"
+        are, they_are = ("is", "it is") if one.explained == 1 else ("are", "they are")
+        explained = f"{numbers.whole(one.explained)} of these {are} explained"
+        text += f", {explained} by a group {they_are} in"
     left = one.significant - one.explained - len(one.listed)
     if left:
         text += f"; of the others the first {search.top} are listed, {numbers.whole(left)} are not"
