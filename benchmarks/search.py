@@ -24,6 +24,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from measure import Command, in_turn, middle_seconds, peak_mib, run
 
+HERE = Path(__file__).resolve().parent
 CANDIDATES = 40
 LEVELS = (2, 2, 3, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40)
 CHUNK = 500_000
@@ -35,13 +36,17 @@ columns:
   protected: [gender, race, age]
   label: {column: label, positive: "yes"}
   prediction: {column: prediction, positive: "yes"}
-metrics: [selection_rate, {metric: demographic_parity_ratio, fail: {below: 0.8}}]
 simpson: {search: SEARCH}
+metrics:
+  - {metric: demographic_parity_ratio, fail: {below: 0.8}}
+METRICS
 """
+METRICS = {"gate": "  - selection_rate", "every metric": ""}
+"""A gate of two metrics; and those of specs/three.yaml, which the engine's benchmarks ask."""
 HEADING = (
-    "| data | rows | with search s | without s | ratio | lowest–highest "
+    "| data | audit | rows | with search s | without s | ratio | lowest–highest "
     "| with, processor s | without | ratio | with MiB | without MiB |\n"
-    "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
 )
 
 
@@ -107,14 +112,15 @@ def main() -> None:
         for kind in options.formats:
             path = folder / f"people.{kind}"
             # In a process of its own: a child's peak is never below its parent's.
-            script = (sys.executable, str(Path(__file__).resolve()))
+            script = (sys.executable, str(HERE / "search.py"))
             run(Command((*script, "--rows", str(options.rows), "--write", str(path))), folder)
-            print(_line(folder, path, int(options.rows), options.pairs), flush=True)
+            for audit in METRICS:
+                print(_line(folder, path, int(options.rows), options.pairs, audit), flush=True)
             path.unlink()
 
 
-def _line(folder: Path, path: Path, rows: int, pairs: int) -> str:
-    with_search, without = (_command(folder, path, search=search) for search in (True, False))
+def _line(folder: Path, path: Path, rows: int, pairs: int, audit: str) -> str:
+    with_search, without = (_command(folder, path, audit, search=one) for one in (True, False))
     for command in (with_search, without):
         run(command, folder)
     _check(json.loads((folder / "with.json").read_text("utf-8")))
@@ -124,17 +130,25 @@ def _line(folder: Path, path: Path, rows: int, pairs: int) -> str:
     ours, theirs = (median(run.busy for run in runs) for runs in (found.ours, found.theirs))
     busy = f"{ours:.2f} | {theirs:.2f} | {ours / theirs:.2f}"
     peaks = (f"{peak_mib(runs):,.0f}" for runs in (found.ours, found.theirs))
-    cells = [path.suffix[1:], f"{rows:,}", *both, ratios, busy, *peaks]
+    cells = [path.suffix[1:], audit, f"{rows:,}", *both, ratios, busy, *peaks]
     return f"| {' | '.join(cells)} |"
 
 
-def _command(folder: Path, path: Path, *, search: bool) -> Command:
+def _command(folder: Path, path: Path, audit: str, *, search: bool) -> Command:
     name = "with" if search else "without"
     spec = folder / f"{name}.yaml"
-    spec.write_text(SPEC.replace("SEARCH", str(search).lower()), "utf-8")
+    text = SPEC.replace("METRICS", METRICS[audit] or _every_metric())
+    spec.write_text(text.replace("SEARCH", str(search).lower()), "utf-8")
     words = (sys.executable, "-m", "fairaudit", "run", str(spec), "--data", str(path))
     # The planted gap fails its limit.
     return Command((*words, "-o", str(folder / f"{name}.json")), (0, 1))
+
+
+def _every_metric() -> str:
+    """The metrics of the spec that the engine's benchmarks ask, but the one that is asked above."""
+    _, listed = (HERE / "specs" / "three.yaml").read_text("utf-8").split("metrics:\n")
+    lines = listed.split("\nsimpson", maxsplit=1)[0].splitlines()
+    return "\n".join(one for one in lines if one.strip() != "- demographic_parity_ratio")
 
 
 def _check(report: dict[str, object]) -> None:

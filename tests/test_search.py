@@ -166,6 +166,16 @@ class TestBothRoutes:
         found = searched(as_parquet(rows, folder / "rows.parquet"))
         assert found == {name: tallied(rows, name) for name in few(rows)}
 
+    @given(rows=rows_of(), together=st.sampled_from([0, 40, 400]))
+    @settings(max_examples=25, deadline=None)
+    def test_candidates_are_counted_together_or_each_by_itself(
+        self, rows: list[Row], folder: Path, together: int
+    ) -> None:
+        path = as_parquet(rows, folder / "rows.parquet")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(crossing, "_TOGETHER", together)
+            assert searched(path) == {name: tallied(rows, name) for name in few(rows)}
+
     @given(rows=rows_of(w=WEIGHTS))
     @settings(max_examples=12, deadline=None)
     def test_weights_are_added_up_exactly(self, rows: list[Row], folder: Path) -> None:
@@ -527,6 +537,32 @@ def test_given_and_search_are_one_scan() -> None:
     alone = found_in(planted(1, reverses=True), columns=columns, simpson=none_given)
     assert [one.given for one in given_too.reversals] == [("z",)]
     assert [one.given for one in alone.reversals] == [("z",)]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_search_for_reversals_and_one_for_subgroups_share_the_pass(
+    kind: str, tmp_path: Path
+) -> None:
+    data = planted(1, reverses=True)
+    path = tmp_path / f"people.{kind}"
+    data.write_csv(path) if kind == "csv" else data.write_parquet(path)
+    features = {**PEOPLE, "features": ["noise"]}
+    subgroups = {"over": "all", "min_size": 20}
+    both = found_in(path, columns=features, subgroups=subgroups)
+    one = found_in(path, columns=PEOPLE)
+    other = fairaudit.audit(
+        {"metrics": ["selection_rate"], "columns": features, "subgroups": subgroups}, path
+    )
+    assert both.subgroups == other.subgroups
+    assert both.subgroups is not None
+    assert both.subgroups.looked_at > 5
+    assert [(each.kind, each.given, each.crude) for each in both.reversals] == [
+        (each.kind, each.given, each.crude) for each in one.reversals
+    ]
+    # A feature is named, so it is none of the columns that nobody named.
+    assert both.searched is not None
+    assert one.searched is not None
+    assert {*one.searched.columns} - {*both.searched.columns} == {"noise"}
 
 
 @pytest.mark.parametrize("name", ["a.csv", "b.csv"])

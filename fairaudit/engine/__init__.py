@@ -359,11 +359,14 @@ def _by_fields(
     plan: Plan, ready: Sequence[Guarded], progress: Progress
 ) -> dict[str, list[Counted | DataError]]:
     """The counts of the CSV files of a search that can be told by the bytes of their fields."""
+    plain = [one for one in ready if one.plain]
+    if not plain:
+        return {}
     from fairaudit.engine import csv_codes
 
     found: dict[str, list[Counted | DataError]] = {}
-    for one in ready:
-        counted = csv_codes.count(one.source, plan, progress) if one.plain else None
+    for one in plain:
+        counted = csv_codes.count(one.source, plan, progress)
         if counted is not None:
             found[one.source.file.path] = [*counted]
     return found

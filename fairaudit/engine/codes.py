@@ -113,7 +113,7 @@ class _Integers(Axis):
 
     def codes(self, array: pa.Array) -> Codes:
         """The codes of a batch, by `levels` as they are then."""
-        numbers = _numbers(array).astype(np.int64)
+        numbers = _numbers(array).astype(np.int64, copy=False)
         valid = _valid(array) if array.null_count else None
         known = numbers if valid is None else numbers[valid]
         if len(known):

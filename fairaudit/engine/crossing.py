@@ -19,7 +19,7 @@ from fairaudit.engine.codes import NotServed
 from fairaudit.engine.counted import Counted, Measures
 from fairaudit.engine.levels import Codes, Level
 from fairaudit.engine.search import MOST_LEVELS
-from fairaudit.engine.sums import Exact, Sums, sums_of
+from fairaudit.engine.sums import Exact, Rows, Sums, sums_of
 from fairaudit.errors import DataError
 from fairaudit.plan import Key, Plan, RawKey, Search
 
@@ -33,6 +33,9 @@ _UNSEEN = -(2**40)
 """Stands for a level without a number: it stays below 0 whatever is added."""
 
 _FIRST_ROOM = 64
+
+_TOGETHER = 2**17
+"""Candidates whose table has no more cells are counted at once, and then each by itself."""
 
 _MOST_LOOKED_UP = 2**22
 """So many combinations have a look-up table; of more, those of a batch are sorted."""
@@ -52,8 +55,12 @@ class Crossing:
         self._rows: dict[tuple[int, str | None], int] = {}
         self._lookups: list[_Lookup | None] = [_Lookup() for _ in self._names]
         self._missing = {"", *plan.tokens}
+        self._order = [*range(len(self._names))]
+        self._widths = [0] * len(self._names)
         self._sums: Sums = Exact(plan) if plan.count and plan.weight else sums_of(plan, most)
         self._shape = (0, 0)
+        # Half as wide while it is worked out, whole where it points.
+        self._cell = np.empty(most, dtype=np.int32)
         self._index = np.empty(most, dtype=np.intp)
         self._closed: dict[str, list[Counted]] = {name: [] for name in self._names}
 
@@ -71,18 +78,30 @@ class Crossing:
         self._make_ready(measured)
         self._make_room(len(self._rows), len(self._groups))
         if len(self._index) < len(groups):
+            self._cell = np.empty(len(groups), dtype=np.int32)
             self._index = np.empty(len(groups), dtype=np.intp)
         add = self._sums.add
-        for at, name in enumerate(self._names):
-            column = candidate(name) if self._lookups[at] is not None else None
+        together = _Together(len(self._groups))
+        for at in self._order:
+            column = candidate(self._names[at]) if self._lookups[at] is not None else None
             if column is None:
                 self._lookups[at] = None
+                continue
+            self._widths[at] = len(column[1])
+            if isinstance(self._sums, Rows) and together.holds(column):
+                if not together.has_room(column):
+                    self._add_together(together.taken(), groups)
+                together.columns[at] = column
                 continue
             index = self._index[: len(groups)]
             if self._place(at, *column, index):
                 index += groups
                 add(index)
                 add = self._sums.beside
+        if together.columns:
+            self._add_together(together.taken(), groups)
+        # Those of few levels first: more of them fit together.
+        self._order.sort(key=self._widths.__getitem__)
 
     def counted(self) -> dict[str, list[Counted] | None]:
         """What was counted of each candidate; None where it has too many levels."""
@@ -92,17 +111,54 @@ class Crossing:
             for name, lookup in zip(self._names, self._lookups, strict=True)
         }
 
+    def _add_together(self, several: Mapping[int, Column], groups: NDArray[np.intp]) -> None:
+        """Counts the rows of a batch by several candidates at once, then by each."""
+        assert isinstance(self._sums, Rows)
+        cell, wide = self._cell[: len(groups)], len(self._groups)
+        cell[:] = 0
+        for codes, levels in several.values():
+            cell *= len(levels)
+            np.add(cell, codes, out=cell, casting="same_kind")
+        index = self._index[: len(groups)]
+        np.multiply(cell, wide, out=index)
+        index += groups
+        shape = (*(len(levels) for _, levels in several.values()), wide)
+        counted = np.bincount(index, minlength=math.prod(shape)).reshape(shape)
+        for axis, (at, (_, levels)) in enumerate(several.items()):
+            others = tuple(other for other in range(len(several)) if other != axis)
+            rows = counted.sum(axis=others)
+            seen = np.flatnonzero(rows.any(axis=1))
+            begins = self._begins(at, levels)[seen]
+            if int(begins.min()) < 0:
+                if not self._name(at, levels, seen[begins < 0]):
+                    continue
+                begins = self._begins(at, levels)[seen]
+            cells = begins[:, None] + np.arange(wide)
+            self._sums.add_counted(cells.reshape(-1), rows[seen].reshape(-1))
+
     def _place(self, at: int, codes: Codes, levels: tuple[Level, ...], out: Ints) -> bool:
         """Where in the table the level of each row begins; False where there are too many."""
+        np.take(self._begins(at, levels), codes, out=out, mode="clip")
+        if int(out.min()) >= 0:
+            return True
+        return self._name(at, levels, np.unique(codes[out < 0])) and self._place(
+            at, codes, levels, out
+        )
+
+    def _begins(self, at: int, levels: tuple[Level, ...]) -> NDArray[np.intp]:
+        """Where in the table each level begins; negative where it has no row yet."""
         lookup = self._lookups[at]
         assert lookup is not None
         if not lookup.is_of(levels, self._shape[1]):
             known = [self._rows.get((at, self._level(one)), -1) for one in levels]
             lookup.follow(levels, known, self._shape[1])
-        np.take(lookup.begins, codes, out=out, mode="clip")
-        if int(out.min()) >= 0:
-            return True
-        for code in np.unique(codes[out < 0]).tolist():
+        return lookup.begins
+
+    def _name(self, at: int, levels: tuple[Level, ...], codes: Codes) -> bool:
+        """Gives levels their rows; False where the candidate has too many."""
+        lookup = self._lookups[at]
+        assert lookup is not None
+        for code in codes.tolist():
             level = self._level(levels[code])
             if (at, level) not in self._rows:
                 lookup.size += level is not None
@@ -112,7 +168,7 @@ class Crossing:
             return False
         self._make_room(len(self._rows), len(self._groups))
         lookup.forget()
-        return self._place(at, codes, levels, out)
+        return True
 
     def _level(self, level: Level) -> str | None:
         return None if level is None or level in self._missing else str(level)
@@ -166,6 +222,28 @@ class Crossing:
             raw = RawKey(self._plan.beside(name).keys[-1], places[row[own]], levels)
             part = Counted((*keys, raw), kept, _part(measures, own))
             self._closed[name].append(part)
+
+
+class _Together:
+    """Candidates that are counted at once, while few combinations of their levels are possible."""
+
+    def __init__(self, groups: int) -> None:
+        self.columns: dict[int, Column] = {}
+        self._groups = groups
+
+    def holds(self, column: Column) -> bool:
+        """Whether a candidate is small enough, be it alone."""
+        return self._groups * len(column[1]) <= _TOGETHER
+
+    def has_room(self, column: Column) -> bool:
+        """Whether one more candidate fits."""
+        sizes = [len(levels) for _, levels in (*self.columns.values(), column)]
+        return self._groups * math.prod(sizes) <= _TOGETHER
+
+    def taken(self) -> dict[int, Column]:
+        """Those that there are; none stay."""
+        columns, self.columns = self.columns, {}
+        return columns
 
 
 class _Lookup:

@@ -180,13 +180,12 @@ class _Counter:
 
     def __init__(self, file: _File, plan: Plan) -> None:
         self.file = file
-        self._names = _columns(plan)
+        names = _columns(plan)
         self._reader = pq.ParquetFile(
-            file.path,
-            metadata=file.meta,
-            read_dictionary=self._names,
-            pre_buffer=False,
+            file.path, metadata=file.meta, read_dictionary=names, pre_buffer=False
         )
+        found = plan.search.candidates if plan.search else ()
+        self._names = [name for name in names if name not in found]
         every = _axes(self._reader.schema_arrow, plan, plan.every_key)
         self._axes, self._others = every[: len(plan.keys)], every[len(plan.keys) :]
         self._search = _Search(self._reader.schema_arrow, plan) if plan.search else None
@@ -201,9 +200,9 @@ class _Counter:
 
     def batches(self, group: int) -> Iterator[pa.RecordBatch]:
         """The rows of a row group, a batch at a time."""
-        for batch in self._reader.iter_batches(_BATCH, [group], self._names, use_threads=False):
-            if batch.num_rows:
-                yield batch
+        if self._search is not None:
+            self._search.begin(self._reader, group)
+        yield from _batches(self._reader, group, self._names)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Counts the rows of a batch."""
@@ -236,7 +235,7 @@ class _Counter:
                 counted.add(keys, scores(columns[column]), self._sums.people)
             self._add_tables(keys, columns)
         if self._search is not None:
-            self._search.add(columns, codes, levels)
+            self._search.add(codes, levels, columns)
 
     def _add_tables(self, keys: Mapping[Key, Column], columns: Mapping[str, pa.Array]) -> None:
         """Counts the tables beside; where their dictionaries are too wide, the other route does."""
@@ -292,6 +291,13 @@ class _Counter:
         self._levels = ()
 
 
+def _batches(reader: pq.ParquetFile, group: int, names: list[str]) -> Iterator[pa.RecordBatch]:
+    """Columns of a row group, a batch of rows at a time."""
+    for batch in reader.iter_batches(_BATCH, [group], names, use_threads=False):
+        if batch.num_rows:
+            yield batch
+
+
 class _Search:
     """The tables of a search, from the codes that the counter has already and the candidates'."""
 
@@ -301,22 +307,31 @@ class _Search:
         self._axes = {key.column: one for key, one in axes}
         self._shared = [plan.keys.index(key) for key in plan.search.keys]
         self._crossing = Crossing(plan, plan.search, _BATCH)
+        self._read: dict[str, Iterator[pa.RecordBatch]] = {}
+
+    def begin(self, reader: pq.ParquetFile, group: int) -> None:
+        """Begins a row group. Each candidate is read by itself: what is read is counted at once."""
+        self._read = {name: _batches(reader, group, [name]) for name in self._axes}
 
     def add(
         self,
-        columns: Mapping[str, pa.Array],
         codes: Sequence[Codes],
         levels: Sequence[tuple[Level, ...]],
+        measured: Mapping[str, pa.Array],
     ) -> None:
-        """Counts the rows of a batch."""
+        """Counts the rows of a batch, and reads the candidates' on the way."""
+        rows = len(codes[0])
 
         def candidate(name: str) -> tuple[Codes, tuple[Level, ...]]:
+            batch = next(self._read[name], None)
+            if batch is None or batch.num_rows != rows:
+                raise NotServed
             one = self._axes[name]
-            return one.codes(columns[name]), one.levels
+            return one.codes(batch.column(0)), one.levels
 
-        kept = np.zeros(len(codes[0]), dtype=np.intp), (1,)
+        kept = np.zeros(rows, dtype=np.intp), (1,)
         shared = [kept, *((codes[at], levels[at]) for at in self._shared)]
-        self._crossing.add(shared, candidate, columns)
+        self._crossing.add(shared, candidate, measured)
 
     def counted(self) -> dict[str, list[Counted] | None]:
         """What was counted of each candidate; None where it has too many levels."""

@@ -94,20 +94,27 @@ def sums_of(plan: Plan, most: int) -> Sums:
     """The kind that a plan asks for, for batches of at most so many rows."""
     if plan.weight:
         return _Decimals(plan.weight, most, 2)
-    return _People(plan.count) if plan.count else _Rows()
+    return _People(plan.count) if plan.count else Rows()
 
 
-class _Rows(Sums):
+class Rows(Sums):
     """Rows alone."""
 
     def take(self, columns: Mapping[str, pa.Array]) -> bool:
+        """Any batch: a row is one."""
         self._load = len(next(iter(columns.values())))
         return True
 
     def add(self, index: NDArray[np.intp]) -> None:
+        """Adds each row to its cell."""
         self._add(index, 1)
 
+    def add_counted(self, cells: NDArray[np.intp], rows: Ints) -> None:
+        """Adds so many rows to each of the cells, which may repeat."""
+        np.add.at(self._arrays[0], cells, rows)
+
     def close(self) -> tuple[Ints, Measures]:
+        """The cells that occur, and their rows."""
         (rows,) = self._arrays
         cells = np.flatnonzero(rows)
         return cells, Measures(rows[cells], rows[cells])

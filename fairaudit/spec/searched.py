@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fairaudit.metrics import Need
 from fairaudit.spec.model import Others, Outcome, Policy, Spec
 
 
@@ -21,9 +22,13 @@ def searched(spec: Spec) -> Spec | None:
         if getattr(spec.missing, role) is Policy.DROP
     }  # fmt: skip
 
+    asked = {scan.of}
+    if any(Need.LABEL in rate.needs for rate in scan.rates):
+        asked.add("label")
+
     def kept(one: Outcome, role: str) -> Outcome | None:
         score = one.score if "score" in drops else None
-        needed = one.has_classes and (one.name in {scan.of, "label"} or one.others is Others.DROP)
+        needed = one.has_classes and (one.name in asked or one.others is Others.DROP)
         drops_rows = role in drops or score is not None
         return replace(one, score=score) if needed or drops_rows else None
 
