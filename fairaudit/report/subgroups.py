@@ -31,6 +31,8 @@ def section(result: AuditResult) -> Iterator[Block]:
     for one in search.rates:
         yield Paragraph(_summary(one, search))
         if one.listed:
+            text = sentences.subgroup(one.listed[0], one.rate, inference.alpha)
+            yield Entries([(Cell("stands out most", Tone.WARN), text)])
             level = f"{float(100 * inference.confidence):g} %"
             yield _table(one, level, inference.alpha)
         elif one.widest is not None:

@@ -7,13 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from itertools import combinations
 
-from fairaudit.cube import UNKNOWN, Grouping
-from fairaudit.errors import Fault, SpecError, did_you_mean
-from fairaudit.metrics import Rate, find
-from fairaudit.metrics.inference import Inference
-from fairaudit.simpson import Pairs, Scan
+from fairaudit.cube import UNKNOWN
+from fairaudit.errors import Fault, SpecError
 from fairaudit.spec import schema
 from fairaudit.spec.cuts import reference_faults
 from fairaudit.spec.discovery import read_search
@@ -32,15 +28,14 @@ from fairaudit.spec.model import (
     Text,
     Threshold,
 )
-from fairaudit.spec.questions import Questions, unanswerable
+from fairaudit.spec.questions import Questions
+from fairaudit.spec.reversals import read_scan
 from fairaudit.spec.text import Document, Path
 from fairaudit.spec.waivers import read_waivers
-from fairaudit.verdict import ReversalCheck, ReversalLimit
 
 _MOST_QUANTILES = 100
 
 _LEAST_TO_SUPPRESS = 2
-_MOST_TOGETHER = 3
 
 
 def build(document: Document, shape: Shape, text: str) -> Spec:
@@ -99,7 +94,16 @@ class _Builder:
         shown, checks, notices = questions.all()
         self.faults += questions.faults
         of = first if outcomes[first].has_classes or label is None else label.name
-        scan, gate = self._simpson(groupings, outcomes, of, protected, questions.inference)
+        scan, gate = read_scan(
+            self.document,
+            shape,
+            groupings,
+            outcomes,
+            of,
+            protected,
+            questions.inference,
+            self._fault,
+        )
         search, limits = read_search(
             self.document, shape, outcomes, of, questions.inference, self._fault
         )
@@ -402,115 +406,3 @@ class _Builder:
             score=Policy(shape.score),
             numbers=Policy(shape.numbers),
         )
-
-    def _simpson(
-        self,
-        groupings: Groupings,
-        outcomes: dict[str, Outcome],
-        of: str,
-        protected: Sequence[Protected],
-        inference: Inference,
-    ) -> tuple[Scan | None, list[ReversalCheck]]:
-        shape = self.shape.simpson
-        binary = outcomes[of].binary
-        rates = self._rates(outcomes, of) if binary or shape.rates else []
-        known = (*groupings.protected, *groupings.strata)
-        by = self._columns(("simpson", "by"), shape.by, groupings.protected)
-        given = self._held_fixed(known)
-        if not (0 <= shape.min_gap < 1):
-            self._fault(("simpson", "min_gap"), "the floor of a gap is between 0 and 1")
-        conditioned = shape.search or _conditions(by, given)
-        if (shape.fail or shape.warn or shape.search) and not rates:
-            what = "a gate on" if shape.fail or shape.warn else "a search for"
-            message = f"{what} reversals needs a rate: `rates: [selection_rate]`"
-            self._fault(("simpson",), message)
-        elif (shape.fail or shape.warn) and not conditioned:
-            self._fault(("simpson",), "no second column to condition on: name strata")
-        references = {one.name: one.reference.value for one in protected if one.reference}
-        if shape.pairs is Pairs.REFERENCE and (
-            without := [one for one in by if one not in references]
-        ):
-            message = f"{', '.join(without)} has no declared `reference`"
-            self._fault(("simpson", "pairs"), message)
-        scan = Scan(
-            rates=tuple(rates),
-            of=of,
-            attributes=by,
-            given=given,
-            floor=Fraction(shape.min_gap),
-            references=references,
-            pairs=shape.pairs,
-            minimum=self.shape.groups.minimum,
-            inference=inference,
-            search=shape.search,
-        )
-        gates = [
-            ReversalCheck(
-                id=f"simpson_reversal/{rate.id}/{of}",
-                rate=rate.id,
-                of=of,
-                warn=_turned(shape.warn),
-                fail=_turned(shape.fail),
-                inference=inference,
-                place=self.document.place(("simpson", "fail"), key=True),
-            )
-            for rate in rates
-            if shape.fail or shape.warn
-        ]
-        return (scan if rates and conditioned else None), gates
-
-    def _held_fixed(self, known: Sequence[str]) -> tuple[Grouping, ...]:
-        """The columns that are held fixed, one by one and together."""
-        shape, path = self.shape.simpson, ("simpson", "given")
-        given: list[Grouping] = []
-        for at, names in enumerate(shape.given):
-            if len(names) == 1:
-                # A column by itself, or the word that stands for each.
-                given += [(name,) for name in self._named((*path, at), names[0], known)]
-            elif columns := self._columns((*path, at), names, known):
-                given.append(columns)
-        if not 1 <= shape.together <= _MOST_TOGETHER:
-            message = f"from 1 to {_MOST_TOGETHER} columns are held fixed together"
-            self._fault(("simpson", "together"), message)
-        alone = [names[0] for names in given if len(names) == 1]
-        for size in range(2, min(shape.together, _MOST_TOGETHER) + 1):
-            given += combinations(alone, size)
-        return tuple({frozenset(names): names for names in reversed(given)}.values())[::-1]
-
-    def _rates(self, outcomes: dict[str, Outcome], of: str) -> list[Rate]:
-        found = []
-        names = self.shape.simpson.rates
-        for at, name in enumerate(["selection_rate"] if names is None else names):
-            path: Path = ("simpson", "rates", at)
-            record = find(name)
-            if not isinstance(record, Rate) or not record.of_group:
-                self._fault(path, f"{name!r} is no share of a group's people, so none to reverse")
-            elif reason := unanswerable(record, of, outcomes):
-                self._fault(path, reason)
-            else:
-                found.append(record)
-        return found
-
-    def _columns(self, path: Path, names: Sequence[str], known: Sequence[str]) -> Grouping:
-        chosen: list[str] = []
-        for at, name in enumerate(names):
-            chosen += self._named((*path, at), name, known)
-        return tuple(dict.fromkeys(chosen))
-
-    def _named(self, path: Path, name: str, known: Sequence[str]) -> Grouping:
-        """The column of that name, or all where the word for them stands."""
-        if name in {"each", "all"}:
-            return tuple(known)
-        if name not in known:
-            self._fault(path, f"no such column: {name!r}{did_you_mean(name, known)}")
-            return ()
-        return (name,)
-
-
-def _turned(limit: schema.Turned | None) -> ReversalLimit | None:
-    return None if limit is None else ReversalLimit(limit.kind, limit.significant)
-
-
-def _conditions(by: Grouping, given: Iterable[Grouping]) -> bool:
-    """Whether any attribute has columns beside it to hold fixed."""
-    return any(name not in columns for columns in given for name in by)
