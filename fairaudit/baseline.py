@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -58,8 +58,8 @@ _PLACES = {"place", "path", "source", "id"}
 
 _FRACTION = re.compile(r"-?\d{1,4000}(/\d{1,4000})?")
 _AGAIN = "make a new one: fairaudit run SPEC -o baseline.json"
-_Where: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
-_Turned: TypeAlias = tuple[str, str, str, frozenset[str], frozenset[str]]
+_Where: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]], bool]
+_Turned: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 
 
 class _Was(NamedTuple):
@@ -305,7 +305,8 @@ def _crossing(row: Mapping[str, Any]) -> Crossing:
         raise ValueError(row)
     fraction = None if exact is None else Fraction(exact)
     between, backing = tuple(map(_group, row["between"])), Backing(row["backing"])
-    return Crossing(_group(row["group"]), _group(row["given"]), value, fraction, between, backing)
+    named = _group(row["group"]), _group(row["given"])
+    return Crossing(*named, value, fraction, between, backing, bool(row["lower"]))
 
 
 def _group(row: Mapping[str, str]) -> Group:
@@ -313,7 +314,7 @@ def _group(row: Mapping[str, str]) -> Group:
 
 
 def _where(one: Crossing) -> _Where:
-    return frozenset(one.group), frozenset(one.stratum)
+    return frozenset(one.group), frozenset(one.stratum), one.lower
 
 
 def _pair(one: Crossing) -> frozenset[frozenset[tuple[str, str]]]:
@@ -334,9 +335,14 @@ def _turned(row: Mapping[str, Any]) -> _Turned:
         row["rate"],
         row["of"],
         row["attribute"],
-        frozenset(row["pair"]),
+        _direction(row["pair"], row["crude"]),
         frozenset(row["given"]),
     )
+
+
+def _direction(pair: Sequence[str], crude: float) -> tuple[str, ...]:
+    """The two groups of a reversal, the one that is ahead overall first."""
+    return tuple(pair if crude > 0 else reversed(pair))
 
 
 def _was(row: Mapping[str, Any]) -> _Was:
@@ -349,7 +355,8 @@ def _is_new(one: Reversal, check: ReversalCheck, then: Then, baseline: Baseline)
 
     One that was waived there was not accepted for good, nor one that was not proven yet.
     """
-    same = (one.rate, one.of, one.attribute, frozenset(one.pair), frozenset(one.given))
+    pair = _direction(one.pair, one.crude)
+    same = (one.rate, one.of, one.attribute, pair, frozenset(one.given))
     was = baseline.reversals.get(same)
     if was is None or then.status not in {Status.FAIL, Status.WARN}:
         return True

@@ -267,6 +267,7 @@ class _Question:
             waivers=told,
             earlier=None if self.baseline is None else self.baseline.earlier,
             searched=searched,
+            compared=sum(scanned.compared.values()) if read.simpson else None,
         )
         if read.suppress_below is None:
             return result
@@ -473,9 +474,11 @@ def _unscanned(scanned: Scanned) -> Iterator[str]:
     for group, aside in scanned.left_out:
         if not group:
             yield f"Simpson's reversals: {aside.why}"
+    for why in scanned.too_many:
+        yield f"Simpson's reversals: {why}"
     if count := scanned.repeated:
         verb = "is" if count == 1 else "are"
-        why = "given several columns, where fewer of them show as much"
+        why = "given several columns, where fewer of them show as much as surely"
         yield f"Simpson's reversals: {count:,} {verb} not listed: {why}"
 
 

@@ -315,7 +315,8 @@ class AuditResult:
     """Everything an audit found. `fail_on` decides from which status on it fails.
 
     `earlier` is the result it was compared with, if any; `searched` are the columns that a search
-    for reversals found in the data, where one was asked for.
+    for reversals found in the data, where one was asked for; `compared` is how many comparisons
+    the scan for reversals made, None where there was none.
     """
 
     provenance: Provenance
@@ -336,6 +337,7 @@ class AuditResult:
     earlier: Earlier | None = None
     subgroups: Subgroups | None = None
     searched: Searched | None = None
+    compared: int | None = None
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)

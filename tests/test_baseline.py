@@ -141,7 +141,7 @@ def test_exactly_the_tolerance_is_allowed_whatever_floats_say(k: int, then: int,
         "metric": "selection_rate", "state": "defined", "value": then / of, "waived": [],
         "crossed": [{"group": {"race": "a"}, "given": {}, "state": "defined",
                      "value": then / of, "exact": f"{then}/{of}", "backing": "unasked",
-                     "between": [{"race": "a"}]}],
+                     "between": [{"race": "a"}], "lower": False}],
     }  # fmt: skip
     document = {
         "tool": {"name": "fairaudit"}, "schema_version": "1.0", "options": {}, "definitions": [],
@@ -355,6 +355,9 @@ def test_a_reversal_fails_when_the_baseline_does_not_list_it() -> None:
     assert only(fairaudit.audit(REVERSED, data, baseline=weaker)).status is Status.FAIL
     turned = copy.deepcopy(before)
     turned["reversals"][0]["pair"].reverse()
+    # The same two, but the other one was ahead: somebody else is worse off now.
+    assert only(fairaudit.audit(REVERSED, data, baseline=turned)).status is Status.FAIL
+    turned["reversals"][0]["crude"] *= -1
     assert only(fairaudit.audit(REVERSED, data, baseline=turned)).status is Status.WARN
     none = copy.deepcopy(before)
     none["reversals"] = []

@@ -86,6 +86,21 @@ def two_sample_p(a: int, n: int, c: int, m: int) -> float:
     return float(proportions_ztest([a, c], [n, m])[1])
 
 
+def one_sided(tables: Sequence[tuple[int, int, int, int]], crude: float) -> float:
+    """Half of Gail & Simon's test: that no stratum's gap points against the one overall."""
+    terms = []
+    for a, n, c, m in tables:
+        yes, whole = a + c, n + m
+        variance = yes * (whole - yes) / (n * m * (whole - 1))
+        if variance:
+            terms.append(min((a / n - c / m) * np.sign(crude), 0) ** 2 / variance)
+    total, count = sum(terms), len(terms)
+    if not total:
+        return 1.0
+    ways = [stats.binom(count, 0.5).pmf(k) * stats.chi2(k).sf(total) for k in range(1, count + 1)]
+    return float(sum(ways))
+
+
 def tables_of(one: Reversal) -> list[tuple[int, int, int, int]]:
     return [(s.first.over, s.first.under, s.second.over, s.second.under) for s in one.strata]
 
@@ -105,6 +120,7 @@ def test_tests_equal_statsmodels_on_random_tables() -> None:
             )
             assert joined.p == pytest.approx(theirs.test_null_odds().pvalue)
             assert joined.homogeneity == pytest.approx(theirs.test_equal_odds().pvalue)
+            assert joined.opposite == pytest.approx(one_sided(tables, one.crude))
             whole = [sum(column) for column in zip(*tables, strict=True)]
             assert one.crude_p == pytest.approx(two_sample_p(*whole))
             alone = [two_sample_p(*table) for table in tables]
@@ -140,8 +156,8 @@ def claim(one: Reversal) -> float:
     if one.kind is Kind.MASKED:
         return together
     if one.kind is Kind.MOST_STRATA:
-        assert one.joined.interaction is not None
-        return max(crude, one.joined.interaction)
+        assert one.joined.opposite is not None
+        return max(crude, one.joined.opposite)
     assert one.joined.difference is not None
     return max(crude, together) if one.joined.difference * one.crude < 0 else 1.0
 
@@ -389,3 +405,101 @@ def test_mirror_cases_are_told_in_words() -> None:
         "but hardly so at the same mix of z (40.0 % against 40.0 %): how the two spread over z "
         "accounts for the whole gap of 24.0 points; within z nothing is left (overall: p < .0001)."
     )
+
+
+def test_thin_strata_prove_nothing() -> None:
+    """Groups that differ by their mix alone, in 100 strata of 24 people: chance turns many of them.
+
+    A variance of each side by itself would be far too small there: all that turn would be sure to.
+    """
+    found = sure = 0
+    for seed in range(60):
+        rng = np.random.default_rng([3, seed])
+        cells: dict[tuple[str, ...], tuple[int, int]] = {}
+        for z in range(100):
+            first, second, rate = (20, 4, 0.42) if z % 2 else (4, 20, 0.58)
+            for g, n in (("a", first), ("b", second)):
+                cells[g, str(z)] = (int(rng.binomial(n, rate)), n)
+        for one in audited(cells).reversals:
+            if one.kind.reverses:
+                found += 1
+                sure += is_sure(one)
+    assert found >= 3
+    assert sure <= 6  # 5 % of 60 are 3; scipy: binom(60, .05).sf(6) = .03
+
+
+def test_all_strata_may_turn_without_the_mix() -> None:
+    """Each stratum turns a little, surely: the gap at an equal mix is less than the floor."""
+    cells: Cells = {
+        ("a", "u"): (400_000, 800_000),
+        ("a", "v"): (40_000, 200_000),
+        ("b", "u"): (101_600, 200_000),
+        ("b", "v"): (166_400, 800_000),
+    }
+    finding = gate(cells, {"kind": "most_strata", "significant": True})
+    assert finding.status is Status.FAIL
+    (one,) = finding.reversals
+    assert (one.kind, one.reversed_strata, is_sure(one)) == (Kind.MOST_STRATA, 2, True)
+
+
+def test_what_is_sure_is_not_hidden_by_what_is_not() -> None:
+    """One column turns the gap by a little, two together surely: the gate has to see the two."""
+    cells: dict[tuple[str, ...], tuple[int, int]] = {}
+    for g, u, v in itertools.product("ab", (0, 1), (0, 1)):
+        share = 0.2 if g == "a" else 0.8
+        n = round(2000 * (share if u else 1 - share) * (share if v else 1 - share))
+        rate = 0.2 + 0.1 * (g == "a") + 0.25 * u + 0.14 * v
+        cells[g, str(u), str(v)] = (round(n * rate), n)
+    names = ("g", "u", "v")
+    for given in ([["u", "v"]], ["u", ["u", "v"]], ["all", ["u", "v"]]):
+        result = audited(cells, names, fail=SURE, given=given)
+        assert result.findings[0].status is Status.FAIL, given
+        assert ("u", "v") in [one.given for one in result.findings[0].reversals]
+
+
+def test_a_gate_on_what_could_not_be_looked_at_does_not_pass() -> None:
+    one_stratum: Cells = {("a", "u"): (30, 100), ("b", "u"): (60, 100)}
+    finding = gate(one_stratum, fail=True)
+    assert finding.status is Status.INCONCLUSIVE
+    assert "in two strata or more" in finding.why
+    apart: Cells = {
+        ("a", "u"): (30, 100), ("a", "v"): (30, 100),
+        ("b", "u"): (60, 100), ("b", "w"): (60, 100),
+    }  # fmt: skip
+    assert gate(apart, fail=True).status is Status.INCONCLUSIVE
+    rng = np.random.default_rng(5)
+    many: Cells = {(f"{g:03}", z): (int(rng.integers(3, 9)), 10) for g in range(501) for z in "uv"}
+    finding = gate(many, fail=True)
+    assert finding.status is Status.INCONCLUSIVE
+    assert "g has 501 groups" in finding.why
+
+
+def test_a_warning_that_is_in_doubt_passes() -> None:
+    result = audited(KIDNEY, warn=SURE)
+    (finding,) = result.findings
+    assert (finding.status, finding.backing) == (Status.PASS, Backing.NOT_SIGNIFICANT)
+    assert [one.pair for one in finding.reversals] == [("A", "B")]
+
+
+def test_of_several_models_a_gate_names_one() -> None:
+    """The first model selects half of everybody, the second as in the kidney table."""
+    rows = [
+        (g, z, str(at % 2), str(int(at < over)))
+        for (g, z), (over, under) in KIDNEY.items()
+        for at in range(under)
+    ]
+    data = pl.DataFrame(rows, schema=["g", "z", "even", "kidney"], orient="row")
+    models = {name: {"prediction": {"column": name, "positive": 1}} for name in ("even", "kidney")}
+
+    def audit(**simpson: Any) -> AuditResult:
+        columns = {"protected": ["g"], "strata": ["z"], "models": models}
+        spec = {"columns": columns, "metrics": ["selection_rate"], "simpson": simpson}
+        return fairaudit.audit(spec, data)
+
+    with pytest.raises(SpecError, match="say which of even, kidney the gate is about"):
+        audit(fail=True)
+    with pytest.raises(SpecError, match="no such outcome: 'kidny'; did you mean 'kidney'"):
+        audit(fail=True, of="kidny")
+    assert [one.status for one in audit(fail=True, of="even").findings] == [Status.PASS]
+    assert [one.status for one in audit(fail=True, of="kidney").findings] == [Status.FAIL]
+    assert not audit().findings

@@ -367,7 +367,7 @@ def test_a_gate_on_subgroups_that_are_all_too_small_is_inconclusive() -> None:
     result = searched_for(GATED, "ab", {"min_size": "1000", "fail": {"above": "0.9"}})
     (finding,) = result.findings
     assert (finding.status, result.exit_code) == (Status.INCONCLUSIVE, 3)
-    assert "no subgroup has 1,000 people" in finding.why
+    assert "no subgroup but everybody has min_size = 1,000" in finding.why
 
 
 def test_a_waiver_of_a_group_takes_the_subgroups_in_it(tmp_path: Path) -> None:
@@ -412,6 +412,28 @@ def test_a_gate_beside_a_baseline_fails_only_where_it_is_worse() -> None:
     assert status(people_of({**worse, ("y", "v"): (75, 100)}, "ab")) is Status.FAIL
     other: Rates = {("x", "u"): (50, 100), ("x", "v"): (30, 100), ("y", "u"): (70, 100)}
     assert status(people_of({**other, ("y", "v"): (50, 100)}, "ab")) is Status.FAIL
+
+
+def test_a_subgroup_that_turned_round_is_not_as_before() -> None:
+    """Below everybody then, above everybody now: by as much, but somebody else is worse off."""
+    even: Rates = {(a, b): (50, 100) for a in "xy" for b in "uv"}
+    asked = {"fail": {"above": "0.2"}}
+    low, high = (people_of({**even, ("y", "v"): (n, 100)}, "ab") for n in (10, 90))
+    before = report_json.document(searched_for(low, "ab", asked))
+    (row,) = before["checks"][0]["crossed"]
+    assert (row["lower"], row["value"]) == (True, 0.3)
+    spec = {
+        "columns": {
+            "protected": ["a"],
+            "features": ["b"],
+            "decision": {"column": "d", "positive": "1", "negative": "0"},
+            "count": "n",
+        },
+        "metrics": ["selection_rate"],
+        "subgroups": {"min_size": "10", **asked},
+    }
+    assert fairaudit.audit(spec, low, baseline=before).findings[0].status is Status.WARN
+    assert fairaudit.audit(spec, high, baseline=before).findings[0].status is Status.FAIL
 
 
 def test_a_baseline_of_another_search_is_refused() -> None:

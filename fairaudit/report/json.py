@@ -221,6 +221,7 @@ def document(result: AuditResult) -> dict[str, Any]:
         "comparisons": [_comparison_row(row) for row in result.comparisons],
         "checks": [_finding(one) for one in result.findings],
         "reversals": [_reversal(one, result.provenance.inference) for one in result.reversals],
+        "reversal_comparisons": result.compared,
         "searched": result.searched
         and {
             "columns": list(result.searched.columns),
@@ -487,6 +488,7 @@ def _crossing(one: Crossing) -> dict[str, Any]:
         **_value(one.value),
         "exact": _exact(one.exact),
         "backing": str(one.backing),
+        "lower": one.lower,
     }
 
 

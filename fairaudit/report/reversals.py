@@ -27,7 +27,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     yield Heading("Simpson's reversals")
     found = result.reversals
     if not found:
-        yield Paragraph("None: no gap turns, hides or vanishes when another column is held fixed.")
+        yield Paragraph(_none(result.compared))
         return
     inference = result.provenance.inference
     turned = [one for one in found if one.kind.reverses]
@@ -50,6 +50,17 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     kinds = sorted({one.kind for one in found}, key=lambda kind: -kind.strength)
     yield Facts([(sentences.KIND[kind], kind.means) for kind in kinds])
     yield Paragraph(_reading(result), Tone.MUTED)
+
+
+def _none(compared: int | None) -> str:
+    if compared is None:
+        return "Not looked for: there is no second column to hold fixed, or no rate to compare."
+    if not compared:
+        return "Nothing could be compared: no two groups share two strata of another column."
+    comparisons = "1 comparison" if compared == 1 else f"{numbers.whole(compared)} comparisons"
+    return (
+        f"None: in {comparisons} no gap turns, hides or vanishes when another column is held fixed."
+    )
 
 
 def _entry(one: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:

@@ -230,7 +230,8 @@ def _is_told(one: Crossing, finding: Finding) -> bool:
 
 def _crossing(one: Crossing) -> str:
     where = [numbers.named_group(part) for part in (one.group, one.stratum) if part]
-    return f"{' in '.join(where)} {numbers.number(one.value)}".strip()
+    value = -one.value if one.lower else one.value
+    return f"{' in '.join(where)} {numbers.number(value)}".strip()
 
 
 def _sides(finding: Finding) -> str:
@@ -485,7 +486,8 @@ def not_judged(finding: Finding) -> Iterator[str]:
             by_reason.setdefault(one.reason, []).append(" in ".join(who) + detail)
     for reason, names in by_reason.items():
         more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-        yield f"{finding.check.id}: {reason}: {'; '.join(names[:_FEW])}{more}"
+        whom = f"{'; '.join(names[:_FEW])}{more}"
+        yield f"{finding.check.id}: {reason}{f': {whom}' if whom else ''}"
 
 
 def witness(first: Group, second: Group, decided_by: str | None) -> str:

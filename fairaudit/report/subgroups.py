@@ -61,10 +61,10 @@ def _summary(one: Searched, search: Subgroups) -> str:
     text = f"{title[:1].upper()}{title[1:]} of the {one.of}: everybody "
     text += f"{numbers.percent(one.value)} ({counts}). "
     if not one.looked_at:
-        return text + "No subgroup is large enough to be looked at."
+        return text + "No subgroup but everybody has that many people."
     several = f"{numbers.whole(one.looked_at)} subgroups"
     if not one.significant:
-        return f"{text}None of {several} diverges significantly: chance explains what they show."
+        return f"{text}None of {several} diverges significantly: chance may explain what they show."
     diverge = "diverges" if one.significant == 1 else "diverge"
     text += f"{numbers.whole(one.significant)} of {several} {diverge} significantly"
     if one.explained:

@@ -64,7 +64,9 @@ class Joined:
 
     `p` is that of Cochran–Mantel–Haenszel, the ends those of the common odds ratio (Robins, Breslow
     & Greenland) and of the common `difference` (Sato). `homogeneity` is Breslow & Day's p that all
-    odds ratios are one, `interaction` Gail & Simon's that no two gaps point different ways.
+    odds ratios are one, `interaction` Gail & Simon's that no two gaps point different ways,
+    `opposite` its half that none points against the gap overall. Both take each stratum's variance
+    as if its gap were none.
     """
 
     p: float | None
@@ -75,6 +77,7 @@ class Joined:
     difference_high: float | None
     homogeneity: float | None
     interaction: float | None
+    opposite: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +162,13 @@ class Scan:
 class Scanned:
     """What a scan found, and what it could look at: pairs compared, by rate, and who was not.
 
-    `repeated` are those found given two columns that one of the two shows as strongly alone: they
-    are not listed.
+    `too_many` says which attributes have more groups than are compared pair by pair. `repeated` are
+    those found given several columns that fewer of them show as strongly and as surely: they are
+    not listed.
     """
 
     found: tuple[Reversal, ...] = ()
     compared: Mapping[str, int] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
+    too_many: tuple[str, ...] = ()
     repeated: int = 0

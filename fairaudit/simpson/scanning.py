@@ -31,6 +31,7 @@ def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) ->
     found: list[Reversal] = []
     compared = dict.fromkeys((rate.id for rate in asked.rates), 0)
     left_out: dict[LeftOut, None] = {}
+    too_many: dict[str, None] = {}
     for attribute in asked.attributes:
         alone = table((attribute,), (), asked.of)
         for given in asked.given:
@@ -40,15 +41,16 @@ def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) ->
             for rate in asked.rates:
                 pairs = _Pairs(rate, asked, alone, within)
                 if pairs.too_many:
-                    left_out[(), pairs.too_many] = None
+                    too_many[pairs.too_many] = None
                     continue
                 found += pairs.reversals()
                 compared[rate.id] += pairs.compared()
                 left_out.update(dict.fromkeys(pairs.left_out()))
     tested = judged(found, sum(compared.values()), asked.inference)
-    listed = list(_not_repeated(tested))
+    listed = list(_not_repeated(tested, asked.inference.alpha))
     listed.sort(key=lambda one: _place(one, asked.inference.alpha))
-    return Scanned(tuple(listed), compared, tuple(left_out), len(found) - len(listed))
+    repeated = len(found) - len(listed)
+    return Scanned(tuple(listed), compared, tuple(left_out), tuple(too_many), repeated)
 
 
 def _place(one: Reversal, alpha: float) -> tuple[object, ...]:
@@ -57,16 +59,26 @@ def _place(one: Reversal, alpha: float) -> tuple[object, ...]:
     return *rank, one.attribute, one.pair, one.given, one.rate
 
 
-def _not_repeated(found: Sequence[Reversal]) -> Iterator[Reversal]:
-    """All but those given several columns that fewer of them show as strongly."""
-    strength = {(one.rate, one.attribute, one.pair, one.given): one.kind.strength for one in found}
+def _not_repeated(found: Sequence[Reversal], alpha: float) -> Iterator[Reversal]:
+    """All but those given several columns that fewer of them show as strongly and as surely."""
+    shown = {
+        (one.rate, one.attribute, one.pair, one.given): (
+            one.kind.strength,
+            one.is_significant(alpha),
+        )
+        for one in found
+    }
     for one in found:
         fewer = (
-            strength.get((one.rate, one.attribute, one.pair, given))
+            shown.get((one.rate, one.attribute, one.pair, given))
             for size in range(1, len(one.given))
             for given in combinations(one.given, size)
         )
-        if not any(known is not None and known >= one.kind.strength for known in fewer):
+        sure = one.is_significant(alpha)
+        if not any(
+            known is not None and known[0] >= one.kind.strength and known[1] >= sure
+            for known in fewer
+        ):
             yield one
 
 
@@ -89,13 +101,13 @@ class _Pairs:
         self.reference = self.levels.index(reference) if reference in self.levels else None
 
     @property
-    def too_many(self) -> Aside | None:
+    def too_many(self) -> str | None:
         """That there are too many groups to compare pair by pair."""
         if self.asked.pairs is Pairs.REFERENCE or len(self.large) <= MOST_GROUPS:
             return None
         why = f"{self.within.by[0]} has {len(self.large):,} groups: they are not compared "
         why += f"pair by pair, which is done up to {MOST_GROUPS}: say `pairs: reference`"
-        return Aside(Standing.ELIGIBLE, why)
+        return why
 
     @cached_property
     def asked_for(self) -> Marks:
@@ -108,14 +120,15 @@ class _Pairs:
 
     @cached_property
     def together(self) -> Marks:
-        """Which of them share a stratum in which both have the rate, [large, large]."""
+        """Which of them share two strata or more in which both have the rate, [large, large]."""
         _, under = integers(self.reading)
         present = under[self.strata][:, self.large] > 0
         shared = present.astype(np.int64).T @ present.astype(np.int64)
-        return np.asarray(self.asked_for & (shared > 0))
+        # In one stratum alone nothing can turn: the gap there is the gap overall.
+        return np.asarray(self.asked_for & (shared > 1))
 
     def compared(self) -> int:
-        """How many pairs share a stratum in which both have the rate."""
+        """How many pairs share two strata or more in which both have the rate."""
         return int(self.together.sum())
 
     def left_out(self) -> Iterator[LeftOut]:
@@ -123,10 +136,11 @@ class _Pairs:
         for g in np.setdiff1d(self.known, self.large).tolist():
             yield self.within.groups[g], set_aside(self.whole, 0, self.place[self.levels[g]])
         apart = int(self.asked_for.sum()) - self.compared()
-        if apart:
+        # A column of one value holds nothing fixed, and says nothing of any pair.
+        if apart and len(self.strata) > 1:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
             pairs = "pair of groups shares" if apart == 1 else "pairs of groups share"
-            why = f"{apart} {pairs} no stratum: {attribute} given {given}"
+            why = f"{apart} {pairs} fewer than two strata: {attribute} given {given}"
             yield (), Aside(Standing.ELIGIBLE, why)
 
     def reversals(self) -> Iterator[Reversal]:

@@ -42,11 +42,12 @@ def tested(reading: Reading, support: Ints, pair: tuple[int, int], inference: In
     """The tests of one pair, in each of the strata and in all of them."""
     first, second = (_in_strata(reading, support, side) for side in pair)
     one, other = (_thrown_together(reading, support, side) for side in pair)
+    side = float(np.sign(one.share - other.share)[0])
     crude, _ = two_samples(one, other, inference)
     return Tested(
         None if np.isnan(crude[0]) else float(crude[0]),
         tuple(_of_strata(first, second, inference)),
-        _joined(first, second, inference.alpha),
+        _joined(first, second, side, inference.alpha),
     )
 
 
@@ -82,16 +83,21 @@ def _of_strata(
         yield None if math.isnan(one) else Significance(test, one, among, family, words)
 
 
-def _joined(first: Sample, second: Sample, alpha: float) -> Joined:
-    """The strata joined; under survey weights by the effective sizes."""
+def _joined(first: Sample, second: Sample, side: float, alpha: float) -> Joined:
+    """The strata joined; under survey weights by the effective sizes.
+
+    `side` is the sign of the gap overall.
+    """
     p, n, q, m = first.share, first.size, second.share, second.size
     a, c = n * p, m * q
     found = strata.mantel_haenszel(a, n, c, m, alpha)
     *_, homogeneity = strata.breslow_day(a, n, c, m)
-    _, interaction = strata.gail_simon(p - q, p * (1 - p) / n + q * (1 - q) / m)
+    variance = strata.pooled_variance(p, n, q, m)
+    _, interaction = strata.gail_simon(p - q, variance)
+    _, opposite = strata.any_below(side * (p - q), variance)
     ends = (found.odds_low, found.odds_high)
     differences = (found.difference, found.difference_low, found.difference_high)
-    numbers = (found.p, *ends, *differences, homogeneity, interaction)
+    numbers = (found.p, *ends, *differences, homogeneity, interaction, opposite)
     return Joined(*(None if np.isnan(one) else float(one) for one in numbers))
 
 
@@ -112,16 +118,16 @@ def _claim(one: Reversal) -> tuple[str, float]:
     """What is tested of a reversal, and the p-value: 1 where there is no test of it."""
     joined = one.joined
     crude = 1.0 if one.crude_p is None else one.crude_p
-    together, interaction = (
+    together, opposite = (
         1.0 if p is None else p
-        for p in ((None, None) if joined is None else (joined.p, joined.interaction))
+        for p in ((None, None) if joined is None else (joined.p, joined.opposite))
     )
     if one.kind is Kind.EXPLAINED:
         return _CRUDE, crude
     if one.kind is Kind.MASKED:
         return _JOINED, together
     if one.kind is Kind.MOST_STRATA:
-        return f"{_CRUDE}, and Gail–Simon", max(crude, interaction)
+        return f"{_CRUDE}, and one-sided Gail–Simon", max(crude, opposite)
     gap = None if joined is None else joined.difference
     if gap is None or gap * one.crude >= 0:
         together = 1.0

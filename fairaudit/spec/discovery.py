@@ -13,6 +13,7 @@ from fairaudit.metrics.inference import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.model import Kind, Outcome
 from fairaudit.spec.questions import unanswerable
+from fairaudit.spec.reversals import chosen_outcome
 from fairaudit.spec.text import Document, Path
 from fairaudit.subgroups import MOST_DEEP, Search
 from fairaudit.verdict import Limit, SubgroupCheck
@@ -47,11 +48,8 @@ def read_search(
         fault(path, message)
     over = _over(asked.over, (*columns.protected, *columns.strata, *columns.features), fault)
     _refuse_sizes(asked, over, fault)
-    if asked.of is not None and asked.of not in outcomes:
-        hint = did_you_mean(asked.of, outcomes) or f"; there is {', '.join(outcomes)}"
-        fault((_HERE, "of"), f"no such outcome: {asked.of!r}{hint}")
-        return None, []
-    of = asked.of or of
+    gated = asked.fail is not None or asked.warn is not None
+    of = chosen_outcome((_HERE, "of"), asked.of, of, outcomes, fault, gated=gated)
     rates = _rates(asked.rates, of, outcomes, fault)
     search = Search(
         rates=tuple(rates),

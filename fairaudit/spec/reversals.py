@@ -41,12 +41,13 @@ def read_scan(
     Whatever stands in its way is told to `fault`, with its path.
     """
     asked = shape.simpson
+    gated = asked.fail is not None or asked.warn is not None
+    of = chosen_outcome((_HERE, "of"), asked.of, of, outcomes, fault, gated=gated)
     rates = _rates(asked, outcomes, of, fault) if outcomes[of].binary or asked.rates else []
     by = _columns((_HERE, "by"), asked.by, groupings.protected, fault)
     given = _held_fixed(asked, (*groupings.protected, *groupings.strata), fault)
     references = {one.name: one.reference.value for one in protected if one.reference}
     conditioned = asked.search or any(name not in names for names in given for name in by)
-    gated = asked.fail is not None or asked.warn is not None
     if not (0 <= asked.min_gap < 1):
         fault((_HERE, "min_gap"), "the floor of a gap is between 0 and 1")
     if (gated or asked.search) and not rates:
@@ -83,6 +84,29 @@ def read_scan(
         if gated
     ]
     return (scan if rates and conditioned else None), gates
+
+
+def chosen_outcome(
+    path: Path,
+    name: str | None,
+    first: str,
+    outcomes: Mapping[str, Outcome],
+    fault: Callable[[Path, str], None],
+    *,
+    gated: bool,
+) -> str:
+    """The outcome that a scan is about; of several models a gate must name one."""
+    others = [one for one in outcomes if one not in {"label", first} and outcomes[one].binary]
+    if name is None:
+        if gated and first != "label" and others:
+            several = ", ".join([first, *others])
+            fault(path[:-1], f"say which of {several} the gate is about: `of: {first}`")
+        return first
+    if name not in outcomes:
+        hint = did_you_mean(name, outcomes) or f"; there is {', '.join(outcomes)}"
+        fault(path, f"no such outcome: {name!r}{hint}")
+        return first
+    return name
 
 
 def _limit(limit: schema.Turned | None) -> ReversalLimit | None:

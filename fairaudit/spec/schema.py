@@ -519,6 +519,7 @@ class Simpson(_Strict):
     """
 
     rates: Texts | None = None
+    of: Text | None = None
     by: Texts = ["each"]
     given: GroupingsOrNone = [["all"]]
     together: Whole = 1

@@ -28,7 +28,8 @@ class Crossing:
     """A value beyond the limit: of which group (in a spread: of none), in which stratum.
 
     `backing` is what the evidence says of it, where the limit asks; `between` are the groups it is
-    about: that group, or the pair that makes a spread.
+    about: that group, or the pair that makes a spread. `lower` where the value is the size of a
+    difference below 0.
     """
 
     group: Group
@@ -37,6 +38,7 @@ class Crossing:
     exact: Fraction | None = None
     between: tuple[Group, ...] = ()
     backing: Backing = Backing.UNASKED
+    lower: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,38 +80,60 @@ def judge(check: Check, evaluation: Evaluation, proof: Proof | None = None) -> F
 
 
 def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
-    """The finding of a gate on reversals: crossed by one of that kind, or a stronger one."""
+    """The finding of a gate on reversals: crossed by one of that kind, or a stronger one.
+
+    What asks for significance and has none is in doubt: it warns where it would fail, and is told
+    where it would warn.
+    """
     mine = [one for one in scanned.found if one.rate == check.rate and one.of == check.of]
-    left_out = tuple(
+    left_out = [
         set_apart(group, (), aside) if group else NotEvaluated((), (), aside.why, blocks=False)
         for group, aside in scanned.left_out
-    )
+    ]
+    left_out += [NotEvaluated((), (), why, blocks=True) for why in scanned.too_many]
+    doubt: Finding | None = None
     for status, bound in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
         found = [one for one in mine if bound and one.kind.strength >= bound.kind.strength]
-        if bound and found:
-            proven = [one for one in found if one.is_significant(check.inference.alpha)]
-            return Finding(
-                check,
-                status if proven or not bound.significant else Status.WARN,
-                None,
-                bound,
-                "",
-                not_evaluated=left_out,
-                reversals=tuple(proven or found) if bound.significant else tuple(found),
-                backing=_backing(proven, bound),
-            )
+        if bound is None or not found:
+            continue
+        told = found
+        if bound.significant:
+            told = [one for one in found if one.is_significant(check.inference.alpha)]
+        if told:
+            backing = Backing.SUPPORTED if bound.significant else Backing.UNASKED
+            return _turned(check, status, bound, left_out, told, backing)
+        if doubt is None:
+            short = Status.WARN if status is Status.FAIL else Status.PASS
+            doubt = _turned(check, short, bound, left_out, found, Backing.NOT_SIGNIFICANT)
     limit = check.fail or check.warn
-    if scanned.compared.get(check.rate):
-        return Finding(check, Status.PASS, None, limit, "", not_evaluated=left_out)
-    why = "no two groups could be compared within a stratum"
-    nobody = NotEvaluated((), (), why, blocks=True)
-    return Finding(check, Status.INCONCLUSIVE, None, limit, why, not_evaluated=(*left_out, nobody))
+    if not scanned.compared.get(check.rate):
+        why = "no two groups could be compared in two strata or more"
+        left_out.append(NotEvaluated((), (), why, blocks=True))
+    reasons = [one.reason for one in left_out if one.blocks]
+    if reasons and (doubt is None or doubt.status is Status.PASS):
+        why = "; ".join(dict.fromkeys(reasons))
+        return replace(_turned(check, Status.INCONCLUSIVE, limit, left_out), why=why)
+    return doubt or _turned(check, Status.PASS, limit, left_out)
 
 
-def _backing(proven: Sequence[Reversal], bound: ReversalLimit) -> Backing:
-    if not bound.significant:
-        return Backing.UNASKED
-    return Backing.SUPPORTED if proven else Backing.NOT_SIGNIFICANT
+def _turned(
+    check: ReversalCheck,
+    status: Status,
+    bound: ReversalLimit | None,
+    left_out: Sequence[NotEvaluated],
+    reversals: Sequence[Reversal] = (),
+    backing: Backing = Backing.UNASKED,
+) -> Finding:
+    return Finding(
+        check,
+        status,
+        None,
+        bound,
+        "",
+        not_evaluated=tuple(left_out),
+        reversals=tuple(reversals),
+        backing=backing,
+    )
 
 
 def _reason(one: NotEvaluated) -> str:

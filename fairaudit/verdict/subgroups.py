@@ -27,7 +27,7 @@ def judge_subgroups(
     """
     tested, family = found.of(check.rate), found.told.looked_at
     if not len(tested.p):
-        why = f"no subgroup has {found.told.min_size:,} people in the denominator"
+        why = f"no subgroup but everybody has min_size = {found.told.min_size:,} in the denominator"
         nobody = NotEvaluated((), (), why, blocks=True)
         limit = check.fail or check.warn
         return Finding(check, Status.INCONCLUSIVE, None, limit, why, not_evaluated=(nobody,))
@@ -103,7 +103,8 @@ def _crossings(tested: Tested, beyond: Ints, limit: Limit) -> tuple[Crossing, ..
         backing = Backing.UNASKED
         if limit.significant:
             backing = Backing.SUPPORTED if sure else Backing.NOT_SIGNIFICANT
-        found.append(Crossing(group, (), float(size[at]), exact, (group,), backing))
+        lower = bool(tested.divergence[at] < 0)
+        found.append(Crossing(group, (), float(size[at]), exact, (group,), backing, lower))
     return tuple(found)
 
 
