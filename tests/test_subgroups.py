@@ -421,7 +421,7 @@ def test_a_subgroup_that_turned_round_is_not_as_before() -> None:
     low, high = (people_of({**even, ("y", "v"): (n, 100)}, "ab") for n in (10, 90))
     before = report_json.document(searched_for(low, "ab", asked))
     (row,) = before["checks"][0]["crossed"]
-    assert (row["lower"], row["value"]) == (True, 0.3)
+    assert (row["lower"], row["exact"]) == (True, "3/10")
     spec = {
         "columns": {
             "protected": ["a"],
