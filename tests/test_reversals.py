@@ -107,8 +107,8 @@ def tables_of(one: Reversal) -> list[tuple[int, int, int, int]]:
 
 def test_tests_equal_statsmodels_on_random_tables() -> None:
     checked = 0
-    for seed in range(150):
-        for one in audited(drawn(seed), min_gap=0.001).reversals:
+    for seed in range(40):
+        for one in audited(drawn(seed, groups=5), min_gap=0.001).reversals:
             checked += 1
             tables = tables_of(one)
             theirs = StratifiedTable([np.array([[a, c], [n - a, m - c]]) for a, n, c, m in tables])
