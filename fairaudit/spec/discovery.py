@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import comb
 
 from fairaudit.cube import Grouping
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics import Rate, find
 from fairaudit.metrics.inference import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.model import Kind, Outcome
-from fairaudit.spec.questions import unanswerable
-from fairaudit.spec.reversals import chosen_outcome
+from fairaudit.spec.scans import Fault, chosen_outcome, chosen_rates
 from fairaudit.spec.text import Document, Path
 from fairaudit.subgroups import MOST_DEEP, Search
 from fairaudit.verdict import Limit, SubgroupCheck
@@ -23,8 +21,6 @@ _MOST_COMBINATIONS = 2_000
 
 _HERE = "subgroups"
 
-_Fault = Callable[[Path, str], None]
-
 
 def read_search(
     document: Document,
@@ -32,7 +28,7 @@ def read_search(
     outcomes: Mapping[str, Outcome],
     of: str,
     inference: Inference,
-    fault: _Fault,
+    fault: Fault,
 ) -> tuple[Search | None, list[SubgroupCheck]]:
     """The search of a spec and a check for each of its rates, None and none where it has none.
 
@@ -50,7 +46,10 @@ def read_search(
     _refuse_sizes(asked, over, fault)
     gated = asked.fail is not None or asked.warn is not None
     of = chosen_outcome((_HERE, "of"), asked.of, of, outcomes, fault, gated=gated)
-    rates = _rates(asked.rates, of, outcomes, fault)
+    if asked.rates == []:
+        fault((_HERE, "rates"), "name at least one rate, such as `selection_rate`")
+    so = "no subgroup diverges by it"
+    rates = chosen_rates(_HERE, asked.rates, of, outcomes, fault, so=so)
     search = Search(
         rates=tuple(rates),
         of=of,
@@ -114,7 +113,7 @@ def _in_the_way(
             yield ("missing", rule), message
 
 
-def _over(names: Sequence[str], known: Sequence[str], fault: _Fault) -> Grouping:
+def _over(names: Sequence[str], known: Sequence[str], fault: Fault) -> Grouping:
     chosen: list[str] = []
     for at, name in enumerate(names):
         if name in {"all", "each"}:
@@ -127,7 +126,7 @@ def _over(names: Sequence[str], known: Sequence[str], fault: _Fault) -> Grouping
     return tuple(dict.fromkeys(chosen))
 
 
-def _refuse_sizes(asked: schema.Subgroups, over: Grouping, fault: _Fault) -> None:
+def _refuse_sizes(asked: schema.Subgroups, over: Grouping, fault: Fault) -> None:
     if not asked.over:
         fault((_HERE, "over"), "name the columns whose levels make subgroups, or `all`")
     if not 1 <= asked.depth <= MOST_DEEP:
@@ -147,25 +146,7 @@ def _refuse_sizes(asked: schema.Subgroups, over: Grouping, fault: _Fault) -> Non
         )
 
 
-def _rates(
-    names: Sequence[str] | None, of: str, outcomes: Mapping[str, Outcome], fault: _Fault
-) -> list[Rate]:
-    if names is not None and not names:
-        fault((_HERE, "rates"), "name at least one rate, such as `selection_rate`")
-    found: dict[str, Rate] = {}
-    for at, name in enumerate(["selection_rate"] if names is None else names):
-        path: Path = (_HERE,) if names is None else (_HERE, "rates", at)
-        record = find(name)
-        if not isinstance(record, Rate) or not record.of_group:
-            fault(path, f"{name!r} is no share of a group's people, so no subgroup diverges by it")
-        elif reason := unanswerable(record, of, dict(outcomes)):
-            fault(path, reason)
-        else:
-            found.setdefault(record.id, record)
-    return list(found.values())
-
-
-def _limit(path: Path, bound: schema.Bound | None, fault: _Fault) -> Limit | None:
+def _limit(path: Path, bound: schema.Bound | None, fault: Fault) -> Limit | None:
     """The limit on how far a subgroup may diverge, whichever way."""
     if bound is None:
         return None

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
 from fairaudit.cube import Grouping
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics import Rate, find
 from fairaudit.metrics.inference import Inference
 from fairaudit.simpson import Pairs, Scan
 from fairaudit.spec import schema
 from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.model import Outcome, Protected
-from fairaudit.spec.questions import unanswerable
+from fairaudit.spec.scans import Fault, chosen_outcome, chosen_rates
 from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import ReversalCheck, ReversalLimit
 
@@ -22,8 +21,6 @@ _MOST_TOGETHER = 3
 """Of more columns held fixed together hardly anybody is left in a stratum."""
 
 _HERE = "simpson"
-
-_Fault = Callable[[Path, str], None]
 
 
 def read_scan(
@@ -34,7 +31,7 @@ def read_scan(
     of: str,
     protected: Sequence[Protected],
     inference: Inference,
-    fault: _Fault,
+    fault: Fault,
 ) -> tuple[Scan | None, list[ReversalCheck]]:
     """The scan of a spec, None where nothing can be held fixed, and a gate for each of its rates.
 
@@ -43,7 +40,9 @@ def read_scan(
     asked = shape.simpson
     gated = asked.fail is not None or asked.warn is not None
     of = chosen_outcome((_HERE, "of"), asked.of, of, outcomes, fault, gated=gated)
-    rates = _rates(asked, outcomes, of, fault) if outcomes[of].binary or asked.rates else []
+    rates = []
+    if outcomes[of].binary or asked.rates:
+        rates = chosen_rates(_HERE, asked.rates, of, outcomes, fault, so="none to reverse")
     by = _columns((_HERE, "by"), asked.by, groupings.protected, fault)
     given = _held_fixed(asked, (*groupings.protected, *groupings.strata), fault)
     references = {one.name: one.reference.value for one in protected if one.reference}
@@ -86,50 +85,11 @@ def read_scan(
     return (scan if rates and conditioned else None), gates
 
 
-def chosen_outcome(
-    path: Path,
-    name: str | None,
-    first: str,
-    outcomes: Mapping[str, Outcome],
-    fault: Callable[[Path, str], None],
-    *,
-    gated: bool,
-) -> str:
-    """The outcome that a scan is about; of several models a gate must name one."""
-    others = [one for one in outcomes if one not in {"label", first} and outcomes[one].binary]
-    if name is None:
-        if gated and first != "label" and others:
-            several = ", ".join([first, *others])
-            fault(path[:-1], f"say which of {several} the gate is about: `of: {first}`")
-        return first
-    if name not in outcomes:
-        hint = did_you_mean(name, outcomes) or f"; there is {', '.join(outcomes)}"
-        fault(path, f"no such outcome: {name!r}{hint}")
-        return first
-    return name
-
-
 def _limit(limit: schema.Turned | None) -> ReversalLimit | None:
     return None if limit is None else ReversalLimit(limit.kind, limit.significant)
 
 
-def _rates(
-    asked: schema.Simpson, outcomes: Mapping[str, Outcome], of: str, fault: _Fault
-) -> list[Rate]:
-    found = []
-    for at, name in enumerate(["selection_rate"] if asked.rates is None else asked.rates):
-        path: Path = (_HERE, "rates", at)
-        record = find(name)
-        if not isinstance(record, Rate) or not record.of_group:
-            fault(path, f"{name!r} is no share of a group's people, so none to reverse")
-        elif reason := unanswerable(record, of, outcomes):
-            fault(path, reason)
-        else:
-            found.append(record)
-    return found
-
-
-def _held_fixed(asked: schema.Simpson, known: Sequence[str], fault: _Fault) -> tuple[Grouping, ...]:
+def _held_fixed(asked: schema.Simpson, known: Sequence[str], fault: Fault) -> tuple[Grouping, ...]:
     """The columns that are held fixed, one by one and together."""
     given: list[Grouping] = []
     for at, names in enumerate(asked.given):
@@ -151,14 +111,14 @@ def _held_fixed(asked: schema.Simpson, known: Sequence[str], fault: _Fault) -> t
     return tuple(first.values())
 
 
-def _columns(path: Path, names: Iterable[str], known: Sequence[str], fault: _Fault) -> Grouping:
+def _columns(path: Path, names: Iterable[str], known: Sequence[str], fault: Fault) -> Grouping:
     chosen: dict[str, None] = {}
     for at, name in enumerate(names):
         chosen |= dict.fromkeys(_named((*path, at), name, known, fault))
     return tuple(chosen)
 
 
-def _named(path: Path, name: str, known: Sequence[str], fault: _Fault) -> Grouping:
+def _named(path: Path, name: str, known: Sequence[str], fault: Fault) -> Grouping:
     """The column of that name, or all where the word for them stands."""
     if name in {"each", "all"}:
         return tuple(known)
