@@ -1,30 +1,16 @@
-"""Several specs, or several files: an answer for each, and the exit code of them all."""
+"""Several specs, or several files: an answer for each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from fairaudit.answers import Answer
 from fairaudit.engine.files import find_files
-from fairaudit.errors import WORST_FIRST, FairauditError, UsageError
+from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.progress import SILENT, Progress
 from fairaudit.result import AuditResult, FailOn
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of one spec on one set of data; `data` names the file where each has its own."""
-
-    spec: str
-    data: str | None
-    found: AuditResult | FairauditError
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of this answer alone."""
-        return self.found.exit_code
 
 
 def answers(
@@ -70,8 +56,3 @@ def answers(
         return [Answer(str(specs[0]), data, one)]
     together = audit_together(specs, data, fail_on=fail_on, progress=progress)
     return [Answer(str(spec), data, one) for spec, one in zip(specs, together, strict=True)]
-
-
-def exit_code(found: Iterable[Answer]) -> int:
-    """The worst exit code of several answers."""
-    return min((one.exit_code for one in found), key=WORST_FIRST.index)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -53,6 +52,7 @@ from fairaudit.verdict import (
     judge_reversals,
     judge_subgroups,
 )
+from fairaudit.version import version
 from fairaudit.waivers import Aside
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
@@ -164,6 +164,7 @@ class _Question:
         baseline: Source | None = None,
         tolerance: Decimal | float | str = 0,
     ) -> _Question:
+        now = _now()  # a date that is none is told first: NumPy itself trips over it
         read = _loaded(spec)
         if read.subgroups is not None and read.suppress_below is not None:
             # Of a spec that was read this is a fault; here is one that was changed since.
@@ -173,7 +174,7 @@ class _Question:
             raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
         checks = _chosen(read.checks, (only,) if isinstance(only, str) else tuple(only or ()))
         asked = {one.id: baselines.definition(one, read) for one in checks}
-        before = None if baseline is None else baselines.load(baseline, tolerance, _now())
+        before = None if baseline is None else baselines.load(baseline, tolerance, now)
         if before is not None:
             baselines.refuse_other(before, read, asked)
         return cls(read, plan(read), checks, FailOn(fail_on), asked, quantiles_of(read), before)
@@ -484,7 +485,7 @@ def _unscanned(scanned: Scanned) -> Iterator[str]:
 
 def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
     return Provenance(
-        version=tool_version(),
+        version=version(),
         spec_path=read.path,
         spec_sha256=read.sha256,
         title=read.title,
@@ -502,14 +503,6 @@ def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
         inference=read.inference,
         created=_now(),
     )
-
-
-def tool_version() -> str:
-    """The version of the installed distribution."""
-    try:
-        return version("fairaudit-cli")
-    except PackageNotFoundError:
-        return "0+unknown"
 
 
 def _now() -> str:

@@ -22,6 +22,7 @@ import fairaudit
 from fairaudit import baseline as baselines
 from fairaudit import cli
 from fairaudit import spec as specs
+from fairaudit.answers import Answer
 from fairaudit.errors import UsageError
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
@@ -523,8 +524,8 @@ def test_what_is_no_report_is_refused(audited: Audited) -> None:
     before = written(audited({"a": 30, "b": 80}))
     row = before["checks"][0]
     crossing = row["crossed"][0]
-    error = report_json.error_document(UsageError("x"), "1")
-    batch = report_json.answers_document([("s", None, UsageError("x"))], "1")
+    error = report_json.error_document(UsageError("x"))
+    batch = report_json.answers_document([Answer("s", None, UsageError("x"))])
     cases: list[tuple[dict[str, Any], str]] = [
         ({}, "is no report of fairaudit"),
         (damaged(before, tool={"name": "other"}), "is no report of fairaudit"),

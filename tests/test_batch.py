@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fairaudit import batch, cli, engine, tables
+from fairaudit import cli, engine, tables
+from fairaudit.answers import Answer, exit_code
 from fairaudit.cube import GroupTable
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, SpecError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
@@ -228,7 +229,7 @@ def test_an_audit_leaves_nothing_in_memory(tmp_path: Path) -> None:
 
 def test_the_worst_exit_code_wins(tmp_path: Path) -> None:
     def code(*found: AuditResult | FairauditError) -> int:
-        return batch.exit_code(batch.Answer("", None, one) for one in found)
+        return exit_code(Answer("", None, one) for one in found)
 
     passed = audit(SPECS["plain"], write(tmp_path / "data.csv"))
     limit = {"metric": "demographic_parity_ratio", "fail": {"below": 0.99}}

@@ -148,9 +148,9 @@ def test_output_files_by_suffix_and_never_half_written(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert json.loads((tmp_path / "r.json").read_text("utf-8"))["summary"]["verdict"] == "pass"
     assert "Demographic parity ratio" in (tmp_path / "r.txt").read_text("utf-8")
-    refused = run("run", spec, "-o", tmp_path / "r.html")
+    refused = run("run", spec, "-o", tmp_path / "r.doc")
     assert refused.returncode == 2
-    assert "not yet supported" in refused.stderr
+    assert "the suffix '.doc' names no format" in refused.stderr
     assert run("run", spec, "-o", tmp_path / "no" / "r.json").returncode == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "data.csv", "r.json", "r.txt", "spec.yaml"
@@ -168,10 +168,20 @@ def test_data_replaces_the_specs_own(tmp_path: Path) -> None:
     assert run("run", spec, "--data", str(tmp_path / "*.parquet")).returncode == 3
 
 
-def test_a_later_format_is_refused_as_such(tmp_path: Path) -> None:
-    done = run("run", spec_file(tmp_path, *GOOD), "--format", "markdown")
+def test_an_unknown_format_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    done = run("run", tmp_path / "missing.yaml", "--format", "jsn")
     assert done.returncode == 2
-    assert "not yet supported" in done.stderr
+    assert "no format 'jsn'; did you mean 'json'?" in done.stderr
+
+
+def test_a_report_of_an_earlier_run_does_not_stay_where_there_is_no_verdict(tmp_path: Path) -> None:
+    for name in ("r.json", "r.txt"):
+        (tmp_path / name).write_text("PASS")
+    spec = spec_file(tmp_path, "race,y", "a,1", "b,")
+    done = run("run", spec, *(f"-o{tmp_path / name}" for name in ("r.json", "r.txt")))
+    assert done.returncode == 2
+    assert json.loads((tmp_path / "r.json").read_text())["summary"]["verdict"] == "error"
+    assert "error" in (tmp_path / "r.txt").read_text()
 
 
 @pytest.mark.parametrize("columns", ["80", "200"])

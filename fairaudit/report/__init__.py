@@ -1,41 +1,68 @@
-"""The reports: a result in, text out. To add a format, add a file and a line in `FORMATS`."""
+"""The reports: answers in, text out. To add a format, add a file and a line in `FORMATS`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from fairaudit.result import AuditResult
+if TYPE_CHECKING:
+    from fairaudit.answers import Answer
+    from fairaudit.report.blocks import Document
+
+
+def _backslashes(text: str, encoding: str) -> str:
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: its name for `--format`, the suffixes that mean it, and how it is rendered."""
+    """A format: its name for `--format`, the suffixes that mean it, and how it is rendered.
+
+    `render` takes the answers (one, or several that become one report) and whether all rows are
+    told; it is text, or bytes. `page` renders any other document, None where the format is not for
+    prose. `tells_errors`: where there is no verdict, stdout carries the error in this format.
+    `spelled` gives a text that the encoding of a stream does not have in signs that it has.
+    """
 
     name: str
     suffixes: tuple[str, ...]
-    render: Callable[[AuditResult, bool], str]
+    render: Callable[[Sequence[Answer], bool], str | bytes]
+    page: Callable[[Document], str] | None = None
+    tells_errors: bool = True
+    spelled: Callable[[str, str], str] = _backslashes
 
 
-def _terminal(result: AuditResult, all_rows: bool) -> str:  # noqa: FBT001  # the renderers' signature
-    from fairaudit.report import content, terminal
+def _terminal(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: FBT001  # the renderers' signature
+    from fairaudit.report import summary
 
-    return terminal.render(content.document(result, all_rows=all_rows))
+    return _terminal_page(summary.report(answers, all_rows=all_rows))
 
 
-def _json(result: AuditResult, all_rows: bool) -> str:  # noqa: ARG001, FBT001  # JSON has all rows
+def _terminal_page(document: Document) -> str:
+    from fairaudit.report import terminal
+
+    return terminal.render(document)
+
+
+def _json(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: ARG001, FBT001  # JSON has all rows
     from fairaudit.report import json
 
-    return json.render(result)
+    return json.written(json.of_answers(answers))
+
+
+def _json_spelled(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is in every encoding
+    import json as stdlib_json
+
+    from fairaudit.report import json
+
+    return json.written(stdlib_json.loads(text), ascii_only=True)
 
 
 FORMATS = (
-    Format("terminal", (".txt",), _terminal),
-    Format("json", (".json",), _json),
+    Format("terminal", (".txt",), _terminal, _terminal_page, tells_errors=False),
+    Format("json", (".json",), _json, spelled=_json_spelled),
 )
-
-LATER = {"markdown": ".md", "html": ".html", "junit": ".xml", "github": "", "csv": ".csv"}
-"""Formats of the full tool that this version refuses as not yet supported."""
 
 
 def format_of(name: str) -> Format | None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from fairaudit.report.pictures import Picture
+
 
 class Tone(StrEnum):
     """How a text is to be taken; every format also says it in words."""
@@ -71,5 +73,17 @@ class Table:
     slim: bool = False
 
 
-Block: TypeAlias = Heading | Paragraph | Facts | Entries | Table
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture, drawn where a format can; a table or a sentence tells the same.
+
+    `description` says in words what it shows, for those who do not see it.
+    """
+
+    title: str
+    description: str
+    picture: Picture
+
+
+Block: TypeAlias = Heading | Paragraph | Facts | Entries | Table | Figure
 Document: TypeAlias = tuple[Block, ...]

@@ -17,8 +17,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from fairaudit.answers import Answer, exit_code
 from fairaudit.cube import Group
-from fairaudit.errors import WORST_FIRST, FairauditError, SpecError
+from fairaudit.errors import FairauditError, SpecError
 from fairaudit.estimate import Estimate, Significance, State, state_of
 from fairaudit.evidence import MissingBounds, Part, Side
 from fairaudit.evidence.appearances import Appearance
@@ -53,6 +54,7 @@ from fairaudit.verdict import (
     SubgroupCheck,
     Waived,
 )
+from fairaudit.version import version
 from fairaudit.waivers import Told
 
 _MOST_BITS = 10_000
@@ -90,12 +92,23 @@ def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     return "{\n " + ",\n ".join(members) + "\n}\n"
 
 
-def error_document(error: FairauditError, version: str) -> dict[str, Any]:
+def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
+    """One answer as the document of its result, or error; several as one document of them all."""
+    return answers_document(answers) if len(answers) > 1 else _of_answer(answers[0])
+
+
+def _of_answer(one: Answer) -> dict[str, Any]:
+    if isinstance(one.found, FairauditError):
+        return error_document(one.found)
+    return document(one.found)
+
+
+def error_document(error: FairauditError) -> dict[str, Any]:
     """An error as plain data of the same kind: no verdict, and why."""
     faults = error.faults if isinstance(error, SpecError) else ()
     return {
         "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "fairaudit", "version": version},
+        "tool": {"name": "fairaudit", "version": version()},
         "summary": {"verdict": "error", "exit_code": error.exit_code},
         "error": {
             "kind": type(error).__name__,
@@ -118,28 +131,24 @@ def error_document(error: FairauditError, version: str) -> dict[str, Any]:
     }
 
 
-def answers_document(
-    answers: Sequence[tuple[str, str | None, AuditResult | FairauditError]], version: str
-) -> dict[str, Any]:
-    """Several answers (spec, file, what came of it) as plain data, each a document of its own."""
-    codes = [found.exit_code for _, _, found in answers]
+def answers_document(answers: Sequence[Answer]) -> dict[str, Any]:
+    """Several answers as plain data, each a document of its own."""
+    codes = [one.exit_code for one in answers]
     return {
         "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "fairaudit", "version": version},
+        "tool": {"name": "fairaudit", "version": version()},
         "summary": {
-            "exit_code": min(codes, key=WORST_FIRST.index),
+            "exit_code": exit_code(answers),
             "exit_codes": {str(code): codes.count(code) for code in sorted(set(codes))},
         },
         "answers": [
             {
-                "spec": spec,
-                "data": data,
-                "exit_code": found.exit_code,
-                "result": error_document(found, version)
-                if isinstance(found, FairauditError)
-                else document(found),
+                "spec": one.spec,
+                "data": one.data,
+                "exit_code": one.exit_code,
+                "result": _of_answer(one),
             }
-            for spec, data, found in answers
+            for one in answers
         ],
     }
 

@@ -13,10 +13,10 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from fairaudit.report.blocks import (
-    Block,
     Document,
     Entries,
     Facts,
+    Figure,
     Heading,
     Paragraph,
     Table,
@@ -68,10 +68,13 @@ def _as_text(document: Document, width: int, encoding: str) -> str:
 def _print(document: Document, console: Console, encoding: str | None = None) -> None:
     plain = not (encoding or console.encoding or "").lower().startswith("utf")
     for block in document:
-        console.print(_rendered(block, console.width, plain=plain))
+        if not isinstance(block, Figure):
+            console.print(_rendered(block, console.width, plain=plain))
 
 
-def _rendered(block: Block, page: int, *, plain: bool) -> RenderableType:
+def _rendered(
+    block: Heading | Paragraph | Facts | Entries | Table, page: int, *, plain: bool
+) -> RenderableType:
     width = min(page, _TEXT_WIDTH)
 
     def text(words: str, tone: Tone = Tone.PLAIN) -> Text:

@@ -1,0 +1,101 @@
+"""`fairaudit run`: the audit itself."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairaudit.cli.app import app
+from fairaudit.cli.output import check_formats, print_answers, write_files
+from fairaudit.errors import FairauditError, UsageError
+
+if TYPE_CHECKING:
+    from fairaudit.progress import Progress
+
+
+class _FailOn(StrEnum):
+    FAIL = "fail"
+    WARN = "warn"
+    NEVER = "never"
+
+
+@app.command()
+def run(  # noqa: PLR0913, PLR0917  # the options of the command
+    spec: Annotated[list[Path], typer.Argument(help="The audit spec, a YAML file.")],
+    data: Annotated[
+        str | None, typer.Option(help="Audit this file, folder or glob in place of the spec's.")
+    ] = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option("-o", "--output", help="Write a report; the suffix picks the format."),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="What to print: terminal, json and others.")
+    ] = "terminal",
+    fail_on: Annotated[
+        _FailOn, typer.Option(help="From which status on the exit code is 1.")
+    ] = _FailOn.FAIL,
+    only: Annotated[list[str] | None, typer.Option(help="Judge only the check of this id.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Fail only where worse than in this JSON report.")
+    ] = None,
+    tolerance: Annotated[
+        str | None, typer.Option(help="How much worse than the baseline is no failure: 0.01.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001  # read before parsing
+) -> None:
+    """Audit the data of a spec and gate by the exit code."""
+    started = time.monotonic()
+    check_formats(form, output or [])
+    if tolerance is not None and baseline is None:
+        raise UsageError("--tolerance needs a --baseline", "name the JSON report to compare with")
+    from fairaudit import batch
+    from fairaudit.answers import exit_code
+    from fairaudit.cli.lines import last_line, line_of
+
+    with _shown(quiet=quiet) as progress:
+        found = batch.answers(
+            spec,
+            data,
+            fail_on=fail_on.value,
+            only=only or (),
+            baseline=baseline,
+            tolerance="0" if tolerance is None else tolerance,
+            progress=progress,
+        )
+    seconds = time.monotonic() - started
+    # An error is written, too: a report of an earlier run would stay, and be taken for this one's.
+    write_files(found, output or [])
+    print_answers(found, form, all_rows=verbose, quiet=quiet)
+    if len(found) > 1:
+        for one in found:
+            typer.echo(line_of(one, seconds), err=True)
+        raise typer.Exit(exit_code(found))
+    result = found[0].found
+    if isinstance(result, FairauditError):
+        raise result
+    typer.echo(last_line(result, f"spec={spec[0].name}", seconds), err=True)
+    raise typer.Exit(result.exit_code)
+
+
+@contextlib.contextmanager
+def _shown(*, quiet: bool) -> Iterator[Progress]:
+    """Shows how far a pass is on stderr, on a terminal only."""
+    from fairaudit.progress import SILENT
+
+    if quiet or not sys.stderr.isatty():
+        yield SILENT
+        return
+    from fairaudit.report.bar import Bar
+
+    with Bar(sys.stderr) as bar:
+        yield bar

@@ -1,0 +1,158 @@
+"""Where reports go: to stdout, and to files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import typer
+
+from fairaudit.errors import FairauditError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from fairaudit.answers import Answer
+    from fairaudit.report import Format
+    from fairaudit.report.blocks import Document
+
+NO_VERDICT = 2
+
+
+def check_formats(form: str, outputs: Sequence[Path]) -> None:
+    """Refuses an unknown format before anything is read."""
+    from fairaudit import report
+
+    known = [one.name for one in report.FORMATS]
+    if report.format_of(form) is None:
+        hint = did_you_mean(form, known)
+        raise UsageError(f"no format {form!r}{hint}", f"there is {', '.join(known)}")
+    for path in outputs:
+        if report.format_of_suffix(path.suffix) is None:
+            suffixes = ", ".join(suffix for one in report.FORMATS for suffix in one.suffixes)
+            why = f"the suffix {path.suffix!r} names no format"
+            raise UsageError(f"-o {path}: {why}", f"there is {suffixes}")
+        if path.is_dir():
+            raise UsageError(f"-o {path}: this is a folder", "name a file in it")
+        if not path.parent.is_dir():
+            raise UsageError(f"-o {path}: there is no folder {path.parent}", "make it first")
+
+
+def write_files(answers: Sequence[Answer], outputs: Sequence[Path]) -> None:
+    """Writes every file that was asked for, with all rows."""
+    from fairaudit import report
+
+    for path in outputs:
+        wanted = report.format_of_suffix(path.suffix)
+        if wanted is not None:
+            write(path, wanted.render(answers, True))
+
+
+def print_answers(answers: Sequence[Answer], form: str, *, all_rows: bool, quiet: bool) -> None:
+    """Prints the report in a format; `quiet` silences the one for people, never one for machines.
+
+    One error alone is not printed here: it is raised, and told on its way out.
+    """
+    from fairaudit import report
+
+    wanted = report.format_of(form)
+    if wanted is None or (len(answers) == 1 and isinstance(answers[0].found, FairauditError)):
+        return
+    if wanted.name != "terminal":
+        _print(wanted, answers, all_rows=all_rows)
+    elif not quiet:
+        from fairaudit.report import summary
+
+        print_document(summary.report(answers, all_rows=all_rows))
+
+
+def print_error(error: FairauditError, arguments: Sequence[str]) -> None:
+    """Prints an error on stdout, where a format was asked for that tells errors."""
+    from fairaudit import report
+
+    wanted = report.format_of(_format_in(arguments))
+    if wanted is not None and wanted.tells_errors:
+        from fairaudit.answers import Answer
+
+        specs = [one for one in arguments if one.endswith((".yaml", ".yml"))]
+        _print(wanted, [Answer(specs[0] if specs else "", None, error)], all_rows=False)
+
+
+def print_document(document: Document) -> None:
+    """Prints a document for people."""
+    from fairaudit.report import terminal
+
+    terminal.print_document(document, stdout())
+    stdout().flush()
+
+
+def stdout() -> TextIO:
+    """The stream of the report. Raises OSError where it is closed."""
+    if sys.stdout is None:
+        raise OSError("stdout is closed")
+    return sys.stdout
+
+
+def unwritten() -> int:
+    """Whoever read the report has gone, or the disk is full: the verdict has not arrived."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):
+        typer.echo("ERROR  no verdict: the report could not be written", err=True)
+    return NO_VERDICT
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Writes a file whole or not at all; a link is followed, not replaced."""
+    target = path.resolve()
+    data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
+    if target.exists() and not target.is_file():
+        # A pipe or a device is written to, never replaced.
+        _write_to(target, path, data)
+        return
+    half = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        half.write_bytes(data)
+        half.replace(target)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise UsageError(f"-o {path}: {error.strerror or error}", "check the folder") from error
+
+
+def _write_to(target: Path, path: Path, data: bytes) -> None:
+    try:
+        target.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"-o {path}: {error.strerror or error}", "check where it leads") from error
+
+
+def _print(wanted: Format, answers: Sequence[Answer], *, all_rows: bool) -> None:
+    """Prints a report, in signs that the stream has."""
+    stream = stdout()
+    content = wanted.render(answers, all_rows)
+    if isinstance(content, bytes):
+        if stream.isatty():
+            raise UsageError(f"{wanted.name} is not for a terminal", "write it to a file with -o")
+        stream.flush()
+        stream.buffer.write(content)
+    else:
+        encoding = stream.encoding or "ascii"
+        try:
+            content.encode(encoding)
+        except UnicodeEncodeError:
+            content = wanted.spelled(content, encoding)
+        stream.write(content)
+    stream.flush()
+
+
+def _format_in(arguments: Sequence[str]) -> str:
+    """The format that a command line asks for, whether or not it could be parsed."""
+    following = [*arguments[1:], ""]
+    for one, two in zip(arguments, following, strict=False):
+        if one == "--format":
+            return two
+        if one.startswith("--format="):
+            return one.removeprefix("--format=")
+    return "terminal"

@@ -1,0 +1,83 @@
+"""What can be asked without data: the metrics in words, and the schemas."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairaudit.cli.app import app
+from fairaudit.cli.output import print_document, stdout
+from fairaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from fairaudit.result import Definition
+
+
+class _Listing(StrEnum):
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+
+
+class _Schema(StrEnum):
+    SPEC = "spec"
+    RESULT = "result"
+
+
+@app.command()
+def explain(
+    name: Annotated[str | None, typer.Argument(help="A metric; without it, all of them.")] = None,
+) -> None:
+    """Explain a metric: formula, direction, when it misleads, source."""
+    from fairaudit import metrics as catalogue
+    from fairaudit.report import explain as pages
+    from fairaudit.result import definition
+
+    if name is None:
+        print_document(pages.index(_definitions()))
+        return
+    record = catalogue.find(name) or catalogue.comparison(name)
+    if record is None:
+        raise UsageError(
+            f"unknown metric {name!r}{catalogue.suggestion(name)}",
+            "fairaudit metrics lists all of them",
+        )
+    print_document(pages.page(definition(record, worked=True)))
+
+
+@app.command()
+def metrics(
+    form: Annotated[_Listing, typer.Option("--format", help="terminal or markdown")] = (
+        _Listing.TERMINAL
+    ),
+) -> None:
+    """List all metrics, or print the page of each in Markdown."""
+    from fairaudit.report import explain as pages
+
+    if form is _Listing.MARKDOWN:
+        stdout().write(pages.markdown(_definitions()))
+    else:
+        print_document(pages.index(_definitions()))
+
+
+def _definitions() -> list[Definition]:
+    """The words of every metric and comparison."""
+    from fairaudit import metrics as catalogue
+    from fairaudit.result import definition
+
+    every = (*catalogue.CATALOGUE, *catalogue.COMPARISONS)
+    return [definition(record, worked=True) for record in every]
+
+
+@app.command()
+def schema(
+    of: Annotated[_Schema, typer.Argument(help="spec or result")] = _Schema.SPEC,
+) -> None:
+    """Print the JSON Schema of the spec, or of the JSON report."""
+    from fairaudit.report import json as report_json
+    from fairaudit.spec import json_schema
+
+    tree = json_schema() if of is _Schema.SPEC else report_json.schema()
+    stdout().write(json.dumps(tree, indent=1) + "\n")
