@@ -23,10 +23,11 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text in a table."""
+    """A text in a table; `href` is a relative, percent-encoded address, for formats with links."""
 
     text: str
     tone: Tone = Tone.PLAIN
+    href: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
