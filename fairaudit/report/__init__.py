@@ -59,9 +59,29 @@ def _json_spelled(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is 
     return json.written(stdlib_json.loads(text), ascii_only=True)
 
 
+def _csv(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: ARG001, FBT001  # a table has all rows
+    from fairaudit.report import csv
+
+    return csv.render(answers)
+
+
+def _csv_spelled(text: str, encoding: str) -> str:
+    from fairaudit.report import csv
+
+    return csv.spelled(text, encoding)
+
+
+def _parquet(answers: Sequence[Answer], all_rows: bool) -> bytes:  # noqa: ARG001, FBT001  # the same
+    from fairaudit.report import parquet
+
+    return parquet.render(answers)
+
+
 FORMATS = (
     Format("terminal", (".txt",), _terminal, _terminal_page, tells_errors=False),
     Format("json", (".json",), _json, spelled=_json_spelled),
+    Format("csv", (".csv",), _csv, spelled=_csv_spelled),
+    Format("parquet", (".parquet",), _parquet, tells_errors=False),
 )
 
 

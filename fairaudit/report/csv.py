@@ -1,0 +1,68 @@
+"""The table of groups as CSV, for spreadsheets.
+
+It begins with a byte order mark: without one Excel reads UTF-8 in the code page of the machine, and
+no `×` survives. Lines end with a line feed, which every program reads, whatever the system.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+
+from fairaudit.answers import Answer
+from fairaudit.report import tables
+from fairaudit.report.tables import Value
+
+MARK = "\ufeff"
+"""The byte order mark: this text is UTF-8."""
+
+# What a spreadsheet may take for a formula: at the beginning of a cell, or of what is one for a
+# program that separates by other signs. See OWASP, CSV Injection.
+_FORMULA = re.compile(
+    r"""(?:^|(?<=[;\t\r\n]))(?=[\s"'\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠])"""
+)
+_HIDDEN = re.compile(r"^(?=[\t\r\n])")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def render(answers: Sequence[Answer]) -> str:
+    """The groups of all answers as CSV with a header; of errors alone, the header."""
+    found = tables.columns(answers)
+    page = _Page()
+    # The module quotes only what may end a line of its own, so lines end otherwise here.
+    writer = csv.writer(page, lineterminator="\r\n")
+    writer.writerow([safe(one.name) for one in found])
+    writer.writerows(map(_cell, row) for row in zip(*(one.values for one in found), strict=True))
+    return MARK + "".join(page.lines)
+
+
+def spelled(text: str, encoding: str) -> str:
+    """A page in signs that an encoding has; what is not UTF-8 carries no mark of it."""
+    return text.removeprefix(MARK).encode(encoding, "backslashreplace").decode(encoding)
+
+
+def safe(text: str) -> str:
+    """A text that no spreadsheet takes for a formula, and no terminal for a command.
+
+    An apostrophe stands before what looks like a formula; a number is none, nor a negative one.
+    """
+    text = _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+    if _NUMBER.fullmatch(text):
+        return text
+    return _HIDDEN.sub("'", _FORMULA.sub("'", text))
+
+
+def _cell(value: Value) -> Value:
+    return safe(value) if isinstance(value, str) else value
+
+
+class _Page:
+    """Lines as they are written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def write(self, line: str) -> None:
+        self.lines.append(line.removesuffix("\r\n") + "\n")
