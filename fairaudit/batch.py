@@ -30,14 +30,19 @@ def answers(
     chosen = tuple(only)
     if len(specs) > 1 and chosen:
         raise UsageError("--only names checks of one spec", "give one spec with it")
-    several = data is not None and len(find_files([data], Path())[0]) > 1
+    several = data is not None and _names_several(data)
     if baseline is not None and (len(specs) > 1 or several):
         raise UsageError("--baseline is for one result", "give one spec, and data of one audit")
     if data is not None and several:
         found = []
         for spec in specs:
-            each = audit_each(spec, data, fail_on=fail_on, only=chosen, progress=progress)
-            found += [Answer(str(spec), name, one) for name, one in each.items()]
+            try:
+                each = audit_each(spec, data, fail_on=fail_on, only=chosen, progress=progress)
+            except FairauditError as error:
+                # The spec itself is at fault: that is one answer, whatever the files.
+                found.append(Answer(str(spec), data, error))
+            else:
+                found += [Answer(str(spec), name, one) for name, one in each.items()]
         return found
     if len(specs) == 1:
         one: AuditResult | FairauditError
@@ -56,3 +61,11 @@ def answers(
         return [Answer(str(specs[0]), data, one)]
     together = audit_together(specs, data, fail_on=fail_on, progress=progress)
     return [Answer(str(spec), data, one) for spec, one in zip(specs, together, strict=True)]
+
+
+def _names_several(data: str) -> bool:
+    """Whether this is more than one file; what cannot be found is told by whoever reads it."""
+    try:
+        return len(find_files([data], Path())[0]) > 1
+    except FairauditError:
+        return False

@@ -33,8 +33,12 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         str | None, typer.Option(help="Audit this file, folder or glob in place of the spec's.")
     ] = None,
     output: Annotated[
-        list[Path] | None,
-        typer.Option("-o", "--output", help="Write a report; the suffix picks the format."),
+        list[str] | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write a report; the suffix picks the format. FOLDER/: a report for each audit.",
+        ),
     ] = None,
     form: Annotated[
         str, typer.Option("--format", help="What to print: terminal, json and others.")
@@ -55,7 +59,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
     started = time.monotonic()
-    check_formats(form, output or [])
+    outputs = check_formats(form, output or [])
     if tolerance is not None and baseline is None:
         raise UsageError("--tolerance needs a --baseline", "name the JSON report to compare with")
     from fairaudit import batch
@@ -74,7 +78,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         )
     seconds = time.monotonic() - started
     # An error is written, too: a report of an earlier run would stay, and be taken for this one's.
-    write_files(found, output or [])
+    write_files(found, outputs)
     print_answers(found, form, all_rows=verbose, quiet=quiet)
     if len(found) > 1:
         for one in found:

@@ -20,33 +20,48 @@ if TYPE_CHECKING:
 
 NO_VERDICT = 2
 
+_SLASHES = tuple({os.sep, os.altsep or os.sep})
 
-def check_formats(form: str, outputs: Sequence[Path]) -> None:
-    """Refuses an unknown format before anything is read."""
+
+def check_formats(form: str, outputs: Sequence[str]) -> list[Path]:
+    """Where to write; refuses an unknown format, and makes folders, before anything is read."""
     from fairaudit import report
+    from fairaudit.cli import folder
 
     known = [one.name for one in report.FORMATS]
     if report.format_of(form) is None:
         hint = did_you_mean(form, known)
         raise UsageError(f"no format {form!r}{hint}", f"there is {', '.join(known)}")
-    for path in outputs:
-        if report.format_of_suffix(path.suffix) is None:
+    paths = []
+    for name in outputs:
+        path = Path(name)
+        if path.is_dir() or name.endswith(_SLASHES):
+            folder.prepare(path)
+        elif report.format_of_suffix(path.suffix) is None:
             suffixes = ", ".join(suffix for one in report.FORMATS for suffix in one.suffixes)
             why = f"the suffix {path.suffix!r} names no format"
-            raise UsageError(f"-o {path}: {why}", f"there is {suffixes}")
-        if path.is_dir():
-            raise UsageError(f"-o {path}: this is a folder", "name a file in it")
-        if not path.parent.is_dir():
+            raise UsageError(
+                f"-o {path}: {why}", f"there is {suffixes}; a folder ends with a slash"
+            )
+        elif not path.parent.is_dir():
             raise UsageError(f"-o {path}: there is no folder {path.parent}", "make it first")
+        paths.append(path)
+    return paths
 
 
 def write_files(answers: Sequence[Answer], outputs: Sequence[Path]) -> None:
-    """Writes every file that was asked for, with all rows."""
+    """Writes every file that was asked for, with all rows; a folder holds one for each answer."""
     from fairaudit import report
+    from fairaudit.cli import folder
 
     for path in outputs:
         wanted = report.format_of_suffix(path.suffix)
-        if wanted is not None:
+        if path.is_dir():
+            left = folder.write_folder(path, answers)
+            if left:
+                files = "1 file is" if left == 1 else f"{left:,} files are"
+                typer.echo(f"{path}: {files} of an earlier run, and not in the index", err=True)
+        elif wanted is not None:
             write(path, wanted.render(answers, True))
 
 

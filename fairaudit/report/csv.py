@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from fairaudit.answers import Answer
 from fairaudit.report import tables
-from fairaudit.report.tables import Value
+from fairaudit.report.tables import Column, Value
 
 MARK = "\ufeff"
 """The byte order mark: this text is UTF-8."""
@@ -29,12 +29,16 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 def render(answers: Sequence[Answer]) -> str:
     """The groups of all answers as CSV with a header; of errors alone, the header."""
-    found = tables.columns(answers)
+    return written(tables.columns(answers))
+
+
+def written(columns: Sequence[Column]) -> str:
+    """Columns as CSV with a header."""
     page = _Page()
     # The module quotes only what may end a line of its own, so lines end otherwise here.
     writer = csv.writer(page, lineterminator="\r\n")
-    writer.writerow([safe(one.name) for one in found])
-    writer.writerows(map(_cell, row) for row in zip(*(one.values for one in found), strict=True))
+    writer.writerow([safe(one.name) for one in columns])
+    writer.writerows(map(_cell, row) for row in zip(*(one.values for one in columns), strict=True))
     return MARK + "".join(page.lines)
 
 

@@ -2,42 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from fairaudit.answers import Answer
 from fairaudit.errors import WORST_FIRST, FairauditError, NothingToAudit
-from fairaudit.report import content, numbers
+from fairaudit.report import content, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone
-from fairaudit.report.sentences import tally
-from fairaudit.result import AuditResult
+from fairaudit.report.labels import labels, natural, short
+from fairaudit.result import AuditResult, Verdict
+from fairaudit.verdict import Status
+
+_MANY = 40
+"""So many audits are listed where not all are asked for."""
+
+_WORST = (
+    "error",
+    *map(str, (Verdict.FAIL, Verdict.INCONCLUSIVE)),
+    "nothing",
+    *map(str, (Verdict.NONE, Verdict.PASS)),
+)
+"""The verdicts in words, the worst first."""
 
 
 def report(answers: Sequence[Answer], *, all_rows: bool = False) -> Document:
     """The report of one answer; of several their summary, if `all_rows` behind all reports."""
     if len(answers) > 1:
         reports = (_report(one, all_rows=True) for one in answers if all_rows and _is_result(one))
-        return (*(block for each in reports for block in each), *document(answers))
+        told = document(answers, all_rows=all_rows)
+        return (*(block for each in reports for block in each), *told)
     return _report(answers[0], all_rows=all_rows)
 
 
-def document(answers: Sequence[Answer]) -> Document:
-    """The summary: a row for each answer, then the errors in full."""
-    ranked = sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code))
+def document(
+    answers: Sequence[Answer], *, all_rows: bool = False, links: Sequence[str] | None = None
+) -> Document:
+    """The summary: a row for each answer, the errors in full, then each check over the files.
+
+    `links` are the addresses of the single reports, in the order of the answers.
+    """
+    names = labels(answers)
+    ranked = sorted(
+        _Audit(name, one, None if links is None else links[at])
+        for at, (name, one) in enumerate(zip(names, answers, strict=True))
+    )
+    shown = ranked if all_rows else ranked[:_MANY]
+    statuses = _occurring(answers)
     table = Table(
-        caption=f"{len(answers)} audits, worst first",
-        header=("audit", "verdict", "rows", "checks"),
-        rows=[_row(one) for one in ranked],
-        numeric=(False, False, True, False),
+        caption=f"{_counted(len(answers))}, worst first: {verdicts(answers)}",
+        header=("audit", "verdict", "rows", *(trends.WORDS[status] for status in statuses)),
+        rows=[list(one.cells(statuses)) for one in shown],
+        numeric=(False, False, *(True for _ in statuses), True),
+        more=_more(ranked[len(shown) :]),
     )
     blocks: list[Block] = [Heading("Summary"), table]
     errors = [
-        _error(one.found, f"{one.title}: ")
+        _error(
+            one.answer.found, _whose(one.answer, several=len({each.spec for each in answers}) > 1)
+        )
         for one in ranked
-        if isinstance(one.found, FairauditError)
+        if isinstance(one.answer.found, FairauditError)
     ]
     if errors:
         blocks.append(Entries(errors))
-    return tuple(blocks)
+    return (*blocks, *trends.section(answers, names, all_rows=all_rows))
+
+
+def verdict_of(one: Answer) -> str:
+    """The verdict on an answer in a word: also `error`, and `nothing` where there is no row."""
+    if isinstance(one.found, FairauditError):
+        return "nothing" if isinstance(one.found, NothingToAudit) else "error"
+    return str(one.found.verdict)
+
+
+def verdicts(answers: Sequence[Answer]) -> str:
+    """How many of each verdict: `3 error, 4 fail, 193 pass`."""
+    counted = Counter(map(verdict_of, answers))
+    return ", ".join(f"{numbers.whole(counted[word])} {word}" for word in _WORST if counted[word])
+
+
+@dataclass(frozen=True, slots=True)
+class _Audit:
+    """An answer by the name it has among others; the worst is the least."""
+
+    name: str
+    answer: Answer
+    link: str | None
+
+    def __lt__(self, other: _Audit) -> bool:
+        return self._rank() < other._rank()
+
+    def _rank(self) -> tuple[object, ...]:
+        tally = _tally(self.answer)
+        counts = tuple(-tally[status] for status in trends.WORST_FIRST if status is not Status.PASS)
+        return (WORST_FIRST.index(self.answer.exit_code), counts, natural(self.name), self.name)
+
+    def cells(self, statuses: Sequence[Status]) -> Iterator[Cell]:
+        """A row of the table."""
+        found = self.answer.found
+        yield Cell(short(self.name), href=self.link)
+        if isinstance(found, FairauditError):
+            yield Cell(verdict_of(self.answer).upper(), Tone.BAD)
+            yield from (Cell("") for _ in ("rows", *statuses))
+            return
+        yield Cell(found.verdict.upper(), content.VERDICT_TONES[found.verdict])
+        yield Cell(numbers.whole(found.provenance.rows))
+        yield from (Cell(numbers.whole(found.tally[status])) for status in statuses)
+
+
+def _tally(one: Answer) -> Counter[Status]:
+    return Counter() if isinstance(one.found, FairauditError) else Counter(one.found.tally)
+
+
+def _occurring(answers: Sequence[Answer]) -> list[Status]:
+    """The statuses that any check has, the worst first."""
+    total = sum(map(_tally, answers), Counter[Status]())
+    return [status for status in trends.WORDS if total[status]]
+
+
+def _counted(count: int) -> str:
+    return f"{numbers.whole(count)} {'audit' if count == 1 else 'audits'}"
+
+
+def _more(left: Sequence[_Audit]) -> str:
+    """How many are not listed, and what came of them."""
+    if not left:
+        return ""
+    told = verdicts([one.answer for one in left])
+    return f"and {numbers.whole(len(left))} more ({told}): --verbose, or -o FOLDER/, lists them all"
 
 
 def _is_result(one: Answer) -> bool:
@@ -50,17 +143,13 @@ def _report(one: Answer, *, all_rows: bool) -> Document:
     return content.document(one.found, all_rows=all_rows)
 
 
+def _whose(one: Answer, *, several: bool) -> str:
+    """Whose error it is, as far as the error does not say so itself."""
+    if several or one.data is None:
+        return f"{one.title}: "
+    return "" if str(one.found).startswith(one.data) else f"{one.data}: "
+
+
 def _error(error: FairauditError, whose: str) -> tuple[Cell, str]:
-    return Cell(_word(error).lower(), Tone.BAD), f"{whose}{error}"
-
-
-def _word(error: FairauditError) -> str:
-    return "NOTHING" if isinstance(error, NothingToAudit) else "ERROR"
-
-
-def _row(one: Answer) -> list[Cell]:
-    name, found = Cell(one.title), one.found
-    if isinstance(found, FairauditError):
-        return [name, Cell(_word(found), Tone.BAD), Cell(""), Cell("no verdict")]
-    verdict = Cell(found.verdict.upper(), content.VERDICT_TONES[found.verdict])
-    return [name, verdict, Cell(numbers.whole(found.provenance.rows)), Cell(tally(found))]
+    word = "nothing" if isinstance(error, NothingToAudit) else "error"
+    return Cell(word, Tone.BAD), f"{whose}{error}"

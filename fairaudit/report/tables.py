@@ -94,7 +94,11 @@ def columns(answers: Sequence[Answer]) -> tuple[Column, ...]:
     attributes = dict.fromkeys(name for row in rows for name in row if name.startswith("group."))
     strata = dict.fromkeys(name for row in rows for name in row if name.startswith("given."))
     levels = dict.fromkeys((*attributes, *strata), Kind.TEXT)
-    kinds = {**_WHOSE, **levels, **_FOUND}
+    return of_rows({**_WHOSE, **levels, **_FOUND}, rows)
+
+
+def of_rows(kinds: Mapping[str, Kind], rows: Sequence[Mapping[str, Value]]) -> tuple[Column, ...]:
+    """Columns of rows; what a row does not say is None."""
     return tuple(
         Column(name, kind, [row.get(name) for row in rows]) for name, kind in kinds.items()
     )
@@ -161,14 +165,14 @@ def _beside(row: RateRow, name: str, value: float | None) -> dict[str, Value]:
 
 
 def _estimate(one: Estimate) -> dict[str, Value]:
-    value, state = _told(None if one.suppressed else one.value)
+    value, state = stated(None if one.suppressed else one.value)
     tested = one.significance
     test: dict[str, Value] = {}
     if tested is not None:
         test = {
             "test": tested.test,
-            "p": _told(tested.p)[0],
-            "adjusted_p": _told(tested.adjusted)[0],
+            "p": stated(tested.p)[0],
+            "adjusted_p": stated(tested.adjusted)[0],
             "tests": tested.family,
             "correction": tested.correction,
         }
@@ -180,7 +184,7 @@ def _estimate(one: Estimate) -> dict[str, Value]:
         "value": value,
         "state": state,
         "reason": one.reason,
-        "error": _told(one.error)[0] if one.error else None,
+        "error": stated(one.error)[0] if one.error else None,
         **({} if one.low is None else _number("low", one.low)),
         **({} if one.high is None else _number("high", one.high)),
         "method": one.method or None,
@@ -191,11 +195,11 @@ def _estimate(one: Estimate) -> dict[str, Value]:
 
 def _number(name: str, value: float | None) -> dict[str, Value]:
     """A number with its state."""
-    told, state = _told(value)
+    told, state = stated(value)
     return {name: told, f"{name}_state": state}
 
 
-def _told(value: float | None) -> tuple[float | None, str]:
+def stated(value: float | None) -> tuple[float | None, str]:
     """A finite number or None, and its state; None is suppressed."""
     if value is None:
         return None, str(State.SUPPRESSED)

@@ -1,0 +1,137 @@
+"""A folder of reports: a page and a document for each audit, an index that leads to all of them.
+
+What else lies in the folder is left alone, reports of an earlier run too: the index lists those of
+this run, and the command says how many others there are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from fairaudit.cli.output import write
+from fairaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from fairaudit.answers import Answer
+    from fairaudit.report.listing import Listed
+
+_REPORTS = ("html", "json")
+"""The formats of the reports in a folder; the index links to the first."""
+
+_OURS = ("index", "summary", "checks")
+_NO_SIGN = re.compile(r"[^\w.-]+")
+_RUN = re.compile(r"([.-])[.-]+")
+_SUFFIX = re.compile(r"(?:\.(?:csv|tsv|txt|parquet|pq))?(?:\.(?:gz|zst))?$", re.IGNORECASE)
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
+_LONGEST = 120
+"""Bytes of a name; a file system takes 255, and suffixes follow."""
+
+
+def prepare(path: Path) -> None:
+    """Makes the folder before anything is read. Raises `UsageError` where that cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UsageError(f"-o {path}/: {why}", "name a folder that can be made") from error
+
+
+def write_folder(path: Path, answers: Sequence[Answer]) -> int:
+    """Writes the report of each answer, then the index; how many of an earlier run lie there still.
+
+    The index comes last: whoever finds it finds all that it lists.
+    """
+    from fairaudit import report
+    from fairaudit.report import json as report_json
+    from fairaudit.report import listing, summary
+
+    forms = [one for name in _REPORTS if (one := report.format_of(name)) is not None]
+    listed: list[Listed] = []
+    for name, answer in zip(names(answers), answers, strict=True):
+        files = {one.name: name + one.suffixes[0] for one in forms}
+        for one in forms:
+            write(path / files[one.name], one.render([answer], True))
+        listed.append(listing.Listed(answer, files))
+    left = _left(path, listed)
+    write(path / "summary.csv", listing.summary_csv(listed))
+    write(path / "checks.csv", listing.checks_csv(listed))
+    page = forms[0].page
+    if page is not None:
+        links = [quote(one.files[forms[0].name], safe="") for one in listed]
+        document = summary.document(answers, all_rows=True, links=links)
+        write(path / f"index{forms[0].suffixes[0]}", page(document))
+    write(path / "index.json", report_json.written(listing.index(listed)))
+    return left
+
+
+def names(answers: Sequence[Answer]) -> list[str]:
+    """A name for the files of each answer: safe in any file system, and no two alike.
+
+    It is that of the data file, with the spec where there are several; where two files are called
+    alike, their folders are in it. Names that differ in case alone are alike.
+    """
+    several = len({one.spec for one in answers}) > 1
+    wanted = [_candidates(one, several=several) for one in answers]
+    times = [Counter(map(_folded, each)) for each in zip(*wanted, strict=True)]
+    taken = set(_OURS)
+    found = []
+    for each in wanted:
+        alone = (name for name, seen in zip(each, times, strict=True) if seen[_folded(name)] == 1)
+        numbered = (f"{each[-1]}-{number}" for number in count(2))
+        name = next(one for one in chain(alone, numbered) if _folded(one) not in taken)
+        taken.add(_folded(name))
+        found.append(name)
+    return found
+
+
+def _candidates(one: Answer, *, several: bool) -> tuple[str, ...]:
+    """Names for one answer, each saying more than the one before."""
+    spec = Path(one.spec)
+    if one.data is None:
+        longer = "-".join((*spec.parts[-2:-1], spec.stem))
+        return tuple(map(_safe, (spec.stem, longer, one.spec, one.spec, one.spec)))
+    data = Path(one.data)
+    stem = _SUFFIX.sub("", data.name)
+    first = [spec.stem] if several else []
+    return (
+        _safe("-".join((*first, stem))),
+        _safe("-".join((*first, data.parent.name, stem))),
+        _safe("-".join((*first, *data.parent.parts, stem))),
+        _safe("-".join((*first, one.data))),
+        _safe(f"{one.spec}-{one.data}"),
+    )
+
+
+def _safe(text: str) -> str:
+    """A text as the name of a file: letters, digits, single dots and dashes, of any script."""
+    plain = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode())
+    plain = _RUN.sub(r"\1", _NO_SIGN.sub("-", plain)).strip("-._")
+    while len(plain.encode()) > _LONGEST:
+        # The end tells files apart: a date, a number.
+        plain = plain[1:].lstrip("-._")
+    if not plain:
+        return "data"
+    return f"data-{plain}" if _DEVICE.match(plain) else plain
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name.casefold())
+
+
+def _left(path: Path, listed: Sequence[Listed]) -> int:
+    """How many reports that the last index of this folder lists are not of this run."""
+    now = {name for one in listed for name in one.files.values()}
+    before: set[str] = set()
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        tree = json.loads((path / "index.json").read_bytes())
+        before = {name for one in tree["audits"] for name in one["reports"].values()}
+    return sum(Path(one).name == one and (path / one).is_file() for one in before - now)

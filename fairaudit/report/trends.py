@@ -1,0 +1,150 @@
+"""A check over many files: how often it came out how, and its values in the order of the files."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from fairaudit.answers import Answer
+from fairaudit.report import numbers, sentences
+from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
+from fairaudit.report.labels import natural, short
+from fairaudit.report.pictures import Line, Lines, Point
+from fairaudit.result import AuditResult
+from fairaudit.verdict import Check, Finding, Limit, Status
+
+WORST_FIRST = tuple(reversed(Status))
+WORDS = {
+    Status.FAIL: "failed",
+    Status.INCONCLUSIVE: "inconcl.",
+    Status.WARN: "warned",
+    Status.WAIVED: "waived",
+    Status.SKIPPED: "skipped",
+    Status.PASS: "passed",
+}
+"""The statuses as headings of columns, the worst first."""
+
+_FEW = 12
+_MOST_DRAWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Trend:
+    """A check of one spec in its files, in their natural order."""
+
+    spec: str
+    findings: Sequence[tuple[str, Finding]]
+
+    @property
+    def counted(self) -> Counter[Status]:
+        return Counter(one.status for _, one in self.findings)
+
+    @property
+    def worst_first(self) -> tuple[int, ...]:
+        return tuple(-self.counted[status] for status in WORST_FIRST)
+
+
+def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) -> Iterator[Block]:
+    """What the checks of a spec say over several files, the one that fails most often first."""
+    found = sorted(_trends(answers, names), key=lambda one: one.worst_first)
+    if not found:
+        return
+    yield Heading("Checks over the files")
+    yield _table(found, None if all_rows else _FEW)
+    drawn = [(one, lines) for one in found if (lines := _lines(one)) is not None]
+    more = len(found) - min(len(drawn), _MOST_DRAWN)
+    for at, (one, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
+        note = ""
+        if more and at == min(len(drawn), _MOST_DRAWN) - 1:
+            word = "check is" if more == 1 else "checks are"
+            note = f"{more} more {word} not drawn: those that fail most often come first."
+        yield Figure(sentences.title(one.findings[0][1]), _in_words(one, lines), lines, note)
+
+
+def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:
+    """Each check of each spec that has several results."""
+    ordered = sorted(zip(names, answers, strict=True), key=lambda pair: natural(pair[0]))
+    found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
+    results: Counter[str] = Counter()
+    for one in answers:
+        results[one.spec] += isinstance(one.found, AuditResult)
+    for name, one in ordered:
+        if isinstance(one.found, AuditResult) and results[one.spec] > 1:
+            for finding in one.found.findings:
+                found.setdefault((one.spec, finding.check.id), []).append((name, finding))
+    for (spec, _), findings in found.items():
+        yield _Trend(spec, findings)
+
+
+def _table(found: Sequence[_Trend], most: int | None) -> Table:
+    """How often each check came out how; statuses that never occur have no column."""
+    total = sum((one.counted for one in found), Counter[Status]())
+    statuses = [status for status in WORDS if total[status]]
+    several = len({one.spec for one in found}) > 1
+    rows = []
+    for one in found[:most]:
+        count = sum(one.counted.values())
+        id_ = one.findings[0][1].check.id
+        cells = [Cell(f"{short(one.spec)} {id_}" if several else id_)]
+        for status in statuses:
+            times = one.counted[status]
+            is_bad = times and status in {Status.FAIL, Status.INCONCLUSIVE}
+            cells.append(Cell(numbers.whole(times), Tone.BAD if is_bad else Tone.PLAIN))
+        rows.append([*cells, Cell(numbers.whole(count))])
+    left = len(found) - len(rows)
+    return Table(
+        caption="how often each check came out how, the one that fails most often first",
+        header=("check", *(WORDS[status] for status in statuses), "of"),
+        rows=rows,
+        numeric=(False, *(True for _ in statuses), True),
+        more=f"and {numbers.whole(left)} more: --verbose lists them all" if left else "",
+    )
+
+
+def _lines(one: _Trend) -> Lines | None:
+    """The values of a check from file to file, None where fewer than two are numbers."""
+    points = [
+        Point(short(name), finding.estimate.value, *_ends(finding))
+        for name, finding in one.findings
+        if finding.estimate is not None and math.isfinite(finding.estimate.value)
+        if not finding.estimate.suppressed
+    ]
+    check = one.findings[0][1].check
+    if len(points) < 2 or not isinstance(check, Check):
+        return None
+    line = Line(check.asked.title, points)
+    return Lines("file", check.asked.title, (line,), limits=_limits(check.warn, check.fail))
+
+
+def _ends(finding: Finding) -> tuple[float | None, float | None]:
+    """The interval of a value, where both its ends are numbers."""
+    low, high = (finding.estimate.low, finding.estimate.high) if finding.estimate else (None, None)
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return None, None
+    return low, high
+
+
+def _limits(*limits: Limit | None) -> tuple[float, ...]:
+    bounds = [bound for one in limits if one for bound in (one.below, one.above)]
+    return tuple(dict.fromkeys(float(bound) for bound in bounds if bound is not None))
+
+
+def _in_words(one: _Trend, lines: Lines) -> str:
+    """The picture in a sentence: between which values, how often beyond a limit, how many lack."""
+    points = lines.lines[0].points
+    lowest, highest = (which(points, key=lambda point: point.y) for which in (min, max))
+    count = len(one.findings)
+    text = f"{one.findings[0][1].check.id} in {numbers.whole(count)} files: "
+    text += f"from {numbers.number(lowest.y)} ({lowest.x}) to {numbers.number(highest.y)} "
+    text += f"({highest.x})"
+    if lines.limits:
+        text += f"; limit {' and '.join(f'{limit:g}' for limit in lines.limits)}"
+    told = [
+        f"{word} {one.counted[status]}" for status, word in WORDS.items() if one.counted[status]
+    ]
+    text += f"; {', '.join(told)}"
+    missing = count - len(points)
+    return text + (f"; no number in {numbers.whole(missing)}" if missing else "") + "."
