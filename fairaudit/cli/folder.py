@@ -79,36 +79,42 @@ def names(answers: Sequence[Answer]) -> list[str]:
     It is that of the data file, with the spec where there are several; where two files are called
     alike, their folders are in it. Names that differ in case alone are alike.
     """
-    several = len({one.spec for one in answers}) > 1
-    wanted = [_candidates(one, several=several) for one in answers]
+    wanted = _candidates(answers)
     times = [Counter(map(_folded, each)) for each in zip(*wanted, strict=True)]
     taken = set(_OURS)
     found = []
     for each in wanted:
         alone = (name for name, seen in zip(each, times, strict=True) if seen[_folded(name)] == 1)
-        numbered = (f"{each[-1]}-{number}" for number in count(2))
-        name = next(one for one in chain(alone, numbered) if _folded(one) not in taken)
+        numbered = (f"{each[0]}-{number}" for number in count(2))
+        free = (one for one in chain(alone, each[:1], numbered) if _folded(one) not in taken)
+        name = next(free)
         taken.add(_folded(name))
         found.append(name)
     return found
 
 
-def _candidates(one: Answer, *, several: bool) -> tuple[str, ...]:
+def _candidates(answers: Sequence[Answer]) -> list[tuple[str, ...]]:
+    """Names for each answer: the stem of its file, the file, then both with their folders."""
+    from fairaudit.report.labels import told_apart
+
+    specs = told_apart([one.spec for one in answers])
+    files = told_apart([one.data or "" for one in answers])
+    several = len({*specs}) > 1
+    return [
+        tuple(map(_safe, _spelled_out(Path(spec), Path(file) if file else None, several=several)))
+        for spec, file in zip(specs, files, strict=True)
+    ]
+
+
+def _spelled_out(spec: Path, file: Path | None, *, several: bool) -> tuple[str, ...]:
     """Names for one answer, each saying more than the one before."""
-    spec = Path(one.spec)
-    if one.data is None:
-        longer = "-".join((*spec.parts[-2:-1], spec.stem))
-        return tuple(map(_safe, (spec.stem, longer, one.spec, one.spec, one.spec)))
-    data = Path(one.data)
-    stem = _SUFFIX.sub("", data.name)
-    first = [spec.stem] if several else []
-    return (
-        _safe("-".join((*first, stem))),
-        _safe("-".join((*first, data.parent.name, stem))),
-        _safe("-".join((*first, *data.parent.parts, stem))),
-        _safe("-".join((*first, one.data))),
-        _safe(f"{one.spec}-{one.data}"),
-    )
+    first, last = (spec, spec.stem) if file is None else (file, _SUFFIX.sub("", file.name))
+    short, long = [], []
+    if several and file is not None:
+        short, long = [spec.stem], [*spec.parent.parts, spec.stem]
+    folders = first.parent.parts
+    each = ((*short, last), (*short, first.name), (*long, *folders, last))
+    return tuple(map("-".join, (*each, (*long, *folders, first.name))))
 
 
 def _safe(text: str) -> str:

@@ -15,10 +15,10 @@ _DIGITS = re.compile(r"(\d+)")
 
 def labels(answers: Sequence[Answer]) -> list[str]:
     """A name for each audit: what tells it from the others, without the folder they share."""
-    specs, data = _told_apart([one.spec for one in answers]), [one.data for one in answers]
+    specs, data = told_apart([one.spec for one in answers]), [one.data for one in answers]
     if len({*data}) == 1:
         return specs
-    files = _told_apart([name or "" for name in data])
+    files = told_apart([name or "" for name in data])
     if len({*specs}) == 1:
         return files
     return [f"{spec} {name}".strip() for spec, name in zip(specs, files, strict=True)]
@@ -38,7 +38,7 @@ def natural(text: str) -> tuple[tuple[int, str], ...]:
     return tuple((len(part.lstrip("0")) if at % 2 else 0, part) for at, part in parts)
 
 
-def _told_apart(paths: Sequence[str]) -> list[str]:
+def told_apart(paths: Sequence[str]) -> list[str]:
     """The paths without the folders that all of them begin with."""
     try:
         shared = os.path.commonpath([Path(path).parent for path in paths])
