@@ -26,12 +26,13 @@ from fairaudit.report.labels import labels, natural, short
 from fairaudit.report.pictures import Lines
 from fairaudit.report.summary import document
 
-SPEC = {
+COLUMNS: dict[str, Any] = {
+    "protected": ["group"],
+    "decision": {"column": "hired", "positive": "1", "negative": "0"},
+}
+SPEC: dict[str, Any] = {
     "version": 1,
-    "columns": {
-        "protected": ["group"],
-        "decision": {"column": "hired", "positive": "1", "negative": "0"},
-    },
+    "columns": COLUMNS,
     "metrics": [{"metric": "demographic_parity_ratio", "fail": {"below": 0.5}}],
 }
 HOSTILE = (
@@ -327,7 +328,7 @@ def audits(tmp_path: Path) -> Callable[..., list[Answer]]:
             best = 8 if count != NOBODY else 0
             people = [("a", int(row < best)) for row in range(10)]
             people += [("b", int(row < count)) for row in range(10)]
-            columns = {name: [who for who, _ in people] for name in ("group", *"123456789")}
+            columns = {name: [who for who, _ in people] for name in ("group", *"xyz")}
             frame = pl.DataFrame({**columns, "hired": [hired for _, hired in people]})
             frame.write_csv(tmp_path / name)
             result = audit({**SPEC, **more}, tmp_path / name)
@@ -340,7 +341,7 @@ def audits(tmp_path: Path) -> Callable[..., list[Answer]]:
 def test_the_summary_says_who_is_worst_and_which_checks_fail(
     audits: Callable[..., list[Answer]],
 ) -> None:
-    two = [*SPEC["metrics"], {"metric": "demographic_parity_difference", "warn": {"above": 0.3}}]  # type: ignore[misc]
+    two = [*SPEC["metrics"], {"metric": "demographic_parity_difference", "warn": {"above": 0.3}}]
     answers = audits(8, 7, None, 2, 1, *[6] * 7, metrics=two)
     answers[0], answers[9] = answers[9], answers[0]
     blocks = document(answers)
@@ -383,22 +384,24 @@ def test_undefined_values_are_no_points(audits: Callable[..., list[Answer]]) -> 
 def test_many_checks_are_drawn_worst_first_and_the_rest_is_told(
     audits: Callable[..., list[Answer]],
 ) -> None:
-    ratio = "demographic_parity_ratio"
+    limits = {
+        "demographic_parity_ratio": ("below", 0.3, 0.6, 0.9),
+        "demographic_parity_difference": ("above", 0.5, 0.3, 0.1),
+        "impact_ratio": ("below", 0.3, 0.6, 0.9),
+    }
     spec = {
-        "columns": {
-            "protected": [*"987654321"],
-            "decision": {"column": "hired", "positive": "1", "negative": "0"},
-        },
+        "columns": {**COLUMNS, "protected": ["x", "y", "z"]},
         "metrics": [
-            {"metric": ratio, "by": [name], "fail": {"below": int(name) / 10}}
-            for name in "123456789"
+            {"metric": metric, "by": [name], "fail": {side: limit}}
+            for metric, (side, *each) in limits.items()
+            for name, limit in zip("xyz", each, strict=True)
         ],
     }
     figures = _figures(audits(8, 6, 4, 2, **spec))
     assert len(figures) == 6
-    limits = [one.picture.limits for one in figures if isinstance(one.picture, Lines)]
-    # Of 1, 0.75, 0.5 and 0.25 three are below 0.8, two below 0.6, one below 0.3.
-    assert limits == [(at / 10,) for at in (8, 9, 6, 7, 3, 4)]
+    drawn = [one.picture.limits for one in figures if isinstance(one.picture, Lines)]
+    # Of the ratios 1, 0.75, 0.5 and 0.25 three are below 0.9, two below 0.6, one below 0.3.
+    assert drawn == [(0.9,), (0.1,), (0.9,), (0.6,), (0.3,), (0.6,)]
     assert [one.note for one in figures[:5]] == [""] * 5
     assert figures[5].note.startswith("3 more checks are not drawn")
 
