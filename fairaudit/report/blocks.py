@@ -77,12 +77,13 @@ class Table:
 class Figure:
     """A picture, drawn where a format can; a table or a sentence tells the same.
 
-    `description` says in words what it shows, for those who do not see it.
+    `description` says in words what it shows, for those who do not see it; `note` how to read it.
     """
 
     title: str
     description: str
     picture: Picture
+    note: str = ""
 
 
 Block: TypeAlias = Heading | Paragraph | Facts | Entries | Table | Figure
