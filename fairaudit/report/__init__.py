@@ -45,6 +45,22 @@ def _terminal_page(document: Document) -> str:
     return terminal.render(document)
 
 
+def _html(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: FBT001  # the renderers' signature
+    from fairaudit.report import html
+
+    return html.render(answers, all_rows=all_rows)
+
+
+def _html_spelled(text: str, encoding: str) -> str:
+    return text.encode(encoding, "xmlcharrefreplace").decode(encoding)
+
+
+def _html_page(document: Document) -> str:
+    from fairaudit.report import html
+
+    return html.page(document)
+
+
 def _json(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: ARG001, FBT001  # JSON has all rows
     from fairaudit.report import json
 
@@ -82,6 +98,7 @@ FORMATS = (
     Format("json", (".json",), _json, spelled=_json_spelled),
     Format("csv", (".csv",), _csv, spelled=_csv_spelled),
     Format("parquet", (".parquet",), _parquet, tells_errors=False),
+    Format("html", (".html", ".htm"), _html, _html_page, spelled=_html_spelled),
 )
 
 

@@ -8,7 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from fairaudit.estimate import State
 from fairaudit.ledger import Line, PublishedLine
 from fairaudit.metrics import exclusion
-from fairaudit.report import disparities, lattice, numbers, reversals, scores, sentences, subgroups
+from fairaudit.report import (
+    disparities,
+    figures,
+    lattice,
+    numbers,
+    reversals,
+    scores,
+    sentences,
+    subgroups,
+)
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -198,6 +207,7 @@ def _ledger(result: AuditResult) -> Iterator[Block]:
         [[Cell(a), Cell(numbers.whole(b)), Cell(c), Cell(d)] for a, b, c, d in rows],
         (False, True, False, False),
     )
+    yield from figures.people(result)
 
 
 def _people(people: int | None) -> str:

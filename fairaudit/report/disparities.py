@@ -8,7 +8,7 @@ from itertools import groupby
 
 from fairaudit.metrics import Standing, exclusion
 from fairaudit.metrics.inference import Correction
-from fairaudit.report import numbers, sentences
+from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import (
     AuditResult,
@@ -29,6 +29,7 @@ def conditional(result: AuditResult, most: int | None) -> Iterator[Block]:
         left_out += len(each) - len(shown)
         rows += [_conditional_cells(row) for row in shown]
     yield Heading("People alike in a legitimate factor")
+    yield from figures.by_stratum(result)
     yield Table(
         "each comparison in a stratum, or averaged over strata with equal weights for both sides",
         ("measure", "who", "where", "value"),
@@ -56,6 +57,7 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
     if not result.rates:
         return
     yield Heading("Rates, worst first")
+    yield from figures.rates(result)
     level = _level(result)
     yield _everybody([row for row in result.rates if not row.by and not row.stratum], result)
     shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}

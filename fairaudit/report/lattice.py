@@ -9,7 +9,7 @@ from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, ranked
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.inference import Correction
-from fairaudit.report import appearances, numbers, sentences
+from fairaudit.report import appearances, figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
 
@@ -32,6 +32,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     if not titles:
         return
     yield Heading("Every subset of the protected attributes")
+    yield from figures.lattice(result)
     epsilon = _epsilon(rows)
     lead = next((title for title in titles if title != epsilon), titles[0])
     others = [title for title in titles if title not in {lead, epsilon}]

@@ -4,29 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeAlias
+
+
+class Mark(StrEnum):
+    """What stands on a line: a group, the one that others are compared with, one set aside."""
+
+    GROUP = "group"
+    REFERENCE = "reference"
+    ASIDE = "aside"
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value on a line of its own; `panel` is the heading it stands under, `mark` what it is."""
+    """A value on a line of its own; `panel` is the heading it stands under, `mark` what it is.
+
+    `text` is written beside it. A value that is no finite number is only written.
+    """
 
     label: str
     value: float
     low: float | None = None
     high: float | None = None
     panel: str = ""
-    mark: str = ""
+    mark: Mark = Mark.GROUP
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A line across the rows of a panel: the value of the reference, or a limit by its label."""
+
+    value: float
+    panel: str = ""
+    label: str = ""
+    is_limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Values below each other with their intervals, beside a reference and the limits."""
+    """Values below each other with their intervals, beside references and limits.
+
+    `percent` writes the axis in per cent; `domain` is the part of the axis that is shown.
+    """
 
     axis: str
     rows: Sequence[Interval]
-    reference: float | None = None
-    limits: Sequence[float] = ()
+    rules: Sequence[Rule] = ()
+    percent: bool = False
+    domain: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Sizes below each other from 0 on, as rows of `Intervals` without bounds."""
+
+    axis: str
+    rows: Sequence[Interval]
+    percent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +85,59 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines over a common axis; `diagonal` where both axes are shares and equality is a line."""
+    """Lines over a common axis; `diagonal` where both axes are shares and equality is a line.
+
+    `percent` writes the upright axis in per cent, with a `diagonal` the other one, too. An axis of
+    names has those of the first line first.
+    """
 
     x: str
     y: str
     lines: Sequence[Line]
     diagonal: bool = False
     limits: Sequence[float] = ()
+    percent: bool = False
+    domain: tuple[float, float] | None = None
 
 
-Picture: TypeAlias = Intervals | Lines
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A value on either side; `strong` is the one that the others are seen against."""
+
+    label: str
+    first: float
+    second: float
+    strong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slopes:
+    """Lines between two sides: where one climbs and others fall, a gap is turned round."""
+
+    y: str
+    sides: tuple[str, str]
+    slopes: Sequence[Slope]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A subset in its column (`level` counts from 0), `text` its value, `shade` from 0 to 1.
+
+    Without a shade there is no number to colour it by.
+    """
+
+    label: str
+    level: int
+    text: str
+    shade: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """Subsets in columns, the smaller ones before those that contain them; edges join indices."""
+
+    nodes: Sequence[Node]
+    edges: Sequence[tuple[int, int]]
+
+
+Picture: TypeAlias = Intervals | Bars | Lines | Slopes | Lattice

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 from fairaudit.estimate import Significance
 from fairaudit.metrics.inference import Inference
-from fairaudit.report import numbers, sentences
+from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Kind, Reversal, Share
 
 _FULL = 3
 """So many reversals are shown with their strata, and so many notes."""
+_DRAWN = 12
+"""So many reversals have a picture, however long the report."""
 _TOLD = 6
 """So many reversals are told at all, where the report is short."""
 _DIGITS = 9
@@ -36,6 +38,8 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     for at, one in enumerate(told):
         yield Entries([_entry(one, Tone.WARN, inference)])
         if not one.suppressed and (at < _FULL or not is_short):
+            if at < _DRAWN:
+                yield figures.slopes(one, sentence(one, inference.alpha))
             yield from _proof(one, inference)
     noted = notes[:_FULL] if is_short else notes
     if noted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from fairaudit.report import numbers
+from fairaudit.report import figures, numbers
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, ScoreRow
 
@@ -15,11 +15,12 @@ _HEADER = ("people", "mean", "s. d.", "lowest", "median", "highest", "AUC")
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """A table for everybody and for each attribute."""
     for column, run in groupby(result.scores, key=lambda row: row.column):
-        yield from _of_column(column, list(run), most)
+        yield Heading(f"The score {column}")
+        yield from figures.curves(result, column)
+        yield from _of_column(list(run), most)
 
 
-def _of_column(column: str, scores: list[ScoreRow], most: int | None) -> Iterator[Block]:
-    yield Heading(f"The score {column}")
+def _of_column(scores: list[ScoreRow], most: int | None) -> Iterator[Block]:
     for by, run in groupby(scores, key=lambda row: row.by):
         rows = list(run)
         shown = rows if most is None else rows[:most]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairaudit.report import numbers, sentences
+from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult
 from fairaudit.subgroups import Searched, Subgroup, Subgroups
@@ -33,6 +33,7 @@ def section(result: AuditResult) -> Iterator[Block]:
         if one.listed:
             text = sentences.subgroup(one.listed[0], one.rate, inference.alpha)
             yield Entries([(Cell("stands out most", Tone.WARN), text)])
+            yield from figures.subgroups(one)
             level = f"{float(100 * inference.confidence):g} %"
             yield _table(one, level, inference.alpha)
         elif one.widest is not None:

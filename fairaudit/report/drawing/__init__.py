@@ -1,0 +1,56 @@
+"""Pictures drawn by Altair as SVG: the one place that loads it, at the first picture.
+
+Sizes are fixed and no text is measured to lay a picture out, so that equal pictures are equal bytes
+on every machine, whichever fonts it has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import vl_convert
+from altair.utils.schemapi import debug_mode
+
+from fairaudit.report.drawing import lattice, lines, rows, slopes
+from fairaudit.report.drawing.frame import FONT, Layers
+from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Picture, Slopes
+
+
+def spec(picture: Picture) -> dict[str, Any]:
+    """The picture in Vega-Lite, its data in it."""
+    # Whether Vega-Lite knows all of it, the tests ask: that takes longer than the drawing.
+    with debug_mode(False):  # noqa: FBT003  # theirs
+        drawn = _layers(picture)
+        chart = alt.layer(
+            *drawn.layers,
+            width=drawn.width,
+            height=drawn.height,
+            padding=drawn.padding,
+            autosize=alt.AutoSizeParams(type="none"),
+            config=alt.Config(
+                aria=False,  # a picture has one title and one description: those of its figure
+                background="transparent",
+                font=FONT,
+                view=alt.ViewConfig(stroke=None),
+            ),
+        )
+        return chart.to_dict(validate=False)
+
+
+def svg(picture: Picture) -> str:
+    """The picture as an SVG element."""
+    version = alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
+    return vl_convert.vegalite_to_svg(spec(picture), vl_version=version)
+
+
+def _layers(picture: Picture) -> Layers:
+    match picture:
+        case Intervals() | Bars():
+            return rows.layers(picture)
+        case Lines():
+            return lines.layers(picture)
+        case Slopes():
+            return slopes.layers(picture)
+        case Lattice():
+            return lattice.layers(picture)

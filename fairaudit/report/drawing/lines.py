@@ -1,0 +1,187 @@
+"""Lines over a common axis, each named at its end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import altair as alt
+
+from fairaudit.report.drawing.frame import (
+    Layers,
+    across,
+    axis,
+    chart,
+    columns,
+    down,
+    encoded,
+    nice,
+    shortened,
+    spread,
+    text,
+)
+from fairaudit.report.palette import SERIES, light
+from fairaudit.report.pictures import Line, Lines, Point
+
+_LEFT, _PLOT, _RIGHT, _HEIGHT = 64, 276, 160, 240
+_GAP = 18
+_BESIDE = 34
+"""So many columns of names fit below the axis beside each other."""
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [10, 3], [1, 3], [6, 2, 2, 2])
+_SHAPES = (
+    "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",
+    "triangle-left",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """By what a line is told from others: colour, dashes, and the shape of its points."""
+
+    colour: str
+    dash: Sequence[int]
+    shape: str
+
+
+def looks(number: int) -> list[Look]:
+    """The looks of so many lines."""
+    return [
+        Look(light(f"series-{at % SERIES}"), _DASHES[at % SERIES], _SHAPES[at % SERIES])
+        for at in range(number)
+    ]
+
+
+def dots(rows: Sequence[dict[str, Any]], look: Look, size: float = 32) -> alt.Chart:
+    """The points of a line."""
+    marks = chart(rows).mark_point(
+        fill=look.colour, stroke=look.colour, shape=look.shape, size=size, opacity=1
+    )
+    return cast("alt.Chart", marks)
+
+
+def quantitative(
+    name: str, domain: tuple[float, float], marks: alt.Axis | None
+) -> dict[str, object]:
+    """What an axis of numbers is made of."""
+    scale = alt.Scale(domain=list(domain), nice=False, zero=False)
+    return {"shorthand": name, "type": "quantitative", "scale": scale, "axis": marks}
+
+
+def layers(picture: Lines) -> Layers:
+    """The layers: equality and limits below, then a line, its intervals and points each."""
+    names = list(
+        dict.fromkeys(
+            one.x for line in picture.lines for one in line.points if isinstance(one.x, str)
+        )
+    )
+    points = [
+        [_placed(names, one) for one in line.points if _is_shown(one)] for line in picture.lines
+    ]
+    flat, upright = _domains(picture, names, points)
+    under = None if names else axis(picture.x, percent=picture.diagonal)
+    beside = axis(picture.y, percent=picture.percent)
+    x = alt.X(**quantitative("x", flat, under))  # type: ignore[arg-type]
+    y = alt.Y(**quantitative("y", upright, beside))  # type: ignore[arg-type]
+    corner = chart([{"x": flat[0], "y": upright[0]}]).mark_point(opacity=0)
+    drawn = [encoded(corner, x, y)]
+    if picture.diagonal:
+        equal = chart([{"x": end, "y": end} for end in (0, 1)])
+        drawn.append(encoded(equal.mark_line(color=light("aside"), strokeWidth=1), x, y))
+    if picture.limits:
+        limits = chart([{"y": limit} for limit in picture.limits])
+        drawn.append(encoded(limits.mark_rule(color=light("limit"), strokeDash=[6, 3]), y))
+    for each, look in zip(points, looks(len(points)), strict=True):
+        drawn += _line(each, look, x, y)
+    drawn += _labels(picture.lines, points, upright, y)
+    if not names:
+        return Layers(drawn, _PLOT, _HEIGHT, _LEFT, _RIGHT, top=12)
+    is_slanted = sum(columns(name) + 2 for name in names) > _BESIDE
+    drawn += _under(names, picture.x, x, is_slanted=is_slanted)
+    return Layers(drawn, _PLOT, _HEIGHT, _LEFT, _RIGHT, top=12, bottom=116 if is_slanted else 50)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A point as numbers: a name is its index."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+def _placed(names: Sequence[str], one: Point) -> _Place:
+    x = float(names.index(one.x)) if isinstance(one.x, str) else one.x
+    low, high = (one.y if end is None else end for end in (one.low, one.high))
+    return _Place(x, one.y, low, high)
+
+
+def _is_shown(one: Point) -> bool:
+    return math.isfinite(one.y) and (isinstance(one.x, str) or math.isfinite(one.x))
+
+
+def _domains(
+    picture: Lines, names: Sequence[str], points: Sequence[Sequence[_Place]]
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """What is shown of either axis."""
+    if picture.diagonal:
+        return (-0.02, 1.02), (-0.02, 1.02)
+    known = [one for each in points for one in each]
+    flat = [one.x for one in known]
+    upright = [end for one in known for end in (one.low, one.y, one.high)] + [*picture.limits]
+    return (
+        (-0.5, len(names) - 0.5) if names else _over(flat),
+        picture.domain or _over(upright),
+    )
+
+
+def _over(ends: Sequence[float]) -> tuple[float, float]:
+    return nice(min(ends, default=0.0), max(ends, default=1.0))
+
+
+def _line(each: Sequence[_Place], look: Look, x: alt.X, y: alt.Y) -> Iterator[alt.Chart]:
+    rows = [{"i": at, "x": one.x, "y": one.y} for at, one in enumerate(each)]
+    if not rows:
+        return
+    whiskers = [{"x": one.x, "y": one.low, "y2": one.high} for one in each if one.low < one.high]
+    if whiskers:
+        rules = chart(whiskers).mark_rule(color=look.colour, opacity=0.4, strokeWidth=1.5)
+        yield encoded(rules, x, y, alt.Y2("y2"))
+    line = chart(rows).mark_line(color=look.colour, strokeDash=list(look.dash), strokeWidth=2)
+    yield encoded(line, x, y, alt.Order("i", type="quantitative"))
+    yield encoded(dots(rows, look), x, y)
+
+
+def _labels(
+    lines: Sequence[Line],
+    points: Sequence[Sequence[_Place]],
+    domain: tuple[float, float],
+    y: alt.Y,
+) -> Iterator[alt.Chart]:
+    """The name of each line at its right end, moved apart where they would meet."""
+    low, high = domain
+    per_pixel = (high - low) / _HEIGHT
+    ends = [(high - each[-1].y) / per_pixel if each else _HEIGHT for each in points]
+    places = [high - place * per_pixel for place in spread(ends, _GAP, _HEIGHT)]
+    for place, look in zip(places, looks(len(lines)), strict=True):
+        yield encoded(dots([{"y": place}], look, 50), across(_PLOT + 14), y)
+    rows = [
+        {"y": place, "t": shortened(line.label, 19)}
+        for place, line in zip(places, lines, strict=True)
+    ]
+    yield text(rows, across(_PLOT + 25), y, limit=_RIGHT - 27)
+
+
+def _under(names: Sequence[str], title: str, x: alt.X, *, is_slanted: bool) -> Iterator[alt.Chart]:
+    """The names below the axis, slanted where they would meet, and what they are."""
+    rows = [{"x": at, "t": shortened(name, 14)} for at, name in enumerate(names)]
+    below = down(_HEIGHT + 14)
+    if is_slanted:
+        yield text(rows, x, below, align="right", colour="muted", limit=100, angle=315)
+    else:
+        yield text(rows, x, below, align="center", colour="muted", limit=100)
+    heading = [{"t": shortened(title, 40)}]
+    place = down(_HEIGHT + (104 if is_slanted else 38))
+    yield text(heading, across(_PLOT / 2), place, align="center", colour="muted")

@@ -1,0 +1,79 @@
+"""A rate against a stratum, one line a group: as Figure 1 of Beutel et al. (2019) draws it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from fairaudit.cube import Group
+from fairaudit.metrics import Standing
+from fairaudit.report import numbers, sentences
+from fairaudit.report.blocks import Figure
+from fairaudit.report.figures import most
+from fairaudit.report.pictures import Line, Lines, Point
+from fairaudit.result import AuditResult, RateRow
+
+
+def by_stratum(result: AuditResult) -> Iterator[Figure]:
+    """A picture for each rate, grouping and conditioning with two strata or more."""
+    found: dict[tuple[str, str, tuple[str, ...], tuple[str, ...], str], list[RateRow]] = {}
+    for row in result.rates:
+        if row.by and row.stratum:
+            given = tuple(name for name, _ in row.stratum)
+            key = (row.metric, row.of, row.by, given, sentences.said(row.parameters))
+            found.setdefault(key, []).append(row)
+    for (metric, of, by, given, said), rows in found.items():
+        strata = list(dict.fromkeys(row.stratum for row in rows))
+        if len(strata) > 1:
+            title = next(one.title for one in result.definitions if one.id == metric)
+            named = f"{title} of the {of}{said}, {numbers.subset(by)} by {numbers.subset(given)}"
+            yield _figure(named, title, rows, strata)
+
+
+def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Group]) -> Figure:
+    people: dict[Group, int] = {}
+    for row in rows:
+        if row.standing is not Standing.UNKNOWN:
+            people[row.group] = people.get(row.group, 0) + (row.estimate.n or 0)
+    largest = sorted(people, key=lambda group: -people[group])[: most.LINES]
+    shown = strata[: most.STRATA]
+    lines = [
+        Line(numbers.group(group), [one for s in shown for one in _points(rows, group, s)])
+        for group in largest
+    ]
+    missing = [
+        f"{numbers.group(row.group)} in {numbers.group(row.stratum)} ({row.estimate.state})"
+        for row in rows
+        if row.group in largest and not math.isfinite(row.estimate.value)
+    ]
+    text = " ".join(_words(line) for line in lines)
+    if missing:
+        text += f" Not shown: {most.listed(missing)}."
+    text += most.left_out(len(people) - len(largest), "groups", "the smaller ones")
+    text += most.left_out(len(strata) - len(shown), "strata", "the last ones")
+    given = numbers.subset(tuple(name for name, _ in strata[0]))
+    share = sentences.is_share(rows[0].metric)
+    return Figure(
+        named,
+        text.strip(),
+        Lines(given, title, lines, percent=share),
+        note="Upright lines: intervals of each group in each stratum by itself."
+        + most.left_out(len(people) - len(largest), "groups", "the smaller ones")
+        + most.left_out(len(strata) - len(shown), "strata", "the last ones"),
+    )
+
+
+def _points(rows: Sequence[RateRow], group: Group, stratum: Group) -> Iterator[Point]:
+    for row in rows:
+        if (row.group, row.stratum) == (group, stratum) and math.isfinite(row.estimate.value):
+            estimate = row.estimate
+            name = numbers.group(stratum)
+            yield Point(name, estimate.value, estimate.low, estimate.high)
+
+
+def _words(line: Line) -> str:
+    if not line.points:
+        return f"{line.label}: no number."
+    low, high = (f(line.points, key=lambda one: one.y) for f in (min, max))
+    ends = [f"{numbers.number(one.y, 3)} ({one.x})" for one in (low, high)]
+    return f"{line.label}: from {ends[0]} to {ends[1]}."

@@ -1,0 +1,95 @@
+"""The report as one page that needs nothing else: no network, no script, no font."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+
+import jinja2
+from markupsafe import Markup
+
+from fairaudit.answers import Answer
+from fairaudit.report import palette, summary
+from fairaudit.report.blocks import Document, Figure
+from fairaudit.report.html import inline
+from fairaudit.report.html.outline import Place, outlined
+from fairaudit.version import version
+
+
+def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
+    """The page of one answer; of several their summary."""
+    if len(answers) > 1:
+        return page(summary.document(answers, all_rows=all_rows))
+    return page(summary.report(answers, all_rows=all_rows))
+
+
+def page(document: Document) -> str:
+    """A page of any document."""
+    outline = outlined(document)
+    style, script = _style(), _text("sort.js")
+    return (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            outline=outline,
+            title=inline.plain(outline.title),
+            style=Markup(style),  # noqa: S704  # our own file
+            script=Markup(script),  # noqa: S704  # the same
+            style_hash=_hash(style),
+            script_hash=_hash(script),
+            version=version(),
+        )
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("fairaudit.report.html", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(signs=inline.signs, plain=inline.plain, svg=_svg)
+    return made
+
+
+def _text(name: str) -> str:
+    loader = _environment().loader
+    assert loader is not None
+    return loader.get_source(_environment(), name)[0]
+
+
+@cache
+def _style() -> str:
+    """The style sheet, with the colours of the palette as variables and as those of pictures."""
+    return _environment().get_template("style.css.jinja").render(colours=palette.COLOURS)
+
+
+def _hash(text: str) -> str:
+    """What a content security policy allows a style or a script by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _svg(place: Place[Figure]) -> Markup:
+    """The picture with its title and description, which are all that a reader of screens meets."""
+    from fairaudit.report import drawing  # noqa: PLC0415  # a page without pictures loads no library
+
+    drawn = drawing.svg(place.block.picture)
+    head, body = drawn.split(">", 1)
+    size = head[head.index("width=") :]
+    title, description = place.id + "-title", place.id + "-about"
+    opened = Markup(
+        '<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{0}" '
+        'aria-describedby="{1}" {2}><title id="{0}">{3}</title><desc id="{1}">{4}</desc>'
+    ).format(
+        title,
+        description,
+        Markup(size),  # noqa: S704  # numbers that the library writes
+        inline.plain(place.block.title),
+        inline.plain(place.block.description),
+    )
+    return opened + Markup(inline.without_roles(body))  # noqa: S704  # the library escapes texts

@@ -1,0 +1,64 @@
+"""Texts as they stand in a page: every sign seen, none obeyed, each writing in its direction."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from markupsafe import Markup, escape
+
+from fairaudit.report.signs import printable
+
+_LONGEST = 160
+"""A word with more signs is shortened: nobody reads on, and it may stand in a hundred places."""
+_KEPT = 60
+_WORD = re.compile(rf"\S{{{_LONGEST + 1},}}")
+_ROLES = re.compile(r' (?:role|aria-[a-z]+|class|pointer-events)="[^"]*"')
+
+
+def plain(words: str) -> str:
+    """The words with control characters spelled out and overlong ones shortened."""
+    return _WORD.sub(_shortened, printable(words.replace("\n", " ")))
+
+
+def signs(words: str) -> Markup:
+    """The same as markup: lines are kept, runs from right to left stand by themselves."""
+    lines = [_WORD.sub(_shortened, printable(line)) for line in words.split("\n")]
+    return Markup("<br>").join(map(_isolated, lines))
+
+
+def without_roles(svg: str) -> str:
+    """A picture without names and roles of its own inside."""
+    return _ROLES.sub("", svg)
+
+
+def _shortened(found: re.Match[str]) -> str:
+    word = found[0]
+    return f"{word[:_KEPT]}…{word[-_KEPT // 3 :]} ({len(word):,} signs)"
+
+
+def _isolated(line: str) -> Markup:
+    """The line with each run of signs that are written from right to left in a `bdi`."""
+    if line.isascii():
+        return escape(line)
+    parts: list[Markup] = []
+    run, is_right = "", False
+    for sign in line:
+        direction = unicodedata.bidirectional(sign)
+        neutral = direction not in {"R", "AL", "L"}
+        if not neutral and (direction != "L") is not is_right:
+            parts.append(_part(run, is_right=is_right))
+            run, is_right = "", not is_right
+        run += sign
+    parts.append(_part(run, is_right=is_right))
+    return Markup().join(parts)
+
+
+def _part(run: str, *, is_right: bool) -> Markup:
+    """A run; what is neutral at its end belongs to the page."""
+    if not is_right:
+        return escape(run)
+    kept = len(run)
+    while unicodedata.bidirectional(run[kept - 1]) not in {"R", "AL"}:
+        kept -= 1
+    return Markup("<bdi>{}</bdi>{}").format(run[:kept], run[kept:])

@@ -1,0 +1,195 @@
+"""A document as a page has it: sections with headings, pictures side by side, tables folded."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count, groupby
+from typing import Generic, TypeVar
+
+from fairaudit.report.blocks import (
+    Block,
+    Document,
+    Entries,
+    Facts,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+)
+
+_FEW_TABLES = 3
+"""A section with more has them folded, but the first."""
+_SHOWN = 12
+"""So many rows of a long table are seen at once."""
+_MOST_ROWS = 2_000
+"""So many rows a table at all: a page is to be read; JSON has every row."""
+_MOST_IN_ALL = 12_000
+
+Kind = TypeVar("Kind", bound=Block)
+
+
+@dataclass(frozen=True, slots=True)
+class Place(Generic[Kind]):
+    """A block with its name in the page."""
+
+    block: Kind
+    id: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table as it is shown: its first rows, those that are folded away, whether it all is.
+
+    A bare one has no caption but the heading of its section; `left` rows are not in the page.
+    """
+
+    place: Place[Table]
+    first: Sequence[Sequence[object]]
+    folded: Sequence[Sequence[object]]
+    is_bare: bool
+    is_folded: bool
+    left: int
+
+    kind = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Figures side by side."""
+
+    places: Sequence[Place[Figure]]
+
+    kind = "pictures"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A paragraph, facts or entries."""
+
+    block: Paragraph | Facts | Entries
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with all below it."""
+
+    id: str
+    title: str
+    items: Sequence[Rows | Pictures | Words]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A whole page: its title, the one statement below it, and its sections; the first has none."""
+
+    title: str
+    banner: Entries | None
+    opening: Section
+    sections: Sequence[Section]
+
+
+def outlined(document: Document) -> Outline:
+    """The document in sections; the first heading is the title, one entry below it the banner."""
+    names = _Names()
+    titles = [block.text for block in document if isinstance(block, Heading)]
+    title = titles[0] if titles else "fairaudit"
+    parts: list[tuple[str, list[Block]]] = [("", [])]
+    for at, block in enumerate(document):
+        if not isinstance(block, Heading):
+            parts[-1][1].append(block)
+        elif parts[-1][0] or parts[-1][1] or block.text != title or at:
+            parts.append((block.text, []))
+    opening = parts[0][1]
+    banner = None
+    if opening and isinstance(opening[0], Entries) and len(opening[0].rows) == 1:
+        banner, opening = opening[0], opening[1:]
+    room = _Room(_MOST_IN_ALL)
+    return Outline(
+        title,
+        banner,
+        Section("top", "", list(_items(opening, title, names, room))),
+        [
+            Section(names.of(title), title, list(_items(blocks, title, names, room)))
+            for title, blocks in parts[1:]
+        ],
+    )
+
+
+class _Names:
+    """Names and labels in a page, none twice."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = {"content", "top"}
+        self._said: set[str] = set()
+
+    def of(self, words: str) -> str:
+        """A name made of words."""
+        name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:48].strip("-") or "part"
+        return _new(name, "{}-{}", self._used)
+
+    def label(self, words: str) -> str:
+        """The words, with a number where they were said before."""
+        return _new(words, "{} ({})", self._said)
+
+
+def _new(wanted: str, pattern: str, used: set[str]) -> str:
+    numbered = (pattern.format(wanted, at) for at in count(2))
+    found = next(one for one in chain([wanted], numbered) if one not in used)
+    used.add(found)
+    return found
+
+
+class _Room:
+    """How many rows a page still has room for."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+
+    def of(self, wanted: int) -> int:
+        """How many of so many rows may be shown."""
+        given = min(wanted, _MOST_ROWS, max(self._rows, _SHOWN))
+        self._rows -= given
+        return given
+
+
+def _items(
+    blocks: Sequence[Block], title: str, names: _Names, room: _Room
+) -> Iterator[Rows | Pictures | Words]:
+    captions = Counter(block.caption for block in blocks if isinstance(block, Table))
+    many = captions.total() > _FEW_TABLES
+    tables = 0
+    for is_figure, run in groupby(blocks, key=lambda block: isinstance(block, Figure)):
+        if is_figure:
+            figures = [one for one in run if isinstance(one, Figure)]
+            yield Pictures([Place(one, names.of(f"picture {one.title}")) for one in figures])
+            continue
+        for block in run:
+            match block:
+                case Table():
+                    tables += 1
+                    caption = block.caption or title
+                    if captions[block.caption] > 1:
+                        caption += f": {', '.join(block.header[1:])}"
+                    named = replace(block, caption=caption[:1].upper() + caption[1:])
+                    yield _rows(
+                        named,
+                        names,
+                        room,
+                        is_bare=not block.caption,
+                        is_folded=many and tables > 1,
+                    )
+                case Paragraph() | Facts() | Entries():
+                    yield Words(block, type(block).__name__.lower())
+
+
+def _rows(table: Table, names: _Names, room: _Room, *, is_bare: bool, is_folded: bool) -> Rows:
+    kept = table.rows[: room.of(len(table.rows))]
+    short = len(kept) if is_folded or len(kept) <= _SHOWN + 3 else _SHOWN
+    place = Place(table, names.of(f"table {table.caption}"), names.label(table.caption))
+    left = len(table.rows) - len(kept)
+    return Rows(place, kept[:short], kept[short:], is_bare, is_folded, left)
