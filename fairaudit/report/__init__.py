@@ -59,9 +59,22 @@ def _json_spelled(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is 
     return json.written(stdlib_json.loads(text), ascii_only=True)
 
 
+def _markdown(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: FBT001  # the renderers' signature
+    from fairaudit.report import markdown
+
+    return markdown.render(answers, all_rows=all_rows)
+
+
+def _markdown_page(document: Document) -> str:
+    from fairaudit.report import markdown
+
+    return markdown.page(document)
+
+
 FORMATS = (
     Format("terminal", (".txt",), _terminal, _terminal_page, tells_errors=False),
     Format("json", (".json",), _json, spelled=_json_spelled),
+    Format("markdown", (".md",), _markdown, _markdown_page),
 )
 
 
