@@ -71,10 +71,17 @@ def _markdown_page(document: Document) -> str:
     return markdown.page(document)
 
 
+def _github(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: ARG001, FBT001  # it has no rows
+    from fairaudit.report import github
+
+    return github.render(answers)
+
+
 FORMATS = (
     Format("terminal", (".txt",), _terminal, _terminal_page, tells_errors=False),
     Format("json", (".json",), _json, spelled=_json_spelled),
     Format("markdown", (".md",), _markdown, _markdown_page),
+    Format("github", (), _github),
 )
 
 
