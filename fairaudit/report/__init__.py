@@ -77,11 +77,18 @@ def _github(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: ARG001, 
     return github.render(answers)
 
 
+def _junit(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: ARG001, FBT001  # the same
+    from fairaudit.report import junit
+
+    return junit.render(answers)
+
+
 FORMATS = (
     Format("terminal", (".txt",), _terminal, _terminal_page, tells_errors=False),
     Format("json", (".json",), _json, spelled=_json_spelled),
     Format("markdown", (".md",), _markdown, _markdown_page),
     Format("github", (), _github),
+    Format("junit", (".xml",), _junit),
 )
 
 
