@@ -244,6 +244,11 @@ def test_any_text_comes_back_from_a_statement(lines: list[str], word: str) -> No
         assert others == [text, f"w{word} {text}", f"n{word}: {text}"]
 
 
+def test_a_line_of_a_statement_is_no_rule_of_a_table_without_pipes() -> None:
+    # GitHub's parser reads one; the parsers of these tests want a pipe.
+    assert markdown.page((Paragraph("a\n:-"),)) == "a\\\n\\:-\n"
+
+
 def test_columns_of_numbers_are_aligned_to_the_right() -> None:
     table = Table("", ("a", "b"), [[Cell("x"), Cell("1")]], (False, True))
     styles = [one.attrGet("style") for one in commonmark().parse(markdown.page((table,)))]
