@@ -13,8 +13,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from fairaudit.report.json.answers import answers_document, error_document, of_answers
-from fairaudit.report.json.results import document
+from fairaudit.report.json.answers import answers_document, error_document, of_answers, read_answers
+from fairaudit.report.json.reading import parse
+from fairaudit.report.json.results import document, read
 from fairaudit.result import AuditResult
 
 __all__ = [
@@ -22,6 +23,9 @@ __all__ = [
     "document",
     "error_document",
     "of_answers",
+    "parse",
+    "read",
+    "read_answers",
     "render",
     "schema",
     "written",

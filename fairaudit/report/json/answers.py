@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairaudit.answers import Answer, exit_code
-from fairaudit.errors import FairauditError, SpecError
-from fairaudit.report.json.results import document
-from fairaudit.result import (
-    SCHEMA_VERSION,
+from fairaudit.errors import (
+    AuditFailed,
+    DataError,
+    FairauditError,
+    Fault,
+    NothingToAudit,
+    SpecError,
+    UsageError,
 )
+from fairaudit.report.json.reading import Member, opened
+from fairaudit.report.json.results import document, read_result
+from fairaudit.report.json.values import read_place, write_place
+from fairaudit.result import SCHEMA_VERSION, AuditResult
 from fairaudit.version import version
+
+_KINDS: Mapping[str, type[FairauditError]] = {
+    one.__name__: one
+    for one in (FairauditError, UsageError, DataError, NothingToAudit, AuditFailed)
+}
 
 
 def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
@@ -36,21 +49,38 @@ def error_document(error: FairauditError) -> dict[str, Any]:
             "kind": type(error).__name__,
             "message": error.message,
             "hint": error.hint,
-            "faults": [
-                {
-                    "message": fault.message,
-                    "path": fault.path,
-                    "place": fault.place
-                    and {
-                        "file": fault.place.file,
-                        "line": fault.place.line,
-                        "column": fault.place.column,
-                    },
-                }
-                for fault in faults
-            ],
+            "faults": [_fault(one) for one in faults],
         },
     }
+
+
+def read_error(row: Member) -> FairauditError:
+    """The error in a document, of its own kind; what it would look for in the data is not told."""
+    kind = row["kind"].text()
+    if kind == SpecError.__name__:
+        return SpecError(row["faults"].each(_read_fault))
+    if kind not in _KINDS:
+        row["kind"].refuse("is no error of this version")
+    return _KINDS[kind](row["message"].text(), row["hint"].or_none(Member.text))
+
+
+def _fault(one: Fault) -> dict[str, Any]:
+    """One fault of a spec, and the line it stands in."""
+    return {
+        "message": one.message,
+        "path": one.path,
+        "place": write_place(one.place),
+        "source": one.source,
+    }
+
+
+def _read_fault(row: Member) -> Fault:
+    return Fault(
+        row["message"].text(),
+        row["path"].text(),
+        read_place(row["place"]),
+        row["source"].or_none(Member.text),
+    )
 
 
 def answers_document(answers: Sequence[Answer]) -> dict[str, Any]:
@@ -73,3 +103,28 @@ def answers_document(answers: Sequence[Answer]) -> dict[str, Any]:
             for one in answers
         ],
     }
+
+
+def read_answers(tree: Mapping[str, Any]) -> list[Answer]:
+    """The answers in a document of any kind: one result, one error, or several of both.
+
+    One result is that of its spec, one error of a spec that is not told. Raises `UsageError` as
+    `read` does.
+    """
+    whole = opened(tree)
+    if "answers" in whole:
+        return [*whole["answers"].each(_read_answer)]
+    found = _read_found(whole)
+    if isinstance(found, AuditResult):
+        return [Answer(found.provenance.spec_path, None, found)]
+    return [Answer("", None, found)]
+
+
+def _read_answer(row: Member) -> Answer:
+    result = row["result"]
+    opened(result)
+    return Answer(row["spec"].text(), row["data"].or_none(Member.text), _read_found(result))
+
+
+def _read_found(whole: Member) -> AuditResult | FairauditError:
+    return read_error(whole["error"]) if "error" in whole else read_result(whole)

@@ -1,92 +1,85 @@
-"""Every subset of the protected attributes, where a gap first appears, and how to read ε."""
+"""Every subset of the protected attributes, and how to read ε."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import math
 from typing import Any
 
-from fairaudit.estimate import Estimate
-from fairaudit.evidence.appearances import Appearance
-from fairaudit.evidence.crowds import Apart
-from fairaudit.report import appearances
+from fairaudit.report.json.appearances import read_appearance, write_appearance
 from fairaudit.report.json.estimates import (
-    write_estimate,
-    write_interval,
+    read_part,
+    read_uncounted,
+    read_witness,
     write_part,
-    write_value_of,
+    write_uncounted,
     write_witness,
 )
-from fairaudit.report.json.values import write_group, write_value
-from fairaudit.result import (
-    EpsilonReading,
-    LatticeRow,
-)
+from fairaudit.report.json.reading import Member
+from fairaudit.report.json.values import read_value, write_value
+from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 
 
 def write_lattice_row(row: LatticeRow, alpha: float) -> dict[str, Any]:
-    """A subset with the worst value of each measure."""
+    """A subset with the worst value of each measure, and where a gap first appears."""
     return {
         "by": list(row.by),
         "groups": row.groups,
         "smallest": row.smallest,
-        "entries": [
-            {
-                "metric": entry.metric,
-                "title": entry.title,
-                "of": entry.of,
-                **write_value_of(entry.estimate),
-                "reason": entry.estimate.reason,
-                **write_interval(entry.estimate),
-                "witness": write_witness(entry.parts, entry.decided_by, entry, spread=entry.spread),
-                "judged": entry.judged,
-                "parts": [write_part(part) for part in entry.parts],
-            }
-            for entry in row.entries
-        ],
+        "entries": [_entry(entry) for entry in row.entries],
         "tested": None if row.tested is None else dict(row.tested),
         "appears": [write_appearance(one, alpha) for one in row.appears],
     }
 
 
-def write_appearance(one: Appearance, alpha: float) -> dict[str, Any]:
-    """A group where a gap first appears."""
+def read_lattice_row(row: Member) -> LatticeRow:
+    """The subset."""
+    return LatticeRow(
+        by=row["by"].texts(),
+        groups=row["groups"].count(),
+        smallest=row["smallest"].or_none(Member.count),
+        entries=row["entries"].each(_read_entry),
+        appears=row["appears"].each(read_appearance),
+        tested=row["tested"].or_none(_read_tested),
+    )
+
+
+def _read_tested(row: Member) -> dict[str, int]:
+    return {name: one.count() for name, one in row.members()}
+
+
+def _entry(one: LatticeEntry) -> dict[str, Any]:
     return {
         "metric": one.metric,
+        "title": one.title,
         "of": one.of,
-        "class": one.of_class,
-        "group": write_group(one.group),
-        **write_crowd(one.estimate),
-        "everybody_else": write_apart(one.apart),
-        "worse_off": one.worse_off,
-        "significance": None if one.significance is None else asdict(one.significance),
-        "parents": [
-            {
-                "group": write_group(parent.group),
-                **write_crowd(parent.estimate),
-                "everybody_else": None if parent.apart is None else write_apart(parent.apart),
-                "rest": write_apart(parent.rest),
-            }
-            for parent in one.parents
-        ],
-        "sentence": appearances.sentence(one, alpha),
+        **write_uncounted(one.estimate),
+        "witness": write_witness(one, spread=one.spread),
+        "spread": one.spread,
+        "judged": one.judged,
+        "limited": one.limited,
+        "departure": write_value(one.departure),
+        "parts": [write_part(part) for part in one.parts],
     }
 
 
-def write_apart(one: Apart) -> dict[str, Any]:
-    """How a crowd differs from another."""
-    return {
-        "other": write_crowd(one.other),
-        "difference": one.difference,
-        "low": one.low,
-        "high": one.high,
-        "p": one.p,
-        "test": one.test,
-    }
-
-
-def write_crowd(one: Estimate) -> dict[str, Any]:
-    """The share of a group or of a crowd; its test stands where it is compared."""
-    return {name: value for name, value in write_estimate(one).items() if name != "significance"}
+def _read_entry(row: Member) -> LatticeEntry:
+    """The worst value; its test and what bins hide are no part of the lattice."""
+    spread, departure = row["spread"].flag(), read_value(row["departure"])
+    first, second, decided_by = read_witness(row["witness"], spread=spread)
+    return LatticeEntry(
+        metric=row["metric"].text(),
+        title=row["title"].text(),
+        of=row["of"].text(),
+        estimate=read_uncounted(row),
+        first=first,
+        second=second,
+        parts=row["parts"].each(read_part),
+        spread=spread,
+        decided_by=decided_by,
+        judged=row["judged"].flag(),
+        limited=row["limited"].flag(),
+        departure=math.nan if departure is None else departure,
+    )
 
 
 def write_epsilon(one: EpsilonReading) -> dict[str, Any]:
@@ -101,3 +94,22 @@ def write_epsilon(one: EpsilonReading) -> dict[str, Any]:
         "bounds_subsets": one.bounds_subsets,
         "regime": one.regime,
     }
+
+
+def read_epsilon(row: Member) -> EpsilonReading:
+    """How to read ε."""
+    return EpsilonReading(
+        of=row["of"].text(),
+        by=row["by"].texts(),
+        parameters=row["parameters"].text(),
+        epsilon=_told(row["epsilon"]),
+        factor=_told(row["factor"]),
+        twice=_told(row["twice"]),
+        bounds_subsets=row["bounds_subsets"].flag(),
+        regime=row["regime"].text(),
+    )
+
+
+def _told(row: Member) -> float:
+    found = read_value(row)
+    return row.refuse("is suppressed") if found is None else found
