@@ -132,7 +132,7 @@ def write_ledger(ledger: Ledger | PublishedLedger) -> dict[str, Any]:
 
 def read_ledger(row: Member, *, published: bool) -> Ledger | PublishedLedger:
     """Where every row went; a published one may hide numbers, any other one has to close."""
-    if published:
+    if published and _hides(row):
         return PublishedLedger(
             **{name: row[name].or_none(Member.count) for name in _NUMBERS},
             dropped=row["dropped"].each(_read_published_line),
@@ -146,6 +146,18 @@ def read_ledger(row: Member, *, published: bool) -> Ledger | PublishedLedger:
         )
     except AssertionError:
         row["read"].refuse("is not the sum of what became of the rows")
+
+
+def _hides(row: Member) -> bool:
+    """Whether a number is null, so that it cannot be seen to close."""
+    lines = (*row["dropped"].each(_same), *row["set_aside"].each(_same))
+    numbers = [row[name] for name in _NUMBERS]
+    numbers += [line[name] for line in lines for name in ("rows", "people")]
+    return any(one.value is None for one in numbers)
+
+
+def _same(row: Member) -> Member:
+    return row
 
 
 _NUMBERS = ("read", "counted", "people", "filtered", "undecided")

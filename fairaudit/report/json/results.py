@@ -147,9 +147,11 @@ def _summary(result: AuditResult) -> dict[str, Any]:
 
 def _refuse_changed(summary: Member, result: AuditResult) -> None:
     """Raises `UsageError` where the summary is not that of the checks."""
-    for name, found in _summary(result).items():
-        if summary[name].value != found:
-            summary[name].refuse("is not what the checks of the result say")
+    said = [(summary[name], found) for name, found in _summary(result).items() if name != "checks"]
+    said += [(summary["checks"][status], count) for status, count in result.tally.items()]
+    for member, found in said:
+        if member.value != found:
+            member.refuse("is not what the checks of the result say")
 
 
 def _refuse_undefined(rates: Member, known: set[str]) -> None:
