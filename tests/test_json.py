@@ -20,6 +20,7 @@ from conftest import SPECS
 from json_cases import CASES
 
 import fairaudit
+from fairaudit.answers import Answer
 from fairaudit.errors import (
     DataError,
     FairauditError,
@@ -30,9 +31,8 @@ from fairaudit.errors import (
     UsageError,
 )
 from fairaudit.metrics import CATALOGUE, COMPARISONS, Asked, Measure, Quantity, compared, macro
-from fairaudit.report import content
+from fairaudit.report import content, summary
 from fairaudit.report import json as report_json
-from fairaudit.report.json.answers import Answer
 from fairaudit.report.json.asked import read_check, write_check
 from fairaudit.report.json.reading import Member
 from fairaudit.result import AuditResult, ComparisonRow
@@ -364,11 +364,17 @@ ERRORS: tuple[FairauditError, ...] = (
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda one: type(one).__name__)
 def test_errors_are_read_back(error: FairauditError) -> None:
-    tree = json.loads(report_json.written(report_json.error_document(error, "1")))
+    answer = Answer("<spec>.yaml", "a.csv", error)
+    tree = json.loads(report_json.written(report_json.of_answers([answer])))
     jsonschema.Draft202012Validator(report_json.schema()).validate(tree)
-    ((spec, data, again),) = report_json.read_answers(tree)
-    assert (spec, data, type(again)) == ("", None, type(error))
+    (one,) = report_json.read_answers(tree)
+    again = one.found
+    assert (one.title, type(again)) == (answer.title, type(error))
     assert isinstance(again, FairauditError)
+    assert summary.report([one]) == summary.report([answer])
+    assert report_json.of_answers([one]) == tree
+    (bare,) = report_json.read_answers(report_json.error_document(error))
+    assert (bare.spec, bare.data, str(bare.found)) == ("", None, str(error))
     assert (str(again), again.message, again.hint) == (str(error), error.message, error.hint)
     assert again.exit_code == error.exit_code
     assert getattr(again, "faults", ()) == getattr(error, "faults", ())
@@ -378,18 +384,20 @@ def test_errors_are_read_back(error: FairauditError) -> None:
 
 def test_several_answers_are_read_back(document: dict[str, Any]) -> None:
     result = report_json.read(document)
-    answers: list[Answer] = [
-        ("one.yaml", "a.csv", result),
-        ("two.yaml", None, ERRORS[0]),
-        ("x", "b", result),
+    answers = [
+        Answer("one.yaml", "a.csv", result),
+        Answer("two.yaml", None, ERRORS[3]),
+        Answer("x", "b", result),
     ]
-    tree = json.loads(report_json.written(report_json.answers_document(answers, "1")))
+    text = report_json.written(report_json.of_answers(answers))
+    tree = json.loads(text)
     jsonschema.Draft202012Validator(report_json.schema()).validate(tree)
     again = report_json.read_answers(tree)
-    assert [one[:2] for one in again] == [one[:2] for one in answers]
-    assert report_json.answers_document(again, "1") == report_json.answers_document(answers, "1")
-    (alone,) = report_json.read_answers(document)
-    assert alone[:2] == (result.provenance.spec_path, None)
+    assert [one.title for one in again] == ["one.yaml a.csv", "two.yaml", "x b"]
+    assert report_json.written(report_json.of_answers(again)) == text
+    for all_rows in (False, True):
+        told, same = (summary.report(each, all_rows=all_rows) for each in (answers, again))
+        assert told == same
     with pytest.raises(UsageError, match="several results"):
         report_json.read(tree)
     tree["answers"][2]["result"]["checks"][0]["status"] = 1
@@ -398,3 +406,16 @@ def test_several_answers_are_read_back(document: dict[str, Any]) -> None:
     tree["answers"][0]["result"]["tool"]["name"] = "x"
     with pytest.raises(UsageError, match="no result of fairaudit"):
         report_json.read_answers(tree)
+    with pytest.raises(UsageError, match="answers is empty"):
+        report_json.read_answers({**tree, "answers": []})
+
+
+def test_one_answer_says_what_was_asked(document: dict[str, Any]) -> None:
+    result = report_json.read(document)
+    answer = Answer("spec.yaml", "data.csv", result)
+    tree = json.loads(report_json.written(report_json.of_answers([answer])))
+    validator().validate(tree)
+    (one,) = report_json.read_answers(tree)
+    assert (one.spec, one.data) == ("spec.yaml", "data.csv")
+    (bare,) = report_json.read_answers(document)
+    assert (bare.spec, bare.data) == (result.provenance.spec_path, None)

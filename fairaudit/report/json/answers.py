@@ -28,8 +28,16 @@ _KINDS: Mapping[str, type[FairauditError]] = {
 
 
 def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
-    """One answer as the document of its result, or error; several as one document of them all."""
-    return answers_document(answers) if len(answers) > 1 else _of_answer(answers[0])
+    """One answer as the document of its result, or error; several as one document of them all.
+
+    Of one `asked` says which spec and file it is the answer for.
+    """
+    if len(answers) > 1:
+        return answers_document(answers)
+    one = answers[0]
+    tree = _of_answer(one)
+    head = {name: tree[name] for name in ("schema_version", "tool")}
+    return {**head, "asked": {"spec": one.spec, "data": one.data}, **tree}
 
 
 def _of_answer(one: Answer) -> dict[str, Any]:
@@ -108,16 +116,18 @@ def answers_document(answers: Sequence[Answer]) -> dict[str, Any]:
 def read_answers(tree: Mapping[str, Any]) -> list[Answer]:
     """The answers in a document of any kind: one result, one error, or several of both.
 
-    One result is that of its spec, one error of a spec that is not told. Raises `UsageError` as
-    `read` does.
+    Where one does not say what was asked, it is the spec of the result; of an error that is empty.
+    Raises `UsageError` as `read` does.
     """
     whole = opened(tree)
     if "answers" in whole:
-        return [*whole["answers"].each(_read_answer)]
-    found = _read_found(whole)
-    if isinstance(found, AuditResult):
-        return [Answer(found.provenance.spec_path, None, found)]
-    return [Answer("", None, found)]
+        found = whole["answers"].each(_read_answer)
+        return [*found] if found else whole["answers"].refuse("is empty")
+    one = _read_found(whole)
+    if "asked" in whole:
+        asked = whole["asked"]
+        return [Answer(asked["spec"].text(), asked["data"].or_none(Member.text), one)]
+    return [Answer(one.provenance.spec_path if isinstance(one, AuditResult) else "", None, one)]
 
 
 def _read_answer(row: Member) -> Answer:
