@@ -66,7 +66,8 @@ def bench() -> Iterator[Callable[[str], Any]]:
 
 @pytest.fixture(autouse=True)
 def _no_terminal_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "GITHUB_STEP_SUMMARY"):
+    github = ("GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE")
+    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", *github):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 

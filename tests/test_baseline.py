@@ -95,12 +95,17 @@ def test_a_failure_as_before_is_a_warning(
     assert "made 2023-11-14T22:13:20+00:00 (12 days ago), tolerance 0" in text
     document = written(result)
     assert document["baseline"] == {
-        "path": None, "created": "2023-11-14T22:13:20+00:00", "age_days": 12, "tolerance": 0
-    }  # fmt: skip
+        "path": None,
+        "created": "2023-11-14T22:13:20+00:00",
+        "age_days": 12,
+        "tolerance": 0,
+        "tolerance_text": "0",
+    }
     (check,) = document["checks"]
     assert check["baseline"]["value"] == 0.3
     assert (check["baseline"]["worse_by"], check["baseline"]["worse"]) == (0, [])
-    assert (check["status"], check["limit"], len(check["crossed"])) == ("warn", {"below": 0.5}, 1)
+    limit = {"below": 0.5, "below_text": "0.5"}
+    assert (check["status"], check["limit"], len(check["crossed"])) == ("warn", limit, 1)
     assert audited({"a": 30, "b": 70}, baseline=before, fail_on="warn").exit_code == 1
 
 

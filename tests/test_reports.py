@@ -14,6 +14,7 @@ import jsonschema
 import polars as pl
 import pytest
 from conftest import SPECS
+from report_cases import NAMES, sample
 
 import fairaudit
 from fairaudit.report import content, numbers, terminal
@@ -22,7 +23,6 @@ from fairaudit.result import AuditResult
 from fairaudit.verdict import Limit
 
 GOLDENS = Path(__file__).parent / "goldens"
-NAMES = sorted(path.stem for path in SPECS.glob("*.yaml"))
 
 
 def stable(text: str, result: AuditResult) -> str:
@@ -33,10 +33,9 @@ def stable(text: str, result: AuditResult) -> str:
 
 
 @pytest.fixture
-def result(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AuditResult:
+def result(request: pytest.FixtureRequest) -> AuditResult:
     """The result of a sample spec, run from the top of the checkout."""
-    monkeypatch.chdir(SPECS.parent)
-    return fairaudit.audit(f"audit_specs/{request.param}.yaml")
+    return sample(request.param)
 
 
 @pytest.mark.parametrize("result", NAMES, indirect=True, ids=NAMES)

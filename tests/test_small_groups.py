@@ -392,7 +392,7 @@ def test_json_and_provenance_tell_every_rule(audit_csv: Audit) -> None:
         "fail_on": "fail",
         "min_size": 10,
         "min_events": 5,
-        "exclude_below": {"share": 0.02, "reason": "6 RCNY 5-301(d)"},
+        "exclude_below": {"share": 0.02, "share_text": "1/50", "reason": "6 RCNY 5-301(d)"},
     }
     standings = {row["group"].get("group"): row["standing"] for row in found["groups"]}
     assert standings == {None: "eligible", "a": "eligible", "b": "eligible", "tiny": "excluded"}

@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from fairaudit.cli import auditing, reference
+from fairaudit.cli import auditing, reference, step_summary
 from fairaudit.cli.app import app
 from fairaudit.cli.lines import last_words
 from fairaudit.cli.output import print_error, unwritten
@@ -93,6 +93,7 @@ def _told(error: Exception, arguments: list[str]) -> int:
         print_error(known, arguments)
     except OSError:
         unwritten()
+    step_summary.append_error(known, arguments)
     typer.echo(str(known), err=True)
     typer.echo(last_words(known, arguments), err=True)
     return known.exit_code

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairaudit.cli import step_summary
 from fairaudit.cli.app import app
 from fairaudit.cli.output import check_formats, print_answers, write_files
 from fairaudit.errors import FairauditError, UsageError
@@ -79,6 +80,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     seconds = time.monotonic() - started
     # An error is written, too: a report of an earlier run would stay, and be taken for this one's.
     write_files(found, outputs)
+    step_summary.append(found)
     print_answers(found, form, all_rows=verbose, quiet=quiet)
     if len(found) > 1:
         for one in found:

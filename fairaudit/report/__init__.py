@@ -93,12 +93,39 @@ def _parquet(answers: Sequence[Answer], all_rows: bool) -> bytes:  # noqa: ARG00
     return parquet.render(answers)
 
 
+def _markdown(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: FBT001  # the renderers' signature
+    from fairaudit.report import markdown
+
+    return markdown.render(answers, all_rows=all_rows)
+
+
+def _markdown_page(document: Document) -> str:
+    from fairaudit.report import markdown
+
+    return markdown.page(document)
+
+
+def _github(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: ARG001, FBT001  # it has no rows
+    from fairaudit.report import github
+
+    return github.render(answers)
+
+
+def _junit(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: ARG001, FBT001  # the same
+    from fairaudit.report import junit
+
+    return junit.render(answers)
+
+
 FORMATS = (
     Format("terminal", (".txt",), _terminal, _terminal_page, tells_errors=False),
     Format("json", (".json",), _json, spelled=_json_spelled),
     Format("csv", (".csv",), _csv, spelled=_csv_spelled),
     Format("parquet", (".parquet",), _parquet, tells_errors=False),
     Format("html", (".html", ".htm"), _html, _html_page, spelled=_html_spelled),
+    Format("markdown", (".md",), _markdown, _markdown_page),
+    Format("github", (), _github),
+    Format("junit", (".xml",), _junit),
 )
 
 

@@ -355,8 +355,7 @@ def _relation(finding: Finding) -> str:
     assert isinstance(limit, Limit)
     assert estimate is not None
     if not finding.crossed:
-        check = finding.check
-        word = "fails" if limit is check.fail else "warns"
+        word = "fails" if _fails(finding) else "warns"
         return f"({word} {limit})"
     too_low = limit.below is not None and estimate.value < float(limit.below) + 1e-9
     if too_low and (limit.above is None or estimate.value <= float(limit.above)):

@@ -347,6 +347,7 @@ class _Rows:
             opposite_weight=math.nan,
             reversed_strata=0,
             estimable_strata=0,
+            adjusted=False,
             strata=(),
             off_support=(),
             incomplete=0,
@@ -371,6 +372,8 @@ class _Rows:
             return replace(
                 one,
                 reversals=tuple(self.reversals(one.reversals)),
+                before=one.before
+                and replace(one.before, reversals=tuple(self.reversals(one.before.reversals))),
                 not_evaluated=tuple(self._left_out(one, one.not_evaluated, is_shown=True)),
             )
         is_shown = self.may_value([self.made.check(one.check)])

@@ -1,0 +1,151 @@
+"""The report as GitHub's annotations: workflow commands on the lines of the spec, worst first.
+
+GitHub shows ten of a kind for each step of a workflow, so there are never more; the last one then
+says how many are left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from fairaudit.answers import Answer
+from fairaudit.errors import FairauditError, Place, SpecError
+from fairaudit.report import sentences
+from fairaudit.report.plain import printable, shortened
+from fairaudit.result import AuditResult, FailOn, Verdict
+from fairaudit.verdict import Finding, Status
+from fairaudit.waivers import State, Told
+
+MOST = 10
+"""So many annotations of a kind GitHub shows of a step."""
+LONGEST = 4_000
+LONGEST_TITLE = 255
+"""So many characters GitHub takes for a title."""
+
+_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
+
+
+class _Rank(IntEnum):
+    """How bad it is, the worst first."""
+
+    NO_VERDICT = 0
+    FAILED = 1
+    INCONCLUSIVE = 2
+    WARNED = 3
+    WAIVED = 4
+
+
+_KIND = {_Rank.WARNED: "warning", _Rank.WAIVED: "notice"}
+_RANK = {
+    Status.FAIL: _Rank.FAILED,
+    Status.INCONCLUSIVE: _Rank.INCONCLUSIVE,
+    Status.WARN: _Rank.WARNED,
+    Status.WAIVED: _Rank.WAIVED,
+}
+_OLD = {State.EXPIRED: _Rank.WARNED, State.UNUSED: _Rank.WAIVED, State.NOT_JUDGED: _Rank.WAIVED}
+
+
+@dataclass(frozen=True, slots=True)
+class _Annotation:
+    """What is told, how bad it is, and where; `file` where no line is known."""
+
+    rank: _Rank
+    title: str
+    message: str
+    place: Place | None = None
+    file: str = ""
+
+    def __str__(self) -> str:
+        properties = {}
+        if self.place is not None:
+            line, column = self.place.line, self.place.column
+            places = {"line": line, "endLine": line, "col": column}
+            properties = {"file": _path(self.place.file), **{n: str(v) for n, v in places.items()}}
+        elif self.file:
+            properties = {"file": _path(self.file)}
+        properties["title"] = printable(shortened(self.title, LONGEST_TITLE), but="")
+        told = ",".join(f"{name}={_escaped(text, _PROPERTY)}" for name, text in properties.items())
+        message = _escaped(printable(shortened(self.message, LONGEST)), _DATA)
+        return f"::{_KIND.get(self.rank, 'error')} {told}::{message}"
+
+
+def render(answers: Sequence[Answer]) -> str:
+    """A line for each annotation, at most ten; nothing where all passed."""
+    found = [each for one in answers for each in _annotations(one)]
+    found.sort(key=lambda one: one.rank)
+    if len(found) > MOST:
+        left_out = found[MOST - 1 :]
+        specs = " ".join(dict.fromkeys(one.spec for one in answers))
+        where = f"see the summary of this step, or run: fairaudit run {specs}"
+        more = _Annotation(left_out[0].rank, "more", f"{len(left_out):,} more: {where}")
+        found = [*found[: MOST - 1], more]
+    return "".join(f"{one}\n" for one in found)
+
+
+def _annotations(answer: Answer) -> Iterator[_Annotation]:
+    if isinstance(answer.found, FairauditError):
+        yield from _errors(answer.found, answer)
+        return
+    result = answer.found
+    found = [one for each in result.findings for one in _finding(each, result)]
+    found += [one for each in result.waivers for one in _waiver(each)]
+    yield from found
+    if result.verdict is Verdict.NONE:
+        why = "nothing was judged: the spec sets no limit"
+        yield _Annotation(_Rank.WAIVED, "NONE", why, file=answer.spec)
+    elif result.exit_code and all(one.rank >= _Rank.WARNED for one in found):
+        why = f"nothing could be evaluated: {sentences.tally(result)}"
+        yield _Annotation(_Rank.INCONCLUSIVE, "INCONCLUSIVE", why, file=answer.spec)
+
+
+def _errors(error: FairauditError, answer: Answer) -> Iterator[_Annotation]:
+    title = f"no verdict on {answer.title}"
+    if isinstance(error, SpecError):
+        for fault in error.faults:
+            text = ": ".join(part for part in (fault.path, fault.message) if part)
+            yield _Annotation(_Rank.NO_VERDICT, title, text, fault.place)
+    else:
+        yield _Annotation(_Rank.NO_VERDICT, title, str(error))
+
+
+def _finding(one: Finding, result: AuditResult) -> Iterator[_Annotation]:
+    rank = _RANK.get(one.status)
+    if rank is None:
+        return
+    if rank is _Rank.WARNED and result.fail_on is FailOn.WARN:
+        rank = _Rank.FAILED
+    title = f"{sentences.STATUS[one.status]} {one.check.id}"
+    text = f"{sentences.title(one)}: {sentences.answer(one)}"
+    yield _Annotation(rank, title, text, one.check.place)
+
+
+def _waiver(told: Told) -> Iterator[_Annotation]:
+    """A waiver that does nothing: who reads the file should know."""
+    rank = _OLD.get(told.state)
+    if rank is not None:
+        word = str(told.state).replace("_", " ")
+        text = f"{told.why or word}; until {told.waiver.expires}: {told.waiver.reason}"
+        title = f"waiver {word}: {told.waiver.check}"
+        yield _Annotation(rank, title, text, told.waiver.place)
+
+
+def _path(file: str) -> str:
+    """The file as GitHub names it: from the top of the repository, where it lies in that."""
+    named = Path(file)
+    top = os.environ.get("GITHUB_WORKSPACE")
+    if top:
+        # As it is written first: a link in the repository is a file of its own.
+        pairs = [(Path(os.path.normpath(Path.cwd() / named)), Path(top))]
+        pairs.append((named.resolve(), Path(top).resolve()))
+        within = (path.relative_to(root) for path, root in pairs if path.is_relative_to(root))
+        named = next(within, named)
+    return printable(named.as_posix(), but="")
+
+
+def _escaped(text: str, signs: dict[str, str]) -> str:
+    return "".join(signs.get(sign, sign) for sign in text)

@@ -1,0 +1,59 @@
+"""The machine-readable report: the result copied field by field, under a schema version.
+
+Full precision, integer numerators and denominators, no NaN and no Infinity: a value that does not
+exist is null, and its `state` says why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from pydantic_core import to_json
+
+from fairaudit.report.json.answers import answers_document, error_document, of_answers, read_answers
+from fairaudit.report.json.reading import parse
+from fairaudit.report.json.results import document, read
+from fairaudit.result import AuditResult
+
+__all__ = [
+    "answers_document",
+    "document",
+    "error_document",
+    "of_answers",
+    "parse",
+    "read",
+    "read_answers",
+    "render",
+    "schema",
+    "written",
+]
+
+
+def render(result: AuditResult) -> str:
+    """The result as one JSON document."""
+    return written(document(result))
+
+
+def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:
+    """A document as text, one row of a list on each line: for people, for grep and for diffs."""
+
+    def plain(value: object) -> str:
+        if ascii_only:
+            return json.dumps(value, allow_nan=False)
+        return to_json(value, inf_nan_mode="null").decode()
+
+    members = []
+    for name, value in tree.items():
+        rows = ",\n  ".join(map(plain, value)) if isinstance(value, list) else ""
+        members.append(f"{plain(name)}: " + (f"[\n  {rows}\n ]" if rows else plain(value)))
+    return "{\n " + ",\n ".join(members) + "\n}\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the document."""
+    text = files("fairaudit.report").joinpath("result.schema.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found

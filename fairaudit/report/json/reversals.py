@@ -1,0 +1,220 @@
+"""Simpson's reversals, with the strata that prove them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import Any
+
+from fairaudit.estimate import State
+from fairaudit.report import reversals
+from fairaudit.report.json.estimates import read_significance, write_significance
+from fairaudit.report.json.reading import Member
+from fairaudit.report.json.values import (
+    finite,
+    read_end,
+    read_group,
+    read_value,
+    write_end,
+    write_group,
+    write_value,
+)
+from fairaudit.simpson import Joined, Kind, Reversal, Share, Stratum
+
+_NUMBERS = (
+    "crude",
+    "crude_everybody",
+    "standardized",
+    "composition",
+    "within",
+    "crude_p",
+    "significance",
+    "opposite_weight",
+    "incomplete",
+)
+_NO_SHARE = Share(0, 0, 0)
+
+
+def write_reversal(one: Reversal, alpha: float) -> dict[str, Any]:
+    """A reversal with its strata; one that is suppressed tells its kind alone."""
+    named = {
+        "rate": one.rate,
+        "of": one.of,
+        "attribute": one.attribute,
+        "pair": list(one.pair),
+        "given": list(one.given),
+        "kind": str(one.kind),
+    }
+    told = {"sentence": reversals.sentence(one, alpha)}
+    return {**named, **(_nothing() if one.suppressed else _numbers(one)), **told}
+
+
+def read_reversal(row: Member) -> Reversal:
+    """The reversal."""
+    pair = row["pair"].texts()
+    if len(pair) != 2:
+        row["pair"].refuse("is no pair")
+    named: dict[str, Any] = {
+        "rate": row["rate"].text(),
+        "of": row["of"].text(),
+        "attribute": row["attribute"].text(),
+        "pair": pair,
+        "given": row["given"].texts(),
+        "kind": row["kind"].one_of(Kind),
+    }
+    if "state" not in row:
+        return _read_numbers(row, named)
+    if row["state"].value != State.SUPPRESSED.value:
+        row["state"].refuse("is no state of a reversal")
+    return _read_nothing(named)
+
+
+def _nothing() -> dict[str, Any]:
+    return {
+        "state": State.SUPPRESSED.value,
+        **dict.fromkeys(_NUMBERS),
+        "mantel_haenszel_odds_ratio": write_value(None),
+        "joined": None,
+        "crude_pair": [],
+        "standardized_pair": [],
+        "facts": None,
+        "strata": [],
+        "off_support": [],
+    }
+
+
+def _read_nothing(named: dict[str, Any]) -> Reversal:
+    return Reversal(
+        **named,
+        crude=math.nan,
+        crude_pair=(_NO_SHARE, _NO_SHARE),
+        crude_everybody=math.nan,
+        standardized=math.nan,
+        standardized_pair=(math.nan, math.nan),
+        composition=math.nan,
+        within=math.nan,
+        mantel_haenszel_odds_ratio=math.nan,
+        joined=None,
+        crude_p=None,
+        significance=None,
+        opposite_weight=math.nan,
+        reversed_strata=0,
+        estimable_strata=0,
+        adjusted=False,
+        strata=(),
+        off_support=(),
+        incomplete=0,
+        suppressed=True,
+    )
+
+
+def _numbers(one: Reversal) -> dict[str, Any]:
+    return {
+        "crude": one.crude,
+        "crude_pair": [_share(share) for share in one.crude_pair],
+        "crude_everybody": finite(one.crude_everybody),
+        "standardized": one.standardized,
+        "standardized_pair": list(one.standardized_pair),
+        "composition": one.composition,
+        "within": one.within,
+        "mantel_haenszel_odds_ratio": write_value(one.mantel_haenszel_odds_ratio),
+        "joined": one.joined and _joined(one.joined),
+        "crude_p": one.crude_p,
+        "significance": write_significance(one.significance),
+        "opposite_weight": one.opposite_weight,
+        "facts": {
+            "reversed_strata": f"{one.reversed_strata}/{one.estimable_strata}",
+            "reversed": one.reversed_strata,
+            "estimable": one.estimable_strata,
+            "adjusted": one.adjusted,
+        },
+        "strata": [_stratum(stratum) for stratum in one.strata],
+        "off_support": [write_group(stratum) for stratum in one.off_support],
+        "incomplete": one.incomplete,
+    }
+
+
+def _read_numbers(row: Member, named: dict[str, Any]) -> Reversal:
+    everybody = row["crude_everybody"].or_none(Member.number)
+    odds = row["mantel_haenszel_odds_ratio"]
+    ratio = read_value(odds)
+    return Reversal(
+        **named,
+        crude=row["crude"].number(),
+        crude_pair=_two(row["crude_pair"], row["crude_pair"].each(_read_share)),
+        crude_everybody=math.nan if everybody is None else everybody,
+        standardized=row["standardized"].number(),
+        standardized_pair=_two(
+            row["standardized_pair"], row["standardized_pair"].each(Member.number)
+        ),
+        composition=row["composition"].number(),
+        within=row["within"].number(),
+        mantel_haenszel_odds_ratio=odds.refuse("is suppressed") if ratio is None else ratio,
+        joined=row["joined"].or_none(_read_joined),
+        crude_p=row["crude_p"].or_none(Member.number),
+        significance=row["significance"].or_none(read_significance),
+        opposite_weight=row["opposite_weight"].number(),
+        reversed_strata=row["facts"]["reversed"].count(),
+        estimable_strata=row["facts"]["estimable"].count(),
+        adjusted=row["facts"]["adjusted"].flag(),
+        strata=row["strata"].each(_read_stratum),
+        off_support=row["off_support"].each(read_group),
+        incomplete=row["incomplete"].count(),
+    )
+
+
+def _two(row: Member, found: tuple[Any, ...]) -> Any:  # noqa: ANN401  # two of whatever was read
+    return found if len(found) == 2 else row.refuse("is no pair")
+
+
+def _stratum(one: Stratum) -> dict[str, Any]:
+    return {
+        "given": write_group(one.stratum),
+        "first": _share(one.first),
+        "second": _share(one.second),
+        "difference": one.difference,
+        "weight": one.weight,
+        "significance": write_significance(one.significance),
+    }
+
+
+def _read_stratum(row: Member) -> Stratum:
+    return Stratum(
+        read_group(row["given"]),
+        _read_share(row["first"]),
+        _read_share(row["second"]),
+        row["weight"].number(),
+        row["significance"].or_none(read_significance),
+    )
+
+
+def _joined(one: Joined) -> dict[str, Any]:
+    """What strata say together; an end that is infinite is null, and says so."""
+    found: dict[str, Any] = {}
+    for each in fields(one):
+        found |= write_end(each.name, getattr(one, each.name))
+    return found
+
+
+def _read_joined(row: Member) -> Joined:
+    return Joined(**{each.name: read_end(row, each.name) for each in fields(Joined)})
+
+
+def _share(one: Share) -> dict[str, Any]:
+    """A rate with its counts."""
+    return {
+        "value": one.value,
+        "numerator": one.over,
+        "denominator": one.under,
+        "scale": one.scale,
+        "n": one.n,
+    }
+
+
+def _read_share(row: Member) -> Share:
+    return Share(
+        row["numerator"].count(),
+        row["denominator"].positive(),
+        row["n"].count(),
+        row["scale"].positive(),
+    )

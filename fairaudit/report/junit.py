@@ -1,0 +1,147 @@
+"""The report as JUnit XML, as the xUnit plugin of Jenkins reads it: a test case for each check.
+
+What makes the exit code 1, 2 or 3 is a failure or an error here, too. Everything is ASCII: signs
+that XML does not have are spelled out, all others written as references.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree as ET
+
+from fairaudit.answers import Answer
+from fairaudit.errors import FairauditError
+from fairaudit.report import numbers, sentences
+from fairaudit.report.plain import printable
+from fairaudit.result import AuditResult, FailOn, Verdict
+from fairaudit.verdict import Finding, Status
+
+_ELEMENT = {
+    Status.FAIL: "failure",
+    Status.INCONCLUSIVE: "error",
+    Status.SKIPPED: "skipped",
+    Status.WAIVED: "skipped",
+}
+_COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A test case: its name, the element that says how it came out, and that element's words.
+
+    A case that passes has no element; its words then stand in `system-out`.
+    """
+
+    name: str
+    element: str | None
+    kind: str
+    message: str
+    details: tuple[str, ...] = ()
+
+
+def render(answers: Sequence[Answer]) -> str:
+    """A suite for each answer, under one root where there are several."""
+    suites = [_suite(one, name) for one, name in zip(answers, _names(answers), strict=True)]
+    root = suites[0]
+    if len(suites) > 1:
+        # The schema knows no `skipped` here.
+        totals = ("tests", "failures", "errors")
+        counts = {one: str(sum(int(each.attrib[one]) for each in suites)) for one in totals}
+        root = ET.Element("testsuites", {"name": "fairaudit", **counts, "time": "0"})
+        root.extend(suites)
+    ET.indent(root)
+    text: bytes = ET.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return text.decode("ascii") + "\n"
+
+
+def _names(answers: Sequence[Answer]) -> Iterator[str]:
+    """What each answer is called: no two alike, also where a spec is named twice."""
+    seen: dict[str, int] = {}
+    for one in answers:
+        seen[one.title] = seen.get(one.title, 0) + 1
+        yield one.title if seen[one.title] == 1 else f"{one.title} ({seen[one.title]})"
+
+
+def _suite(answer: Answer, name: str) -> ET.Element:
+    found = answer.found
+    cases = _no_verdict(found) if isinstance(found, FairauditError) else _cases(found)
+    counts = {
+        "tests": len(cases),
+        **{each: sum(one.element == word for one in cases) for each, word in _COUNTED.items()},
+    }
+    suite = ET.Element("testsuite", {"name": printable(name, but="")})
+    suite.attrib.update({each: str(count) for each, count in counts.items()}, time="0")
+    if isinstance(found, AuditResult):
+        # In UTC, as the format has it: without a zone.
+        suite.set("timestamp", found.provenance.created.removesuffix("+00:00"))
+        properties = ET.SubElement(suite, "properties")
+        for what, value in _properties(found):
+            ET.SubElement(properties, "property", {"name": what, "value": printable(value, but="")})
+    suite.extend(_element(one, name) for one in cases)
+    return suite
+
+
+def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
+    made = result.provenance
+    yield "fairaudit", made.version
+    yield "title", made.title
+    yield "spec", made.spec_path
+    yield "spec_sha256", made.spec_sha256
+    for one in made.files:
+        yield "data", one.path
+    yield "rows", numbers.SUPPRESSED if made.rows is None else str(made.rows)
+    yield "counts_sha256", made.cube_sha256 or numbers.SUPPRESSED
+    yield "verdict", str(result.verdict)
+    yield "fail_on", str(result.fail_on)
+    yield from made.context.items()
+
+
+def _cases(result: AuditResult) -> list[_Case]:
+    cases = [_case(one, result) for one in result.findings]
+    if result.verdict is Verdict.NONE:
+        cases.append(_Case("(no limit)", "skipped", "none", "nothing was judged"))
+    elif result.exit_code and not any(one.element in {"failure", "error"} for one in cases):
+        why = f"nothing could be evaluated: {sentences.tally(result)}"
+        cases.append(_Case("(verdict)", "error", "inconclusive", why))
+    return cases
+
+
+def _no_verdict(error: FairauditError) -> list[_Case]:
+    kind = type(error).__name__
+    return [_Case("(no verdict)", "error", kind, error.message, tuple(str(error).splitlines()))]
+
+
+def _case(finding: Finding, result: AuditResult) -> _Case:
+    check, status = finding.check, finding.status
+    element = _ELEMENT.get(status)
+    if status is Status.WARN and result.fail_on is FailOn.WARN:
+        element = "failure"
+    limits = (("fails", check.fail), ("warns", check.warn))
+    facts = [(word, str(limit)) for word, limit in limits if limit is not None]
+    facts += [("in people", text) for text in _practice(finding)]
+    facts += [("not judged", text) for text in sentences.not_judged(finding)]
+    if check.place is not None:
+        facts.append(("asked in", str(check.place)))
+    message = f"{sentences.title(finding)}: {sentences.answer(finding)}"
+    details = (message, *(f"{what}: {text}" for what, text in facts))
+    return _Case(check.id, element, str(status), message, details)
+
+
+def _practice(finding: Finding) -> Iterable[str]:
+    thin = sentences.thin(finding)
+    return itertools.chain(sentences.in_practice(finding), [thin] if thin else [])
+
+
+def _element(one: _Case, classname: str) -> ET.Element:
+    names = {"classname": printable(classname, but=""), "name": printable(one.name, but="")}
+    case = ET.Element("testcase", {**names, "time": "0"})
+    details = printable("\n".join(one.details))
+    if one.element is None:
+        ET.SubElement(case, "system-out").text = f"{one.kind.upper()}  {details}"
+        return case
+    words = {"type": printable(one.kind, but=""), "message": printable(one.message)}
+    told = ET.SubElement(case, one.element, words)
+    told.text = details or None
+    return case

@@ -1,0 +1,123 @@
+"""Text as Markdown that is nothing but text, in CommonMark and on GitHub.
+
+What Markdown itself would read is escaped. What GitHub makes of the text afterwards no escape
+stops (mentions, issues, emoji, links): it is broken by a sign of no width. Those signs, like the
+non-breaking space that keeps a run of spaces, cannot come from outside: there they are spelled out.
+The only links are the addresses of our own sources.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from functools import cache
+
+from fairaudit.metrics import CATALOGUE, COMPARISONS
+from fairaudit.report.plain import printable, shortened
+
+JOINER = "\u2060"
+"""The word joiner: nobody sees it, no line breaks at it, and it ends a name."""
+KEPT_SPACE = "\u00a0"
+ISOLATE, ISOLATED = "\u2068", "\u2069"
+"""Around writing from right to left, so that the numbers behind it stay where they are."""
+LONGEST = 3_000
+"""So many characters a statement may have."""
+LONGEST_NAME = 300
+"""So many a cell of a table may have, a heading, or what stands in front of a statement."""
+
+_ESCAPED = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "\\`*[]~#"},
+        "<": "&lt;",
+        ">": "&gt;",
+        "&": "&amp;",
+        "|": "&#124;",
+        "$": "&#36;",
+    }
+)
+_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+"""One that could begin or end emphasis: within a word it never does."""
+_REFERENCE = re.compile(r"(?i)@|#(?=\w)|gh-(?=\d)|:(?=//)|www(?=\.)|:(?=[\w+-]+:)(?!\d\d:)")
+"""The sign behind which a mention, an issue, an address or an emoji would begin; no time of day."""
+_START = re.compile(r"^(?:[-+=:]|\d{1,9}(?=[.)]))")
+"""What begins a list, a rule, a heading's underline or a table at the start of a line."""
+_SPACES = re.compile(r"^ +| +$| {2,}")
+_FROM_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+_RIGHT_TO_LEFT = re.compile(f"{_FROM_RIGHT}(?:[^=×:;,()\\n]*{_FROM_RIGHT})?")
+
+
+def phrase(text: str, most: int = LONGEST_NAME) -> str:
+    """A text within a line: a heading, or what stands in front of a statement."""
+    return _escaped(printable(shortened(text, most), but=""))
+
+
+def cell(text: str) -> str:
+    """A text in a table, where only an element of HTML breaks a line."""
+    return "<br>".join(map(_escaped, printable(shortened(text, LONGEST_NAME)).split("\n")))
+
+
+def running(text: str, indent: str = "", most: int = LONGEST) -> str:
+    """A text that may begin a line, and have several; each but the first behind `indent`."""
+    lines = printable(shortened(text, most)).split("\n")
+    return f"\\\n{indent}".join(_started(_escaped(line)) or JOINER for line in lines)
+
+
+def summary(text: str) -> str:
+    """A text within an element of HTML, where no Markdown is read."""
+    plain = printable(shortened(text, LONGEST_NAME), but="")
+    return html.escape(_REFERENCE.sub(_broken, _isolated(plain)), quote=False).replace("$", "&#36;")
+
+
+def bold(text: str) -> str:
+    """What is Markdown already, in bold: no space is at its ends."""
+    return f"**{text}**" if text else text
+
+
+def _escaped(text: str) -> str:
+    text = _SPACES.sub(_kept, _isolated(text))
+    if "://" not in text:
+        return _inert(text)
+    # Every other piece is one of the addresses.
+    pieces = _addresses().split(text)
+    return "".join(f"<{one}>" if at % 2 else _inert(one) for at, one in enumerate(pieces))
+
+
+def _inert(text: str) -> str:
+    return _UNDERSCORE.sub(r"\\_", _REFERENCE.sub(_broken, text).translate(_ESCAPED))
+
+
+@cache
+def _addresses() -> re.Pattern[str]:
+    """The addresses of the sources of the catalogue."""
+    found = {one.source.url for one in (*CATALOGUE, *COMPARISONS) if one.source.url}
+    longest_first = sorted(found, key=lambda url: (-len(url), url))
+    return re.compile(f"({'|'.join(map(re.escape, longest_first))})")
+
+
+def _isolated(text: str) -> str:
+    if text.isascii():
+        return text
+    return _RIGHT_TO_LEFT.sub(lambda found: f"{ISOLATE}{found[0]}{ISOLATED}", text)
+
+
+def _broken(found: re.Match[str]) -> str:
+    return f"{found[0]}{JOINER}"
+
+
+def _kept(found: re.Match[str]) -> str:
+    """Spaces that Markdown would drop: all but one between words, all at an end.
+
+    There a sign without width stands in front of or behind them, so that nothing strips them.
+    """
+    kept = KEPT_SPACE * len(found[0])
+    before = JOINER if found.start() == 0 else ""
+    after = JOINER if found.end() == len(found.string) else ""
+    return f"{before}{kept}{after}" if before or after else f"{kept[1:]} "
+
+
+def _started(text: str) -> str:
+    found = _START.match(text)
+    if found is None:
+        return text
+    digits = found[0].isdigit()
+    return f"{found[0]}\\{text[found.end() :]}" if digits else f"\\{text}"
