@@ -198,6 +198,8 @@ def _fitted(parts: Iterable[_Part], room: int) -> str:
 def _parts(blocks: Iterable[Block]) -> Iterator[_Part]:
     mark = "*"
     for block in blocks:
+        if isinstance(block, Figure):
+            continue
         # Lists that follow each other are told apart by their marks alone.
         mark = "-" if mark == "*" else "*"
         match block:
@@ -211,8 +213,6 @@ def _parts(blocks: Iterable[Block]) -> Iterator[_Part]:
                 yield _Part("", tuple(_entry(mark, *row) for row in block.rows))
             case Table():
                 yield _table(block)
-            case Figure():
-                pass
 
 
 def _fact(mark: str, name: str, text: str) -> str:
