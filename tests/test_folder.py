@@ -7,6 +7,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -373,6 +374,29 @@ def test_a_trend_has_a_point_for_each_number_in_natural_order(
     assert figure.picture.limits == (0.5,)
     assert "from 0.0000 (day 2.csv) to 1.0000 (day 0.csv); limit 0.5" in figure.description
     assert "failed 2" in figure.description
+
+
+def test_many_files_stand_by_their_numbers_and_leave_gaps(
+    audits: Callable[..., list[Answer]],
+) -> None:
+    (figure,) = _figures(audits(*[8] * 9, NOBODY, *[4] * 6))
+    assert isinstance(figure.picture, Lines)
+    assert [point.x for point in figure.picture.lines[0].points] == [*range(1, 10), *range(11, 17)]
+    assert figure.picture.x == "file, from day 0.csv to day 15.csv"
+    assert "(day 10.csv) to" in figure.description
+
+
+def test_very_many_files_are_drawn_without_their_intervals(
+    audits: Callable[..., list[Answer]],
+) -> None:
+    answers = audits(6, 6)
+    (figure,) = _figures(answers)
+    assert isinstance(figure.picture, Lines)
+    assert figure.picture.lines[0].points[0].low is not None
+    (figure,) = _figures([replace(answers[0], data=f"{at}.csv") for at in range(61)])
+    assert isinstance(figure.picture, Lines)
+    assert {point.low for point in figure.picture.lines[0].points} == {None}
+    assert figure.note == "So many intervals are not drawn."
 
 
 def test_undefined_values_are_no_points(audits: Callable[..., list[Answer]]) -> None:

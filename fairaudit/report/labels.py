@@ -24,11 +24,11 @@ def labels(answers: Sequence[Answer]) -> list[str]:
     return [f"{spec} {name}".strip() for spec, name in zip(specs, files, strict=True)]
 
 
-def short(label: str) -> str:
+def short(label: str, most: int = _LONGEST) -> str:
     """A label that leaves room for others in a line: of a long one the middle is left out."""
-    if len(label) <= _LONGEST:
+    if len(label) <= most:
         return label
-    half = (_LONGEST - 1) // 2
+    half = (most - 1) // 2
     return f"{label[:half]}…{label[-half:]}"
 
 

@@ -29,6 +29,10 @@ WORDS = {
 
 _FEW = 12
 _MOST_DRAWN = 6
+_MOST_NAMED = 14
+"""So many names have room below an axis."""
+_MOST_OF_A_NAME = 16
+_MOST_INTERVALS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,13 @@ def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) 
     drawn = [(one, lines) for one in found if (lines := _lines(one)) is not None]
     more = len(found) - min(len(drawn), _MOST_DRAWN)
     for at, (one, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
-        note = ""
+        note = "" if _has_room(lines.lines[0].points) else "So many intervals are not drawn. "
         if more and at == min(len(drawn), _MOST_DRAWN) - 1:
             word = "check is" if more == 1 else "checks are"
-            note = f"{more} more {word} not drawn: those that fail most often come first."
-        yield Figure(sentences.title(one.findings[0][1]), _in_words(one, lines), lines, note)
+            note += f"{more} more {word} not drawn: those that fail most often come first."
+        yield Figure(
+            sentences.title(one.findings[0][1]), _in_words(one, lines), lines, note.strip()
+        )
 
 
 def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:
@@ -105,18 +111,35 @@ def _table(found: Sequence[_Trend], most: int | None) -> Table:
 
 
 def _lines(one: _Trend) -> Lines | None:
-    """The values of a check from file to file, None where fewer than two are numbers."""
-    points = [
-        Point(short(name), finding.estimate.value, *_ends(finding))
-        for name, finding in one.findings
-        if finding.estimate is not None and math.isfinite(finding.estimate.value)
-        if not finding.estimate.suppressed
-    ]
+    """The values of a check from file to file, None where fewer than two are numbers.
+
+    Few files stand by their names, many by their numbers, where those without a value leave a gap.
+    """
     check = one.findings[0][1].check
+    is_named = len(one.findings) <= _MOST_NAMED
+    points = [
+        Point(short(name) if is_named else at, finding.estimate.value, *_ends(finding))
+        for at, (name, finding) in enumerate(one.findings, 1)
+        if _is_number(finding) and finding.estimate is not None
+    ]
     if len(points) < 2 or not isinstance(check, Check):
         return None
-    line = Line(check.asked.title, points)
-    return Lines("file", check.asked.title, (line,), limits=_limits(check.warn, check.fail))
+    if not _has_room(points):
+        points = [Point(each.x, each.y) for each in points]
+    first, last = (short(one.findings[at][0], _MOST_OF_A_NAME) for at in (0, -1))
+    below = "file" if is_named else f"file, from {first} to {last}"
+    line = Line("value", points)
+    return Lines(below, check.asked.title, (line,), limits=_limits(check.warn, check.fail))
+
+
+def _has_room(points: Sequence[Point]) -> bool:
+    """Whether intervals may stand beside each other and still be told apart."""
+    return len(points) <= _MOST_INTERVALS
+
+
+def _is_number(finding: Finding) -> bool:
+    found = finding.estimate
+    return found is not None and not found.suppressed and math.isfinite(found.value)
 
 
 def _ends(finding: Finding) -> tuple[float | None, float | None]:
@@ -134,12 +157,17 @@ def _limits(*limits: Limit | None) -> tuple[float, ...]:
 
 def _in_words(one: _Trend, lines: Lines) -> str:
     """The picture in a sentence: between which values, how often beyond a limit, how many lack."""
-    points = lines.lines[0].points
-    lowest, highest = (which(points, key=lambda point: point.y) for which in (min, max))
+    points = [
+        (finding.estimate.value, short(name))
+        for name, finding in one.findings
+        if _is_number(finding) and finding.estimate is not None
+    ]
+    (least, where), (most, there) = (
+        which(points, key=lambda pair: pair[0]) for which in (min, max)
+    )
     count = len(one.findings)
     text = f"{one.findings[0][1].check.id} in {numbers.whole(count)} files: "
-    text += f"from {numbers.number(lowest.y)} ({lowest.x}) to {numbers.number(highest.y)} "
-    text += f"({highest.x})"
+    text += f"from {numbers.number(least)} ({where}) to {numbers.number(most)} ({there})"
     if lines.limits:
         text += f"; limit {' and '.join(f'{limit:g}' for limit in lines.limits)}"
     told = [
