@@ -31,7 +31,7 @@ from fairaudit.errors import (
     UsageError,
 )
 from fairaudit.metrics import CATALOGUE, COMPARISONS, Asked, Measure, Quantity, compared, macro
-from fairaudit.report import content, summary
+from fairaudit.report import FORMATS, content, summary
 from fairaudit.report import json as report_json
 from fairaudit.report.json.asked import read_check, write_check
 from fairaudit.report.json.reading import Member
@@ -90,6 +90,10 @@ def holds(result: AuditResult) -> None:
     for all_rows in (False, True):
         told, same = (content.document(one, all_rows=all_rows) for one in (result, again))
         assert told == same
+        for each in FORMATS:
+            answers = [Answer("spec.yaml", None, one) for one in (result, again)]
+            text_of_run, text_again = (each.render([one], all_rows) for one in answers)
+            assert text_again == text_of_run, each.name
     found = (again.verdict, again.tally, again.exit_code, repr(again))
     assert found == (result.verdict, result.tally, result.exit_code, repr(result))
     lost = [one for one in differences(result, again) if not NOT_READ.fullmatch(one)]
@@ -372,6 +376,10 @@ def test_errors_are_read_back(error: FairauditError) -> None:
     assert (one.title, type(again)) == (answer.title, type(error))
     assert isinstance(again, FairauditError)
     assert summary.report([one]) == summary.report([answer])
+    for each in FORMATS:
+        for all_rows in (False, True):
+            texts = [each.render([told], all_rows) for told in (one, answer)]
+            assert texts[0] == texts[1], each.name
     assert report_json.of_answers([one]) == tree
     (bare,) = report_json.read_answers(report_json.error_document(error))
     assert (bare.spec, bare.data, str(bare.found)) == ("", None, str(error))
@@ -398,6 +406,8 @@ def test_several_answers_are_read_back(document: dict[str, Any]) -> None:
     for all_rows in (False, True):
         told, same = (summary.report(each, all_rows=all_rows) for each in (answers, again))
         assert told == same
+        for one in FORMATS:
+            assert one.render(again, all_rows) == one.render(answers, all_rows), one.name
     with pytest.raises(UsageError, match="several results"):
         report_json.read(tree)
     tree["answers"][2]["result"]["checks"][0]["status"] = 1
