@@ -87,8 +87,8 @@ class Line:
 class Lines:
     """Lines over a common axis; `diagonal` where both axes are shares and equality is a line.
 
-    `percent` writes the upright axis in per cent, with a `diagonal` the other one, too. An axis of
-    names has those of the first line first.
+    `percent` writes the upright axis in per cent, `percent_across` the other one. An axis of names
+    has those of the first line first.
     """
 
     x: str
@@ -97,6 +97,7 @@ class Lines:
     diagonal: bool = False
     limits: Sequence[float] = ()
     percent: bool = False
+    percent_across: bool = False
     domain: tuple[float, float] | None = None
 
 

@@ -35,7 +35,9 @@ def spec(picture: Picture) -> dict[str, Any]:
                 view=alt.ViewConfig(stroke=None),
             ),
         )
-        return chart.to_dict(validate=False)
+        made = chart.to_dict(validate=False)
+    made["datasets"] = {name: list(rows) for name, rows in made["datasets"].items()}
+    return made
 
 
 def svg(picture: Picture) -> str:

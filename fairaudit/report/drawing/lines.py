@@ -80,11 +80,11 @@ def layers(picture: Lines) -> Layers:
         [_placed(names, one) for one in line.points if _is_shown(one)] for line in picture.lines
     ]
     flat, upright = _domains(picture, names, points)
-    under = None if names else axis(picture.x, percent=picture.diagonal)
+    under = None if names else axis(picture.x, percent=picture.percent_across)
     beside = axis(picture.y, percent=picture.percent)
     x = alt.X(**quantitative("x", flat, under))  # type: ignore[arg-type]
     y = alt.Y(**quantitative("y", upright, beside))  # type: ignore[arg-type]
-    corner = chart([{"x": flat[0], "y": upright[0]}]).mark_point(opacity=0)
+    corner = chart([{"x": flat[0], "y": upright[0]}]).mark_point(color=light("grid"), opacity=0)
     drawn = [encoded(corner, x, y)]
     if picture.diagonal:
         equal = chart([{"x": end, "y": end} for end in (0, 1)])

@@ -53,7 +53,7 @@ def layers(picture: Intervals | Bars) -> Layers:
     """The layers of rows, the first at the top."""
     domain = (0.0, _highest(picture.rows)) if isinstance(picture, Bars) else _domain(picture)
     sheet = _sheet(picture, domain)
-    corner = chart([{"x": domain[0], "y": 0}]).mark_point(opacity=0)
+    corner = chart([{"x": domain[0], "y": 0}]).mark_point(color=light("grid"), opacity=0)
     drawn = [encoded(corner, sheet.x, sheet.y)]  # the axis, where no row has a number, too
     if isinstance(picture, Intervals):
         drawn += [*_rules(picture.rules, sheet), *_limits(picture.rules, sheet)]

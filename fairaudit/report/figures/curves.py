@@ -52,7 +52,14 @@ def _of_attribute(
         yield Figure(
             f"ROC of {column} by {by}",
             f"{'; '.join(told)}.{left}",
-            Lines("false positive rate", "true positive rate", roc, diagonal=True, percent=True),
+            Lines(
+                "false positive rate",
+                "true positive rate",
+                roc,
+                diagonal=True,
+                percent=True,
+                percent_across=True,
+            ),
             note=f"On the grey line a score does not rank at all.{left}",
         )
     sides: list[tuple[str, Callable[[Threshold], float | None]]] = [

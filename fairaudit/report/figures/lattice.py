@@ -40,13 +40,14 @@ def _figure(
     picture = (
         _boxes(rows, entries, most_departed) if levels <= _COLUMNS else _bars(title, rows, entries)
     )
+    is_judged = any(entry is not None and entry.judged for entry in entries)
     is_boxes = isinstance(picture, Lattice)
     what = "The darker, the farther from parity" if is_boxes else "Longer is farther from parity"
     return Figure(
         f"{title} in every subset",
         " ".join(_words(row, e) for row, e in zip(rows, entries, strict=True))[:4000],
         picture,
-        note=f"{what}; ● judged by a limit.",
+        note=f"{what}; ● judged by a limit." if is_judged else f"{what}.",
     )
 
 

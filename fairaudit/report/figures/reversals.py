@@ -16,7 +16,7 @@ def slopes(one: Reversal, text: str) -> Figure:
     heaviest = sorted(one.strata, key=lambda stratum: -stratum.weight)[: most.LINES]
     kept = [stratum for stratum in one.strata if stratum in heaviest]
     drawn = [
-        Slope(numbers.group(stratum.stratum), stratum.first.value, stratum.second.value)
+        Slope(numbers.named_group(stratum.stratum), stratum.first.value, stratum.second.value)
         for stratum in kept
     ]
     overall = Slope("overall", one.crude_pair[0].value, one.crude_pair[1].value, strong=True)

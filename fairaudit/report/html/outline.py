@@ -190,6 +190,6 @@ def _items(
 def _rows(table: Table, names: _Names, room: _Room, *, is_bare: bool, is_folded: bool) -> Rows:
     kept = table.rows[: room.of(len(table.rows))]
     short = len(kept) if is_folded or len(kept) <= _SHOWN + 3 else _SHOWN
-    place = Place(table, names.of(f"table {table.caption}"), names.label(table.caption))
+    place = Place(table, names.of(f"table {table.caption}"), names.label(f"Table: {table.caption}"))
     left = len(table.rows) - len(kept)
     return Rows(place, kept[:short], kept[short:], is_bare, is_folded, left)

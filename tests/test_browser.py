@@ -1,0 +1,186 @@
+"""The pages in a browser: silent, offline, accessible, in both schemes, wide and narrow."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pages import NAMES, read, sample
+
+from fairaudit.report import html
+from fairaudit.report.blocks import Heading, Table
+from fairaudit.report.sentences import answer
+
+_MISSING = pytest.fail if os.environ.get("CI") else pytest.skip
+"""In CI nothing is skipped."""
+_RULES = """axe.configure({rules: [
+    {id: 'color-contrast', selector: '*:not(svg):not(svg *)'}
+]})"""
+"""Axe cannot tell what lies behind the text of a picture: `test_html` computes its contrast."""
+_RUN = "axe.run(document, {resultTypes: ['violations']})"
+_WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+_WIDE, _NARROW = 1400, 400
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless Chromium of the system: none is ever downloaded."""
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None:
+        _MISSING("there is no chromium here: apt-get install chromium")
+    try:
+        from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only where it is there
+    except ImportError:
+        _MISSING("playwright is not installed: pip install -e '.[test]'")
+    with sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The source of axe-core."""
+    path = Path(os.environ.get("AXE_CORE", "axe.min.js"))
+    if not path.is_file():
+        _MISSING("AXE_CORE names no axe.min.js: npm install axe-core, and set it")
+    return path.read_text("utf-8")
+
+
+@pytest.fixture
+def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Opens a page from a file; fails at the end if it asked or said anything."""
+    contexts, said = [], []
+
+    def refuse(route: Any) -> None:
+        if route.request.url.startswith("file:"):
+            route.continue_()
+        else:
+            said.append(f"asked for {route.request.url}")
+            route.abort()
+
+    def open_page(page: str, width: int = _WIDE, scheme: str = "light", **more: Any) -> Any:
+        path = tmp_path / "page.html"
+        path.write_text(page, encoding="utf-8")
+        size = {"width": width, "height": 900}
+        context = browser.new_context(viewport=size, color_scheme=scheme, offline=True, **more)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.route("**/*", refuse)
+        tab.on("console", lambda one: said.append(one.text) if one.type in _LOUD else None)
+        tab.on("pageerror", lambda one: said.append(str(one)))
+        tab.goto(path.as_uri())
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+_LOUD = {"error", "warning"}
+
+
+def _violations(tab: Any) -> list[str]:
+    return [
+        f"{one['id']}: {node['html'][:200]}"
+        for one in tab.evaluate(_RUN)["violations"]
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_accessible_wide_and_light_narrow_and_dark(
+    name: str, visit: Callable[..., Any], axe: str
+) -> None:
+    found = sample(name)
+    tab = visit(found.page)
+    tab.evaluate(axe)
+    tab.evaluate(_RULES)
+    assert _violations(tab) == []
+    shown = " ".join(tab.inner_text("body").split())
+    for finding in found.result.findings:
+        assert finding.check.id in shown
+        assert " ".join(answer(finding).split()) in shown
+    tab.set_viewport_size({"width": _NARROW, "height": 900})
+    tab.emulate_media(color_scheme="dark")
+    assert tab.evaluate(_WIDER) == 0
+    assert _violations(tab) == []
+
+
+def test_the_other_widths_and_schemes_are_accessible_too(
+    visit: Callable[..., Any], axe: str
+) -> None:
+    for width, scheme in ((_WIDE, "dark"), (_NARROW, "light")):
+        tab = visit(sample("loans_subgroups").page, width, scheme)
+        tab.evaluate(axe)
+        tab.evaluate(_RULES)
+        assert _violations(tab) == []
+
+
+def test_axe_sees_what_is_wrong(visit: Callable[..., Any], axe: str) -> None:
+    tab = visit(sample("kidney_admissions").page.replace(' role="img"', "", 1))
+    tab.evaluate("document.querySelector('h1').style.color = '#ddd'")
+    tab.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<img>')")
+    tab.evaluate(axe)
+    tab.evaluate(_RULES)
+    found = {one.split(":")[0] for one in _violations(tab)}
+    assert {"color-contrast", "image-alt"} <= found
+
+
+def test_a_page_is_all_there_without_scripts(visit: Callable[..., Any]) -> None:
+    found = sample("loans")
+    tab = visit(found.page, java_script_enabled=False)
+    assert tab.locator("svg").count() == len(found.figures)
+    assert tab.locator("main svg").first.is_visible()
+    assert tab.locator("thead button").count() == 0
+    shown = " ".join(tab.inner_text("body").split())
+    assert all(finding.check.id in shown for finding in found.result.findings)
+    tab.locator("summary").first.click()
+    assert tab.locator("details table").first.is_visible()
+
+
+def test_the_colours_of_pictures_follow_the_scheme(visit: Callable[..., Any]) -> None:
+    colour = "getComputedStyle(document.querySelector('svg text')).fill"
+    page = sample("kidney_admissions").page
+    light, dark = (visit(page, scheme=one).evaluate(colour) for one in ("light", "dark"))
+    assert sum(map(int, light[4:-1].split(","))) < 300 < sum(map(int, dark[4:-1].split(",")))
+
+
+def test_folded_tables_are_printed_and_paper_is_white(visit: Callable[..., Any]) -> None:
+    tab = visit(sample("loans").page, scheme="dark")
+    folded = tab.locator("details table").first
+    assert not folded.is_visible()
+    tab.emulate_media(media="print", color_scheme="dark")
+    assert folded.is_visible()
+    assert tab.evaluate("getComputedStyle(document.documentElement).backgroundColor") == (
+        "rgb(255, 255, 255)"
+    )
+
+
+def test_columns_are_sorted_by_key_and_numbers_as_numbers(visit: Callable[..., Any]) -> None:
+    from fairaudit.report.blocks import Cell  # noqa: PLC0415  # beside what it makes
+
+    rows = [[Cell(a), Cell(b)] for a, b in (("b", "1,000"), ("a", "20"), ("c", "undefined"))]
+    tab = visit(html.page((Heading("x"), Table("t", ("name", "n"), rows, (False, True)))))
+    column = tab.locator("thead th").nth(1)
+    names = "[...document.querySelectorAll('tbody tr')].map((one) => one.cells[0].textContent)"
+    column.locator("button").focus()
+    tab.keyboard.press("Enter")
+    assert tab.evaluate(names) == ["a", "b", "c"]
+    assert column.get_attribute("aria-sort") == "ascending"
+    tab.keyboard.press("Enter")
+    assert tab.evaluate(names) == ["b", "a", "c"]
+
+
+def test_a_hostile_page_runs_nothing_and_is_no_wider(visit: Callable[..., Any]) -> None:
+    from test_html import hostile  # noqa: PLC0415  # the same levels
+
+    tab = visit(hostile(), _NARROW)
+    assert tab.evaluate(_WIDER) == 0
+    assert tab.locator("img").count() == 0
+    assert "<script>alert(1)</script>" in read(hostile()).text

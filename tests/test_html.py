@@ -1,0 +1,606 @@
+"""The page: well-formed, complete, inert, self-contained; pictures that agree with the counts."""
+
+from __future__ import annotations
+
+import bisect
+import csv
+import json
+import math
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import polars as pl
+import pytest
+from conftest import ROOT, SAMPLES
+from pages import NAMES, Element, elements, read, sample
+
+import fairaudit
+from fairaudit.answers import Answer
+from fairaudit.errors import NothingToAudit
+from fairaudit.report import FORMATS, content, drawing, html, numbers, palette, sentences
+from fairaudit.report.blocks import (
+    Cell,
+    Entries,
+    Facts,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+)
+from fairaudit.report.figures import most
+from fairaudit.report.pictures import (
+    Bars,
+    Interval,
+    Intervals,
+    Lattice,
+    Line,
+    Lines,
+    Mark,
+    Point,
+    Rule,
+    Slopes,
+)
+from fairaudit.result import AuditResult
+
+GOLDENS = Path(__file__).parent / "goldens"
+_LOADS = ("src", "href", "xlink:href", "action", "data", "poster", "srcset")
+
+
+def _page(result: AuditResult) -> str:
+    return html.render([Answer("spec.yaml", None, result)])
+
+
+def _plain(words: str) -> str:
+    return " ".join(words.split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_well_formed_small_and_needs_nothing_else(name: str) -> None:
+    page = sample(name).page
+    tree = read(page)
+    all_elements = elements(tree)
+    ids = [one.attributes["id"] for one in all_elements if "id" in one.attributes]
+    assert len(ids) == len(set(ids))
+    for one in all_elements:
+        for key in ("aria-labelledby", "aria-describedby"):
+            assert set(one.attributes.get(key, "").split()) <= set(ids)
+        for key in _LOADS:
+            assert one.attributes.get(key, "#").startswith("#"), one.attributes
+            if key == "href" and key in one.attributes:
+                assert one.attributes[key][1:] in ids
+        assert "style" not in one.attributes, "the policy of the page forbids it"
+        assert not any(key.startswith("on") for key in one.attributes)
+    (style,) = tree.all("style")
+    assert "url(" not in style.words
+    assert "@import" not in style.words
+    assert not {one.tag for one in all_elements} & {"link", "img", "iframe", "object", "image"}
+    assert len(page.encode()) < 1_500_000
+    (script,) = tree.all("script")
+    assert not re.search("NaN|Infinity", page.replace(script.words, ""))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_says_all_that_the_report_says(name: str) -> None:
+    found = sample(name)
+    text = read(found.page).text
+    for block in content.document(found.result, all_rows=True):
+        match block:
+            case Heading() | Paragraph():
+                told = [block.text]
+            case Facts():
+                told = [part for pair in block.pairs for part in pair]
+            case Entries():
+                told = [part for cell, words in block.rows for part in (cell.text, words)]
+            case Table():
+                told = [*block.header, block.more, *(c.text for row in block.rows for c in row)]
+            case Figure():
+                told = [block.title, block.description, block.note]
+        for words in told:
+            assert _plain(words) in text
+    for finding in found.result.findings:
+        assert finding.check.id in text
+        assert _plain(sentences.answer(finding)) in text
+    banner = next(one for one in read(found.page).all("p") if "banner" in one.attributes["class"])
+    assert banner.text.startswith(sentences.VERDICT[found.result.verdict])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_picture_has_a_title_and_a_description_of_its_own(name: str) -> None:
+    found = sample(name)
+    pictures = read(found.page).all("svg")
+    assert len(pictures) == len(found.figures)
+    for svg, figure in zip(pictures, found.figures, strict=True):
+        assert svg.attributes["role"] == "img"
+        title, description = svg.children[:2]
+        assert isinstance(title, Element)
+        assert isinstance(description, Element)
+        assert (title.tag, description.tag) == ("title", "desc")
+        assert title.text == _plain(figure.title)
+        assert description.text == _plain(figure.description)
+        assert svg.attributes["aria-labelledby"] == title.attributes["id"]
+        assert svg.attributes["aria-describedby"] == description.attributes["id"]
+        inside = [one for one in elements(svg) if one.tag not in {"title", "desc"}]
+        named = [one for one in inside if set(one.attributes) & {"role", "id", "class"}]
+        assert not named
+        assert not any(key.startswith("aria") for one in inside for key in one.attributes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_have_captions_scopes_and_a_region_to_scroll_in(name: str) -> None:
+    tree = read(sample(name).page)
+    regions = [one for one in elements(tree) if one.attributes.get("class") == "scroll"]
+    assert len(regions) == len(tree.all("table")) > 0
+    labels = [one.attributes["aria-label"] for one in regions]
+    assert len(labels) == len(set(labels))
+    for region in regions:
+        assert region.attributes["tabindex"] == "0"
+        (table,) = region.all("table")
+        assert table.all("caption")[0].text
+        assert all(one.attributes["scope"] in {"row", "col"} for one in table.all("th"))
+        wide = {len(row.all("th") + row.all("td")) for row in table.all("tr")}
+        assert len(wide) == 1
+    levels = [int(one.tag[1]) for one in elements(tree) if re.fullmatch(r"h\d", one.tag)]
+    assert levels[0] == 1
+    assert set(levels[1:]) == {2}
+
+
+def test_equal_results_are_equal_bytes_in_another_process_too() -> None:
+    code = (
+        "import sys, fairaudit; from fairaudit.answers import Answer; "
+        "from fairaudit.report import html; "
+        "r = fairaudit.audit('audit_specs/kidney_admissions.yaml'); "
+        "sys.stdout.buffer.write(html.render([Answer('x', None, r)]).encode())"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True
+    ).stdout
+    assert other.decode() == sample("kidney_admissions").page
+
+
+def _outline(name: str) -> str:
+    """A page in a few lines: what it has in which order, and the data of its pictures."""
+    found = sample(name)
+    lines: list[str] = []
+    figures = iter(found.figures)
+    for one in elements(read(found.page)):
+        match one.tag:
+            case "h1" | "h2":
+                lines += ["", f"{one.tag} {one.text}"]
+            case "summary":
+                lines.append(f"  folded: {one.text}")
+            case "caption":
+                lines.append(f"  table: {one.text}")
+            case "thead":
+                lines.append(f"    {' | '.join(c.text for c in one.all('th'))}")
+            case "tbody":
+                rows = one.all("tr")
+                lines += [f"    {len(rows)} rows, the first {rows[0].text}"] if rows else []
+            case "figcaption":
+                lines.append(f"  picture: {one.text}")
+                lines += _data(next(figures))
+            case "dl":
+                lines.append(f"  {len(one.all('dd'))} {one.attributes['class']}")
+            case "p":
+                lines.append(f"  {one.attributes.get('class', 'p')}: {one.text[:70]}")
+    return "\n".join(line.rstrip() for line in lines).strip() + "\n"
+
+
+def _data(figure: Figure) -> list[str]:
+    """The numbers and names in the layers of a picture, without where they stand."""
+    found = [f"    {figure.description}"]
+    spec = drawing.spec(figure.picture)
+    for layer in spec["layer"]:
+        rows = [
+            " ".join(
+                f"{row[key]:.4g}" if isinstance(row[key], float) else str(row[key])
+                for key in row
+                if key in {"t", "x", "x2"} or (key in {"y", "y2"} and _is_value(figure))
+            )
+            for row in _values(spec, layer)
+        ]
+        text = ", ".join(row for row in rows if row)
+        found.append(f"    {layer['mark']['type']}: {text}"[:400])
+    return found
+
+
+def _is_value(figure: Figure) -> bool:
+    return isinstance(figure.picture, Lines | Slopes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pages_and_their_pictures_in_brief(name: str, golden: Callable[[Path, str], None]) -> None:
+    text = _outline(name).replace(sample(name).result.provenance.version, "VERSION")
+    golden(GOLDENS / f"{name}.html.txt", text)
+
+
+def _values(spec: dict[str, Any], layer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a layer; equal ones are stored once."""
+    found = spec["datasets"][layer["data"]["name"]]
+    assert isinstance(found, list)
+    return found
+
+
+def _rows_of(spec: dict[str, Any], mark: str) -> list[dict[str, Any]]:
+    """The data of all layers of a kind."""
+    return [
+        row
+        for layer in spec["layer"]
+        if layer["mark"]["type"] == mark
+        for row in _values(spec, layer)
+    ]
+
+
+def _figure(name: str, title: str) -> Figure:
+    return next(one for one in sample(name).figures if one.title == title)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_vega_lite_knows_all_of_every_picture(name: str) -> None:
+    kinds = {type(one.picture): one for one in sample(name).figures}
+    for figure in kinds.values():
+        alt.LayerChart.from_dict(drawing.spec(figure.picture), validate=True)
+
+
+def test_the_points_of_a_rate_are_the_counts() -> None:
+    selected: dict[str, int] = defaultdict(int)
+    people: dict[str, int] = defaultdict(int)
+    with (SAMPLES / "kidney_admissions.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            group = f"{row['gender']} × {row['race']}"
+            people[group] += int(row["n"])
+            selected[group] += int(row["n"]) * (row["outcome"] == "admitted")
+    figure = _figure("kidney_admissions", "Selection rate of the decision by gender × race")
+    spec = drawing.spec(figure.picture)
+    height = {row["y"]: row["t"] for row in _rows_of(spec, "text") if row["t"] in people}
+    points = {height[row["y"]]: row["x"] for row in _rows_of(spec, "point") if row["y"] in height}
+    assert points == {group: pytest.approx(selected[group] / people[group]) for group in people}
+    bars = drawing.spec(_figure("kidney_admissions", "People by gender × race").picture)
+    names = {row["y"]: row["t"] for row in _rows_of(bars, "text") if row["t"] in people}
+    sizes = {row["x2"] for row in _rows_of(bars, "rect")}
+    assert set(names.values()) == set(people)
+    assert sizes == set(people.values())
+
+
+def test_a_reversal_is_drawn_from_the_rates_of_its_strata() -> None:
+    figure = _figure("kidney_admissions", "Selection rate: A against B, overall and by race")
+    spec = drawing.spec(figure.picture)
+    drawn = {
+        tuple(row["y"] for row in _values(spec, layer))
+        for layer in spec["layer"]
+        if layer["mark"]["type"] == "line"
+    }
+    assert drawn == {(273 / 350, 289 / 350), (81 / 87, 234 / 270), (192 / 263, 55 / 80)}
+    strong = next(one for one in spec["layer"] if one["mark"].get("strokeWidth") == 3.5)
+    assert [row["y"] for row in _values(spec, strong)] == [273 / 350, 289 / 350]
+
+
+def test_a_rate_by_stratum_is_a_line_for_each_group() -> None:
+    admitted = {("men", "A"): 512 / 825, ("women", "A"): 89 / 108, ("women", "F"): 24 / 341}
+    picture = _figure(
+        "berkeley_admissions", "Selection rate of the decision, gender by department"
+    ).picture
+    assert isinstance(picture, Lines)
+    known = {(line.label, one.x): one.y for line in picture.lines for one in line.points}
+    assert len(known) == 12
+    for key, rate in admitted.items():
+        assert known[key] == pytest.approx(rate)
+    spec = drawing.spec(picture)
+    lines = [one for one in spec["layer"] if one["mark"]["type"] == "line"]
+    assert [len(_values(spec, one)) for one in lines] == [6, 6]
+
+
+def test_limits_lie_where_the_ratio_of_the_reference_is() -> None:
+    highest = 1115 / 1847
+    picture = _figure("loans", "Selection rate of the prediction by gender × race").picture
+    assert isinstance(picture, Intervals)
+    limits = {rule.label.split()[0]: rule.value for rule in picture.rules if rule.is_limit}
+    assert limits == {
+        "fail": pytest.approx(0.8 * highest),
+        "warn": pytest.approx(0.9 * highest),
+    }
+    (reference,) = [rule.value for rule in picture.rules if not rule.is_limit]
+    assert reference == pytest.approx(2817 / 5771)
+
+
+def test_calibration_and_roc_are_the_scores() -> None:
+    groups: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    with (SAMPLES / "loans.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["repaid"]:
+                groups[row["gender"]].append((float(row["score"]), row["repaid"] == "yes"))
+    picture = _figure("loans_score", "ROC of score by gender").picture
+    assert isinstance(picture, Lines)
+    for line in picture.lines:
+        people = groups[line.label]
+        wins = [score for score, is_good in people if is_good]
+        losses = [score for score, is_good in people if not is_good]
+        area = sum(
+            (float(b.x) - float(a.x)) * (a.y + b.y) / 2
+            for a, b in zip(line.points, line.points[1:], strict=False)
+        )
+        losses.sort()
+        exact = sum(bisect.bisect_left(losses, one) for one in wins) / len(wins) / len(losses)
+        assert area == pytest.approx(exact, abs=0.01)
+    picture = _figure("loans_score", "Calibration of score by gender").picture
+    assert isinstance(picture, Lines)
+    assert sum(len(line.points) for line in picture.lines) == 20
+    for line in picture.lines:
+        low = [good for score, good in groups[line.label] if score < 0.1]
+        assert line.points[0].y == pytest.approx(sum(low) / len(low))
+
+
+def test_the_lattice_is_joined_and_told_in_numbers() -> None:
+    picture = _figure("adult_counts", "ε in every subset").picture
+    assert isinstance(picture, Lattice)
+    published = [0.219, 0.930, 1.03, 1.16, 1.21, 1.76, 2.14]  # Foulds & Pan, Table 2
+    shown = sorted(float(one.text.split()[0]) for one in picture.nodes)
+    assert shown == pytest.approx(published, abs=0.006)
+    assert len(picture.edges) == 6 + 3
+    for part, whole in picture.edges:
+        assert picture.nodes[whole].level == picture.nodes[part].level + 1
+
+
+def test_infinite_is_told_and_fully_shaded() -> None:
+    picture = _figure("titanic", "ε in every subset").picture
+    assert isinstance(picture, Lattice)
+    assert {one.shade for one in picture.nodes if "∞" in one.text} == {1.0}
+    assert "∞" in _figure("titanic", "ε in every subset").description
+
+
+def _spec(**more: Any) -> dict[str, Any]:
+    return {
+        "columns": {
+            "protected": ["group"],
+            "decision": {"column": "y", "positive": "yes"},
+            "count": "n",
+        },
+        "metrics": [{"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}],
+        **more,
+    }
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</title></style></svg><img src=x onerror=alert(1)>",
+    '" onmouseover="alert(1)',
+    "{{ 7 * 7 }} {% raw %}",
+    "a.b[0]",
+    "datum.x",
+    "https://example.org/x.js",
+    "javascript:alert(1)",
+    "&lt;b&gt; &amp; ]]>",
+    "\x1b[31mred\x1b[0m\x07",
+    "one\ntwo",
+    "\u202etfel ot thgir",
+    "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd",
+    "\u0645\u0631\u062d\u0628\u0627",
+    "👩\u200d👩\u200d👧 🏳\ufe0f",
+    "x" * 10_000,
+    "'single' `back` \\d+ $1",
+    "NaN",
+    "null",
+    "2020-01-01",
+    " ",
+)
+
+
+@cache
+def hostile() -> str:
+    """A page of levels that would be markup, commands, expressions, or endless."""
+    rows = [(level, y, 40 + 10 * i) for i, level in enumerate(HOSTILE) for y in ("yes", "no")]
+    frame = pl.DataFrame(rows, schema=["group", "y", "n"], orient="row")
+    return _page(fairaudit.audit(_spec(title="<b>bold</b> & {{ title }}"), frame))
+
+
+def test_a_level_is_never_markup() -> None:
+    hostile_page = hostile()
+    tree = read(hostile_page)
+    assert len(tree.all("script")) == 1
+    assert len(tree.all("title")) == 1 + len(tree.all("svg"))
+    assert not tree.all("img")
+    assert not tree.all("b")
+    assert not [o for o in elements(tree) if any(key.startswith("on") for key in o.attributes)]
+    assert tree.all("h1")[0].text == "Audit: <b>bold</b> & {{ title }}"
+    assert "49" not in tree.all("h1")[0].text
+
+
+def test_a_level_is_legible_whatever_is_in_it() -> None:
+    hostile_page = hostile()
+    tree = read(hostile_page)
+    text = tree.text
+    for level in HOSTILE[:9]:
+        assert _plain(level) in text
+    assert r"\x1b[31mred\x1b[0m\x07" in text
+    assert "\x1b" not in hostile_page
+    assert "\u202e" not in hostile_page
+    assert r"\u202etfel ot thgir" in text
+    assert "10,000 signs" in text
+    assert "x" * 300 not in hostile_page
+    told = {one.text for one in tree.all("bdi")}
+    assert {HOSTILE[12], HOSTILE[13]} <= told
+    assert HOSTILE[14] in text
+    in_pictures = {one.text for svg in tree.all("svg") for one in svg.all("text")}
+    assert {"a.b[0]", "datum.x", "javascript:alert(1)", "NaN", "null", "2020-01-01"} <= in_pictures
+    assert len(hostile_page.encode()) < 1_500_000
+
+
+def test_two_long_levels_are_two_rows() -> None:
+    rows = [(f"{'long ' * 30}{end}", y, 50) for end in "ab" for y in ("yes", "no")]
+    frame = pl.DataFrame(rows, schema=["group", "y", "n"], orient="row")
+    result = fairaudit.audit(_spec(), frame)
+    picture = next(
+        b.picture
+        for b in content.document(result)
+        if isinstance(b, Figure) and isinstance(b.picture, Intervals)
+    )
+    texts = [row["t"] for row in _rows_of(drawing.spec(picture), "text") if "long" in row["t"]]
+    assert len(texts) == len(set(texts)) == 2
+    assert all("…" in text for text in texts)
+
+
+def test_suppressed_undefined_and_infinite_values_are_told_not_drawn() -> None:
+    rows = [
+        Interval("known", 0.5, 0.4, 0.6, text="50.0 %"),
+        Interval("hidden", math.nan, text="suppressed"),
+        Interval("endless", math.inf, text="∞", mark=Mark.ASIDE),
+        Interval("open", 0.3, None, None, text="30.0 %", mark=Mark.REFERENCE),
+    ]
+    spec = drawing.spec(Intervals("rate", rows, [Rule(0.3)]))
+    assert sorted(row["x"] for row in _rows_of(spec, "point") if row["y"]) == [0.3, 0.5]
+    assert {"suppressed", "∞"} <= {row["t"] for row in _rows_of(spec, "text")}
+    points = [Point(0.1, 0.2), Point(math.nan, 0.3), Point(0.4, math.inf)]
+    lines = drawing.spec(Lines("x", "y", [Line("a", points), Line("none", [])]))
+    assert [(row["x"], row["y"]) for row in _rows_of(lines, "line")] == [(0.1, 0.2)]
+    for picture in (
+        Intervals("rate", [Interval("none", math.nan, text="undefined")]),
+        Bars("people", [Interval("none", math.nan, text="suppressed")]),
+        Lines("x", "y", [Line("a", [])]),
+        Slopes("rate", ("a", "b"), []),
+    ):
+        assert drawing.svg(picture).startswith("<svg")
+        assert "NaN" not in json.dumps(drawing.spec(picture))
+
+
+def test_suppressed_counts_are_in_no_picture() -> None:
+    rows = [
+        (group, y, n) for group, n in (("a", 200), ("b", 5), ("c", 4), ("d", 300)) for y in "yn"
+    ]
+    frame = pl.DataFrame(rows, schema=["group", "y", "n"], orient="row")
+    spec = _spec(suppress_below=11)
+    spec["columns"]["decision"]["positive"] = "y"
+    result = fairaudit.audit(spec, frame)
+    figures = [b for b in content.document(result) if isinstance(b, Figure)]
+    for figure in figures:
+        if isinstance(figure.picture, Intervals | Bars):
+            hidden = [row for row in figure.picture.rows if numbers.SUPPRESSED in row.text]
+            assert hidden
+            assert all(math.isnan(row.value) and row.low is None for row in hidden)
+    assert numbers.SUPPRESSED in read(_page(result)).text
+
+
+def test_many_groups_are_cut_and_counted() -> None:
+    rows = [(f"g{i:04}", y, 50 + i) for i in range(3_000) for y in ("yes", "no")]
+    frame = pl.DataFrame(rows, schema=["group", "y", "n"], orient="row")
+    result = fairaudit.audit(_spec(), frame)
+    figures = [b for b in content.document(result) if isinstance(b, Figure)]
+    for figure in figures:
+        assert isinstance(figure.picture, Intervals | Bars)
+        assert len(figure.picture.rows) <= most.ROWS + 1
+        left = re.fullmatch(r"and ([\d,]+) more", figure.picture.rows[-1].label)
+        assert left is not None
+        shown = len(figure.picture.rows) - 1
+        assert int(left[1].replace(",", "")) == 3_000 - shown
+    page = _page(result)
+    assert "more rows are not on this page: -o report.json has them all" in page
+    assert len(page.encode()) < 3_000_000
+
+
+def test_a_long_table_shows_its_first_rows_and_folds_the_others() -> None:
+    rows = [[Cell(f"row {i}"), Cell(str(i))] for i in range(30)]
+    table = Table("Numbers", ("name", "number"), rows, (False, True))
+    tree = read(html.page((Heading("Page"), table)))
+    shown, folded = (len(one.all("tr")) - 1 for one in tree.all("table"))
+    assert (shown, folded) == (12, 18)
+    (details,) = tree.all("details")
+    assert "open" not in details.attributes
+    assert details.all("summary")[0].text == "18 more rows of “Numbers”"
+
+
+def test_any_document_is_a_page() -> None:
+    document = (
+        Heading("A <page>"),
+        Paragraph("Words.", Tone.MUTED),
+        Heading("Same"),
+        Facts([("", "and 3 files more"), ("name", "value")]),
+        Heading("Same"),
+        Entries([(Cell("ok", Tone.GOOD), "fine"), (Cell("no", Tone.BAD), "not fine")]),
+        Table("", ("", "b"), [], (False, True)),
+        Figure(
+            "Trend", "It falls.", Lines("run", "ε", [Line("a", [Point("1", 2), Point("2", 1)])])
+        ),
+    )
+    tree = read(html.page(document))
+    assert [one.text for one in tree.all("h2")] == ["Same", "Same"]
+    ids = [one.attributes["id"] for one in elements(tree) if "id" in one.attributes]
+    assert len(ids) == len(set(ids))
+    assert "Words." in tree.text
+    assert len(tree.all("svg")) == 1
+    assert read(html.page(())).all("h1")[0].text == "fairaudit"
+
+
+def test_an_error_is_a_page_and_several_answers_are_a_summary() -> None:
+    error = Answer("broken.yaml", None, NothingToAudit("nobody <is> left", "look at the filter"))
+    tree = read(html.render([error]))
+    (banner,) = [one for one in tree.all("p") if "banner" in one.attributes.get("class", "")]
+    assert banner.text.startswith("nothing nobody <is> left")
+    answers = [Answer("kidney.yaml", None, sample("kidney_admissions").result), error]
+    tree = read(html.render(answers))
+    assert tree.all("h1")[0].text == "Summary"
+    text = tree.text
+    for words in ("kidney.yaml", "broken.yaml", "FAIL", "NOTHING", "nobody <is> left"):
+        assert words in text
+
+
+def test_the_suffix_means_the_format_and_stdout_takes_any_encoding() -> None:
+    (form,) = [one for one in FORMATS if one.name == "html"]
+    assert {".html", ".htm"} == set(form.suffixes)
+    assert form.spelled("ε é", "ascii") == "&#949; &#233;"
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one: str, other: str) -> float:
+    high, low = sorted(map(_luminance, (one, other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_colours_can_be_read_and_told_from_the_card(scheme: int) -> None:
+    """WCAG 2.2: 4.5 for texts, 3 for what is drawn."""
+    colours = {name: pair[scheme] for name, pair in palette.COLOURS.items()}
+    for text in ("ink", "muted", "accent", "limit", "good", "warn", "bad"):
+        assert _contrast(colours[text], colours["card"]) >= 4.5, text
+        assert _contrast(colours[text], colours["page"]) >= 4.5, text
+    for tone in ("good", "warn", "bad"):
+        assert _contrast(colours[tone], colours[f"{tone}-back"]) >= 4.5, tone
+        assert _contrast(colours["ink"], colours[f"{tone}-back"]) >= 4.5, tone
+    for at in (*range(palette.SHADES), "none"):
+        assert _contrast(colours[f"on-shade-{at}"], colours[f"shade-{at}"]) >= 4.5, at
+    for drawn in ("accent", "aside", "beside", *(f"series-{at}" for at in range(palette.SERIES))):
+        assert _contrast(colours[drawn], colours["card"]) >= 3, drawn
+
+
+def test_a_colour_of_a_picture_means_one_variable() -> None:
+    light = [pair[0] for pair in palette.COLOURS.values()]
+    assert len(light) == len(set(light))
+    used = {
+        value
+        for name in NAMES
+        for svg in read(sample(name).page).all("svg")
+        for one in elements(svg)
+        for key in ("fill", "stroke")
+        if (value := one.attributes.get(key, "none")) not in {"none", "transparent"}
+    }
+    assert used <= set(light)
+
+
+def test_pictures_alone_load_the_libraries_that_draw() -> None:
+    code = (
+        "import sys; from fairaudit.report import html, content; "
+        "from fairaudit.report.blocks import Heading; html.page((Heading('x'),)); "
+        "print({'altair', 'vl_convert'} & set(sys.modules))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert out.stdout.strip() == "set()"
