@@ -126,7 +126,7 @@ def pixels_down(size: float) -> alt.Scale:
 
 def shortened(words: str, most: int) -> str:
     """The words with at most so many columns; what is left out is an ellipsis, the end stays."""
-    words = printable(" ".join(words.split()))
+    words = printable(" ".join(words.split()) or repr(words))
     if columns(words) <= most:
         return words
     end = words[-(most // 4) :]

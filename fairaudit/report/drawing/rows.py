@@ -32,6 +32,8 @@ _PER_COLUMN = 6.9
 _NAMES, _VALUES = (80, 215), (70, 130)
 """The least and the most room for the names on the left, and for the values on the right."""
 _ROW, _HEAD = 22, 32
+_MARGIN = 0.2
+"""In so much of the axis at either end the words at a limit stand inwards."""
 _COLOURS = {Mark.ASIDE: "aside", Mark.GROUP: "accent", Mark.REFERENCE: "beside"}
 
 
@@ -56,7 +58,7 @@ def layers(picture: Intervals | Bars) -> Layers:
     corner = chart([{"x": domain[0], "y": 0}]).mark_point(color=light("grid"), opacity=0)
     drawn = [encoded(corner, sheet.x, sheet.y)]  # the axis, where no row has a number, too
     if isinstance(picture, Intervals):
-        drawn += [*_rules(picture.rules, sheet), *_limits(picture.rules, sheet)]
+        drawn += [*_rules(picture.rules, sheet), *_limits(picture.rules, sheet, domain)]
         drawn += _intervals(sheet, domain)
     else:
         drawn += _bars(sheet)
@@ -132,15 +134,21 @@ def _rules(rules: Sequence[Rule], sheet: _Sheet) -> Iterator[alt.Chart]:
             yield encoded(marks, sheet.x, sheet.y, alt.Y2("y2"))
 
 
-def _limits(rules: Sequence[Rule], sheet: _Sheet) -> Iterator[alt.Chart]:
+def _limits(
+    rules: Sequence[Rule], sheet: _Sheet, domain: tuple[float, float]
+) -> Iterator[alt.Chart]:
     """The words at the head of each limit: those of neighbours stand on either side."""
+    low, high = domain
     sides: dict[Align, list[dict[str, Any]]] = {"left": [], "right": [], "center": []}
     for panel, (start, _) in sheet.panels.items():
         mine = [one for one in rules if one.is_limit and one.panel == panel]
         for at, one in enumerate(sorted(mine, key=lambda one: one.value)):
-            side: Align = "center" if len(mine) == 1 else "right"
-            if len(mine) > 1 and at == len(mine) - 1:
-                side = "left"
+            is_last, place = at == len(mine) - 1, (one.value - low) / (high - low)
+            side: Align = "left" if is_last else "right"
+            if len(mine) == 1 and _MARGIN < place < 1 - _MARGIN:
+                side = "center"
+            elif place > 1 - _MARGIN:
+                side = "right"
             sides[side].append({"x": one.value, "y": start + _HEAD / 2, "t": one.label})
     for align, rows in sides.items():
         if rows:

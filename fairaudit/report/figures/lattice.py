@@ -42,7 +42,11 @@ def _figure(
     )
     is_judged = any(entry is not None and entry.judged for entry in entries)
     is_boxes = isinstance(picture, Lattice)
-    what = "The darker, the farther from parity" if is_boxes else "Longer is farther from parity"
+    what = (
+        "The stronger the colour, the farther from parity"
+        if is_boxes
+        else "Longer is farther from parity"
+    )
     return Figure(
         f"{title} in every subset",
         " ".join(_words(row, e) for row, e in zip(rows, entries, strict=True))[:4000],

@@ -17,6 +17,8 @@ STRATA = 24
 """So many places on an axis of names."""
 PICTURES = 24
 """So many pictures of rates a report."""
+STRATA_PICTURES = 12
+"""So many of rates by stratum; the fewest attributes first."""
 
 Item = TypeVar("Item")
 

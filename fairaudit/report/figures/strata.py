@@ -22,12 +22,12 @@ def by_stratum(result: AuditResult) -> Iterator[Figure]:
             given = tuple(name for name, _ in row.stratum)
             key = (row.metric, row.of, row.by, given, sentences.said(row.parameters))
             found.setdefault(key, []).append(row)
-    for (metric, of, by, given, said), rows in found.items():
+    several = {key: rows for key, rows in found.items() if len({row.stratum for row in rows}) > 1}
+    for (metric, of, by, given, said), rows in list(several.items())[: most.STRATA_PICTURES]:
         strata = list(dict.fromkeys(row.stratum for row in rows))
-        if len(strata) > 1:
-            title = next(one.title for one in result.definitions if one.id == metric)
-            named = f"{title} of the {of}{said}, {numbers.subset(by)} by {numbers.subset(given)}"
-            yield _figure(named, title, rows, strata)
+        title = next(one.title for one in result.definitions if one.id == metric)
+        named = f"{title} of the {of}{said}, {numbers.subset(by)} by {numbers.subset(given)}"
+        yield _figure(named, title, rows, strata)
 
 
 def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Group]) -> Figure:

@@ -23,6 +23,8 @@ def plain(words: str) -> str:
 
 def signs(words: str) -> Markup:
     """The same as markup: lines are kept, runs from right to left stand by themselves."""
+    if words.isspace():
+        return escape(repr(words))  # a blank level has a name, too
     lines = [_WORD.sub(_shortened, printable(line)) for line in words.split("\n")]
     return Markup("<br>").join(map(_isolated, lines))
 

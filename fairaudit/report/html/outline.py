@@ -24,9 +24,13 @@ _FEW_TABLES = 3
 """A section with more has them folded, but the first."""
 _SHOWN = 12
 """So many rows of a long table are seen at once."""
-_MOST_ROWS = 2_000
+_LEAST = 3
+"""So many rows every table has, however long the page."""
+_MOST_ROWS = 1_000
 """So many rows a table at all: a page is to be read; JSON has every row."""
-_MOST_IN_ALL = 12_000
+_MOST_IN_ALL = 3_000
+_MOST_ENTRIES = 400
+"""So many statements below each other."""
 
 Kind = TypeVar("Kind", bound=Block)
 
@@ -68,10 +72,11 @@ class Pictures:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A paragraph, facts or entries."""
+    """A paragraph, facts or entries; so many of these are `left` out."""
 
     block: Paragraph | Facts | Entries
     kind: str
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,7 @@ class _Room:
 
     def of(self, wanted: int) -> int:
         """How many of so many rows may be shown."""
-        given = min(wanted, _MOST_ROWS, max(self._rows, _SHOWN))
+        given = min(wanted, _MOST_ROWS, max(self._rows, _LEAST))
         self._rows -= given
         return given
 
@@ -174,7 +179,7 @@ def _items(
                     tables += 1
                     caption = block.caption or title
                     if captions[block.caption] > 1:
-                        caption += f": {', '.join(block.header[1:])}"
+                        caption += _apart(block, blocks)
                     named = replace(block, caption=caption[:1].upper() + caption[1:])
                     yield _rows(
                         named,
@@ -183,8 +188,18 @@ def _items(
                         is_bare=not block.caption,
                         is_folded=many and tables > 1,
                     )
-                case Paragraph() | Facts() | Entries():
+                case Entries():
+                    kept = Entries(block.rows[:_MOST_ENTRIES])
+                    yield Words(kept, "entries", len(block.rows) - len(kept.rows))
+                case Paragraph() | Facts():
                     yield Words(block, type(block).__name__.lower())
+
+
+def _apart(table: Table, blocks: Sequence[Block]) -> str:
+    """What sets a table apart from those of the same caption: its own columns."""
+    alike = [one for one in blocks if isinstance(one, Table) and one.caption == table.caption]
+    own = [name for name in table.header if any(name not in one.header for one in alike)]
+    return f": {', '.join(own)}" if own else ""
 
 
 def _rows(table: Table, names: _Names, room: _Room, *, is_bare: bool, is_folded: bool) -> Rows:
