@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from fairaudit import names
 from fairaudit.metrics import Standing, exclusion
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import numbers, sentences
@@ -68,7 +69,7 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
         title = _title(metric, result)
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         yield Table(
-            f"{title}{said} of the {of} by {numbers.subset(by)}{where}",
+            f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}",
             (numbers.subset(by), "of all", "count", "rate", level, "diff.", "ratio", "p"),
             [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
             (False, True, True, True, True, True, True, True),
@@ -101,7 +102,7 @@ def _set_aside(result: AuditResult) -> str:
             "everybody's rate, not compared"
         )
     if made.exclude_below is not None:
-        words += f"; excluded: {exclusion(made.exclude_below)}"
+        words += f"; excluded: {names.line(exclusion(made.exclude_below))}"
     return words
 
 
@@ -117,7 +118,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         [
             [
                 Cell(_title(row.metric, result) + sentences.said(row.parameters)),
-                Cell(row.of),
+                Cell(names.name(row.of)),
                 Cell(numbers.counts(row.estimate)),
                 Cell(_value(row)),
                 Cell(numbers.interval(row.estimate)),

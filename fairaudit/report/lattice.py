@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, ranked
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
@@ -251,7 +252,9 @@ def _tests(result: AuditResult) -> dict[str, int]:
 def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> str:
     """What it takes for a gap to first appear, and among how many tests."""
     inference = result.provenance.inference
-    families = " and ".join(f"{numbers.whole(n)} tests of the {of}" for of, n in tests.items())
+    families = " and ".join(
+        f"{numbers.whole(n)} tests of the {names.name(of)}" for of, n in tests.items()
+    )
     over = f" over {families}" if families else ""
     is_raw = inference.correction is Correction.NONE
     corrected = f"uncorrected{over}" if is_raw else f"by {inference.correction.words}{over}"

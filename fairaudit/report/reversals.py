@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairaudit import names
 from fairaudit.estimate import Significance
 from fairaudit.metrics.inference import Inference
 from fairaudit.report import numbers, sentences
@@ -87,7 +88,8 @@ def _reading(result: AuditResult) -> str:
 
 def sentence(one: Reversal, alpha: float) -> str:
     """A reversal, or a note, in one sentence of numbers."""
-    named = f"{one.pair[0]} against {one.pair[1]}, {sentences.title_of(one.rate)}"
+    first, second = map(names.name, one.pair)
+    named = f"{first} against {second}, {sentences.title_of(one.rate)}"
     if one.suppressed:
         return f"{named}, given {_given(one)}: the numbers are suppressed."
     words = {Kind.MASKED: _masked, Kind.EXPLAINED: _explained}.get(one.kind, _reversed)
@@ -123,7 +125,7 @@ def _explained(one: Reversal) -> str:
 
 
 def _given(one: Reversal) -> str:
-    return " and ".join(one.given)
+    return " and ".join(map(names.name, one.given))
 
 
 def _overall(one: Reversal) -> str:
@@ -164,7 +166,7 @@ def _parts(one: Reversal) -> str:
     if not float(within):
         return f"{how}; within {_given(one)} nothing is left"
     way = "higher" if one.within > 0 else "lower"
-    return f"{how}; within {_given(one)} {one.pair[0]} is {within} points {way}"
+    return f"{how}; within {_given(one)} {names.name(one.pair[0])} is {within} points {way}"
 
 
 def _points(*values: float) -> list[str]:
@@ -196,10 +198,10 @@ def share(one: Share) -> str:
 
 def _proof(one: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
-    first, second = one.pair
+    first, second = map(names.name, one.pair)
     yield Table(
-        f"{sentences.title_of(one.rate)} of {one.attribute}, given {_given(one)}",
-        (" × ".join(one.given), first, second, "diff.", "weight", "p"),
+        f"{sentences.title_of(one.rate)} of {names.name(one.attribute)}, given {_given(one)}",
+        (numbers.subset(one.given), first, second, "diff.", "weight", "p"),
         [
             [
                 Cell(numbers.group(stratum.stratum)),
@@ -217,8 +219,8 @@ def _proof(one: Reversal, inference: Inference) -> Iterator[Block]:
     if one.incomplete:
         notes.append(f"{numbers.whole(one.incomplete)} people whose stratum is not known")
     if one.off_support:
-        names = ", ".join(numbers.group(stratum) for stratum in one.off_support)
-        notes.append(f"only one of the two occurs in {names}")
+        strata = ", ".join(numbers.group(stratum) for stratum in one.off_support)
+        notes.append(f"only one of the two occurs in {strata}")
     if one.incomplete or one.off_support:
         gap = numbers.points(one.crude_everybody)
         notes.append(f"with them, the gap overall is {gap} points")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from fairaudit import names
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, ScoreRow
@@ -19,7 +20,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def _of_column(column: str, scores: list[ScoreRow], most: int | None) -> Iterator[Block]:
-    yield Heading(f"The score {column}")
+    yield Heading(f"The score {names.name(column)}")
     for by, run in groupby(scores, key=lambda row: row.by):
         rows = list(run)
         shown = rows if most is None else rows[:most]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairaudit import names
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult
@@ -50,15 +51,15 @@ def _looked_at(search: Subgroups) -> str:
     rates = "" if len(search.rates) == 1 else f" by {len(search.rates)} rates"
     return (
         f"{numbers.whole(search.looked_at)} subgroups looked at{rates}: {up_to} over "
-        f"{', '.join(search.over)}, with at least {numbers.whole(search.min_size)} people in the "
-        "denominator."
+        f"{', '.join(map(names.name, search.over))}, with at least "
+        f"{numbers.whole(search.min_size)} people in the denominator."
     )
 
 
 def _summary(one: Searched, search: Subgroups) -> str:
     title = sentences.title_of(one.rate)
     counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
-    text = f"{title[:1].upper()}{title[1:]} of the {one.of}: everybody "
+    text = f"{title[:1].upper()}{title[1:]} of the {names.name(one.of)}: everybody "
     text += f"{numbers.percent(one.value)} ({counts}). "
     if not one.looked_at:
         return text + "No subgroup but everybody has that many people."

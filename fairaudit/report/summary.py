@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairaudit import names
 from fairaudit.answers import Answer
 from fairaudit.errors import WORST_FIRST, FairauditError, NothingToAudit
 from fairaudit.report import content, numbers
-from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone
+from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
 from fairaudit.report.sentences import tally
 from fairaudit.result import AuditResult
 
@@ -31,13 +32,19 @@ def document(answers: Sequence[Answer]) -> Document:
     )
     blocks: list[Block] = [Heading("Summary"), table]
     errors = [
-        _error(one.found, f"{one.title}: ")
+        _error(one.found, f"{_title(one)}: ")
         for one in ranked
         if isinstance(one.found, FairauditError)
     ]
     if errors:
         blocks.append(Entries(errors))
-    return tuple(blocks)
+    return inert(tuple(blocks))
+
+
+def _title(one: Answer) -> str:
+    """What was asked, in names that print."""
+    asked = (one.spec, one.data)
+    return " ".join(names.copied(part) for part in asked if part is not None)
 
 
 def _is_result(one: Answer) -> bool:
@@ -46,7 +53,7 @@ def _is_result(one: Answer) -> bool:
 
 def _report(one: Answer, *, all_rows: bool) -> Document:
     if isinstance(one.found, FairauditError):
-        return (Heading(f"Audit: {one.title}"), Entries([_error(one.found, "")]))
+        return inert((Heading(f"Audit: {_title(one)}"), Entries([_error(one.found, "")])))
     return content.document(one.found, all_rows=all_rows)
 
 
@@ -59,7 +66,7 @@ def _word(error: FairauditError) -> str:
 
 
 def _row(one: Answer) -> list[Cell]:
-    name, found = Cell(one.title), one.found
+    name, found = Cell(_title(one)), one.found
     if isinstance(found, FairauditError):
         return [name, Cell(_word(found), Tone.BAD), Cell(""), Cell("no verdict")]
     verdict = Cell(found.verdict.upper(), content.VERDICT_TONES[found.verdict])
