@@ -33,7 +33,7 @@ from fairaudit.result import (
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import State as WaiverState
 
-_TONES = {
+TONES = {
     Status.PASS: Tone.GOOD,
     Status.WARN: Tone.WARN,
     Status.FAIL: Tone.BAD,
@@ -87,7 +87,7 @@ def _verdict(result: AuditResult) -> Iterator[Block]:
     yield Entries([(Cell(sentences.VERDICT[verdict], VERDICT_TONES[verdict]), _summary(result))])
     open_ones = [
         one
-        for one in _sorted(result.findings)
+        for one in by_urgency(result.findings)
         if one.status not in {Status.PASS, Status.SKIPPED} or (one.missing and one.missing.turns)
     ]
     if open_ones:
@@ -221,7 +221,8 @@ def _aside(line: Line | PublishedLine, people: bool) -> str:  # noqa: FBT001  # 
     return f"{line.reason} ({_people(line.people)})" if people else line.reason
 
 
-def _sorted(findings: Iterable[Finding]) -> list[Finding]:
+def by_urgency(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings, the worst status first, as they stand in the spec otherwise."""
     return sorted(findings, key=lambda one: _WORST_FIRST.index(one.status))
 
 
@@ -230,7 +231,7 @@ def _checks(result: AuditResult) -> Iterator[Block]:
     if not result.findings:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
-    yield _findings(_sorted(result.findings), ids=True)
+    yield _findings(by_urgency(result.findings), ids=True)
     yield from _practice(result)
     left_out = [
         (Cell("not judged", Tone.MUTED), text)
@@ -263,7 +264,7 @@ def _findings(findings: Sequence[Finding], *, ids: bool = False) -> Entries:
         place = f" {sentences.place(one.check.place)}" if one.check.place else ""
         name = f" {sentences.id_of(one)}" if ids else ""
         text = f"{sentences.title(one)}: {sentences.answer(one)} {name}{place}"
-        rows.append((Cell(sentences.STATUS[one.status], _TONES[one.status]), text))
+        rows.append((Cell(sentences.STATUS[one.status], TONES[one.status]), text))
     return Entries(rows)
 
 

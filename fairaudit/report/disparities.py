@@ -57,25 +57,37 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
     if not result.rates:
         return
     yield Heading("Rates, worst first")
-    level = _level(result)
     yield _everybody([row for row in result.rates if not row.by and not row.stratum], result)
+    yield from tables([row for row in result.rates if row.by], result, most)
+    yield legend(result)
+
+
+def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
+    """A table for each rate, outcome, grouping and stratum of such rows, in their order."""
+    level = _level(result)
     shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
     for (metric, of, by, stratum, said), run in groupby(
-        (row for row in result.rates if row.by),
+        rates,
         key=lambda row: (row.metric, row.of, row.by, row.stratum, sentences.said(row.parameters)),
     ):
         rows = list(run)
-        shown = rows if most is None else rows[:most]
         title = _title(metric, result)
         where = f", {numbers.named_group(stratum)}" if stratum else ""
+        caption = f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}"
+        shown = rows if most is None else rows[:most]
         yield Table(
-            f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}",
+            caption,
             (numbers.subset(by), "of all", "count", "rate", level, "diff.", "ratio", "p"),
             [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
             (False, True, True, True, True, True, True, True),
             more=_more(len(rows) - len(shown)),
         )
-    yield Paragraph(
+
+
+def legend(result: AuditResult) -> Paragraph:
+    """What the columns of a table of rates mean."""
+    level = _level(result)
+    return Paragraph(
         "of all: the group's share of the people whose group is known; count: people counted in "
         "the rate, of those it is taken over; diff. (points) and ratio: to the group marked as "
         f"reference, the declared one or else the largest; {level}: the interval (Wilson's, of a "

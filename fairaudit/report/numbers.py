@@ -108,6 +108,11 @@ def group(one: Group) -> str:
     return " × ".join(names.name(level) for _, level in one) or "everybody"
 
 
+def outcome(level: str) -> str:
+    """A level of an outcome: `'denied'`."""
+    return names.quoted(level)
+
+
 def named_group(one: Group) -> str:
     """A group with the names of its columns: `gender=female, race=Black`."""
     return names.group(one)

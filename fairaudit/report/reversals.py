@@ -35,12 +35,12 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     notes = [one for one in found if not one.kind.reverses]
     told = turned[:_TOLD] if is_short else turned
     for at, one in enumerate(told):
-        yield Entries([_entry(one, Tone.WARN, inference)])
+        yield Entries([entry(one, Tone.WARN, inference)])
         if not one.suppressed and (at < _FULL or not is_short):
-            yield from _proof(one, inference)
+            yield from proof(one, inference)
     noted = notes[:_FULL] if is_short else notes
     if noted:
-        yield Entries([_entry(one, Tone.MUTED, inference) for one in noted])
+        yield Entries([entry(one, Tone.MUTED, inference) for one in noted])
     if more := [*turned[len(told) :], *notes[len(noted) :]]:
         sure = sum(one.is_significant(inference.alpha) for one in more)
         yield Paragraph(
@@ -64,7 +64,8 @@ def _none(compared: int | None) -> str:
     )
 
 
-def _entry(one: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
+def entry(one: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
+    """A reversal behind the word for its kind."""
     return Cell(sentences.KIND[one.kind], tone), sentence(one, inference.alpha)
 
 
@@ -196,7 +197,7 @@ def share(one: Share) -> str:
     return f"{numbers.percent(one.value)} ({behind})"
 
 
-def _proof(one: Reversal, inference: Inference) -> Iterator[Block]:
+def proof(one: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
     first, second = map(names.name, one.pair)
     yield Table(

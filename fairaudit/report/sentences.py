@@ -109,7 +109,7 @@ def place(one: Place) -> str:
 def answer(finding: Finding) -> str:
     """The finding in one sentence: what is found, what is waived of it, what it was before."""
     sentence = _found(finding)
-    sentence += "".join(f"; {_waived(one, finding)}" for one in finding.waived)
+    sentence += "".join(f"; {waived(one, finding)}" for one in finding.waived)
     told = finding.before and _before(finding, finding.before)
     return f"{sentence}; {told}" if told else sentence
 
@@ -125,7 +125,7 @@ def _found(finding: Finding) -> str:
     where = f" in {numbers.named_group(finding.stratum)}" if finding.stratum else ""
     about = f"{_sides(finding)}{where}".strip()
     sentence = f"{about}: " if about else ""
-    sentence += f"{value}{_interval(finding)} {_relation(finding)}{_test(finding)}"
+    sentence += f"{value}{_interval(finding)} {relation(finding)}{_test(finding)}"
     sentence += _difference_beside(finding)
     if finding.backing in BACKING:
         sentence += f"; {BACKING[finding.backing]}"
@@ -170,7 +170,29 @@ def _missing(finding: Finding) -> str:
     return text + (", which could turn the verdict" if found.turns else "")
 
 
-def _waived(one: Waived, finding: Finding) -> str:
+def missing_bounds(finding: Finding) -> Iterator[str]:
+    """What values that are not known could do, and where missing people would have to belong."""
+    text = _missing(finding).removeprefix("; ")
+    if text:
+        yield text
+    found = finding.missing
+    if found is None:
+        return
+    ways = (
+        ("people of no known group left where they are counted", found.apart_low, found.apart_high),
+        (
+            "people of no known group spread over the groups by size",
+            found.proportional_low,
+            found.proportional_high,
+        ),
+    )
+    for what, low, high in ways:
+        if low is not None and high is not None:
+            ends = dict.fromkeys((numbers.number(low), numbers.number(high)))
+            yield f"{what}: {' to '.join(ends)}"
+
+
+def waived(one: Waived, finding: Finding) -> str:
     """Who waives what of a check, until when and why; the value, where the sentence has another."""
     whose = numbers.named_group(one.group) if one.group else "all of it"
     values = [_crossing(each) for each in one.crossed if each not in finding.crossed]
@@ -274,7 +296,7 @@ def _deciding(finding: Finding) -> tuple[Part, ...]:
 
 def _part(part: Part) -> str:
     whose = f"{part.metric}: " if find(part.metric) is None else ""
-    head = f"{whose}share of {names.quoted(part.outcome)}: " if part.outcome else ""
+    head = f"{whose}share of {numbers.outcome(part.outcome)}: " if part.outcome else ""
     if part.first is None or part.second is None:
         return f"{title_of(part.metric)} {numbers.number(part.value)}"
     name = "" if part.outcome else f"{title_of(part.metric)} "
@@ -361,7 +383,7 @@ def thin(finding: Finding) -> str | None:
     return f"{who}, {size}: with power .8 only gaps from {' or '.join(sides)} would be found"
 
 
-def _relation(finding: Finding) -> str:
+def relation(finding: Finding) -> str:
     """`< 0.8` where the limit is crossed, `(fails below 0.8)` where it is not."""
     limit, estimate = finding.limit, finding.estimate
     assert isinstance(limit, Limit)

@@ -9,6 +9,7 @@ from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult
 from fairaudit.subgroups import Searched, Subgroup, Subgroups
+from fairaudit.verdict import SubgroupCheck
 
 _ABOUT = (
     "diff.: points more or less than everybody, the subgroup itself included; adj. p: of the test "
@@ -43,6 +44,12 @@ def section(result: AuditResult) -> Iterator[Block]:
             yield Paragraph(_unfairness(one, one.unfairest))
     if any(one.listed for one in search.rates):
         yield Paragraph(_ABOUT, Tone.MUTED)
+
+
+def whose_rate(result: AuditResult, check: SubgroupCheck) -> Searched | None:
+    """What the search found of the rate that a check is about."""
+    rates = () if result.subgroups is None else result.subgroups.rates
+    return next((one for one in rates if (one.rate, one.of) == (check.rate, check.of)), None)
 
 
 def _looked_at(search: Subgroups) -> str:
