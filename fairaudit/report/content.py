@@ -61,7 +61,7 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
     """The report of a result; tables longer than a dozen rows are cut unless `all_rows`."""
     most = None if all_rows else _FEW_ROWS
     sections = (
-        _verdict(result),
+        _verdict(result, most),
         _provenance(result),
         _ledger(result),
         lattice.section(result, most),
@@ -79,17 +79,13 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
     return inert(tuple(block for section in sections for block in section))
 
 
-def _verdict(result: AuditResult) -> Iterator[Block]:
+def _verdict(result: AuditResult, most: int | None) -> Iterator[Block]:
     made = result.provenance
     title = names.line(made.title) or names.copied(made.spec_path)
     yield Heading(f"Audit: {title}")
     verdict = result.verdict
     yield Entries([(Cell(sentences.VERDICT[verdict], VERDICT_TONES[verdict]), _summary(result))])
-    open_ones = [
-        one
-        for one in by_urgency(result.findings)
-        if one.status not in {Status.PASS, Status.SKIPPED} or (one.missing and one.missing.turns)
-    ]
+    open_ones = [one for one in by_urgency(result.findings) if _is_open(one)]
     if open_ones:
         yield _findings(open_ones)
     if result.earlier is not None:
@@ -97,7 +93,7 @@ def _verdict(result: AuditResult) -> Iterator[Block]:
         path = names.copied(one.path) if one.path else "a document"
         text = f"{path}, made {one.created} ({sentences.age(one)}), tolerance {one.tolerance}"
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
-    yield from _unlooked(result)
+    yield from _unlooked(result, most)
     if result.notices:
         yield Entries(
             [(Cell("notice", Tone.WARN), text) for text in map(names.line, result.notices)]
@@ -105,6 +101,12 @@ def _verdict(result: AuditResult) -> Iterator[Block]:
     if result.provenance.context:
         context = result.provenance.context.items()
         yield Facts([(names.name(key), names.line(text)) for key, text in context])
+
+
+def _is_open(one: Finding) -> bool:
+    """Whether a finding is told on the first page: no plain pass."""
+    turns = one.missing is not None and one.missing.turns
+    return turns or one.status not in {Status.PASS, Status.SKIPPED}
 
 
 def _summary(result: AuditResult) -> str:
@@ -118,7 +120,7 @@ def _summary(result: AuditResult) -> str:
     return f"{'passed with waivers: ' if waived else ''}{sentences.tally(result)}. {who} counted."
 
 
-def _unlooked(result: AuditResult) -> Iterator[Block]:
+def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     """The subsets that no limit looked at, and the worst value among them."""
     if not result.findings:
         return
@@ -131,7 +133,9 @@ def _unlooked(result: AuditResult) -> Iterator[Block]:
     for row, entry in unjudged:
         by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
     for title, found in by_title.items():
-        subsets = "; ".join(name for name, _ in found)
+        subsets = "; ".join(name for name, _ in found[:most])
+        if most is not None and len(found) > most:
+            subsets += f"; and {numbers.whole(len(found) - most)} more"
         text = f"no limit on {title} covers {subsets}"
         known = [(name, one) for name, one in found if not math.isnan(one.departure)]
         if known:
@@ -263,7 +267,9 @@ def _findings(findings: Sequence[Finding], *, ids: bool = False) -> Entries:
     for one in findings:
         place = f" {sentences.place(one.check.place)}" if one.check.place else ""
         name = f" {sentences.id_of(one)}" if ids else ""
-        text = f"{sentences.title(one)}: {sentences.answer(one)} {name}{place}"
+        # What the first page tells in full is not told twice.
+        told = "told above" if ids and _is_open(one) else sentences.answer(one)
+        text = f"{sentences.title(one)}: {told} {name}{place}"
         rows.append((Cell(sentences.STATUS[one.status], TONES[one.status]), text))
     return Entries(rows)
 

@@ -16,6 +16,10 @@ from fairaudit.result import (
     ComparisonRow,
     RateRow,
 )
+from fairaudit.verdict import Check
+
+_MOST_SUBSETS = 12
+"""Of more subsets a short report has tables of the attributes and of those that are judged."""
 
 
 def conditional(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -58,8 +62,24 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
         return
     yield Heading("Rates, worst first")
     yield _everybody([row for row in result.rates if not row.by and not row.stratum], result)
-    yield from tables([row for row in result.rates if row.by], result, most)
+    rows = [row for row in result.rates if row.by]
+    shown = rows if most is None else _first_groupings(result, rows)
+    yield from tables(shown, result, most)
+    if left := len({row.by for row in rows}) - len({row.by for row in shown}):
+        subsets = "1 more subset" if left == 1 else f"{numbers.whole(left)} more subsets"
+        text = f"and the tables of {subsets}: --verbose, or -o report.json, has them all"
+        yield Paragraph(text, Tone.MUTED)
     yield legend(result)
+
+
+def _first_groupings(result: AuditResult, rows: Sequence[RateRow]) -> list[RateRow]:
+    """The rows of few subsets: of each attribute, of those that are judged, and of the next."""
+    judged = {one.check.by for one in result.findings if isinstance(one.check, Check)}
+    every = dict.fromkeys(row.by for row in rows)
+    first = [by for by in every if len(by) == 1 or by in judged]
+    more = [by for by in every if by not in first]
+    chosen = {*first, *more[: max(_MOST_SUBSETS - len(first), 0)]}
+    return [row for row in rows if row.by in chosen]
 
 
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
