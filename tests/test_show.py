@@ -232,7 +232,7 @@ def test_a_check_is_found_by_id_number_and_part() -> None:
     listed = terminal.render(opened.listing(result))
     for at, one in enumerate(result.findings, 1):
         assert one.check.id in listed
-        assert re.search(rf"^ *{at}  ", listed, re.MULTILINE)
+        assert re.search(rf"^{at} ", listed, re.MULTILINE)
 
 
 def test_everybody_beyond_and_everybody_left_out_is_told() -> None:

@@ -129,9 +129,12 @@ def _write_to(target: Path, path: Path, data: bytes) -> None:
 
 
 def _print(wanted: Format, answers: Sequence[Answer], *, all_rows: bool) -> None:
-    """Prints a report, in signs that the stream has."""
+    print_text(wanted.render(answers, all_rows), wanted)
+
+
+def print_text(content: str | bytes, wanted: Format) -> None:
+    """Prints what a format rendered, in signs that the stream has."""
     stream = stdout()
-    content = wanted.render(answers, all_rows)
     if isinstance(content, bytes):
         if stream.isatty():
             raise UsageError(f"{wanted.name} is not for a terminal", "write it to a file with -o")

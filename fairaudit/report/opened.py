@@ -36,21 +36,14 @@ _UNWEIGHED = (
 
 def listing(result: AuditResult) -> Document:
     """The checks of a result by number and id, the worst first."""
-    rows = [
-        [
-            Cell(str(at)),
-            Cell(sentences.STATUS[one.status], TONES[one.status]),
-            Cell(names.copied(one.check.id)),
-            Cell(_value(one)),
-            Cell(_limit(one)),
-        ]
-        for at, one in enumerate(by_urgency(result.findings), 1)
-    ]
-    table = Table(
-        "", ("#", "status", "check", "value", "limit"), rows, (True, False, False, True, False)
-    )
+    rows = []
+    for at, one in enumerate(by_urgency(result.findings), 1):
+        word = Cell(f"{at} {sentences.STATUS[one.status]}", TONES[one.status])
+        rows.append((word, f"{names.copied(one.check.id)}: {_value(one)} ({_limit(one)})"))
+    if not rows:
+        return inert((Heading("Checks"), Paragraph("The spec sets no limit: nothing was judged.")))
     how = "fairaudit show RESULT.json CHECK opens one: by its number, its id, or a part of its id."
-    return inert((Heading("Checks, worst first"), table, Paragraph(how, Tone.MUTED)))
+    return inert((Heading("Checks, worst first"), Entries(rows), Paragraph(how, Tone.MUTED)))
 
 
 def find(result: AuditResult, wanted: str) -> Finding:
@@ -154,13 +147,10 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     if isinstance(check, SubgroupCheck):
         yield from _subgroup(whose_rate(result, check), finding)
         return
-    weighed = [
-        (part, found) for part in finding.parts if (found := strata.weighed(check, part, result))
-    ]
+    weighed = _weighed(result, finding)
     for part, found in weighed:
         yield _weights(part, found, check)
-    lines = [str(line) for part, found in weighed for line in strata.lines(found, _sides(part))]
-    lines += [str(line) for line in filled.working(finding, _outcomes(result, check))]
+    lines = steps(result, finding)
     formula = check.asked.formula
     if not lines:
         yield Paragraph(formula)
@@ -175,6 +165,36 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     if relation := sentences.relation(finding):
         rows.append((Cell("so", Tone.MUTED), f"{_value(finding)} {relation}"))
     yield Entries(rows)
+
+
+def steps(result: AuditResult, finding: Finding) -> list[str]:
+    """The lines that lead to the value, filled in; none where no line holds what it is made of."""
+    check = finding.check
+    if isinstance(check, SubgroupCheck):
+        search = whose_rate(result, check)
+        if finding.subgroup is None or search is None:
+            return []
+        return [str(filled.divergence(finding.subgroup, search))]
+    if not isinstance(check, Check):
+        return []
+    lines = [
+        line
+        for part, found in _weighed(result, finding)
+        for line in strata.lines(found, _sides(part))
+    ]
+    lines += filled.working(finding, _outcomes(result, check))
+    return [*map(str, lines)]
+
+
+def _weighed(
+    result: AuditResult, finding: Finding
+) -> list[tuple[Part, tuple[strata.Weighed, ...]]]:
+    """The parts whose rates are averaged, with their strata."""
+    check = finding.check
+    if not isinstance(check, Check):
+        return []
+    every = ((part, strata.weighed(check, part, result)) for part in finding.parts)
+    return [(part, found) for part, found in every if found]
 
 
 def _outcomes(result: AuditResult, check: Check) -> int:

@@ -44,7 +44,7 @@ _UNBOUND = 200
 """The width where no terminal sets one: nothing is cropped to 80 columns in a file or a pipe."""
 
 _ASCII = str.maketrans(
-    {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "|": "|", "−": "-", "…": "..."}
+    {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "−": "-", "…": "..."}
 )  # fmt: skip
 
 
@@ -241,4 +241,5 @@ def _printable(words: str) -> str:
 
 def _spelled(words: str) -> str:
     """The words without signs that the stream cannot draw."""
-    return words.translate(_ASCII).encode("ascii", "replace").decode()
+    parts = words.translate(_ASCII).split(_GLUE)
+    return _GLUE.join(part.encode("ascii", "replace").decode() for part in parts)
