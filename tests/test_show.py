@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import polars as pl
 import pytest
 from conftest import SAMPLES, SPECS
 
@@ -257,3 +258,31 @@ def test_a_line_is_not_filled_where_it_does_not_come_to_the_value(many: AuditRes
     moved = replace(one, estimate=replace(one.estimate, value=one.estimate.value + 0.001))
     assert not filled.working(moved)
     assert isinstance(one.limit, Limit)
+
+
+def test_what_is_suppressed_is_not_shown() -> None:
+    """No small count comes back through a formula, a table or a list."""
+    rows = {"group": ["a", "a", "b", "b"], "y": [1, 0, 1, 0], "n": [7, 93, 40, 60]}
+    limits = (
+        {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}},
+        {"metric": "differential_fairness", "fail": {"above": 1}},
+        {"metric": "selection_rate", "fail": {"below": 0.2}},
+    )
+    spec = {
+        "columns": {
+            "protected": ["group"],
+            "decision": {"column": "y", "positive": 1},
+            "count": "n",
+        },
+        "metrics": limits,
+    }
+    shown = fairaudit.audit({**spec, "suppress_below": 11}, pl.DataFrame(rows))
+    plain = fairaudit.audit(spec, pl.DataFrame(rows))
+    for one in plain.findings:
+        assert "7/100" in _text(plain, one.check.id)
+    for one in shown.findings:
+        text = _text(shown, one.check.id).replace("Eq. 7's", "")
+        assert not re.search(r"\b(7|93)\b", text)
+        assert "0.07" not in text
+        assert "suppressed" in text
+    assert "0.07" not in terminal.render(opened.listing(shown))

@@ -25,7 +25,7 @@ from fairaudit.report.content import TONES, by_urgency
 from fairaudit.report.subgroups import whose_rate
 from fairaudit.result import AuditResult
 from fairaudit.subgroups import Searched
-from fairaudit.verdict import Check, Crossing, Finding, Limit, ReversalCheck, SubgroupCheck
+from fairaudit.verdict import Backing, Check, Crossing, Finding, Limit, ReversalCheck, SubgroupCheck
 
 _CANDIDATES = 10
 _UNWEIGHED = (
@@ -291,7 +291,7 @@ def _sureness(finding: Finding) -> Iterator[Block]:
         made = f"{before.earlier.created[:10]} ({sentences.age(before.earlier)})"
         pairs.append(("baseline", f"{before.status}, {then}, on {made}"))
     for one in finding.waived:
-        pairs.append(("waived", sentences.waived(one, finding)))
+        pairs.append(("waived", sentences.waived(one, finding).removeprefix("waived ")))
     if pairs:
         yield Heading("How sure")
         yield Facts(pairs)
@@ -320,9 +320,16 @@ def _crossed(finding: Finding) -> Iterator[Block]:
     yield Table(
         "",
         ("group", "stratum", "value", "evidence"),
-        [_crossing(one) for one in finding.crossed],
+        [_crossing(one) for one in _worst_first(finding)],
         (False, False, True, False),
     )
+
+
+def _worst_first(finding: Finding) -> list[Crossing]:
+    """Those beyond the limit, the farthest first."""
+    limit = finding.limit
+    assert isinstance(limit, Limit)
+    return sorted(finding.crossed, key=lambda one: -limit.excess(one.value))
 
 
 def _crossing(one: Crossing) -> list[Cell]:
@@ -332,7 +339,7 @@ def _crossing(one: Crossing) -> list[Cell]:
         Cell(" / ".join(map(numbers.named_group, groups))),
         Cell(numbers.named_group(one.stratum) if one.stratum else ""),
         Cell(numbers.number(value)),
-        Cell(str(one.backing).replace("_", " ")),
+        Cell("" if one.backing is Backing.UNASKED else str(one.backing).replace("_", " ")),
     ]
 
 
