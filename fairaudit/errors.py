@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from fairaudit.names import quoted
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -133,7 +135,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word.strip().casefold(), folded, n=3, cutoff=0.6)
     if not near:
         return ""
-    return "; did you mean " + " or ".join(repr(folded[name]) for name in near) + "?"
+    return "; did you mean " + " or ".join(quoted(folded[name]) for name in near) + "?"
 
 
 def _spot(fault: Fault) -> tuple[int, int]:

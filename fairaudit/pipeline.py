@@ -27,6 +27,7 @@ from fairaudit.errors import (
 )
 from fairaudit.evidence import Proof, prove, prove_again
 from fairaudit.metrics import Evaluation, evaluate_against
+from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import recode
@@ -406,7 +407,7 @@ def _chosen(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyChe
             hint = did_you_mean(str(name), known) or "; there is " + (
                 ", ".join(known) or "no check"
             )
-            raise UsageError(f"no check {name!r}{hint}")
+            raise UsageError(f"no check {quoted(name)}{hint}")
     return tuple(check for check in checks if not only or check.id in only)
 
 
@@ -464,7 +465,7 @@ def _told_of(searched: Searched | None) -> tuple[str, ...]:
     count = len(searched.columns)
     columns = "1 column" if count == 1 else f"{count:,} columns"
     told = f"Simpson's reversals: searched by {columns} that the spec does not name"
-    listed = [f"{name!r} ({why})" for name, why in searched.left_out.items()]
+    listed = [f"{quoted(name)} ({why})" for name, why in searched.left_out.items()]
     if len(listed) > _MOST_LISTED:
         listed[_MOST_LISTED:] = [f"{len(listed) - _MOST_LISTED:,} more"]
     return (told + (f"; left out: {', '.join(listed)}" if listed else ""),)

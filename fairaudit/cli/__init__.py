@@ -15,14 +15,14 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from fairaudit.cli import auditing, reference, step_summary
+from fairaudit.cli import auditing, reference, results, step_summary
 from fairaudit.cli.app import app
-from fairaudit.cli.lines import last_words
+from fairaudit.cli.lines import last_words, told
 from fairaudit.cli.output import print_error, unwritten
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.version import version
 
-__all__ = ["auditing", "main", "reference"]
+__all__ = ["auditing", "main", "reference", "results"]
 
 INTERRUPTED = 130
 
@@ -94,7 +94,7 @@ def _told(error: Exception, arguments: list[str]) -> int:
     except OSError:
         unwritten()
     step_summary.append_error(known, arguments)
-    typer.echo(str(known), err=True)
+    typer.echo(told(known), err=True)
     typer.echo(last_words(known, arguments), err=True)
     return known.exit_code
 

@@ -65,7 +65,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         raise UsageError("--tolerance needs a --baseline", "name the JSON report to compare with")
     from fairaudit import batch
     from fairaudit.answers import exit_code
-    from fairaudit.cli.lines import last_line, line_of
+    from fairaudit.cli.lines import last_line, line_of, named
 
     with _shown(quiet=quiet) as progress:
         found = batch.answers(
@@ -89,7 +89,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     result = found[0].found
     if isinstance(result, FairauditError):
         raise result
-    typer.echo(last_line(result, f"spec={spec[0].name}", seconds), err=True)
+    typer.echo(last_line(result, named("spec", spec[0].name), seconds), err=True)
     raise typer.Exit(result.exit_code)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairaudit import names
 from fairaudit.errors import FairauditError, NothingToAudit
 
 if TYPE_CHECKING:
@@ -12,14 +13,33 @@ if TYPE_CHECKING:
     from fairaudit.result import AuditResult
 
 
+_LONGEST = 2000
+"""A line of an error is cut in its middle where it is longer: a line of a spec may have no end."""
+
+
 def line_of(answer: Answer, seconds: float) -> str:
     """The verdict on one of several answers; an error is told in its place."""
-    asked = f"spec={Path(answer.spec).name}"
+    asked = named("spec", Path(answer.spec).name)
     if answer.data is not None:
-        asked += f" data={answer.data}"
+        asked += f" {named('data', answer.data)}"
     if isinstance(answer.found, FairauditError):
-        return f"{answer.found}\n{_word(answer.found)}  no verdict  {asked}"
+        return f"{told(answer.found)}\n{_word(answer.found)}  no verdict  {asked}"
     return last_line(answer.found, asked, seconds)
+
+
+def named(what: str, path: str) -> str:
+    """What was asked in a word of the last line: `spec=loans.yaml`."""
+    return f"{what}={names.copied(path)}"
+
+
+def told(error: FairauditError) -> str:
+    """An error in signs that print, a line for each of its own, none of them without end."""
+    return "\n".join(map(_within_reason, names.printable(str(error), but="\n\t").split("\n")))
+
+
+def _within_reason(line: str) -> str:
+    half = _LONGEST // 2
+    return line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}"
 
 
 def last_line(result: AuditResult, asked: str, seconds: float) -> str:
@@ -34,7 +54,7 @@ def last_line(result: AuditResult, asked: str, seconds: float) -> str:
 def last_words(error: FairauditError, arguments: list[str]) -> str:
     """The last line where there is no verdict."""
     specs = [Path(one).name for one in arguments if one.endswith((".yaml", ".yml"))]
-    return f"{_word(error)}  no verdict{''.join(f'  spec={name}' for name in specs[:1])}"
+    return "  ".join([_word(error), "no verdict", *(named("spec", one) for one in specs[:1])])
 
 
 def _word(error: FairauditError) -> str:

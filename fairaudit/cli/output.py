@@ -23,8 +23,11 @@ NO_VERDICT = 2
 _SLASHES = tuple({os.sep, os.altsep or os.sep})
 
 
-def check_formats(form: str, outputs: Sequence[str]) -> list[Path]:
-    """Where to write; refuses an unknown format, and makes folders, before anything is read."""
+def check_formats(form: str, outputs: Sequence[str], *, folders: bool = True) -> list[Path]:
+    """Where to write; refuses an unknown format, and makes folders, before anything is read.
+
+    Without `folders` it refuses them: one page is one file.
+    """
     from fairaudit import report
     from fairaudit.cli import folder
 
@@ -35,7 +38,10 @@ def check_formats(form: str, outputs: Sequence[str]) -> list[Path]:
     paths = []
     for name in outputs:
         path = Path(name)
-        if path.is_dir() or name.endswith(_SLASHES):
+        is_folder = path.is_dir() or name.endswith(_SLASHES)
+        if is_folder and not folders:
+            raise UsageError(f"-o {path}: this is a folder", "name a file in it")
+        if is_folder:
             folder.prepare(path)
         elif report.format_of_suffix(path.suffix) is None:
             suffixes = ", ".join(suffix for one in report.FORMATS for suffix in one.suffixes)
@@ -144,9 +150,12 @@ def _write_to(target: Path, path: Path, data: bytes) -> None:
 
 
 def _print(wanted: Format, answers: Sequence[Answer], *, all_rows: bool) -> None:
-    """Prints a report, in signs that the stream has."""
+    print_text(wanted.render(answers, all_rows), wanted)
+
+
+def print_text(content: str | bytes, wanted: Format) -> None:
+    """Prints what a format rendered, in signs that the stream has."""
     stream = stdout()
-    content = wanted.render(answers, all_rows)
     if isinstance(content, bytes):
         if stream.isatty():
             raise UsageError(f"{wanted.name} is not for a terminal", "write it to a file with -o")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fairaudit.engine.sources import Source
 from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.spec import Text
 
@@ -23,13 +24,13 @@ def check_columns(plan: Plan, sources: Sequence[Source]) -> list[str]:
         for text in texts:
             if text.value not in one.header:
                 hint = did_you_mean(text.value, one.header) or f"; there are {_some(one.header)}"
-                faults.append(text.fault(f"no column {text.value!r}{where}{hint}"))
+                faults.append(text.fault(f"no column {quoted(text.value)}{where}{hint}"))
             elif text.value in repeated:
                 times = repeated[text.value]
-                faults.append(text.fault(f"{times} columns are named {text.value!r}{where}"))
+                faults.append(text.fault(f"{times} columns are named {quoted(text.value)}{where}"))
         unneeded = sorted(set(repeated) - needed)
         if unneeded:
-            names = ", ".join(repr(name) for name in unneeded)
+            names = ", ".join(quoted(name) for name in unneeded)
             notices.append(f"{one.file.path} repeats column names that are not audited: {names}")
     if faults:
         raise SpecError(dict.fromkeys(faults))
@@ -46,7 +47,7 @@ def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Ite
                 first.setdefault(one.types[name].removeprefix("large_"), one.file.path)
         if len(first) > 1:
             where = ", ".join(f"{kind} in {path}" for kind, path in first.items())
-            yield f"{name!r} differs in type from file to file: {where}"
+            yield f"{quoted(name)} differs in type from file to file: {where}"
 
 
 def _filter_columns(text: Text | None) -> list[Text]:
@@ -59,5 +60,5 @@ def _filter_columns(text: Text | None) -> list[Text]:
 
 
 def _some(names: Sequence[str], most: int = 12) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
+    shown = ", ".join(quoted(name) for name in names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -15,6 +15,7 @@ from fairaudit.engine.search import why_dropped
 from fairaudit.engine.sources import Guarded
 from fairaudit.errors import DataError
 from fairaudit.histogram import Bins, coarsest
+from fairaudit.names import quoted
 from fairaudit.plan import (
     MOST_CELLS,
     Key,
@@ -243,7 +244,7 @@ def _too_many(keys: Sequence[RawKey], cells: int) -> DataError:
     widest = max(keys, key=lambda key: len(key.levels))
     return DataError(
         f"{cells:,} combinations of levels, the budget is {MOST_CELLS:,}: the column "
-        f"{widest.key.column!r} alone has {len(widest.levels):,} levels",
+        f"{quoted(widest.key.column)} alone has {len(widest.levels):,} levels",
         "is it an id? take it out, or bin or merge its levels beforehand",
     )
 

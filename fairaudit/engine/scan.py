@@ -14,6 +14,7 @@ from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.engine.sources import Source
 from fairaudit.errors import DataError, Seek, SpecError
+from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan
 from fairaudit.progress import SILENT, Progress
 
@@ -74,7 +75,7 @@ def _refuse_ids(batch: Batch, plan: Plan) -> None:
     where = f" in its first {_FIRST:,} rows alone" if counted[own("rows")] == _FIRST else ""
     faults = [
         text.fault(
-            f"{text.value!r} has {counted[text.value]:,} levels{where}, and at most "
+            f"{quoted(text.value)} has {counted[text.value]:,} levels{where}, and at most "
             f"{MOST_LEVELS:,} can be audited: is it an id? `keep` or `bins` make fewer"
         )
         for text in dict.fromkeys(plan.capped)

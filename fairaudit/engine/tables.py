@@ -17,6 +17,7 @@ from fairaudit.arrays import Ints
 from fairaudit.engine.levels import Level
 from fairaudit.engine.scores import Column
 from fairaudit.errors import DataError
+from fairaudit.names import quoted
 from fairaudit.plan import MOST_TABLED, Key, Plan
 
 _EXACT = 2**53
@@ -148,7 +149,7 @@ def _too_wide(tables: Sequence[tuple[Key, ...]], sizes: Mapping[Key, int], cells
     widest = max(sizes, key=lambda key: sizes[key])
     return DataError(
         f"the subgroups of {len(tables):,} combinations of columns would have {cells:,} cells, the "
-        f"budget is {MOST_TABLED:,}: the column {widest.column!r} alone has "
+        f"budget is {MOST_TABLED:,}: the column {quoted(widest.column)} alone has "
         f"{sizes[widest]:,} levels",
         "name fewer columns in `over`, lower `depth`, or bin or merge levels",
     )

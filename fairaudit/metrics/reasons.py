@@ -16,6 +16,7 @@ from fairaudit.metrics.quantities import Formula, Reading
 from fairaudit.metrics.reading import everybodys_outcomes, read, tally_for
 from fairaudit.metrics.reference import NOBODY, Policy, find_group
 from fairaudit.metrics.standing import Standing, standing_of
+from fairaudit.names import group as in_words
 
 
 class Aside(NamedTuple):
@@ -177,7 +178,7 @@ def _without_value(evaluation: Evaluation, z: int, w: int) -> list[Group]:
 
 def describe(group: Group) -> str:
     """A group in words: `sex=F, race=Black`; everybody, for the empty one."""
-    return ", ".join(f"{name}={level}" for name, level in group) or "everybody"
+    return in_words(group)
 
 
 def describe_all(groups: Sequence[Group], most: int = 5) -> str:

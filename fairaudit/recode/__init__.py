@@ -14,6 +14,7 @@ from fairaudit.cube import ASIDE, UNKNOWN, Amount, AmountName, Cube, Marks, Role
 from fairaudit.errors import DataError, NothingToAudit, Seek, SpecError
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
 from fairaudit.ledger import Ledger, Line
+from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
@@ -231,7 +232,7 @@ def _refuse_missing(axis: Axis, cells: RawCells, plan: Plan) -> None:
         role = {"strata": "stratum", "numbers": "number"}.get(axis.rule, axis.rule)
         raise DataError(
             f"{rows:,} {'row has' if rows == 1 else 'rows have'} no value in the {role} "
-            f"{axis.column!r}",
+            f"{quoted(axis.column)}",
             f"complete the data, or say what becomes of them: `missing: {{{axis.rule}: …}}`",
             seek=Seek(axis.column, (None, *plan.tokens, *axis.words)),
         )

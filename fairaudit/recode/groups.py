@@ -8,6 +8,7 @@ import numpy as np
 
 from fairaudit.cube import ASIDE, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.errors import did_you_mean
+from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan, RawCells, RawKey
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.values import canonical, is_like_missing, listing, lookalike
@@ -36,8 +37,9 @@ def group_axis(
         if len(levels) > MOST_LEVELS:
             findings.faults.append(
                 one.column.fault(
-                    f"{one.column.value!r} has {len(levels):,} levels, and at most {MOST_LEVELS:,} "
-                    "can be audited: is it an id? `keep`, `merge` or `bins` make fewer"
+                    f"{quoted(one.column.value)} has {len(levels):,} levels, and at most "
+                    f"{MOST_LEVELS:,} can be audited: is it an id? "
+                    "`keep`, `merge` or `bins` make fewer"
                 )
             )
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
@@ -53,7 +55,7 @@ def group_axis(
         hint = did_you_mean(one.reference.value, levels)
         findings.faults.append(
             one.reference.fault(
-                f"the reference {one.reference.value!r} is no level of {one.name}"
+                f"the reference {quoted(one.reference.value)} is no level of {one.name}"
                 f"{hint or '; there are ' + listing(levels)}"
             )
         )
@@ -118,8 +120,8 @@ def _level_names(
     if UNKNOWN in known and UNKNOWN not in unknown:
         findings.faults.append(
             one.column.fault(
-                f"{one.column.value!r} holds the level {UNKNOWN!r}, the name of those who are not "
-                f"known: say `unknown: [{UNKNOWN}]`, or rename it in the data"
+                f"{quoted(one.column.value)} holds the level {quoted(UNKNOWN)}, the name of "
+                f"those who are not known: say `unknown: [{UNKNOWN}]`, or rename it in the data"
             )
         )
     known = [level for level in known if level not in unknown]
@@ -146,9 +148,9 @@ def _named(text: Text, known: Sequence[str], one: Protected, findings: Findings)
     if stored not in known:
         hint = did_you_mean(text.value, known)
         if hint:
-            findings.faults.append(text.fault(f"no level {text.value!r} in {one.name}{hint}"))
+            findings.faults.append(text.fault(f"no level {quoted(text.value)} in {one.name}{hint}"))
         else:
-            findings.notices.append(f"{one.name}: the level {text.value!r} does not occur")
+            findings.notices.append(f"{one.name}: the level {quoted(text.value)} does not occur")
     return stored
 
 

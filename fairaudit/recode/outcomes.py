@@ -9,6 +9,7 @@ import numpy as np
 
 from fairaudit.cube import ASIDE, KeyColumn, Marks, Role
 from fairaudit.errors import Fault, did_you_mean
+from fairaudit.names import quoted
 from fairaudit.plan import MISSING, Plan, RawCells, is_positive
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.values import canonical, is_like_missing, is_value, listing, lookalike
@@ -136,10 +137,10 @@ def _check_positive(
         if negative_occurs and not hint:
             continue
         if any(classes.named([other]) & occurring for other in one.positive) and not hint:
-            findings.notices.append(f"{one.name}: the positive {text.value!r} does not occur")
+            findings.notices.append(f"{one.name}: the positive {quoted(text.value)} does not occur")
             continue
         known = listing(sorted(occurring)) or "no value at all"
-        message = f"the positive {text.value!r} never occurs in {one.column.value!r}"
+        message = f"the positive {quoted(text.value)} never occurs in {quoted(one.column.value)}"
         tail = hint or f"; there is {known}" + (
             "" if one.negative else " (a month without any: declare `negative`)"
         )
@@ -158,7 +159,9 @@ def _check_negative(
             continue
         hint = did_you_mean(text.value, others)
         if hint or not classes.named(one.negative) & occurring:
-            message = f"the negative {text.value!r} never occurs in {one.column.value!r}"
+            message = (
+                f"the negative {quoted(text.value)} never occurs in {quoted(one.column.value)}"
+            )
             findings.faults.append(text.fault(message + (hint or f"; there is {listing(others)}")))
     return len(findings.faults) == before
 
@@ -167,7 +170,7 @@ def _doubts(one: Outcome, positive: set[str], rest: set[str]) -> list[str]:
     """A notice where the one other value is likely no negative."""
     alike = {lookalike(name) for name in positive}
     return [
-        f"{one.name}: {name!r} counts as the negative, for it is the only other value; "
+        f"{one.name}: {quoted(name)} counts as the negative, for it is the only other value; "
         "say what is `negative`, or name it in `missing.tokens`"
         for name in rest
         if is_like_missing(name) or lookalike(name) in alike
@@ -176,7 +179,7 @@ def _doubts(one: Outcome, positive: set[str], rest: set[str]) -> list[str]:
 
 def _others_fault(one: Outcome, rest: set[str]) -> Fault:
     return one.column.fault(
-        f"{one.column.value!r} holds values that are neither positive nor negative: "
+        f"{quoted(one.column.value)} holds values that are neither positive nor negative: "
         f"{listing(sorted(rest))}; add them to one, or say `others: drop`"
     )
 
@@ -184,7 +187,7 @@ def _others_fault(one: Outcome, rest: set[str]) -> Fault:
 def _too_many_fault(one: Outcome, rest: set[str]) -> Fault:
     positive = listing([text.value for text in one.positive])
     return one.column.fault(
-        f"{one.column.value!r} holds more than two values: beside {positive} there are "
+        f"{quoted(one.column.value)} holds more than two values: beside {positive} there are "
         f"{listing(sorted(rest))}; say which are `negative`"
     )
 

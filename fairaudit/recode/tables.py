@@ -10,6 +10,7 @@ import numpy as np
 from fairaudit.cube import ASIDE, Cube, Ints, Role
 from fairaudit.errors import DataError, Seek
 from fairaudit.ledger import Ledger
+from fairaudit.names import quoted
 from fairaudit.plan import Key, Plan, RawCells, RawKey, RawTable, feature_key
 from fairaudit.recode.axis import DROP, Axis, Findings
 from fairaudit.recode.groups import group_axis
@@ -118,7 +119,7 @@ def _refuse_missing(cells: RawCells, plan: Plan, spec: Spec, features: Recodings
         if missing:
             raise DataError(
                 f"{missing:,} {'person has' if missing == 1 else 'people have'} no value in the "
-                f"feature {one.column.value!r}",
+                f"feature {quoted(one.column.value)}",
                 "complete the data, or say what becomes of them: `missing: {strata: …}`",
                 seek=Seek(one.column.value, (None, *plan.tokens)),
             )

@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Sequence
 from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 
+from fairaudit.names import quoted
+
 _EXACT = Context(prec=MAX_PREC)
 _LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 
@@ -52,5 +54,5 @@ def is_value(text: str) -> bool:
 
 def listing(levels: Sequence[str], most: int = 10) -> str:
     """Some levels in quotes, at most ten of them."""
-    shown = ", ".join(repr(level) for level in levels[:most])
+    shown = ", ".join(quoted(level) for level in levels[:most])
     return f"{shown} and {len(levels) - most} more" if len(levels) > most else shown

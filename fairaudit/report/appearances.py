@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 
+from fairaudit import names
 from fairaudit.evidence.appearances import Appearance, Parent
 from fairaudit.report import numbers, sentences
 
 
 def sentence(one: Appearance, alpha: float) -> str:
     """The group beside everybody else, the groups it is part of, and where the gap appears."""
-    of_class = "" if one.of_class is None else f", class {one.of_class}"
+    of_class = "" if one.of_class is None else f", class {names.name(one.of_class)}"
     beside = one.apart
     ends = f"[{numbers.points(beside.low)}, {numbers.points(beside.high)}]"
     return (
-        f"{numbers.named_group(one.group)}: {sentences.title_of(one.metric)} of the {one.of}"
-        f"{of_class} {numbers.rate(one.estimate)} against {numbers.percent(beside.other.value)} "
-        f"of everybody else, {numbers.points(beside.difference)} points {ends}; "
-        f"{_silent(one, alpha)}: the gap first appears where {_meeting(one)} meet"
-        f"{_adjusted(one, alpha)}"
+        f"{numbers.named_group(one.group)}: {sentences.title_of(one.metric)} of the "
+        f"{names.name(one.of)}{of_class} {numbers.rate(one.estimate)} against "
+        f"{numbers.percent(beside.other.value)} of everybody else, "
+        f"{numbers.points(beside.difference)} points {ends}; {_silent(one, alpha)}: "
+        f"the gap first appears where {_meeting(one)} meet{_adjusted(one, alpha)}"
     )
 
 
@@ -27,7 +28,7 @@ def briefly(one: Appearance) -> str:
     shares = (
         f"{numbers.percent(one.estimate.value)} against {numbers.percent(one.apart.other.value)}"
     )
-    return f"{sentences.title_of(one.metric)} of the {one.of} ({shares})"
+    return f"{sentences.title_of(one.metric)} of the {names.name(one.of)} ({shares})"
 
 
 def _silent(one: Appearance, alpha: float) -> str:
@@ -55,8 +56,8 @@ def _named(one: Parent, alpha: float) -> str:
 
 
 def _meeting(one: Appearance) -> str:
-    *names, last = (name for name, _ in one.group)
-    return f"{', '.join(names)} and {last}"
+    *others, last = (names.name(column) for column, _ in one.group)
+    return f"{', '.join(others)} and {last}"
 
 
 def _adjusted(one: Appearance, alpha: float) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from fairaudit.names import printable
 from fairaudit.report.pictures import Picture
 
 
@@ -89,3 +90,40 @@ class Figure:
 
 Block: TypeAlias = Heading | Paragraph | Facts | Entries | Table | Figure
 Document: TypeAlias = tuple[Block, ...]
+
+
+def inert(document: Document) -> Document:
+    """The document with every sign spelled out that does not print; a line break may stay.
+
+    Names are spelled where they enter a sentence; this is for whatever comes another way.
+    """
+    return tuple(map(_inert, document))
+
+
+def _inert(block: Block) -> Block:
+    match block:
+        case Heading() | Paragraph():
+            return replace(block, text=_plain(block.text))
+        case Facts():
+            return Facts([(_plain(name), _plain(text)) for name, text in block.pairs])
+        case Entries():
+            return Entries([(_inert_cell(word), _plain(text)) for word, text in block.rows])
+        case Table():
+            return replace(
+                block,
+                caption=_plain(block.caption),
+                header=[*map(_plain, block.header)],
+                rows=[[*map(_inert_cell, row)] for row in block.rows],
+                more=_plain(block.more),
+            )
+        case Figure():
+            return replace(block, title=_plain(block.title), description=_plain(block.description))
+
+
+def _inert_cell(cell: Cell) -> Cell:
+    text = _plain(cell.text)
+    return cell if text == cell.text else replace(cell, text=text)
+
+
+def _plain(text: str) -> str:
+    return printable(text, but="\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from fairaudit import names
 from fairaudit.estimate import State
 from fairaudit.ledger import Line, PublishedLine
 from fairaudit.metrics import exclusion
@@ -28,6 +29,7 @@ from fairaudit.report.blocks import (
     Paragraph,
     Table,
     Tone,
+    inert,
 )
 from fairaudit.result import (
     AuditResult,
@@ -40,7 +42,7 @@ from fairaudit.result import (
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import State as WaiverState
 
-_TONES = {
+TONES = {
     Status.PASS: Tone.GOOD,
     Status.WARN: Tone.WARN,
     Status.FAIL: Tone.BAD,
@@ -68,7 +70,7 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
     """The report of a result; tables longer than a dozen rows are cut unless `all_rows`."""
     most = None if all_rows else _FEW_ROWS
     sections = (
-        _verdict(result),
+        _verdict(result, most),
         _provenance(result),
         _ledger(result),
         lattice.section(result, most),
@@ -83,31 +85,37 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
         _definitions(result.definitions),
         _meaning(),
     )
-    return tuple(block for section in sections for block in section)
+    return inert(tuple(block for section in sections for block in section))
 
 
-def _verdict(result: AuditResult) -> Iterator[Block]:
-    title = result.provenance.title or result.provenance.spec_path
+def _verdict(result: AuditResult, most: int | None) -> Iterator[Block]:
+    made = result.provenance
+    title = names.line(made.title) or names.copied(made.spec_path)
     yield Heading(f"Audit: {title}")
     verdict = result.verdict
     yield Entries([(Cell(sentences.VERDICT[verdict], VERDICT_TONES[verdict]), _summary(result))])
-    open_ones = [
-        one
-        for one in _sorted(result.findings)
-        if one.status not in {Status.PASS, Status.SKIPPED} or (one.missing and one.missing.turns)
-    ]
+    open_ones = [one for one in by_urgency(result.findings) if _is_open(one)]
     if open_ones:
         yield _findings(open_ones)
     if result.earlier is not None:
         one = result.earlier
-        path = one.path or "a document"
+        path = names.copied(one.path) if one.path else "a document"
         text = f"{path}, made {one.created} ({sentences.age(one)}), tolerance {one.tolerance}"
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
-    yield from _unlooked(result)
+    yield from _unlooked(result, most)
     if result.notices:
-        yield Entries([(Cell("notice", Tone.WARN), text) for text in result.notices])
+        yield Entries(
+            [(Cell("notice", Tone.WARN), text) for text in map(names.line, result.notices)]
+        )
     if result.provenance.context:
-        yield Facts(list(result.provenance.context.items()))
+        context = result.provenance.context.items()
+        yield Facts([(names.name(key), names.line(text)) for key, text in context])
+
+
+def _is_open(one: Finding) -> bool:
+    """Whether a finding is told on the first page: no plain pass."""
+    turns = one.missing is not None and one.missing.turns
+    return turns or one.status not in {Status.PASS, Status.SKIPPED}
 
 
 def _summary(result: AuditResult) -> str:
@@ -121,7 +129,7 @@ def _summary(result: AuditResult) -> str:
     return f"{'passed with waivers: ' if waived else ''}{sentences.tally(result)}. {who} counted."
 
 
-def _unlooked(result: AuditResult) -> Iterator[Block]:
+def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     """The subsets that no limit looked at, and the worst value among them."""
     if not result.findings:
         return
@@ -134,8 +142,10 @@ def _unlooked(result: AuditResult) -> Iterator[Block]:
     for row, entry in unjudged:
         by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
     for title, found in by_title.items():
-        names = "; ".join(name for name, _ in found)
-        text = f"no limit on {title} covers {names}"
+        subsets = "; ".join(name for name, _ in found[:most])
+        if most is not None and len(found) > most:
+            subsets += f"; and {numbers.whole(len(found) - most)} more"
+        text = f"no limit on {title} covers {subsets}"
         known = [(name, one) for name, one in found if not math.isnan(one.departure)]
         if known:
             name, worst = max(known, key=lambda pair: pair[1].departure)
@@ -150,17 +160,17 @@ def _provenance(result: AuditResult) -> Iterator[Block]:
     yield Heading("Provenance")
     pairs = [
         ("tool", f"fairaudit {made.version}"),
-        ("spec", f"{made.spec_path} (sha256 {made.spec_sha256[:12]})"),
+        ("spec", f"{_path(made.spec_path)} (sha256 {made.spec_sha256[:12]})"),
     ]
     pairs += [("data", _file(one)) for one in made.files[:5]]
     if len(made.files) > 5:  # the first five are named
         pairs.append(("", f"and {len(made.files) - 5} files more"))
     pairs.append(("read by", made.route))
     optional = {
-        "filter": made.filter,
-        "people per row": made.count and f"the column {made.count}",
+        "filter": made.filter and names.line(made.filter),
+        "people per row": made.count and f"the column {names.name(made.count)}",
         "survey weight": made.weight
-        and f"the column {made.weight}; the sampling design is not "
+        and f"the column {names.name(made.weight)}; the sampling design is not "
         f"modelled, intervals use the effective sample size; largest rounding of a weight "
         f"{made.weight_error:.1g}",
         "smallest group": "; ".join(_smallest(made)),
@@ -181,14 +191,18 @@ def _smallest(made: Provenance) -> Iterator[str]:
     if made.minimum.events:
         yield f"{made.minimum.events} people of every outcome expected at everybody's rate"
     if made.exclude_below is not None:
-        yield f"excluded {exclusion(made.exclude_below)}"
+        yield f"excluded {names.line(exclusion(made.exclude_below))}"
 
 
 def _file(one: DataFile) -> str:
     if not one.bytes:
-        return one.path
+        return _path(one.path)
     lines = "" if one.lines is None else f", {numbers.whole(one.lines)} lines"
-    return f"{one.path} ({numbers.whole(one.bytes)} bytes{lines})"
+    return f"{_path(one.path)} ({numbers.whole(one.bytes)} bytes{lines})"
+
+
+def _path(text: str) -> str:
+    return names.copied(text)
 
 
 def _ledger(result: AuditResult) -> Iterator[Block]:
@@ -198,9 +212,12 @@ def _ledger(result: AuditResult) -> Iterator[Block]:
     rows = [("read", ledger.read, "", ""), ("filtered out", ledger.filtered, "", "")]
     rows.append(("filter undecided", ledger.undecided, "", "a value it needs is missing"))
     rows = [row for row in rows if row[1] != 0 or row[0] == "read"]
-    rows += [("dropped", one.rows, one.column, one.reason) for one in ledger.dropped]
+    rows += [("dropped", one.rows, names.name(one.column), one.reason) for one in ledger.dropped]
     rows.append(("counted", ledger.counted, "", _people(ledger.people) if people else ""))
-    rows += [("  of these", one.rows, one.column, _aside(one, people)) for one in ledger.set_aside]
+    rows += [
+        ("  of these", one.rows, names.name(one.column), _aside(one, people))
+        for one in ledger.set_aside
+    ]
     yield Table(
         "",
         ("", "rows", "column", "why"),
@@ -218,7 +235,8 @@ def _aside(line: Line | PublishedLine, people: bool) -> str:  # noqa: FBT001  # 
     return f"{line.reason} ({_people(line.people)})" if people else line.reason
 
 
-def _sorted(findings: Iterable[Finding]) -> list[Finding]:
+def by_urgency(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings, the worst status first, as they stand in the spec otherwise."""
     return sorted(findings, key=lambda one: _WORST_FIRST.index(one.status))
 
 
@@ -227,7 +245,7 @@ def _checks(result: AuditResult) -> Iterator[Block]:
     if not result.findings:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
-    yield _findings(_sorted(result.findings), ids=True)
+    yield _findings(by_urgency(result.findings), ids=True)
     yield from _practice(result)
     left_out = [
         (Cell("not judged", Tone.MUTED), text)
@@ -241,12 +259,12 @@ def _checks(result: AuditResult) -> Iterator[Block]:
 def _practice(result: AuditResult) -> Iterator[Block]:
     """Each gap in people, and what a pass on few people may have missed."""
     rows = [
-        (Cell("in people", Tone.MUTED), f"{one.check.id}: {text}")
+        (Cell("in people", Tone.MUTED), f"{sentences.id_of(one)}: {text}")
         for one in result.findings
         for text in sentences.in_practice(one)
     ]
     rows += [
-        (Cell("thin", Tone.MUTED), f"{one.check.id}: {text}")
+        (Cell("thin", Tone.MUTED), f"{sentences.id_of(one)}: {text}")
         for one in result.findings
         if (text := sentences.thin(one)) is not None
     ]
@@ -257,10 +275,12 @@ def _practice(result: AuditResult) -> Iterator[Block]:
 def _findings(findings: Sequence[Finding], *, ids: bool = False) -> Entries:
     rows = []
     for one in findings:
-        place = f" {one.check.place.file}:{one.check.place.line}" if one.check.place else ""
-        name = f" {one.check.id}" if ids else ""
-        text = f"{sentences.title(one)}: {sentences.answer(one)} {name}{place}"
-        rows.append((Cell(sentences.STATUS[one.status], _TONES[one.status]), text))
+        place = f" {sentences.place(one.check.place)}" if one.check.place else ""
+        name = f" {sentences.id_of(one)}" if ids else ""
+        # What the first page tells in full is not told twice.
+        told = "told above" if ids and _is_open(one) else sentences.answer(one)
+        text = f"{sentences.title(one)}: {told} {name}{place}"
+        rows.append((Cell(sentences.STATUS[one.status], TONES[one.status]), text))
     return Entries(rows)
 
 
@@ -274,9 +294,12 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
     for told in result.waivers:
         one = told.waiver
         whose = numbers.named_group(one.group) if one.group else "all of it"
-        place = f" {one.place.file}:{one.place.line}" if one.place else ""
-        text = f"{one.check} for {whose} until {one.expires}, approved by {one.approved_by}: "
-        text += one.reason + (f"; {told.why}" if told.why else "")
+        place = f" {sentences.place(one.place)}" if one.place else ""
+        check = names.copied(one.check)
+        text = (
+            f"{check} for {whose} until {one.expires}, approved by {names.line(one.approved_by)}: "
+        )
+        text += names.line(one.reason) + (f"; {told.why}" if told.why else "")
         word = str(told.state).replace("_", " ")
         rows.append((Cell(word, tones.get(told.state, Tone.MUTED)), f"{text} {place}"))
     yield Entries(rows)

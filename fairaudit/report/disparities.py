@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from fairaudit import names
 from fairaudit.metrics import Standing, exclusion
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import figures, numbers, sentences
@@ -15,6 +16,10 @@ from fairaudit.result import (
     ComparisonRow,
     RateRow,
 )
+from fairaudit.verdict import Check
+
+_MOST_SUBSETS = 12
+"""Of more subsets a short report has tables of the attributes and of those that are judged."""
 
 
 def conditional(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -58,25 +63,53 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
         return
     yield Heading("Rates, worst first")
     yield from figures.rates(result)
-    level = _level(result)
     yield _everybody([row for row in result.rates if not row.by and not row.stratum], result)
+    rows = [row for row in result.rates if row.by]
+    shown = rows if most is None else _first_groupings(result, rows)
+    yield from tables(shown, result, most)
+    if left := len({row.by for row in rows}) - len({row.by for row in shown}):
+        subsets = "1 more subset" if left == 1 else f"{numbers.whole(left)} more subsets"
+        text = f"and the tables of {subsets}: --verbose, or -o report.json, has them all"
+        yield Paragraph(text, Tone.MUTED)
+    yield legend(result)
+
+
+def _first_groupings(result: AuditResult, rows: Sequence[RateRow]) -> list[RateRow]:
+    """The rows of few subsets: of each attribute, of those that are judged, and of the next."""
+    judged = {one.check.by for one in result.findings if isinstance(one.check, Check)}
+    every = dict.fromkeys(row.by for row in rows)
+    first = [by for by in every if len(by) == 1 or by in judged]
+    more = [by for by in every if by not in first]
+    chosen = {*first, *more[: max(_MOST_SUBSETS - len(first), 0)]}
+    return [row for row in rows if row.by in chosen]
+
+
+def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
+    """A table for each rate, outcome, grouping and stratum of such rows, in their order."""
+    level = _level(result)
     shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
     for (metric, of, by, stratum, said), run in groupby(
-        (row for row in result.rates if row.by),
+        rates,
         key=lambda row: (row.metric, row.of, row.by, row.stratum, sentences.said(row.parameters)),
     ):
         rows = list(run)
-        shown = rows if most is None else rows[:most]
         title = _title(metric, result)
         where = f", {numbers.named_group(stratum)}" if stratum else ""
+        caption = f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}"
+        shown = rows if most is None else rows[:most]
         yield Table(
-            f"{title}{said} of the {of} by {numbers.subset(by)}{where}",
+            caption,
             (numbers.subset(by), "of all", "count", "rate", level, "diff.", "ratio", "p"),
             [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
             (False, True, True, True, True, True, True, True),
             more=_more(len(rows) - len(shown)),
         )
-    yield Paragraph(
+
+
+def legend(result: AuditResult) -> Paragraph:
+    """What the columns of a table of rates mean."""
+    level = _level(result)
+    return Paragraph(
         "of all: the group's share of the people whose group is known; count: people counted in "
         "the rate, of those it is taken over; diff. (points) and ratio: to the group marked as "
         f"reference, the declared one or else the largest; {level}: the interval (Wilson's, of a "
@@ -103,7 +136,7 @@ def _set_aside(result: AuditResult) -> str:
             "everybody's rate, not compared"
         )
     if made.exclude_below is not None:
-        words += f"; excluded: {exclusion(made.exclude_below)}"
+        words += f"; excluded: {names.line(exclusion(made.exclude_below))}"
     return words
 
 
@@ -119,7 +152,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         [
             [
                 Cell(_title(row.metric, result) + sentences.said(row.parameters)),
-                Cell(row.of),
+                Cell(names.name(row.of)),
                 Cell(numbers.counts(row.estimate)),
                 Cell(_value(row)),
                 Cell(numbers.interval(row.estimate)),

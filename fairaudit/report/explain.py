@@ -10,10 +10,10 @@ from fairaudit.result import Definition
 
 def page(one: Definition) -> Document:
     """The page of one metric."""
-    return (Heading(one.title), Paragraph(one.means), Facts(_facts(one)))
+    return (Heading(one.title), Paragraph(one.means), Facts(facts(one)))
 
 
-def _facts(one: Definition) -> list[tuple[str, str]]:
+def facts(one: Definition) -> list[tuple[str, str]]:
     """What there is to say of a metric, by name."""
     facts = [
         ("id", one.id),
@@ -55,7 +55,7 @@ def markdown(definitions: Sequence[Definition]) -> str:
     lines = ["# The metrics", "", origin]
     for one in definitions:
         lines += ["", f"## {one.title}", "", one.means, ""]
-        lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in _facts(one)]
+        lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in facts(one)]
     return "\n".join([*lines, ""])
 
 

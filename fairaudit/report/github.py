@@ -14,8 +14,9 @@ from pathlib import Path
 
 from fairaudit.answers import Answer
 from fairaudit.errors import FairauditError, Place, SpecError
+from fairaudit.names import printable
 from fairaudit.report import sentences
-from fairaudit.report.plain import printable, shortened
+from fairaudit.report.shortening import shortened
 from fairaudit.result import AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import State, Told
@@ -68,9 +69,9 @@ class _Annotation:
             properties = {"file": _path(self.place.file), **{n: str(v) for n, v in places.items()}}
         elif self.file:
             properties = {"file": _path(self.file)}
-        properties["title"] = printable(shortened(self.title, LONGEST_TITLE), but="")
+        properties["title"] = printable(shortened(self.title, LONGEST_TITLE))
         told = ",".join(f"{name}={_escaped(text, _PROPERTY)}" for name, text in properties.items())
-        message = _escaped(printable(shortened(self.message, LONGEST)), _DATA)
+        message = _escaped(printable(shortened(self.message, LONGEST), but="\n"), _DATA)
         return f"::{_KIND.get(self.rank, 'error')} {told}::{message}"
 
 
@@ -144,7 +145,7 @@ def _path(file: str) -> str:
         pairs.append((named.resolve(), Path(top).resolve()))
         within = (path.relative_to(root) for path, root in pairs if path.is_relative_to(root))
         named = next(within, named)
-    return printable(named.as_posix(), but="")
+    return printable(named.as_posix())
 
 
 def _escaped(text: str, signs: dict[str, str]) -> str:

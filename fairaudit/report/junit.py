@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 
 from fairaudit.answers import Answer
 from fairaudit.errors import FairauditError
+from fairaudit.names import printable
 from fairaudit.report import numbers, sentences
-from fairaudit.report.plain import printable
 from fairaudit.result import AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 
@@ -71,14 +71,14 @@ def _suite(answer: Answer, name: str) -> ET.Element:
         "tests": len(cases),
         **{each: sum(one.element == word for one in cases) for each, word in _COUNTED.items()},
     }
-    suite = ET.Element("testsuite", {"name": printable(name, but="")})
+    suite = ET.Element("testsuite", {"name": printable(name)})
     suite.attrib.update({each: str(count) for each, count in counts.items()}, time="0")
     if isinstance(found, AuditResult):
         # In UTC, as the format has it: without a zone.
         suite.set("timestamp", found.provenance.created.removesuffix("+00:00"))
         properties = ET.SubElement(suite, "properties")
         for what, value in _properties(found):
-            ET.SubElement(properties, "property", {"name": what, "value": printable(value, but="")})
+            ET.SubElement(properties, "property", {"name": what, "value": printable(value)})
     suite.extend(_element(one, name) for one in cases)
     return suite
 
@@ -135,13 +135,13 @@ def _practice(finding: Finding) -> Iterable[str]:
 
 
 def _element(one: _Case, classname: str) -> ET.Element:
-    names = {"classname": printable(classname, but=""), "name": printable(one.name, but="")}
+    names = {"classname": printable(classname), "name": printable(one.name)}
     case = ET.Element("testcase", {**names, "time": "0"})
-    details = printable("\n".join(one.details))
+    details = printable("\n".join(one.details), but="\n")
     if one.element is None:
         ET.SubElement(case, "system-out").text = f"{one.kind.upper()}  {details}"
         return case
-    words = {"type": printable(one.kind, but=""), "message": printable(one.message)}
+    words = {"type": printable(one.kind), "message": printable(one.message, but="\n")}
     told = ET.SubElement(case, one.element, words)
     told.text = details or None
     return case

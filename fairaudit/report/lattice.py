@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, ranked
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
@@ -18,6 +19,8 @@ _NUMBERS_BESIDE = 5
 _PAIRS_BESIDE = 2
 """So many measures beside each other fit 80 columns: with one pair, alone, each with its pair."""
 
+_MOST_ROWS = 16
+"""Of more subsets than those of four attributes, and one, a short report has the worst."""
 _MOST_GROUPS = 3
 """So many groups where a gap first appears are told in full."""
 
@@ -27,19 +30,27 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
     With `most` None every measure also has its own worst pairs.
     """
-    rows = result.lattice
-    titles = list(dict.fromkeys(entry.title for row in rows for entry in row.entries))
+    every = result.lattice
+    titles = list(dict.fromkeys(entry.title for row in every for entry in row.entries))
     if not titles:
         return
     yield Heading("Every subset of the protected attributes")
     yield from figures.lattice(result)
-    epsilon = _epsilon(rows)
+    epsilon = _epsilon(every)
     lead = next((title for title in titles if title != epsilon), titles[0])
     others = [title for title in titles if title not in {lead, epsilon}]
     beside = [] if epsilon is None or epsilon == lead else [epsilon]
     if len(others) + len(beside) < _VALUES_BESIDE:
         beside, others = [*others, *beside], []
+    rows = every if most is None else _worst(every, lead)
     yield _main(rows, lead, beside)
+    if left := len(every) - len(rows):
+        text = (
+            "Each attribute, all together, and of the others those where "
+            f"{lead} is farthest from parity; {numbers.whole(left)} more: --verbose, or "
+            "-o report.json, lists them all."
+        )
+        yield Paragraph(text, Tone.MUTED)
     yield Paragraph(_legend(rows, lead, is_more=len(titles) > 1 and most is not None), Tone.MUTED)
     if most is None:
         yield from _pairs(rows, [title for title in titles if title != lead])
@@ -48,6 +59,23 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     for one in result.epsilons:
         yield Paragraph(_reading_aid(one))
     yield from _appearances(result, most)
+
+
+def _worst(rows: Sequence[LatticeRow], lead: str) -> list[LatticeRow]:
+    """Of many subsets each attribute alone, all together, and the worst between, in their order."""
+    if len(rows) <= _MOST_ROWS:
+        return [*rows]
+    alone = [row for row in rows if len(row.by) == 1]
+    ends = [*alone, max(rows, key=lambda row: len(row.by))]
+    others = [row for row in rows if row not in ends]
+    others.sort(key=lambda row: -_departure(row, lead))
+    return [row for row in rows if row in [*ends, *others[: max(_MOST_ROWS - len(ends), 3)]]]
+
+
+def _departure(row: LatticeRow, title: str) -> float:
+    """How far a measure is from parity in a subset; nowhere where it does not exist."""
+    found = [one.departure for one in row.entries if one.title == title]
+    return found[0] if found and not math.isnan(found[0]) else -math.inf
 
 
 def _epsilon(rows: Sequence[LatticeRow]) -> str | None:
@@ -252,7 +280,9 @@ def _tests(result: AuditResult) -> dict[str, int]:
 def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> str:
     """What it takes for a gap to first appear, and among how many tests."""
     inference = result.provenance.inference
-    families = " and ".join(f"{numbers.whole(n)} tests of the {of}" for of, n in tests.items())
+    families = " and ".join(
+        f"{numbers.whole(n)} tests of the {names.name(of)}" for of, n in tests.items()
+    )
     over = f" over {families}" if families else ""
     is_raw = inference.correction is Correction.NONE
     corrected = f"uncorrected{over}" if is_raw else f"by {inference.correction.words}{over}"

@@ -13,7 +13,8 @@ import re
 from functools import cache
 
 from fairaudit.metrics import CATALOGUE, COMPARISONS
-from fairaudit.report.plain import printable, shortened
+from fairaudit.names import printable
+from fairaudit.report.shortening import shortened
 
 JOINER = "\u2060"
 """The word joiner: nobody sees it, no line breaks at it, and it ends a name."""
@@ -48,23 +49,25 @@ _RIGHT_TO_LEFT = re.compile(f"{_FROM_RIGHT}(?:[^=×:;,()\\n]*{_FROM_RIGHT})?")
 
 def phrase(text: str, most: int = LONGEST_NAME) -> str:
     """A text within a line: a heading, or what stands in front of a statement."""
-    return _escaped(printable(shortened(text, most), but=""))
+    return _escaped(printable(shortened(text, most)))
 
 
 def cell(text: str) -> str:
     """A text in a table, where only an element of HTML breaks a line."""
-    return "<br>".join(map(_escaped, printable(shortened(text, LONGEST_NAME)).split("\n")))
+    return "<br>".join(
+        map(_escaped, printable(shortened(text, LONGEST_NAME), but="\n").split("\n"))
+    )
 
 
 def running(text: str, indent: str = "", most: int = LONGEST) -> str:
     """A text that may begin a line, and have several; each but the first behind `indent`."""
-    lines = printable(shortened(text, most)).split("\n")
+    lines = printable(shortened(text, most), but="\n").split("\n")
     return f"\\\n{indent}".join(_started(_escaped(line)) or JOINER for line in lines)
 
 
 def summary(text: str) -> str:
     """A text within an element of HTML, where no Markdown is read."""
-    plain = printable(shortened(text, LONGEST_NAME), but="")
+    plain = printable(shortened(text, LONGEST_NAME))
     return html.escape(_REFERENCE.sub(_broken, _isolated(plain)), quote=False).replace("$", "&#36;")
 
 

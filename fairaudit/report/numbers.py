@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.verdict import Limit
@@ -104,17 +105,22 @@ def against(value: float, limit: Limit, exact: Fraction | None = None) -> str:
 
 def group(one: Group) -> str:
     """A group by its levels alone: `female × Black`."""
-    return " × ".join(level for _, level in one) or "everybody"
+    return " × ".join(names.name(level) for _, level in one) or "everybody"
+
+
+def outcome(level: str) -> str:
+    """A level of an outcome: `'denied'`."""
+    return names.quoted(level)
 
 
 def named_group(one: Group) -> str:
     """A group with the names of its columns: `gender=female, race=Black`."""
-    return ", ".join(f"{name}={level}" for name, level in one) or "everybody"
+    return names.group(one)
 
 
-def subset(names: tuple[str, ...]) -> str:
+def subset(columns: tuple[str, ...]) -> str:
     """A grouping: `gender × race`."""
-    return " × ".join(names)
+    return " × ".join(map(names.name, columns))
 
 
 def _side(value: Fraction | float, bound: Fraction | float) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairaudit import names
 from fairaudit.estimate import Significance
 from fairaudit.metrics.inference import Inference
 from fairaudit.report import figures, numbers, sentences
@@ -36,14 +37,14 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     notes = [one for one in found if not one.kind.reverses]
     told = turned[:_TOLD] if is_short else turned
     for at, one in enumerate(told):
-        yield Entries([_entry(one, Tone.WARN, inference)])
+        yield Entries([entry(one, Tone.WARN, inference)])
         if not one.suppressed and (at < _FULL or not is_short):
             if at < _DRAWN:
                 yield figures.slopes(one, sentence(one, inference.alpha))
-            yield from _proof(one, inference)
+            yield from proof(one, inference)
     noted = notes[:_FULL] if is_short else notes
     if noted:
-        yield Entries([_entry(one, Tone.MUTED, inference) for one in noted])
+        yield Entries([entry(one, Tone.MUTED, inference) for one in noted])
     if more := [*turned[len(told) :], *notes[len(noted) :]]:
         sure = sum(one.is_significant(inference.alpha) for one in more)
         yield Paragraph(
@@ -67,7 +68,8 @@ def _none(compared: int | None) -> str:
     )
 
 
-def _entry(one: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
+def entry(one: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
+    """A reversal behind the word for its kind."""
     return Cell(sentences.KIND[one.kind], tone), sentence(one, inference.alpha)
 
 
@@ -91,7 +93,8 @@ def _reading(result: AuditResult) -> str:
 
 def sentence(one: Reversal, alpha: float) -> str:
     """A reversal, or a note, in one sentence of numbers."""
-    named = f"{one.pair[0]} against {one.pair[1]}, {sentences.title_of(one.rate)}"
+    first, second = map(names.name, one.pair)
+    named = f"{first} against {second}, {sentences.title_of(one.rate)}"
     if one.suppressed:
         return f"{named}, given {_given(one)}: the numbers are suppressed."
     words = {Kind.MASKED: _masked, Kind.EXPLAINED: _explained}.get(one.kind, _reversed)
@@ -127,7 +130,7 @@ def _explained(one: Reversal) -> str:
 
 
 def _given(one: Reversal) -> str:
-    return " and ".join(one.given)
+    return " and ".join(map(names.name, one.given))
 
 
 def _overall(one: Reversal) -> str:
@@ -168,7 +171,7 @@ def _parts(one: Reversal) -> str:
     if not float(within):
         return f"{how}; within {_given(one)} nothing is left"
     way = "higher" if one.within > 0 else "lower"
-    return f"{how}; within {_given(one)} {one.pair[0]} is {within} points {way}"
+    return f"{how}; within {_given(one)} {names.name(one.pair[0])} is {within} points {way}"
 
 
 def _points(*values: float) -> list[str]:
@@ -198,12 +201,12 @@ def share(one: Share) -> str:
     return f"{numbers.percent(one.value)} ({behind})"
 
 
-def _proof(one: Reversal, inference: Inference) -> Iterator[Block]:
+def proof(one: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
-    first, second = one.pair
+    first, second = map(names.name, one.pair)
     yield Table(
-        f"{sentences.title_of(one.rate)} of {one.attribute}, given {_given(one)}",
-        (" × ".join(one.given), first, second, "diff.", "weight", "p"),
+        f"{sentences.title_of(one.rate)} of {names.name(one.attribute)}, given {_given(one)}",
+        (numbers.subset(one.given), first, second, "diff.", "weight", "p"),
         [
             [
                 Cell(numbers.group(stratum.stratum)),
@@ -221,8 +224,8 @@ def _proof(one: Reversal, inference: Inference) -> Iterator[Block]:
     if one.incomplete:
         notes.append(f"{numbers.whole(one.incomplete)} people whose stratum is not known")
     if one.off_support:
-        names = ", ".join(numbers.group(stratum) for stratum in one.off_support)
-        notes.append(f"only one of the two occurs in {names}")
+        strata = ", ".join(numbers.group(stratum) for stratum in one.off_support)
+        notes.append(f"only one of the two occurs in {strata}")
     if one.incomplete or one.off_support:
         gap = numbers.points(one.crude_everybody)
         notes.append(f"with them, the gap overall is {gap} points")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from fairaudit import names
 from fairaudit.report import figures, numbers
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, ScoreRow
@@ -15,7 +16,7 @@ _HEADER = ("people", "mean", "s. d.", "lowest", "median", "highest", "AUC")
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """A table for everybody and for each attribute."""
     for column, run in groupby(result.scores, key=lambda row: row.column):
-        yield Heading(f"The score {column}")
+        yield Heading(f"The score {names.name(column)}")
         yield from figures.curves(result, column)
         yield from _of_column(list(run), most)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from fairaudit import names
 from fairaudit.cube import Group
+from fairaudit.errors import Place
 from fairaudit.evidence import Part, Side
 from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
 from fairaudit.report import numbers
@@ -66,9 +68,9 @@ def title(finding: Finding) -> str:
     if isinstance(check, ReversalCheck):
         return f"Simpson's reversals of {title_of(check.rate)}"
     if isinstance(check, SubgroupCheck):
-        return f"Subgroups, divergence in {title_of(check.rate)} of the {check.of}"
+        return f"Subgroups, divergence in {title_of(check.rate)} of the {names.name(check.of)}"
     asked = check.asked
-    words = [f"{asked.title} of the {check.of}"]
+    words = [f"{asked.title} of the {names.name(check.of)}"]
     to = ""
     if check.reference is not None:
         named = numbers.named_group(check.reference.group) if check.reference.group else ""
@@ -77,27 +79,37 @@ def title(finding: Finding) -> str:
         to = f"to the {asked.reference} group"
     if isinstance(asked, Measure) and asked.id == asked.parts[0][0].id:
         # A rate that the spec compares: the rate is the name, the comparison what is done to it.
-        words = [f"{asked.parts[0][0].title} of the {check.of}"]
+        words = [f"{asked.parts[0][0].title} of the {names.name(check.of)}"]
         to = f"{asked.comparison.id.replace('_', ' ')} {to}".rstrip()
     words += [to] if to else []
     words += [f"{name} {value}" for name, value in check.parameters.named().items()]
     if check.of_class is not None:
-        words.append(f"class {check.of_class}")
+        words.append(f"class {names.name(check.of_class)}")
     if check.at is not None:
         words.append(f"at a score of {check.at}")
     if check.against is not None:
-        words.append(f"less that of {check.against}")
+        words.append(f"less that of {names.name(check.against)}")
     words.append(f"by {numbers.subset(check.by)}")
     if check.given:
-        averaged = f" (averaged, {check.average})" if check.average else ""
+        averaged = f" (averaged, {names.line(str(check.average))})" if check.average else ""
         words.append(f"given {numbers.subset(check.given)}{averaged}")
     return ", ".join(words)
+
+
+def id_of(finding: Finding) -> str:
+    """The id of a check in a sentence: exact, but for signs that do not print."""
+    return names.copied(finding.check.id)
+
+
+def place(one: Place) -> str:
+    """The line of the spec that asks: `loans.yaml:27`."""
+    return f"{names.copied(one.file)}:{one.line}"
 
 
 def answer(finding: Finding) -> str:
     """The finding in one sentence: what is found, what is waived of it, what it was before."""
     sentence = _found(finding)
-    sentence += "".join(f"; {_waived(one, finding)}" for one in finding.waived)
+    sentence += "".join(f"; {waived(one, finding)}" for one in finding.waived)
     told = finding.before and _before(finding, finding.before)
     return f"{sentence}; {told}" if told else sentence
 
@@ -113,7 +125,7 @@ def _found(finding: Finding) -> str:
     where = f" in {numbers.named_group(finding.stratum)}" if finding.stratum else ""
     about = f"{_sides(finding)}{where}".strip()
     sentence = f"{about}: " if about else ""
-    sentence += f"{value}{_interval(finding)} {_relation(finding)}{_test(finding)}"
+    sentence += f"{value}{_interval(finding)} {relation(finding)}{_test(finding)}"
     sentence += _difference_beside(finding)
     if finding.backing in BACKING:
         sentence += f"; {BACKING[finding.backing]}"
@@ -148,23 +160,45 @@ def _missing(finding: Finding) -> str:
         ends = f"between {numbers.number(found.low)} and {numbers.number(found.high)}"
         text = f"; {people}: {ends}, whatever theirs is"
     if found.others and found.turns:
-        names = [
+        whom = [
             " in ".join(numbers.named_group(part) for part in (one.group, one.stratum) if part)
             for one in found.others[:_FEW]
         ]
         more = f" and {len(found.others) - _FEW} more" if len(found.others) > _FEW else ""
-        named = f"{'; '.join(filter(None, names))}{more}"
+        named = f"{'; '.join(filter(None, whom))}{more}"
         text += f"; what is missing could put {named} beyond a bound" if named else ""
     return text + (", which could turn the verdict" if found.turns else "")
 
 
-def _waived(one: Waived, finding: Finding) -> str:
+def missing_bounds(finding: Finding) -> Iterator[str]:
+    """What values that are not known could do, and where missing people would have to belong."""
+    text = _missing(finding).removeprefix("; ")
+    if text:
+        yield text
+    found = finding.missing
+    if found is None:
+        return
+    ways = (
+        ("people of no known group left where they are counted", found.apart_low, found.apart_high),
+        (
+            "people of no known group spread over the groups by size",
+            found.proportional_low,
+            found.proportional_high,
+        ),
+    )
+    for what, low, high in ways:
+        if low is not None and high is not None:
+            ends = dict.fromkeys((numbers.number(low), numbers.number(high)))
+            yield f"{what}: {' to '.join(ends)}"
+
+
+def waived(one: Waived, finding: Finding) -> str:
     """Who waives what of a check, until when and why; the value, where the sentence has another."""
     whose = numbers.named_group(one.group) if one.group else "all of it"
     values = [_crossing(each) for each in one.crossed if each not in finding.crossed]
     named = f" ({_few(values)})" if values else ""
-    until = f"until {one.expires}, approved by {one.approved_by}"
-    return f"waived for {whose}{named} {until}: {one.reason}"
+    until = f"until {one.expires}, approved by {names.line(one.approved_by)}"
+    return f"waived for {whose}{named} {until}: {names.line(one.reason)}"
 
 
 def _before(finding: Finding, before: Before) -> str:
@@ -262,7 +296,7 @@ def _deciding(finding: Finding) -> tuple[Part, ...]:
 
 def _part(part: Part) -> str:
     whose = f"{part.metric}: " if find(part.metric) is None else ""
-    head = f"{whose}share of {part.outcome!r}: " if part.outcome else ""
+    head = f"{whose}share of {numbers.outcome(part.outcome)}: " if part.outcome else ""
     if part.first is None or part.second is None:
         return f"{title_of(part.metric)} {numbers.number(part.value)}"
     name = "" if part.outcome else f"{title_of(part.metric)} "
@@ -349,7 +383,7 @@ def thin(finding: Finding) -> str | None:
     return f"{who}, {size}: with power .8 only gaps from {' or '.join(sides)} would be found"
 
 
-def _relation(finding: Finding) -> str:
+def relation(finding: Finding) -> str:
     """`< 0.8` where the limit is crossed, `(fails below 0.8)` where it is not."""
     limit, estimate = finding.limit, finding.estimate
     assert isinstance(limit, Limit)
@@ -406,7 +440,7 @@ def _reversals(finding: Finding) -> str:
 
 def _turned(one: Reversal, finding: Finding) -> str:
     """A reversal in a few words, with its p-value where the gate asks for proof."""
-    text = f"{pair(one)}, given {' and '.join(one.given)}, {KIND[one.kind]}"
+    text = f"{pair(one)}, given {' and '.join(map(names.name, one.given))}, {KIND[one.kind]}"
     if finding.backing is Backing.UNASKED or one.significance is None:
         return text
     alpha = finding.check.inference.alpha
@@ -415,7 +449,8 @@ def _turned(one: Reversal, finding: Finding) -> str:
 
 def pair(one: Reversal) -> str:
     """The two groups of a reversal."""
-    return f"{one.attribute}: {one.pair[0]} against {one.pair[1]}"
+    first, second = map(names.name, one.pair)
+    return f"{names.name(one.attribute)}: {first} against {second}"
 
 
 def subgroup(one: Subgroup, rate: str, alpha: float) -> str:
@@ -463,16 +498,16 @@ def said(parameters: Mapping[str, object]) -> str:
 
 def _listed(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {number:g}" for name, number in value.items())
+        return ", ".join(f"{names.name(name)} {number:g}" for name, number in value.items())
     if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        return ", ".join(names.name(str(one)) for one in value)
+    return f"{value:g}" if isinstance(value, float) else names.line(str(value))
 
 
 def short_of(name: str) -> str:
     """A rate by its short name (`TPR`); an outcome by its own."""
     record = find(name)
-    return record.short if record is not None and record.short else name
+    return record.short if record is not None and record.short else names.name(name)
 
 
 def not_judged(finding: Finding) -> Iterator[str]:
@@ -483,10 +518,10 @@ def not_judged(finding: Finding) -> Iterator[str]:
             who = [numbers.named_group(part) for part in (one.group, one.stratum) if part]
             detail = f" ({one.detail})" if one.detail else ""
             by_reason.setdefault(one.reason, []).append(" in ".join(who) + detail)
-    for reason, names in by_reason.items():
-        more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-        whom = f"{'; '.join(names[:_FEW])}{more}"
-        yield f"{finding.check.id}: {reason}{f': {whom}' if whom else ''}"
+    for reason, groups in by_reason.items():
+        more = f" and {len(groups) - _FEW} more" if len(groups) > _FEW else ""
+        whom = f"{'; '.join(groups[:_FEW])}{more}"
+        yield f"{id_of(finding)}: {reason}{f': {whom}' if whom else ''}"
 
 
 def witness(first: Group, second: Group, decided_by: str | None) -> str:

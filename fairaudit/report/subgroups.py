@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairaudit import names
 from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult
 from fairaudit.subgroups import Searched, Subgroup, Subgroups
+from fairaudit.verdict import SubgroupCheck
 
 _ABOUT = (
     "diff.: points more or less than everybody, the subgroup itself included; adj. p: of the test "
@@ -45,21 +47,27 @@ def section(result: AuditResult) -> Iterator[Block]:
         yield Paragraph(_ABOUT, Tone.MUTED)
 
 
+def whose_rate(result: AuditResult, check: SubgroupCheck) -> Searched | None:
+    """What the search found of the rate that a check is about."""
+    rates = () if result.subgroups is None else result.subgroups.rates
+    return next((one for one in rates if (one.rate, one.of) == (check.rate, check.of)), None)
+
+
 def _looked_at(search: Subgroups) -> str:
     deepest = min(search.depth, len(search.over))
     up_to = "one condition" if deepest == 1 else f"up to {deepest} conditions"
     rates = "" if len(search.rates) == 1 else f" by {len(search.rates)} rates"
     return (
         f"{numbers.whole(search.looked_at)} subgroups looked at{rates}: {up_to} over "
-        f"{', '.join(search.over)}, with at least {numbers.whole(search.min_size)} people in the "
-        "denominator."
+        f"{', '.join(map(names.name, search.over))}, with at least "
+        f"{numbers.whole(search.min_size)} people in the denominator."
     )
 
 
 def _summary(one: Searched, search: Subgroups) -> str:
     title = sentences.title_of(one.rate)
     counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
-    text = f"{title[:1].upper()}{title[1:]} of the {one.of}: everybody "
+    text = f"{title[:1].upper()}{title[1:]} of the {names.name(one.of)}: everybody "
     text += f"{numbers.percent(one.value)} ({counts}). "
     if not one.looked_at:
         return text + "No subgroup but everybody has that many people."

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from fairaudit import names
 from fairaudit.answers import Answer
 from fairaudit.errors import WORST_FIRST, FairauditError, NothingToAudit
 from fairaudit.report import content, numbers, trends
-from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone
+from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
 from fairaudit.report.labels import labels, natural, short
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.verdict import Status
@@ -42,10 +43,10 @@ def document(
 
     `links` are the addresses of the single reports, in the order of the answers.
     """
-    names = labels(answers)
+    called = labels(answers)
     ranked = sorted(
         _Audit(name, one, None if links is None else links[at])
-        for at, (name, one) in enumerate(zip(names, answers, strict=True))
+        for at, (name, one) in enumerate(zip(called, answers, strict=True))
     )
     shown = ranked if all_rows else ranked[:_MANY]
     statuses = _occurring(answers)
@@ -66,7 +67,7 @@ def document(
     ]
     if errors:
         blocks.append(Entries(errors))
-    return (*blocks, *trends.section(answers, names, all_rows=all_rows))
+    return inert((*blocks, *trends.section(answers, called, all_rows=all_rows)))
 
 
 def verdict_of(one: Answer) -> str:
@@ -139,15 +140,22 @@ def _is_result(one: Answer) -> bool:
 
 def _report(one: Answer, *, all_rows: bool) -> Document:
     if isinstance(one.found, FairauditError):
-        return (Heading(f"Audit: {one.title}"), Entries([_error(one.found, "")]))
+        return inert((Heading(f"Audit: {_title(one)}"), Entries([_error(one.found, "")])))
     return content.document(one.found, all_rows=all_rows)
+
+
+def _title(one: Answer) -> str:
+    """What was asked, in names that print."""
+    asked = (one.spec, one.data)
+    return " ".join(names.copied(part) for part in asked if part is not None)
 
 
 def _whose(one: Answer, *, several: bool) -> str:
     """Whose error it is, as far as the error does not say so itself."""
     if several or one.data is None:
-        return f"{one.title}: "
-    return "" if str(one.found).startswith(one.data) else f"{one.data}: "
+        return f"{_title(one)}: "
+    data = names.copied(one.data)
+    return "" if str(one.found).startswith((one.data, data)) else f"{data}: "
 
 
 def _error(error: FairauditError, whose: str) -> tuple[Cell, str]:

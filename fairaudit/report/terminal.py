@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import io
 import os
-from typing import IO
+import re
+from itertools import pairwise
+from typing import IO, Protocol
 
 from rich import box
-from rich.console import Console, RenderableType
-from rich.padding import Padding
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from fairaudit.names import printable
 from fairaudit.report.blocks import (
+    Block,
     Document,
     Entries,
     Facts,
@@ -33,12 +37,32 @@ _STYLES = {
 }
 _TEXT_WIDTH = 100
 _NARROWEST = 20
+_WORD = 10
+"""Longer words than this may be cut, where the page is narrow."""
+_BETWEEN = 2
+"""So many blanks stand between two columns of a table."""
 _UNBOUND = 200
 """The width where no terminal sets one: nothing is cropped to 80 columns in a file or a pipe."""
 
 _ASCII = str.maketrans(
-    {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "|": "|", "−": "-"}
+    {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "−": "-", "…": "..."}
 )  # fmt: skip
+
+
+_GLUE = "\ue000"
+"""A blank at which no line breaks; it becomes one when the lines are there."""
+_TOGETHER = re.compile(
+    r" (?=%|×|/ )|(?<=%) (?=\(\d)|(?<=\bp) (?=[=<>])|(?<=\bn) (?==)|(?<=[=<>±]) (?=[-+.\d∞])"
+    r"|(?<=\[)(?:[-+]?[\d.e∞-]+), (?=[-+]?[\d.e∞-]+\])"
+)
+"""What a reader takes in at once: `37.2 % (497/1,337)`, `p < .0001`, `[0.54, 0.70]`."""
+
+
+class _Writes(Protocol):
+    """Makes a text of words, in signs that the stream has."""
+
+    def __call__(self, words: str, tone: Tone = Tone.PLAIN) -> Text:
+        """The text."""
 
 
 def print_document(document: Document, stream: IO[str]) -> None:
@@ -48,7 +72,9 @@ def print_document(document: Document, stream: IO[str]) -> None:
     if console.width < _NARROWEST or not (console.is_terminal or columns.isdigit()):
         console = Console(file=stream, highlight=False, width=_UNBOUND)
     if console.is_terminal:
-        _print(document, console)
+        with console.capture() as captured:
+            _print(document, console)
+        stream.write(captured.get().replace(_GLUE, " "))
     else:
         stream.write(_as_text(document, console.width, console.encoding))
 
@@ -62,14 +88,27 @@ def _as_text(document: Document, width: int, encoding: str) -> str:
     """The document without colours, and without blanks at the ends of lines."""
     page = io.StringIO()
     _print(document, Console(file=page, highlight=False, width=width, color_system=None), encoding)
-    return "\n".join(line.rstrip() for line in page.getvalue().splitlines()) + "\n"
+    text = page.getvalue().replace(_GLUE, " ")
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
 def _print(document: Document, console: Console, encoding: str | None = None) -> None:
     plain = not (encoding or console.encoding or "").lower().startswith("utf")
-    for block in document:
-        if not isinstance(block, Figure):
+    blocks = [block for block in document if not isinstance(block, Figure)]
+    for before, block in pairwise([None, *blocks]):
+        if _is_apart(before, block):
+            console.print()
+        if block is not None:
             console.print(_rendered(block, console.width, plain=plain))
+
+
+def _is_apart(before: Block | None, block: Block | None) -> bool:
+    """Whether a blank line stands between two blocks: before a heading, and around a table."""
+    if isinstance(block, Heading):
+        return True
+    return isinstance(before, Table) or (
+        isinstance(block, Table) and before is not None and not isinstance(before, Heading)
+    )
 
 
 def _rendered(
@@ -78,28 +117,36 @@ def _rendered(
     width = min(page, _TEXT_WIDTH)
 
     def text(words: str, tone: Tone = Tone.PLAIN) -> Text:
-        words = _printable(words)
+        words = _TOGETHER.sub(
+            lambda found: found[0].replace(" ", _GLUE), printable(words, but=f"\n{_GLUE}")
+        )
         return Text(_spelled(words) if plain else words, style=_STYLES[tone])
 
     match block:
         case Heading():
-            return Padding(text(block.text, Tone.STRONG), (1, 0, 0, 0))
+            return text(block.text, Tone.STRONG)
         case Paragraph():
             wrapped = RichTable.grid()
             wrapped.add_column(max_width=width)
             wrapped.add_row(text(block.text, block.tone))
             return wrapped
         case Facts():
-            return _grid([(text(name), text(words)) for name, words in block.pairs], width)
+            return _grid(
+                [(text(name), text(words)) for name, words in block.pairs], width, width // 4
+            )
         case Entries():
-            return _grid([(text(c.text, c.tone), text(words)) for c, words in block.rows], width)
+            rows = [(text(cell.text, cell.tone), text(words)) for cell, words in block.rows]
+            return _grid(rows, width, width // 5)
         case Table():
+            if _least(block) > page:
+                return _stacked(block, text)
             return _table(block, text, page, plain=plain)
 
 
-def _grid(rows: list[tuple[Text, Text]], width: int) -> RenderableType:
+def _grid(rows: list[tuple[Text, Text]], width: int, most: int) -> RenderableType:
+    """Words in front of texts, in a column of at most so many; longer ones are broken."""
     grid = RichTable.grid(padding=(0, 2))
-    first = min(max((row[0].cell_len for row in rows), default=0), width // 3)
+    first = min(max((row[0].cell_len for row in rows), default=0), most)
     grid.add_column(width=first, overflow="fold")
     grid.add_column(max_width=width - first - 2, overflow="fold")
     for row in rows:
@@ -107,17 +154,14 @@ def _grid(rows: list[tuple[Text, Text]], width: int) -> RenderableType:
     return grid
 
 
-def _table(block: Table, text: object, page: int, *, plain: bool) -> RenderableType:
-    assert callable(text)
+def _table(block: Table, text: _Writes, page: int, *, plain: bool) -> RenderableType:
     table = RichTable(
-        title=text(block.caption) if block.caption else None,
-        title_justify="left",
-        caption=text(block.more) if block.more else None,
-        caption_justify="left",
         box=box.ASCII if plain else box.SIMPLE_HEAD,
+        show_edge=plain,
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
+    room = _room(block, page)
     for at, (name, numeric) in enumerate(zip(block.header, block.numeric, strict=True)):
         justify = "right" if numeric else "left"
         most = page // 5 if block.slim and not at else None
@@ -130,17 +174,68 @@ def _table(block: Table, text: object, page: int, *, plain: bool) -> RenderableT
             max_width=most,
         )
     for row in block.rows:
-        table.add_row(*(text(cell.text, cell.tone) for cell in row))
-    return Padding(table, (1, 0, 0, 0))
+        cells = [text(cell.text, cell.tone) for cell in row]
+        if cells and cells[0].cell_len > room:
+            cells[0] = text(_packed(row[0].text, room), row[0].tone)
+        table.add_row(*cells)
+    # As wide as the page: a table's own title is as narrow as the table.
+    above = [text(block.caption)] if block.caption else []
+    below = [text(block.more)] if block.more else []
+    return Group(*above, table, *below)
 
 
-def _printable(words: str) -> str:
-    """The words with control characters spelled out: a level's name must not steer a terminal."""
-    return "".join(
-        sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in words
-    )
+def _least(block: Table) -> int:
+    """How narrow a table may become before a number or a short word is cut."""
+    rows = [block.header, *([cell.text for cell in row] for row in block.rows)]
+    found = 0
+    for at, column in enumerate(zip(*rows, strict=True)):
+        if block.numeric[at]:
+            found += max(map(cell_len, column))
+        else:
+            words = (word for text in column for word in text.split())
+            found += min(max(map(cell_len, words), default=0), _WORD)
+    return found + _BETWEEN * (len(block.header) - 1)
+
+
+def _stacked(block: Table, text: _Writes) -> RenderableType:
+    """A table on a page that is too narrow for it: each row in a sentence of its own."""
+    lines = [text(block.caption)] if block.caption else []
+    for row in block.rows:
+        name, *values = row
+        told = [
+            f"{head}{_GLUE}{cell.text}".strip(_GLUE)
+            for head, cell in zip(block.header[1:], values, strict=True)
+            if cell.text
+        ]
+        said = f"{' '.join(name.text.split())}: {'; '.join(told)}".removeprefix(": ")
+        lines.append(text(said, name.tone))
+    lines += [text(block.more)] if block.more else []
+    return Group(*lines)
+
+
+def _room(block: Table, page: int) -> int:
+    """How wide the first column may be: what the numbers beside it leave."""
+    if block.slim:
+        return page // 5
+    if not all(block.numeric[1:]):
+        return page
+    rows = [block.header, *([cell.text for cell in row] for row in block.rows)]
+    others = [max(map(cell_len, column)) for column in list(zip(*rows, strict=True))[1:]]
+    return max(page - sum(others) - _BETWEEN * len(others), _NARROWEST // 2)
+
+
+def _packed(words: str, room: int) -> str:
+    """A group over several lines, broken between its levels where that is possible."""
+    lines: list[str] = []
+    for level in re.split(r"(?<=×) ", words):
+        if lines and cell_len(f"{lines[-1]} {level}") <= room:
+            lines[-1] += f" {level}"
+        else:
+            lines.append(level)
+    return "\n".join(lines)
 
 
 def _spelled(words: str) -> str:
     """The words without signs that the stream cannot draw."""
-    return words.translate(_ASCII).encode("ascii", "replace").decode()
+    parts = words.translate(_ASCII).split(_GLUE)
+    return _GLUE.join(part.encode("ascii", "replace").decode() for part in parts)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.names import quoted
 from fairaudit.spec.model import Outcome, Protected, Spec, Threshold, written
 
 Quantile: TypeAlias = tuple[str, Fraction]
@@ -96,7 +97,7 @@ def reference_faults(one: Protected) -> list[Fault]:
     labels = one.bin_labels()
     if not labels or one.reference is None or one.reference.value in labels:
         return []
-    known = ", ".join(repr(label) for label in labels)
+    known = ", ".join(quoted(label) for label in labels)
     hint = did_you_mean(one.reference.value, labels) or f"; there are {known}"
     return [one.reference.fault(f"no such bin{hint}")]
 

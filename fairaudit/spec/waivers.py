@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fairaudit.cube import Group
 from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.names import quoted
 from fairaudit.spec import text
 from fairaudit.spec.faults import validate_entries
 from fairaudit.spec.model import Spec, Text
@@ -54,7 +55,9 @@ def _of_group(
     names = [name for name, _ in group]
     faults = [
         document.fault(
-            (at, "group", name), f"no such attribute: {name!r}{did_you_mean(name, known)}", key=True
+            (at, "group", name),
+            f"no such attribute: {quoted(name)}{did_you_mean(name, known)}",
+            key=True,
         )
         for name in names
         if name not in known

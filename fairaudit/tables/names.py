@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fairaudit.cube import UNKNOWN, Cube
 from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.names import quoted
 from fairaudit.spec import Shown
 
 
@@ -21,7 +22,7 @@ def refuse_unknown(shown: Iterable[Shown], cube: Cube) -> None:
         name = one.of_class.value
         if name not in known:
             hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
-            faults.append(one.of_class.fault(f"no class {name!r} in the {one.of}{hint}"))
+            faults.append(one.of_class.fault(f"no class {quoted(name)} in the {one.of}{hint}"))
     if faults:
         raise SpecError(faults)
 
@@ -34,7 +35,7 @@ def _unknown_strata(one: Shown, cube: Cube) -> Iterator[Fault]:
         for text in one.levels:
             hint = did_you_mean(text.value, known)
             if text.value not in known and hint:
-                yield text.fault(f"no stratum {text.value!r} of {' × '.join(given)}{hint}")
+                yield text.fault(f"no stratum {quoted(text.value)} of {' × '.join(given)}{hint}")
 
 
 def unweighed(shown: Iterable[Shown], cube: Cube) -> Iterator[str]:
@@ -46,5 +47,5 @@ def unweighed(shown: Iterable[Shown], cube: Cube) -> Iterator[str]:
             named = {text.value for text in one.levels}
             pairs = (("has no weight", known - named), ("does not occur", named - known))
             for what, names in pairs:
-                for name in sorted(names):
-                    yield f"{one.asked.id}: the stratum {name!r} of {' × '.join(given)} {what}"
+                for name in map(quoted, sorted(names)):
+                    yield f"{one.asked.id}: the stratum {name} of {' × '.join(given)} {what}"

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 import altair as alt
 
+from fairaudit.names import printable
 from fairaudit.report.palette import light
-from fairaudit.report.signs import printable
 
 FONT = "Liberation Sans"
 """A font that comes with vl-convert; a page shows its own in its place."""

@@ -7,7 +7,7 @@ import unicodedata
 
 from markupsafe import Markup, escape
 
-from fairaudit.report.signs import printable
+from fairaudit.names import printable
 
 _LONGEST = 160
 """A word with more signs is shortened: nobody reads on, and it may stand in a hundred places."""

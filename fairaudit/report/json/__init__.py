@@ -43,7 +43,11 @@ def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     def plain(value: object) -> str:
         if ascii_only:
             return json.dumps(value, allow_nan=False)
-        return to_json(value, inf_nan_mode="null").decode()
+        try:
+            return to_json(value, inf_nan_mode="null").decode()
+        except ValueError:
+            # A path that is no text has signs that UTF-8 has not.
+            return json.dumps(value, allow_nan=False)
 
     members = []
     for name, value in tree.items():

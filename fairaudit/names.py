@@ -1,0 +1,155 @@
+"""Names from outside, a level's, a column's or a file's, as they stand in a sentence.
+
+A name is data: it may hold a line break, an escape of a terminal, a sign that turns the direction
+of writing, ten thousand letters, or words of our own. Here it becomes one line that prints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from unicodedata import bidirectional, category, combining, east_asian_width
+
+MOST = 60
+"""So many columns of a terminal a name may take; of a longer one the middle is left out."""
+_MOST_COPIED = 200
+"""The same of what is copied, so that it is cut late."""
+
+_MOST_MARKS = 4
+"""So many accents may stand on one letter; more hide the lines above and below."""
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+"""Signs that Python prints and nobody sees."""
+_SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
+_JOINERS = frozenset("\u200c\u200d")
+_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_OURS = frozenset(
+    {
+        *("", "everybody", "everybody else", "everyone", "nobody", "all of it", "rest", "overall"),
+        *("highest", "lowest", "reference", "not known", "undefined", "suppressed", "∞", "-∞"),
+    }
+)
+"""What we say ourselves where a name may stand."""
+_SEPARATES = re.compile(r", | × |; | / |: |\w\s*=|^[\"']|^\s|\s$")
+"""What we set between names, and where a quoted one begins."""
+
+
+@lru_cache(maxsize=4096)
+def name(text: str, most: int = MOST) -> str:
+    r"""A name as it stands in a sentence: one line, printable, of at most `most` columns.
+
+    It is quoted, as Python quotes a text, where it would be taken for something else: an empty or
+    blank one, one of our own words (`everybody`), one with what separates names (`a, b`, `x=1`),
+    and one in which a sign had to be spelled out, so that a level `\n` is told from a line break. A
+    long one keeps its beginning and end, and a hash tells it from others: `first…last#3f2a1c`.
+    """
+    signs = list(_spelled(text))
+    plain = all(len(sign) == 1 for sign in signs)
+    if plain and text.casefold() not in _OURS and not _SEPARATES.search(text):
+        return _shortened(signs, text, most)
+    return quoted(text, most)
+
+
+def copied(text: str) -> str:
+    """A check's id, or a path, in signs that print: as it is typed again, so quoted only if empty.
+
+    One of more than 200 columns keeps its beginning and end.
+    """
+    return _shortened(list(_spelled(text)), text, _MOST_COPIED) or "''"
+
+
+def line(text: str) -> str:
+    """Running text from outside as one line, whole: a title, a reason; breaks become blanks."""
+    return printable(" ".join(text.split()))
+
+
+def printable(text: str, but: str = "") -> str:
+    """A text with every sign spelled out that would not be seen, but those in `but`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_spelled(text, but))
+
+
+def group(pairs: tuple[tuple[str, str], ...]) -> str:
+    """A group with the names of its columns: `gender=female, race=Black`."""
+    return ", ".join(f"{_left(column)}={name(level)}" for column, level in pairs) or "everybody"
+
+
+def _left(column: str) -> str:
+    """A column's name on the left of `=`: one that has such a sign itself is quoted."""
+    return quoted(column) if "=" in column else name(column)
+
+
+def width(text: str) -> int:
+    """How many columns of a terminal a text takes at most; each sign counts, an accent too."""
+    return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+def quoted(text: str, most: int = MOST) -> str:
+    """A name in quotes, whatever it is: `'first…last'#3f2a1c`."""
+    mark = '"' if "'" in text else "'"
+    signs = [f"\\{sign}" if sign in {"\\", mark} else sign for sign in _spelled(text)]
+    return _shortened(signs, text, most - 2, mark)
+
+
+def _shortened(signs: list[str], text: str, most: int, mark: str = "") -> str:
+    """The signs between quotation marks, without the middle where they take too much room."""
+    if sum(map(width, signs)) <= most:
+        return f"{mark}{''.join(signs)}{mark}"
+    told = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    room = most - len("…#") - len(told)
+    first = _beginning(signs, room - room // 3)
+    last = _beginning(signs[::-1], room // 3)[::-1]
+    return f"{mark}{''.join(first)}…{''.join(last)}{mark}#{told}"
+
+
+def _beginning(signs: list[str], room: int) -> list[str]:
+    """As many of the first signs as there is room for."""
+    taken = 0
+    for at, sign in enumerate(signs):
+        taken += width(sign)
+        if taken > room:
+            return signs[:at]
+    return signs
+
+
+def _spelled(text: str, but: str = "") -> Iterator[str]:
+    """Sign by sign, those that nobody would see as an escape."""
+    if text.isascii() and text.isprintable():
+        yield from text
+        return
+    marks, before = 0, ""
+    for sign, after in zip(text, (*text[1:], ""), strict=True):
+        is_mark = category(sign) in {"Mn", "Me"} and sign not in _SELECTORS
+        marks = marks + 1 if is_mark else 0
+        crowded = is_mark and (not before or before.isspace() or marks > _MOST_MARKS)
+        yield (
+            sign
+            if sign in but or (_is_seen(sign, before, after) and not crowded)
+            else (_escape(sign))
+        )
+        before = sign
+
+
+def _is_seen(sign: str, before: str, after: str) -> bool:
+    """Whether a sign shows, or shapes one that does: what joins letters, or parts of an emoji."""
+    if sign in _SELECTORS:
+        return bool(before) and (before in "0123456789#*" or category(before)[0] == "S")
+    if sign in _JOINERS:
+        emoji = before in _SELECTORS or (bool(before) and category(before)[0] == "S")
+        joins = emoji and bool(after) and category(after)[0] == "S"
+        shapes = bool(before) and (
+            bidirectional(before) == "AL" or combining(before) == 9
+        )  # virama
+        return joins or (shapes and after.isalpha())
+    return sign.isprintable() and sign not in _UNSEEN
+
+
+def _escape(sign: str) -> str:
+    if sign in _ESCAPES:
+        return _ESCAPES[sign]
+    code = ord(sign)
+    if code < 0x100:  # two hexadecimal digits hold it
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # as do four
