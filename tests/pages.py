@@ -42,6 +42,12 @@ def sample(name: str) -> Sample:
     return Sample(result, html.render([Answer(name, None, result)]))
 
 
+@cache
+def tree_of(name: str) -> Element:
+    """The page of a sample spec as a tree."""
+    return read(sample(name).page)
+
+
 @dataclass
 class Element:
     """An element with its attributes and everything in it, in order."""

@@ -13,13 +13,14 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import altair as alt
+import jsonschema
 import polars as pl
 import pytest
 from conftest import ROOT, SAMPLES
-from pages import NAMES, Element, elements, read, sample
+from pages import NAMES, Element, elements, read, sample, tree_of
 
 import fairaudit
 from fairaudit.answers import Answer
@@ -44,6 +45,7 @@ from fairaudit.report.pictures import (
     Line,
     Lines,
     Mark,
+    Picture,
     Point,
     Rule,
     Slopes,
@@ -65,8 +67,7 @@ def _plain(words: str) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_is_well_formed_small_and_needs_nothing_else(name: str) -> None:
     page = sample(name).page
-    tree = read(page)
-    all_elements = elements(tree)
+    all_elements = elements(tree_of(name))
     ids = [one.attributes["id"] for one in all_elements if "id" in one.attributes]
     assert len(ids) == len(set(ids))
     for one in all_elements:
@@ -78,19 +79,19 @@ def test_a_page_is_well_formed_small_and_needs_nothing_else(name: str) -> None:
                 assert one.attributes[key][1:] in ids
         assert "style" not in one.attributes, "the policy of the page forbids it"
         assert not any(key.startswith("on") for key in one.attributes)
-    (style,) = tree.all("style")
+    (style,) = tree_of(name).all("style")
     assert "url(" not in style.words
     assert "@import" not in style.words
     assert not {one.tag for one in all_elements} & {"link", "img", "iframe", "object", "image"}
     assert len(page.encode()) < 1_500_000
-    (script,) = tree.all("script")
+    (script,) = tree_of(name).all("script")
     assert not re.search("NaN|Infinity", page.replace(script.words, ""))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_says_all_that_the_report_says(name: str) -> None:
     found = sample(name)
-    text = read(found.page).text
+    text = tree_of(name).text
     for block in content.document(found.result, all_rows=True):
         match block:
             case Heading() | Paragraph():
@@ -108,14 +109,14 @@ def test_a_page_says_all_that_the_report_says(name: str) -> None:
     for finding in found.result.findings:
         assert finding.check.id in text
         assert _plain(sentences.answer(finding)) in text
-    banner = next(one for one in read(found.page).all("p") if "banner" in one.attributes["class"])
+    banner = next(one for one in tree_of(name).all("p") if "banner" in one.attributes["class"])
     assert banner.text.startswith(sentences.VERDICT[found.result.verdict])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_picture_has_a_title_and_a_description_of_its_own(name: str) -> None:
     found = sample(name)
-    pictures = read(found.page).all("svg")
+    pictures = tree_of(name).all("svg")
     assert len(pictures) == len(found.figures)
     for svg, figure in zip(pictures, found.figures, strict=True):
         assert svg.attributes["role"] == "img"
@@ -135,9 +136,9 @@ def test_every_picture_has_a_title_and_a_description_of_its_own(name: str) -> No
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tables_have_captions_scopes_and_a_region_to_scroll_in(name: str) -> None:
-    tree = read(sample(name).page)
-    regions = [one for one in elements(tree) if one.attributes.get("class") == "scroll"]
-    assert len(regions) == len(tree.all("table")) > 0
+    whole = elements(tree_of(name))
+    regions = [one for one in whole if one.attributes.get("class") == "scroll"]
+    assert len(regions) == len(tree_of(name).all("table")) > 0
     labels = [one.attributes["aria-label"] for one in regions]
     assert len(labels) == len(set(labels))
     for region in regions:
@@ -147,7 +148,7 @@ def test_tables_have_captions_scopes_and_a_region_to_scroll_in(name: str) -> Non
         assert all(one.attributes["scope"] in {"row", "col"} for one in table.all("th"))
         wide = {len(row.all("th") + row.all("td")) for row in table.all("tr")}
         assert len(wide) == 1
-    levels = [int(one.tag[1]) for one in elements(tree) if re.fullmatch(r"h\d", one.tag)]
+    levels = [int(one.tag[1]) for one in whole if re.fullmatch(r"h\d", one.tag)]
     assert levels[0] == 1
     assert set(levels[1:]) == {2}
 
@@ -170,7 +171,7 @@ def _outline(name: str) -> str:
     found = sample(name)
     lines: list[str] = []
     figures = iter(found.figures)
-    for one in elements(read(found.page)):
+    for one in elements(tree_of(name)):
         match one.tag:
             case "h1" | "h2":
                 lines += ["", f"{one.tag} {one.text}"]
@@ -242,11 +243,17 @@ def _figure(name: str, title: str) -> Figure:
     return next(one for one in sample(name).figures if one.title == title)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_vega_lite_knows_all_of_every_picture(name: str) -> None:
-    kinds = {type(one.picture): one for one in sample(name).figures}
+def test_vega_lite_knows_all_of_every_kind_of_picture() -> None:
+    figures = [one for name in ("loans_score", "loans") for one in sample(name).figures]
+    figures += sample("kidney_admissions").figures
+    kinds = {type(one.picture): one for one in figures}
+    assert set(kinds) == set(get_args(Picture))
     for figure in kinds.values():
         alt.LayerChart.from_dict(drawing.spec(figure.picture), validate=True)
+    wrong = drawing.spec(figures[0].picture)
+    wrong["layer"][0]["mark"]["shape"] = 7
+    with pytest.raises(jsonschema.ValidationError):
+        alt.LayerChart.from_dict(wrong, validate=True)
 
 
 def test_the_points_of_a_rate_are_the_counts() -> None:
@@ -588,7 +595,7 @@ def test_a_colour_of_a_picture_means_one_variable() -> None:
     used = {
         value
         for name in NAMES
-        for svg in read(sample(name).page).all("svg")
+        for svg in tree_of(name).all("svg")
         for one in elements(svg)
         for key in ("fill", "stroke")
         if (value := one.attributes.get(key, "none")) not in {"none", "transparent"}

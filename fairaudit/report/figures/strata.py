@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fairaudit.cube import Group
+from fairaudit.estimate import Estimate
 from fairaudit.metrics import Standing
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Figure
@@ -37,8 +38,9 @@ def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Gr
             people[row.group] = people.get(row.group, 0) + (row.estimate.n or 0)
     largest = sorted(people, key=lambda group: -people[group])[: most.LINES]
     shown = strata[: most.STRATA]
+    cells = {(row.group, row.stratum): row.estimate for row in rows}
     lines = [
-        Line(numbers.group(group), [one for s in shown for one in _points(rows, group, s)])
+        Line(numbers.group(group), [one for s in shown for one in _point(cells.get((group, s)), s)])
         for group in largest
     ]
     missing = [
@@ -63,12 +65,10 @@ def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Gr
     )
 
 
-def _points(rows: Sequence[RateRow], group: Group, stratum: Group) -> Iterator[Point]:
-    for row in rows:
-        if (row.group, row.stratum) == (group, stratum) and math.isfinite(row.estimate.value):
-            estimate = row.estimate
-            name = numbers.group(stratum)
-            yield Point(name, estimate.value, estimate.low, estimate.high)
+def _point(estimate: Estimate | None, stratum: Group) -> Iterator[Point]:
+    """The point of a group in a stratum, where it has a number."""
+    if estimate is not None and math.isfinite(estimate.value):
+        yield Point(numbers.group(stratum), estimate.value, estimate.low, estimate.high)
 
 
 def _words(line: Line) -> str:
