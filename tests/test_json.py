@@ -89,7 +89,8 @@ def holds(result: AuditResult) -> None:
     assert report_json.render(again) == text
     for all_rows in (False, True):
         told, same = (content.document(one, all_rows=all_rows) for one in (result, again))
-        assert told == same
+        # As text: a picture may hold a number that is none, which equals nothing.
+        assert repr(told) == repr(same)
         for each in FORMATS:
             answers = [Answer("spec.yaml", None, one) for one in (result, again)]
             text_of_run, text_again = (each.render([one], all_rows) for one in answers)
@@ -405,7 +406,8 @@ def test_several_answers_are_read_back(document: dict[str, Any]) -> None:
     assert report_json.written(report_json.of_answers(again)) == text
     for all_rows in (False, True):
         told, same = (summary.report(each, all_rows=all_rows) for each in (answers, again))
-        assert told == same
+        # As text: a picture may hold a number that is none, which equals nothing.
+        assert repr(told) == repr(same)
         for one in FORMATS:
             assert one.render(again, all_rows) == one.render(answers, all_rows), one.name
     with pytest.raises(UsageError, match="several results"):
