@@ -19,8 +19,8 @@ _NUMBERS_BESIDE = 5
 _PAIRS_BESIDE = 2
 """So many measures beside each other fit 80 columns: with one pair, alone, each with its pair."""
 
-_MOST_ROWS = 16
-"""Of more subsets than those of four attributes, and one, a short report has the worst."""
+_FOLDED, _MOST_ROWS = 31, 16
+"""Of more subsets than five attributes have, a short report has so many."""
 _MOST_GROUPS = 3
 """So many groups where a gap first appears are told in full."""
 
@@ -63,7 +63,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 def _worst(rows: Sequence[LatticeRow], lead: str) -> list[LatticeRow]:
     """Of many subsets each attribute alone, all together, and the worst between, in their order."""
-    if len(rows) <= _MOST_ROWS:
+    if len(rows) <= _FOLDED:
         return [*rows]
     alone = [row for row in rows if len(row.by) == 1]
     ends = [*alone, max(rows, key=lambda row: len(row.by))]
