@@ -51,8 +51,12 @@ def compared_checks(
     *,
     barred: str = "",
     weighted: bool = False,
+    renamed: bool = False,
 ) -> Compared:
-    """The checks by what they ask: id, measure, outcome, groups, terms and limits."""
+    """The checks by what they ask: id, measure, outcome, groups, terms and limits.
+
+    With `renamed` two outcomes are compared, whose columns are none of each other's.
+    """
     then = {one.check.id: one for one in before.findings}
     now = {one.check.id: one for one in after.findings}
     versions = _versions(before), _versions(after)
@@ -69,7 +73,8 @@ def compared_checks(
         values = max(_many(one.check, each) for each in many)
         kind = _kind(was, one, values, barred=barred, weighted=weighted)
         change = _change(was, one, kind, inference)
-        both.append(CheckChange(was, one, change, recast=was.definition != one.definition))
+        recast = was.definition != one.definition and not renamed
+        both.append(CheckChange(was, one, change, recast=recast))
     return Compared(
         tuple(both),
         tuple(otherwise),
@@ -177,7 +182,7 @@ def _kind(
         if check.against is not None:
             kind = replace(kind, share=False, scale=Scale.DIFFERENCE)
     else:
-        kind = Kind(barred=barred, weighted=True)
+        kind = Kind(barred=barred)
     if isinstance(asked, Measure) and _is_quotient(asked) and check.against is None:
         kind = replace(kind, scale=Scale.RATIO)
     return replace(kind, values=values, middle=_middle(check, kind.scale))

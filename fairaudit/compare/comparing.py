@@ -82,7 +82,14 @@ def _changes(
     if before.provenance.inference.confidence != inference.confidence:
         barred = barred or _CONFIDENCE
     weighted = bool(before.provenance.weight or after.provenance.weight)
-    checks = compared_checks(before, after, inference, barred=barred, weighted=weighted)
+    checks = compared_checks(
+        before,
+        after,
+        inference,
+        barred=barred,
+        weighted=weighted,
+        renamed=outcomes[1] is not None,
+    )
     then, now = places(before.rates), places(after.rates)
     for one in paired:
         now.pop(place_of(one.metric, one.of, one.stratum, one.group, one.parameters), None)

@@ -94,7 +94,7 @@ def kind_of(
     if isinstance(quantity, Rate) and quantity.bounds[1] is None:
         scale = Scale.RATIO
     is_share = quantity is not None and quantity.share and _counted(before) and _counted(after)
-    return Kind(scale, share=is_share, barred=barred, weighted=weighted)
+    return Kind(scale, share=is_share, barred=barred, mean=not weighted)
 
 
 def _counted(one: Estimate) -> bool:

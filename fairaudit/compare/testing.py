@@ -35,7 +35,8 @@ class Kind:
     `share`: of people, by whole counts. `values`: the number is the worst of so many, which chance
     helps to pick, so a change is tested for each of them (Šidák). `barred` says why there is no
     test at all. `middle` is where one side of parity ends and the other begins, where two sides
-    count alike; None elsewhere. `weighted`: no counts tell how it varies.
+    count alike; None elsewhere. `mean`: a mean
+    over a group's people, each counted once.
     """
 
     scale: Scale = Scale.DIFFERENCE
@@ -43,7 +44,7 @@ class Kind:
     values: int = 1
     barred: str = ""
     middle: float | None = None
-    weighted: bool = False
+    mean: bool = False
 
 
 def change_of(before: Estimate, after: Estimate, kind: Kind, inference: Inference) -> Change:
@@ -120,7 +121,7 @@ def _tested(told: Change, base: Estimate, kind: Kind, inference: Inference) -> C
         return replace(told, why="not tested: infinite")
     if kind.share and base.numerator is not None and after.numerator is not None:
         return _shares(told, base, kind, inference)
-    if _STUDENT == base.method == after.method and not kind.weighted:
+    if kind.mean and _STUDENT == base.method == after.method:
         return _means(told, base, kind, inference)
     return _recovered(told, base, kind, inference)
 
