@@ -35,8 +35,7 @@ class Kind:
     `share`: of people, by whole counts. `values`: the number is the worst of so many, which chance
     helps to pick, so a change is tested for each of them (Šidák). `barred` says why there is no
     test at all. `middle` is where one side of parity ends and the other begins, where two sides
-    count alike; None elsewhere. `mean`: a mean
-    over a group's people, each counted once.
+    count alike; None elsewhere. `mean`: a mean over a group's people, each counted once.
     """
 
     scale: Scale = Scale.DIFFERENCE
