@@ -129,9 +129,13 @@ def _write_to(target: Path, path: Path, data: bytes) -> None:
 
 
 def _print(wanted: Format, answers: Sequence[Answer], *, all_rows: bool) -> None:
-    """Prints a report, in signs that the stream has."""
+    """Prints a report."""
+    print_content(wanted, wanted.render(answers, all_rows))
+
+
+def print_content(wanted: Format, content: str | bytes) -> None:
+    """Prints what a format rendered, in signs that the stream has."""
     stream = stdout()
-    content = wanted.render(answers, all_rows)
     if isinstance(content, bytes):
         if stream.isatty():
             raise UsageError(f"{wanted.name} is not for a terminal", "write it to a file with -o")

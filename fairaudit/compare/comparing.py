@@ -114,7 +114,7 @@ def _changes(
         rates=corrected_rates(rates, inference),
         people=corrected_people(tuple(people), inference),
         reversals=tuple(reversal_changes(before.reversals, after.reversals)),
-        conditions=tuple(conditions(before, after)),
+        conditions=() if sampling is Sampling.PAIRED else tuple(conditions(before, after)),
         new_notices=new,
         gone_notices=gone,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 from fairaudit.compare import (
     Change,
@@ -57,7 +58,7 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
 
 def _verdict(changes: Changes) -> Iterator[Block]:
     before, after = changes.before, changes.after
-    yield Heading(f"Comparison: {_title(before)} → {_title(after)}")
+    yield Heading(f"Comparison: {_heading(before, after)}")
     word = f"{sentences.VERDICT[before.verdict]} → {sentences.VERDICT[after.verdict]}"
     tone = Tone.BAD if changes.worse else Tone.GOOD if changes.better else Tone.PLAIN
     yield Entries([(Cell(word, tone), summary(changes))])
@@ -92,9 +93,16 @@ def _plural(word: str, count: int) -> str:
     return word if count == 1 else f"{word}s"
 
 
-def _title(one: Origin) -> str:
-    """What one of the two is called: its model, or else its title."""
-    return one.of or one.provenance.title or one.provenance.spec_path
+def _heading(before: Origin, after: Origin) -> str:
+    """What the two are called: their models or titles, or where those are one, their data."""
+    names = [one.of or one.provenance.title or one.provenance.spec_path for one in (before, after)]
+    if names[0] != names[1]:
+        return " → ".join(names)
+    data = [
+        Path(one.provenance.files[0].path).name if one.provenance.files else ""
+        for one in (before, after)
+    ]
+    return f"{names[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else names[0]
 
 
 def _origin(one: Origin) -> str:
@@ -130,7 +138,9 @@ def _word(one: CheckChange, alpha: float) -> Cell:
         return Cell("BETTER", Tone.GOOD)
     if one.change.is_significant(alpha):
         return Cell("CHANGED", Tone.WARN)
-    return Cell("SAME" if one.change.way is Way.SAME else "UNSURE", Tone.MUTED)
+    if one.change.way is Way.SAME:
+        return Cell("SAME", Tone.MUTED)
+    return Cell("UNTESTED" if one.change.significance is None else "UNSURE", Tone.MUTED)
 
 
 def _check(one: CheckChange, alpha: float) -> str:

@@ -36,46 +36,82 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
     everybody = [one for one in changes.rates if not one.by]
     if everybody:
         yield _everybody(everybody, changes)
-    is_paired = changes.sampling is Sampling.PAIRED
     for (metric, of, by, stratum, said), rows in tables.items():
         if not by:
             continue
         where = f", {numbers.named_group(stratum)}" if stratum else ""
-        title = f"{sentences.title_of(metric).capitalize()}{said} of the {of} by "
+        title = f"{sentences.title_of(metric).capitalize()}{said}{_of(changes, of)} by "
         title += f"{numbers.subset(by)}{where}"
         shown = rows if most is None else rows[:most]
-        header = [numbers.subset(by), "before", "after", "change", _level(changes), "p", ""]
-        yield Table(
-            title,
-            header,
-            [_row(numbers.group(one.group), one, changes.alpha) for one in shown],
-            (False, True, True, True, True, True, False),
-            more=_more(len(rows) - len(shown)),
-        )
-        picture = _picture(rows, metric)
+        named = [(numbers.group(one.group), one) for one in shown]
+        more = _more(len(rows) - len(shown))
+        yield _table(title, numbers.subset(by), named, changes, more)
+        picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
             yield Figure(title, _described(rows, changes.alpha), picture)
-    words = "by the first model; after: by the second" if is_paired else "in the earlier result"
+    pairs = (
+        "-/+: people whom the first model alone counts in the rate, and the second alone; "
+        if changes.sampling is Sampling.PAIRED
+        else ""
+    )
     yield Paragraph(
-        f"before: {words}; change: of shares in points; p: * where it is below "
-        f"{changes.inference.alpha:g} among all rates, which the last word then says of; "
-        "elsewhere chance may explain the change.",
+        f"change: of shares in points; {pairs}p: * where it is below {changes.alpha:g} among all "
+        "rates, and then the last word says which way; elsewhere chance may explain the change.",
         Tone.MUTED,
     )
 
 
 def _everybody(rows: Sequence[RateChange], changes: Changes) -> Table:
     named = [
-        f"{sentences.title_of(one.metric)}{sentences.said(one.parameters)} of the {one.of}"
-        + (f", {numbers.named_group(one.stratum)}" if one.stratum else "")
+        (
+            f"{sentences.title_of(one.metric)}{sentences.said(one.parameters)}"
+            + _of(changes, one.of)
+            + (f", {numbers.named_group(one.stratum)}" if one.stratum else ""),
+            one,
+        )
         for one in rows
     ]
-    return Table(
-        "Everybody",
-        ("rate", "before", "after", "change", _level(changes), "p", ""),
-        [_row(name, one, changes.alpha) for name, one in zip(named, rows, strict=True)],
-        (False, True, True, True, True, True, False),
-    )
+    return _table("Everybody", "rate", named, changes, "")
+
+
+def _of(changes: Changes, of: str) -> str:
+    """The outcome of a rate, where it is not the one that the whole comparison is of."""
+    return "" if changes.after.of is not None else f" of the {of}"
+
+
+def _sides(changes: Changes) -> tuple[str, str]:
+    """What the two columns are called: before and after, or the two models."""
+    before, after = changes.before.of, changes.after.of
+    if before is None or after is None or before == after:
+        return "before", "after"
+    return before, after
+
+
+def _table(
+    title: str,
+    first: str,
+    rows: Sequence[tuple[str, RateChange]],
+    changes: Changes,
+    more: str,
+) -> Table:
+    """Rates by name; of two models with the people whom one alone counts."""
+    paired = changes.sampling is Sampling.PAIRED
+    header = [first, *_sides(changes), "change", _level(changes), "p", ""]
+    numeric = [False, True, True, True, True, True, False]
+    cells = [_row(name, one, changes.alpha) for name, one in rows]
+    if paired:
+        header.insert(4, "-/+")
+        numeric.insert(4, True)
+        for row, (_, one) in zip(cells, rows, strict=True):
+            row.insert(4, Cell(_pairs(one), row[0].tone))
+    return Table(title, header, cells, numeric, more=more)
+
+
+def _pairs(one: RateChange) -> str:
+    found = one.change.cells
+    if found is None:
+        return ""
+    return f"{numbers.whole(found.first_only)}/{numbers.whole(found.second_only)}"
 
 
 def _row(name: str, one: RateChange, alpha: float) -> list[Cell]:
@@ -138,12 +174,12 @@ def _note(one: RateChange, *, sure: bool) -> str:
     return _MARKS[one.change.way] if sure else ""
 
 
-def _picture(rows: Sequence[RateChange], metric: str) -> Lines | None:
+def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) -> Lines | None:
     """A line for each group that is compared, from before to after."""
     lines = [
         Line(
             numbers.group(one.group),
-            [_point("before", one.change.before), _point("after", one.change.after)],
+            [_point(sides[0], one.change.before), _point(sides[1], one.change.after)],
         )
         for one in rows
         if one.is_compared
