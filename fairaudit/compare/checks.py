@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import NamedTuple
@@ -11,16 +10,17 @@ from typing import NamedTuple
 from fairaudit.compare.rates import kind_of
 from fairaudit.compare.records import Change, CheckChange, Otherwise, Scale, Way
 from fairaudit.compare.testing import Kind, change_of
+from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.intervals import SIMULTANEOUS
 from fairaudit.metrics import Measure, Quantity, Standing
 from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.measures import REMAINDER
 from fairaudit.result import AuditResult
-from fairaudit.verdict import AnyCheck, Check, Finding, Limit, SubgroupCheck
+from fairaudit.verdict import AnyCheck, Check, Finding, Limit, ReversalCheck
 
 _SEARCHED = "not tested: a search picks the subgroup"
-_NO_NUMBER = "a search for reversals has no value of its own"
+_NO_NUMBER = "it has no value of its own: see the reversals"
 _NOT_ASKED = {"place", "inference"}
 """Fields of a check that are no part of what it asks."""
 
@@ -33,6 +33,16 @@ class _Picked(NamedTuple):
     of: str
     by: frozenset[str]
     given: frozenset[str]
+
+
+class _Many(NamedTuple):
+    """How many values there are to pick from, and how many strata they are of."""
+
+    values: int
+    strata: int
+
+
+_ALONE = _Many(1, 1)
 
 
 class Compared(NamedTuple):
@@ -70,8 +80,12 @@ def compared_checks(
         if why:
             otherwise.append(Otherwise(was, one, why))
             continue
-        values = max(_many(one.check, each) for each in many)
-        kind = _kind(was, one, values, barred=barred, weighted=weighted)
+        kind = _kind(was, one, barred=barred, weighted=weighted)
+        picked = [_many(one.check, each) for each in many]
+        # Intervals that hold for all groups together allow for who is picked among them.
+        held = _is_simultaneous(was) and _is_simultaneous(one)
+        values = max(each.strata if held else each.values for each in picked)
+        kind = replace(kind, values=values)
         change = _change(was, one, kind, inference)
         recast = was.definition != one.definition and not renamed
         both.append(CheckChange(was, one, change, recast=recast))
@@ -133,48 +147,50 @@ def _versions(result: AuditResult) -> dict[str, tuple[int, str]]:
     return {one.id: (one.version, one.formula) for one in result.definitions}
 
 
-def _values(result: AuditResult) -> dict[_Picked, int]:
+def _values(result: AuditResult) -> dict[_Picked, _Many]:
     """From how many values the worst was picked, by measure, outcome, groups and strata.
 
     An entry of other parameters has as many; the most there are count.
     """
-    found: Counter[tuple[_Picked, str]] = Counter()
+    found: dict[tuple[_Picked, str], list[Group]] = {}
     for row in result.comparisons:
         given = frozenset(row.averaged) or frozenset(name for name, _ in row.stratum)
         picked = _Picked(row.metric, row.compare or "", row.of, frozenset(row.by), given)
-        found[picked, repr(row.parameters)] += 1
+        found.setdefault((picked, repr(row.parameters)), []).append(row.stratum)
     for rate in result.rates:
         if rate.standing is Standing.ELIGIBLE:
             given = frozenset(name for name, _ in rate.stratum)
             picked = _Picked(rate.metric, None, rate.of, frozenset(rate.by), given)
-            found[picked, repr(rate.parameters)] += 1
-    most: dict[_Picked, int] = {}
-    for (picked, _), count in found.items():
-        most[picked] = max(most.get(picked, 0), count)
+            found.setdefault((picked, repr(rate.parameters)), []).append(rate.stratum)
+    most: dict[_Picked, _Many] = {}
+    for (picked, _), strata in found.items():
+        known = most.get(picked, _ALONE)
+        most[picked] = _Many(max(known.values, len(strata)), max(known.strata, len({*strata})))
     return most
 
 
-def _many(check: AnyCheck, values: dict[_Picked, int]) -> int:
+def _many(check: AnyCheck, values: dict[_Picked, _Many]) -> _Many:
     """From how many values the worst of a check was picked."""
     if not isinstance(check, Check):
-        return 1
+        return _ALONE
     compare: str | None = ""
     if isinstance(check.asked, Quantity):
         compare = None
     elif isinstance(check.asked, Measure) and check.asked.id == check.asked.parts[0][0].id:
         compare = check.asked.comparison.id
     whom = check.of, frozenset(check.by), frozenset(check.given)
-    return values.get(_Picked(check.asked.id, compare, *whom), 1)
+    return values.get(_Picked(check.asked.id, compare, *whom), _ALONE)
 
 
-def _kind(
-    was: Finding, one: Finding, values: int, *, barred: str = "", weighted: bool = False
-) -> Kind:
+def _is_simultaneous(one: Finding) -> bool:
+    return one.estimate is not None and SIMULTANEOUS in one.estimate.method
+
+
+def _kind(was: Finding, one: Finding, *, barred: str = "", weighted: bool = False) -> Kind:
     """How the value of a check is told and tested."""
     check = one.check
     if not isinstance(check, Check):
-        found = _SEARCHED if isinstance(check, SubgroupCheck) else _NO_NUMBER
-        return Kind(barred=barred or found)
+        return Kind(barred=barred or _SEARCHED)
     asked = check.asked
     if isinstance(asked, Quantity):
         sides = (side.estimate or Estimate(math.nan) for side in (was, one))
@@ -185,7 +201,7 @@ def _kind(
         kind = Kind(barred=barred)
     if isinstance(asked, Measure) and _is_quotient(asked) and check.against is None:
         kind = replace(kind, scale=Scale.RATIO)
-    return replace(kind, values=values, middle=_middle(check, kind.scale))
+    return replace(kind, middle=_middle(check, kind.scale))
 
 
 def _is_quotient(asked: Measure) -> bool:
@@ -205,8 +221,10 @@ def _middle(check: Check, scale: Scale) -> float | None:
 
 def _change(was: Finding, one: Finding, kind: Kind, inference: Inference) -> Change:
     before, after = (side.estimate or Estimate(math.nan, reason=side.why) for side in (was, one))
+    if isinstance(one.check, ReversalCheck):
+        return Change(before, after, Scale.DIFFERENCE, math.nan, Way.UNKNOWN, why=_NO_NUMBER)
     found = change_of(before, after, kind, inference)
-    if SIMULTANEOUS in after.method and found.significance is not None:
+    if _is_simultaneous(one) and found.significance is not None:
         test = f"{found.significance.test}, simultaneous"
         found = replace(found, significance=replace(found.significance, test=test))
     return replace(found, way=_way(found, one, kind))

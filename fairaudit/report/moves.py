@@ -9,7 +9,7 @@ from typing import TypeAlias
 from fairaudit.compare import Change, Changes, PeopleChange, RateChange, Sampling, Scale, Way
 from fairaudit.estimate import Estimate
 from fairaudit.report import numbers, sentences
-from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
+from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
 
 _MARKS = {
@@ -36,8 +36,12 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
     everybody = [one for one in changes.rates if not one.by]
     if everybody:
         yield _everybody(everybody, changes)
+    chance = 0
     for (metric, of, by, stratum, said), rows in tables.items():
         if not by:
+            continue
+        if most is not None and not any(one.change.is_significant(changes.alpha) for one in rows):
+            chance += 1
             continue
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         title = f"{sentences.title_of(metric).capitalize()}{said}{_of(changes, of)} by "
@@ -49,6 +53,13 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
         picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
             yield Figure(title, _described(rows, changes.alpha), picture)
+    if chance:
+        tables_ = "table" if chance == 1 else "tables"
+        yield Paragraph(
+            f"{chance} {tables_} more in which no change is beyond chance: --verbose, or "
+            "-o changes.json, has them all.",
+            Tone.MUTED,
+        )
     pairs = (
         "-/+: people whom the first model alone counts in the rate, and the second alone; "
         if changes.sampling is Sampling.PAIRED
@@ -209,14 +220,17 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
     if not changes.people:
         return
     yield Heading("Who is in the data")
+    yield Entries([_entry(one, changes.alpha) for one in changes.people])
     for one in changes.people:
+        if most is not None and not _is_otherwise(one, changes.alpha):
+            continue
         ordered = sorted(
             one.groups, key=lambda row: -abs(_shift(row.share_before, row.share_after))
         )
         shown = ordered if most is None else ordered[:most]
         by = numbers.subset(one.by)
         yield Table(
-            f"People by {by}: {_spread(one, changes.alpha)}",
+            f"People by {by}",
             (by, "before", "after", "share before", "share after", "points"),
             [
                 [
@@ -234,18 +248,28 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
         )
 
 
-def _spread(one: PeopleChange, alpha: float) -> str:
-    """Whether people are spread as before, and who is new or gone."""
+def _is_otherwise(one: PeopleChange, alpha: float) -> bool:
+    """Whether people are spread otherwise beyond chance, or groups are new or gone."""
     test = one.significance
+    return bool(one.new or one.gone) or (test is not None and test.adjusted < alpha)
+
+
+def _entry(one: PeopleChange, alpha: float) -> tuple[Cell, str]:
+    """Whether people are spread as before, and who is new or gone."""
+    test, word, tone = one.significance, "untested", Tone.MUTED
+    text = f"by {numbers.subset(one.by)}: "
     if test is None:
-        text = one.why
+        text += one.why
     else:
-        word = "spread otherwise" if test.adjusted < alpha else "spread as chance may do"
-        text = f"{word}, p {numbers.probability(test.p, alpha)} ({test.test})"
+        is_sure = test.adjusted < alpha
+        word, tone = ("moved", Tone.WARN) if is_sure else ("unsure", Tone.MUTED)
+        text += f"the largest move of a share is {100 * one.most_moved:.1f} points, "
+        text += "" if is_sure else "which chance may explain, "
+        text += f"p {numbers.probability(test.p, alpha)} ({test.test})"
     for names, what in ((one.new, "new"), (one.gone, "gone")):
         if names:
             text += f"; {what}: {', '.join(map(numbers.group, names))}"
-    return text
+    return Cell(word, tone), text
 
 
 def _shift(before: float | None, after: float | None) -> float:
