@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairaudit.compare import (
@@ -62,6 +62,9 @@ def _verdict(changes: Changes) -> Iterator[Block]:
     word = f"{sentences.VERDICT[before.verdict]} → {sentences.VERDICT[after.verdict]}"
     tone = Tone.BAD if changes.worse else Tone.GOOD if changes.better else Tone.PLAIN
     yield Entries([(Cell(word, tone), summary(changes))])
+    moved = [one for one in changes.checks if _is_told_first(one, changes.alpha)]
+    if moved:
+        yield _entries(moved, changes.alpha)
     yield Facts(
         [
             ("before", _origin(before)),
@@ -115,7 +118,8 @@ def _origin(one: Origin) -> str:
 
 
 def _checks(changes: Changes) -> Iterator[Block]:
-    rows = [(_word(one, changes.alpha), _check(one, changes.alpha)) for one in changes.checks]
+    rest = [one for one in changes.checks if not _is_told_first(one, changes.alpha)]
+    rows = [*_entries(rest, changes.alpha).rows]
     rows += [
         (Cell("asked otherwise", Tone.MUTED), f"{one.after.check.id}: {one.why} changed")
         for one in changes.otherwise
@@ -126,8 +130,19 @@ def _checks(changes: Changes) -> Iterator[Block]:
             for each in one
         ]
     if rows:
-        yield Heading("Checks, worse first")
+        others = len(rest) < len(changes.checks)
+        yield Heading("The other checks" if others else "Checks")
         yield Entries(rows)
+
+
+def _is_told_first(one: CheckChange, alpha: float) -> bool:
+    """Whether a check is better or worse, or changed beyond chance."""
+    sure = one.change.is_significant(alpha)
+    return sure or one.is_worse(alpha) or one.is_better(alpha)
+
+
+def _entries(rows: Sequence[CheckChange], alpha: float) -> Entries:
+    return Entries([(_word(one, alpha), _check(one, alpha)) for one in rows])
 
 
 def _word(one: CheckChange, alpha: float) -> Cell:
