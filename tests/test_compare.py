@@ -676,10 +676,18 @@ def test_checks_of_two_models_are_told_without_a_test() -> None:
 def test_every_two_of_several_models_are_set_beside_each_other() -> None:
     rows = pl.DataFrame(persons()).with_columns(third=pl.col("label"))
     models = {**MODELS["models"], "third": {"prediction": {"column": "third", "positive": "1"}}}
-    spec = {"columns": {**MODELS, "models": models}, "metrics": ["selection_rate"]}
+    spec: dict[str, Any] = {"columns": {**MODELS, "models": models}, "metrics": ["selection_rate"]}
     result = fairaudit.audit(spec, rows)
     pairs = {(one.first, one.second) for one in result.model_changes}
-    assert pairs == {("old", "new"), ("old", "third"), ("new", "third")}
+    assert pairs == {("old", "new"), ("old", "third")}, "no rate is asked of the two others"
+    spec["metrics"] = ["selection_rate", {"metric": "accuracy", "of": "third"}]
+    found = fairaudit.audit(spec, rows).model_changes
+    assert {(one.metric, one.first, one.second) for one in found} == {
+        ("selection_rate", "old", "new"),
+        ("selection_rate", "old", "third"),
+        ("accuracy", "old", "third"),
+        ("accuracy", "new", "third"),
+    }
     with pytest.raises(UsageError, match="no outcome 'thrid'; did you mean 'third'"):
         compare_models(result, "old", "thrid")
     with pytest.raises(UsageError, match="old is compared with itself"):
@@ -706,6 +714,32 @@ def test_under_weights_nobody_is_counted_one_by_one() -> None:
         assert one.both is one.first_only is one.second_only is one.neither is None
         assert one.difference == pytest.approx(plain[one.group].difference)
         assert one.low == pytest.approx(plain[one.group].low)
+
+
+def test_a_weighted_share_has_the_interval_of_its_effective_sample() -> None:
+    columns = {**{k: v for k, v in COLUMNS.items() if k != "count"}, "weight": "w"}
+    spec = {"columns": columns, "metrics": ["selection_rate"]}
+    months = [
+        fairaudit.audit(
+            spec,
+            pl.DataFrame(
+                [
+                    {"group": g, "label": str(y), "prediction": str(p), "w": 1.5}
+                    for g in "ab"
+                    for y, p in people(rows, g)
+                ]
+            ),
+        )
+        for rows in (MAY, JUNE)
+    ]
+    one = rate(compare(*months), "selection_rate", group="b").change
+    (c, m), (a, n) = selected(MAY, "b"), selected(JUNE, "b")
+    ends = confint_proportions_2indep(a, n, c, m, method="newcomb", compare="diff")
+    assert (one.low, one.high) == pytest.approx(ends, abs=1e-9)
+    assert one.significance is not None
+    assert one.significance.test == "z by MOVER"
+    wilson = [(x / k, *stats_oracle.wilson(x, k, 0.05)) for x, k in ((a, n), (c, m))]
+    assert one.significance.p == pytest.approx(wald(wilson, 1)[2], rel=1e-6)
 
 
 def test_the_same_file_is_the_same_people(tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ from itertools import combinations
 
 import numpy as np
 
-from fairaudit.cube import GroupTable
+from fairaudit.cube import GroupTable, Marks
 from fairaudit.estimate import Significance
 from fairaudit.evidence import corrected, pairs_tested
+from fairaudit.evidence.significance import Tests
 from fairaudit.metrics import Quantity, paired, participants, standing_of
+from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.reading import read, tally_for
 from fairaudit.result import ModelChange
 from fairaudit.spec import Shown
@@ -22,17 +24,16 @@ def model_changes(
 ) -> Iterator[ModelChange]:
     """A row for each rate of two models that counts the same people, of everybody and each group.
 
-    Of the rates that a spec names for any of its models; none by a threshold, of one class, or
+    Of the rates that a spec names for one of the two; none by a threshold, of one class, or
     averaged, for which no person is a hit or not.
     """
     plain = [
-        one
-        for one in shown
-        if one.of in models and one.at is None and one.of_class is None and one.average is None
+        one for one in shown if one.at is None and one.of_class is None and one.average is None
     ]
     for first, second in combinations(models, 2):
         seen: set[tuple[object, ...]] = set()
-        for one, by, given in asked_of(plain, everybody=True):
+        mine = [one for one in plain if one.of in {first, second}]
+        for one, by, given in asked_of(mine, everybody=True):
             for quantity in quantities(one.asked):
                 if (quantity.id, by, given) not in seen:
                     seen.add((quantity.id, by, given))
@@ -46,31 +47,19 @@ def _rows(quantity: Quantity, one: Shown, table: GroupTable, second: str) -> Ite
         return
     reading = read(quantity, tally_for(quantity, table))
     takes_part = participants(table, reading, one.minimum)
-    alpha = one.inference.alpha
-    low, high = pairs.ends(alpha)
     tests = pairs_tested(pairs, (quantity.id, "paired"))
-    value = pairs.difference
+    ends = [end.tolist() for end in pairs.ends(one.inference.alpha)]
     cells = np.stack([pairs.both, pairs.first, pairs.second, pairs.neither])
-    total = cells.sum(axis=0)
+    counted = np.moveaxis(cells, 0, -1).tolist()
+    people, compared = reading.n.tolist(), takes_part.tolist()
+    values = pairs.difference.tolist()
     for z, stratum in enumerate(table.strata):
-        p = np.where(takes_part[z] & (total[z] > 0), tests.p[z], np.nan)
-        adjusted = corrected(p, one.inference.correction)
-        family = int(np.count_nonzero(~np.isnan(p)))
+        each = _family(tests, z, takes_part[z] & (cells[:, z].sum(axis=0) > 0), one.inference)
         for g, group in enumerate(table.groups):
-            if not total[z, g] > 0:
+            both, mine, theirs, neither = counted[z][g]
+            total = both + mine + theirs + neither
+            if not total > 0:
                 continue
-            n = int(reading.n[z, g])
-            standing = standing_of(table, g, n, one.minimum, takes_part=bool(takes_part[z, g]))
-            both, mine, theirs, _ = cells[:, z, g]
-            significance = None
-            if not np.isnan(p[g]):
-                significance = Significance(
-                    tests.name(z, g),
-                    float(p[g]),
-                    float(adjusted[g]),
-                    family,
-                    one.inference.correction.words,
-                )
             yield ModelChange(
                 metric=quantity.id,
                 first=table.of,
@@ -78,24 +67,35 @@ def _rows(quantity: Quantity, one: Shown, table: GroupTable, second: str) -> Ite
                 by=table.by,
                 stratum=stratum,
                 group=group,
-                standing=standing,
-                n=n,
-                **_counts(cells[:, z, g], weighted=pairs.weighted),
-                first_value=float((both + mine) / total[z, g]),
-                second_value=float((both + theirs) / total[z, g]),
-                difference=0.0 - float(value[z, g]),
-                low=0.0 - float(high[z, g]),
-                high=0.0 - float(low[z, g]),
-                significance=significance,
+                standing=standing_of(
+                    table, g, people[z][g], one.minimum, takes_part=compared[z][g]
+                ),
+                n=people[z][g],
+                **_counts(counted[z][g], weighted=pairs.weighted),
+                first_value=(both + mine) / total,
+                second_value=(both + theirs) / total,
+                difference=0.0 - values[z][g],
+                low=0.0 - ends[1][z][g],
+                high=0.0 - ends[0][z][g],
+                significance=each.get(g),
             )
 
 
-def _counts(
-    cells: np.ndarray[tuple[int, ...], np.dtype[np.float64]], *, weighted: bool
-) -> dict[str, int | None]:
+def _family(tests: Tests, z: int, among: Marks, inference: Inference) -> dict[int, Significance]:
+    """The tests of the groups of one stratum, adjusted for how many there are."""
+    p = np.where(among, tests.p[z], np.nan)
+    adjusted = corrected(p, inference.correction)
+    at = np.flatnonzero(~np.isnan(p)).tolist()
+    words = inference.correction.words
+    return {
+        g: Significance(tests.name(z, g), float(p[g]), float(adjusted[g]), len(at), words)
+        for g in at
+    }
+
+
+def _counts(cells: Sequence[float], *, weighted: bool) -> dict[str, int | None]:
     """Who is a hit of both, of one alone, of neither; None under survey weights."""
     names = ("both", "first_only", "second_only", "neither")
     return {
-        name: None if weighted else round(float(cell))
-        for name, cell in zip(names, cells, strict=True)
+        name: None if weighted else round(cell) for name, cell in zip(names, cells, strict=True)
     }
