@@ -37,10 +37,11 @@ from fairaudit.compare import (
 )
 from fairaudit.errors import NothingToAudit, UsageError
 from fairaudit.metrics import Standing
+from fairaudit.report import FORMATS, terminal
 from fairaudit.report import changes as pages
 from fairaudit.report import json as report_json
-from fairaudit.report import terminal
 from fairaudit.result import AuditResult
+from fairaudit.simpson import Kind
 from fairaudit.verdict import Status
 
 Rows = Mapping[tuple[str, int, int], int]
@@ -566,6 +567,66 @@ def test_intervals_of_unlike_confidence_are_not_mixed() -> None:
     }
 
 
+TREATED = {
+    ("open", "small"): (81, 87), ("open", "large"): (192, 263),
+    ("closed", "small"): (234, 270), ("closed", "large"): (55, 80),
+}  # fmt: skip
+"""Kidney stones (Charig et al. 1986): who is cured by which treatment, of how many."""
+
+
+def stones(cells: Mapping[tuple[str, str], tuple[int, int]], **spec: Any) -> AuditResult:
+    rows = [
+        {"how": how, "size": size, "cured": str(cured), "n": count}
+        for (how, size), (hits, n) in cells.items()
+        for cured, count in ((1, hits), (0, n - hits))
+    ]
+    asked = {
+        "columns": {
+            "protected": ["how"],
+            "strata": ["size"],
+            "decision": {"column": "cured", "positive": "1"},
+            "count": "n",
+        },
+        "metrics": [{"metric": "selection_rate", "given": "size"}],
+        "simpson": {"warn": True},
+        **spec,
+    }
+    return fairaudit.audit(asked, pl.DataFrame(rows))
+
+
+def test_reversals_that_come_and_go_are_told() -> None:
+    mixed = {key: (round(hits / n * 350), 350) for key, (hits, n) in TREATED.items()}
+    there, back = compare(stones(TREATED), stones(mixed)), compare(stones(mixed), stones(TREATED))
+    (gone,), (new,) = there.reversals, back.reversals
+    assert (gone.before, gone.after) == (Kind.EVERY_STRATUM, None)
+    assert (new.before, new.after) == (None, Kind.EVERY_STRATUM)
+    assert "gone selection rate of the decision by how" in text_of(there)
+    (check,) = back.checks
+    assert (check.before.status, check.after.status) == (Status.PASS, Status.WARN)
+    assert math.isnan(check.change.value)
+    assert valid(back)["reversals"][0]["after"] == "every_stratum"
+
+
+def test_a_rate_in_a_stratum_is_compared_with_that_of_the_same_stratum() -> None:
+    other = {**TREATED, ("open", "large"): (120, 263)}
+    changes = compare(stones(TREATED), stones(other), same_people=False)
+    found = {(one.group, one.stratum): one for one in changes.rates if one.by}
+    one = found[(("how", "open"),), (("size", "large"),)].change
+    assert one.value == pytest.approx((120 - 192) / 263)
+    assert one.significance is not None
+    assert one.significance.p == pytest.approx(proportions_ztest([120, 192], [263, 263])[1])
+    assert found[(("how", "open"),), (("size", "small"),)].change.way is Way.SAME
+
+
+def test_notices_are_the_same_whatever_their_numbers() -> None:
+    one, two = (replace(audit(rows), notices=texts) for rows, texts in (
+        (MAY, ("12 rows of 1,000 lack a group", "an old one")),
+        (JUNE, ("9 rows of 1,204 lack a group", "a new one")),
+    ))  # fmt: skip
+    changes = compare(one, two)
+    assert (changes.new_notices, changes.gone_notices) == (("a new one",), ("an old one",))
+
+
 # The same people -----------------------------------------------------------------------------
 
 MODELS: dict[str, Any] = {
@@ -872,6 +933,30 @@ def test_two_models_of_one_file_need_no_other(reports: Path) -> None:
     assert (code, "Comparison: new → old" in out) == (0, True)
     code, _, err = run(reports / "may.json")
     assert (code, "it has not two of them" in err) == (2, True)
+
+
+def test_every_format_for_prose_tells_a_comparison(reports: Path) -> None:
+    may, june = reports / "may.json", reports / "june.json"
+    for one in FORMATS:
+        code, out, err = run(may, june, "--format", one.name)
+        if one.page is None and one.name != "json":
+            assert (code, f"{one.name} is no format of a comparison" in err) == (2, True)
+        else:
+            assert (code, "demographic_parity_ratio/group/prediction" in out) == (0, True)
+
+
+def test_two_outcomes_of_two_results_are_compared_by_name(reports: Path) -> None:
+    metrics = ["selection_rate", {"metric": "selection_rate", "of": "label"}]
+    for name, rows in (("one", MAY), ("two", JUNE)):
+        text = report_json.render(audit(rows, metrics))
+        (reports / f"{name}.json").write_text(text, encoding="utf-8")
+    names = ("--models", "label", "prediction", "--format", "json")
+    code, out, _ = run(reports / "one.json", reports / "two.json", *names)
+    assert code == 0
+    (one,) = (row for row in json.loads(out)["rates"] if row["group"] == {"group": "b"})
+    everybody = people(MAY, "b")
+    assert one["before"]["numerator"] == sum(y for y, _ in everybody)
+    assert one["after"]["numerator"] == selected(JUNE, "b")[0]
 
 
 def test_files_are_written_in_the_format_of_their_suffix(reports: Path) -> None:
