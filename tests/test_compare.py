@@ -919,7 +919,7 @@ def test_comparing_judges_nothing_unless_it_is_asked(reports: Path) -> None:
     may, june = reports / "may.json", reports / "june.json"
     code, out, err = run(may, june)
     assert (code, out.startswith("\nComparison: ")) == (0, True)
-    assert err.startswith("WORSE  4 checks compared: ")
+    assert err.startswith("WORSE  4 checks in both: ")
     assert run(may, june, "--fail-on", "worse", "-q")[:2] == (1, "")
     assert run(june, may, "--fail-on", "worse", "-q")[0] == 0
     assert run(may, may, "--fail-on", "worse", "-q")[0] == 0

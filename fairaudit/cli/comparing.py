@@ -171,7 +171,7 @@ def _rendered(wanted: Format, changes: Changes, code: int, *, all_rows: bool) ->
 
 def _last_line(changes: Changes, names: str) -> str:
     """What came of it in one line, always of the same shape."""
-    worse, better, count = len(changes.worse), len(changes.better), len(changes.checks)
-    word = "WORSE" if worse else "BETTER" if better else "UNSURE"
-    checks = "check" if count == 1 else "checks"
-    return f"{word}  {count} {checks} compared: {worse} worse, {better} better  {names}"
+    from fairaudit.report.changes import summary
+
+    word = "WORSE" if changes.worse else "BETTER" if changes.better else "UNSURE"
+    return f"{word if changes.checks else 'NONE'}  {summary(changes)}  {names}"
