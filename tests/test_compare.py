@@ -369,6 +369,16 @@ def test_where_nothing_changes_hardly_anything_is_found() -> None:
     assert found["rates"] > 0
 
 
+def test_the_benchmark_of_alarms_runs(bench: Callable[[str], Any]) -> None:
+    tested, below, family = bench("changes").alarms("2 groups, unlike", 2)
+    assert len(tested) == 14
+    assert set(tested.values()) == {2, 4}
+    assert all(below[name] <= count for name, count in tested.items())
+    assert set(family) == {"checks", "rates", "people"}
+    naive, paired = bench("changes").same_people(4, 0.9, 0.2)
+    assert naive <= paired == 1
+
+
 # Directions ----------------------------------------------------------------------------------
 
 
