@@ -235,7 +235,11 @@ class _Question:
             for check in self.checks
         )
         told = waiving.told(read.waivers, findings, [one.id for one in read.checks], today)
-        listing = tabulate(cube, table, read.shown, self.checks)
+        # Who is treated otherwise by another model is few people: such counts are not published.
+        is_open = read.suppress_below is None
+        models = [one.name for one in read.predictions] if is_open else []
+        listing = tabulate(cube, table, read.shown, self.checks, models)
+        read_notices = (*read.notices, *_unpaired(read))
         result = AuditResult(
             provenance=made,
             ledger=cube.ledger,
@@ -249,7 +253,7 @@ class _Question:
             subgroups=None if discovered is None else discovered.told,
             definitions=listing.definitions,
             notices=(
-                *read.notices,
+                *read_notices,
                 *raw.notices,
                 *recoded.notices,
                 *unweighed(read.shown, cube),
@@ -270,12 +274,14 @@ class _Question:
             earlier=None if self.baseline is None else self.baseline.earlier,
             searched=searched,
             compared=sum(scanned.compared.values()) if read.simpson else None,
+            model_changes=listing.model_changes,
+            burdens=tuple(one.name for one in read.outcomes if not one.favourable),
         )
         if read.suppress_below is None:
             return result
         columns = {one.name: one.column.value for one in read.groupable}
         columns |= {one.name: one.column.value for one in read.outcomes}
-        of_no_people = (*read.notices, *waiving.notices(told))
+        of_no_people = (*read_notices, *waiving.notices(told))
         data = Data(cube, read.shown, summaries, columns, of_no_people)
         return suppress(result, read.suppress_below, data)
 
@@ -469,6 +475,15 @@ def _told_of(searched: Searched | None) -> tuple[str, ...]:
     if len(listed) > _MOST_LISTED:
         listed[_MOST_LISTED:] = [f"{len(listed) - _MOST_LISTED:,} more"]
     return (told + (f"; left out: {', '.join(listed)}" if listed else ""),)
+
+
+def _unpaired(read: Spec) -> Iterator[str]:
+    """A notice where a report to publish leaves out whom two models treat unlike."""
+    if read.suppress_below is not None and len(read.predictions) > 1:
+        yield (
+            "models: whom two of them treat unlike is left out under `suppress_below`, for those "
+            "are counts of few people"
+        )
 
 
 def _unscanned(scanned: Scanned) -> Iterator[str]:

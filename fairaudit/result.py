@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from fairaudit.cube import ExcludeBelow, Group, Grouping
 from fairaudit.errors import AuditFailed
-from fairaudit.estimate import Estimate
+from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence import Part
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.evidence.ways import interval_in_words, significance_in_words
@@ -311,12 +311,57 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelChange:
+    """A rate of the same people by two models: who is counted by both, by one alone, by neither.
+
+    `difference` is the rate by `second` minus that by `first`, with its interval and McNemar's
+    test; `n` are the people in the denominator. Under survey weights nobody is counted one by one:
+    the four counts are None.
+    """
+
+    metric: str
+    first: str
+    second: str
+    by: Grouping
+    stratum: Group
+    group: Group
+    standing: Standing
+    n: int
+    both: int | None
+    first_only: int | None
+    second_only: int | None
+    neither: int | None
+    first_value: float
+    second_value: float
+    difference: float
+    low: float | None
+    high: float | None
+    significance: Significance | None
+
+    def swapped(self) -> ModelChange:
+        """The same with the two models in the other order."""
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            first_only=self.second_only,
+            second_only=self.first_only,
+            first_value=self.second_value,
+            second_value=self.first_value,
+            difference=0.0 - self.difference,
+            low=None if self.high is None else 0.0 - self.high,
+            high=None if self.low is None else 0.0 - self.low,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class AuditResult:
     """Everything an audit found. `fail_on` decides from which status on it fails.
 
     `earlier` is the result it was compared with, if any; `searched` are the columns that a search
     for reversals found in the data, where one was asked for; `compared` is how many comparisons
-    the scan for reversals made, None where there was none.
+    the scan for reversals made, None where there was none. `model_changes` sets every two models
+    beside each other; `burdens` are the outcomes whose positive is one (`favourable: false`).
     """
 
     provenance: Provenance
@@ -338,6 +383,8 @@ class AuditResult:
     subgroups: Subgroups | None = None
     searched: Searched | None = None
     compared: int | None = None
+    model_changes: tuple[ModelChange, ...] = ()
+    burdens: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)

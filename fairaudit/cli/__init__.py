@@ -15,14 +15,14 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from fairaudit.cli import auditing, reference, results, step_summary
+from fairaudit.cli import auditing, comparing, reference, results, step_summary
 from fairaudit.cli.app import app
 from fairaudit.cli.lines import last_words, told
 from fairaudit.cli.output import print_error, unwritten
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.version import version
 
-__all__ = ["auditing", "main", "reference", "results"]
+__all__ = ["auditing", "comparing", "main", "reference", "results"]
 
 INTERRUPTED = 130
 

@@ -24,6 +24,7 @@ class _Listing(StrEnum):
 class _Schema(StrEnum):
     SPEC = "spec"
     RESULT = "result"
+    COMPARISON = "comparison"
 
 
 @app.command()
@@ -73,11 +74,15 @@ def _definitions() -> list[Definition]:
 
 @app.command()
 def schema(
-    of: Annotated[_Schema, typer.Argument(help="spec or result")] = _Schema.SPEC,
+    of: Annotated[_Schema, typer.Argument(help="spec, result or comparison")] = _Schema.SPEC,
 ) -> None:
-    """Print the JSON Schema of the spec, or of the JSON report."""
+    """Print the JSON Schema of the spec, of the JSON report, or of a comparison."""
     from fairaudit.report import json as report_json
     from fairaudit.spec import json_schema
 
-    tree = json_schema() if of is _Schema.SPEC else report_json.schema()
-    stdout().write(json.dumps(tree, indent=1) + "\n")
+    trees = {
+        _Schema.SPEC: json_schema,
+        _Schema.RESULT: report_json.schema,
+        _Schema.COMPARISON: report_json.changes_schema,
+    }
+    stdout().write(json.dumps(trees[of](), indent=1) + "\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from fairaudit.cli.app import app
 from fairaudit.cli.output import check_formats, print_document, print_text, write, write_files
+from fairaudit.cli.stored import check_pages, format_of, read_answers
 from fairaudit.errors import FairauditError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def render(
     The exit code is 0 where they are written, whatever the verdict: nothing is judged here.
     """
     outputs = check_formats(form or "terminal", output or [])
-    found = _answers(result)
+    found = read_answers(result)
     write_files(found, outputs)
     if form is not None or not outputs:
         _print_report(found, form or "terminal", all_rows=verbose)
@@ -71,12 +71,11 @@ def show(
     """
     from fairaudit.report import opened
 
-    outputs = check_formats(form, output or [], folders=False)
-    _refuse_other_formats(form, outputs)
-    answer = _one_of(_answers(result), data)
+    outputs = check_pages(form, output or [], "a single check")
+    answer = _one_of(read_answers(result), data)
     finding = None if check is None else opened.find(answer, check)
     for path in outputs:
-        write(path, _page(_format_of(path), answer, finding))
+        write(path, _page(format_of(path), answer, finding))
     if outputs and form == "terminal":
         return
     if form == "terminal":
@@ -89,19 +88,6 @@ def show(
         wanted = report.format_of(form)
         assert wanted is not None
         print_text(_page(wanted, answer, finding), wanted)
-
-
-def _answers(path: str) -> list[Answer]:
-    """What the JSON report holds; raises `UsageError` where it is none, or cannot be read."""
-    from fairaudit import names
-    from fairaudit.report import json as report_json
-
-    try:
-        text = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except OSError as error:
-        what = f"the result {names.copied(path)} cannot be read: {error.strerror or error}"
-        raise UsageError(what, "name a JSON report: fairaudit run SPEC -o report.json") from error
-    return report_json.read_answers(report_json.parse(text))
 
 
 def _print_report(found: Sequence[Answer], form: str, *, all_rows: bool) -> None:
@@ -141,24 +127,6 @@ def _is_meant(one: Answer, data: str) -> bool:
     """Whether a result is that of a file, or of a spec: by its path, or by the last part of it."""
     paths = [path for path in (one.data, one.spec) if path is not None]
     return one.title == data or data in paths or data in {Path(path).name for path in paths}
-
-
-def _refuse_other_formats(form: str, output: Sequence[Path]) -> None:
-    """Raises `UsageError` for a format that is not for one page, such as JUnit."""
-    from fairaudit import report
-
-    for wanted in (report.format_of(form), *map(_format_of, output)):
-        if wanted is not None and wanted.page is None and wanted.name != "json":
-            known = [one.name for one in report.FORMATS if one.page or one.name == "json"]
-            raise UsageError(f"{wanted.name} shows no single check", f"there is {', '.join(known)}")
-
-
-def _format_of(path: Path) -> Format:
-    from fairaudit import report
-
-    found = report.format_of_suffix(path.suffix)
-    assert found is not None
-    return found
 
 
 def _page(wanted: Format, answer: AuditResult, finding: Finding | None) -> str:

@@ -5,7 +5,7 @@ from fairaudit.evidence.missing import MissingBounds, missing_at, missing_bounds
 from fairaudit.evidence.parts import Part, Side, estimate_at, parts_of
 from fairaudit.evidence.proof import Proof, corrected, prove, prove_again, significances
 from fairaudit.evidence.samples import Sample, name_of_test, two_samples
-from fairaudit.evidence.significance import lacks_test
+from fairaudit.evidence.significance import lacks_test, pairs_tested
 
 __all__ = [
     "TOO_LITTLE",
@@ -23,6 +23,7 @@ __all__ = [
     "missing_at",
     "missing_bounds",
     "name_of_test",
+    "pairs_tested",
     "parts_of",
     "prove",
     "prove_again",

@@ -23,6 +23,7 @@ from fairaudit.metrics import (
     Evaluation,
     FirstOf,
     Measure,
+    Paired,
     Policy,
     Quantity,
     Reading,
@@ -378,7 +379,11 @@ def _of_change(evaluation: Evaluation) -> Tests:
     groups = pairs_of(evaluation)
     if groups is None or not isinstance(evaluation.asked, Quantity):
         return _by_interval(evaluation)
-    about = (evaluation.asked.id, "paired")
+    return pairs_tested(groups, (evaluation.asked.id, "paired"))
+
+
+def pairs_tested(groups: Paired, about: Key) -> Tests:
+    """McNemar's test that as many change one way as the other, of every group."""
     if groups.weighted:
         with np.errstate(divide="ignore", invalid="ignore"):
             z = (groups.first - groups.second) / np.sqrt(groups.first + groups.second)

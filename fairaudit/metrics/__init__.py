@@ -14,8 +14,10 @@ from fairaudit.metrics.evaluate import evaluate, evaluate_against
 from fairaudit.metrics.evaluation import Asked, Evaluation, Terms
 from fairaudit.metrics.measures import Comparison, Measure, Shape, Whole
 from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
+from fairaudit.metrics.paired import Paired, paired
 from fairaudit.metrics.quantities import Mean, Quantity, Rate, Reading
 from fairaudit.metrics.rates import RATES
+from fairaudit.metrics.reading import participants
 from fairaudit.metrics.reasons import (
     Aside,
     describe,
@@ -139,6 +141,7 @@ __all__ = [
     "Minimum",
     "Named",
     "Need",
+    "Paired",
     "Parameters",
     "Policy",
     "Quantity",
@@ -162,6 +165,8 @@ __all__ = [
     "find_group",
     "find_words",
     "macro",
+    "paired",
+    "participants",
     "reason_of",
     "set_aside",
     "standing_of",

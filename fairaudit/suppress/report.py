@@ -130,6 +130,7 @@ class _Publication:
             scores=tuple(map(scored.row, self.result.scores)),
             curves=tuple(scored.curves(self.result.curves)),
             ledger=published,
+            model_changes=(),  # so few people change that hardly a count could stay
         )
         provenance = self._provenance(is_read=published.read is not None)
         hidden = any(row.estimate.suppressed for row in found.rates if not row.by)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairaudit.cube import Cube
@@ -13,6 +13,7 @@ from fairaudit.result import (
     EpsilonReading,
     GroupRow,
     LatticeRow,
+    ModelChange,
     RateRow,
     definition,
 )
@@ -20,6 +21,7 @@ from fairaudit.spec import Shown
 from fairaudit.tables.comparisons import comparisons
 from fairaudit.tables.entries import TableOf, compare_of, quantities
 from fairaudit.tables.lattice import epsilons, lattice
+from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import groups, rates
 from fairaudit.verdict import AnyCheck, Check
 
@@ -34,6 +36,7 @@ class Listing:
     lattice: tuple[LatticeRow, ...]
     epsilons: tuple[EpsilonReading, ...]
     definitions: tuple[Definition, ...]
+    model_changes: tuple[ModelChange, ...] = ()
 
 
 def tabulate(
@@ -41,8 +44,9 @@ def tabulate(
     table: TableOf,
     shown: tuple[Shown, ...],
     checks: Iterable[AnyCheck],
+    models: Sequence[str] = (),
 ) -> Listing:
-    """All rows that a spec's metrics ask for."""
+    """All rows that a spec's metrics ask for; `models` are set beside each other, every two."""
     spreads = [check for check in checks if isinstance(check, Check)]
     return Listing(
         groups=tuple(groups(table, shown)),
@@ -51,6 +55,7 @@ def tabulate(
         lattice=tuple(lattice(cube, table, shown, spreads)),
         epsilons=tuple(epsilons(cube, table, shown)),
         definitions=tuple(_definitions(shown)),
+        model_changes=tuple(model_changes(table, shown, models)),
     )
 
 

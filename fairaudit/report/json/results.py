@@ -25,6 +25,7 @@ from fairaudit.report.json.lattice import (
     write_epsilon,
     write_lattice_row,
 )
+from fairaudit.report.json.models import read_model_change, write_model_change
 from fairaudit.report.json.provenance import (
     read_ledger,
     read_provenance,
@@ -83,6 +84,8 @@ def document(result: AuditResult) -> dict[str, Any]:
         "baseline": result.earlier and write_earlier(result.earlier),
         "waivers": [write_told(one) for one in result.waivers],
         "notices": list(result.notices),
+        "model_changes": [write_model_change(one) for one in result.model_changes],
+        "burdens": list(result.burdens),
     }
 
 
@@ -131,6 +134,10 @@ def read_result(whole: Member) -> AuditResult:
         subgroups=read_subgroups(whole["subgroups"], whole["subgroup_searches"]),
         searched=whole["searched"].or_none(_read_searched),
         compared=whole["reversal_comparisons"].or_none(Member.count),
+        model_changes=whole["model_changes"].each(read_model_change)
+        if "model_changes" in whole
+        else (),
+        burdens=whole["burdens"].texts() if "burdens" in whole else (),
     )
     _refuse_changed(whole["summary"], result)
     return result

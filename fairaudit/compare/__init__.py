@@ -1,0 +1,36 @@
+"""Two results beside each other: two months, two models, data against a model."""
+
+from fairaudit.compare.comparing import compare, compare_models
+from fairaudit.compare.records import (
+    Cells,
+    Change,
+    Changes,
+    CheckChange,
+    Origin,
+    Otherwise,
+    PeopleChange,
+    RateChange,
+    ReversalChange,
+    Sampling,
+    Scale,
+    ShareChange,
+    Way,
+)
+
+__all__ = [
+    "Cells",
+    "Change",
+    "Changes",
+    "CheckChange",
+    "Origin",
+    "Otherwise",
+    "PeopleChange",
+    "RateChange",
+    "ReversalChange",
+    "Sampling",
+    "Scale",
+    "ShareChange",
+    "Way",
+    "compare",
+    "compare_models",
+]

@@ -1,0 +1,244 @@
+"""How the checks of two results changed: towards their limits or away from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import NamedTuple
+
+from fairaudit.compare.rates import kind_of
+from fairaudit.compare.records import Change, CheckChange, Otherwise, Scale, Way
+from fairaudit.compare.testing import Kind, change_of
+from fairaudit.cube import Group
+from fairaudit.estimate import Estimate
+from fairaudit.evidence.intervals import SIMULTANEOUS
+from fairaudit.metrics import Measure, Quantity, Standing
+from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.measures import REMAINDER
+from fairaudit.result import AuditResult
+from fairaudit.verdict import AnyCheck, Check, Finding, Limit, ReversalCheck
+
+_SEARCHED = "not tested: a search picks the subgroup"
+_NO_NUMBER = "it has no value of its own: see the reversals"
+_NOT_ASKED = {"place", "inference"}
+"""Fields of a check that are no part of what it asks."""
+
+
+class _Picked(NamedTuple):
+    """What a worst value is picked from: a measure (None compares: a bare rate), and of whom."""
+
+    metric: str
+    compare: str | None
+    of: str
+    by: frozenset[str]
+    given: frozenset[str]
+
+
+class _Many(NamedTuple):
+    """How many values there are to pick from, and how many strata they are of."""
+
+    values: int
+    strata: int
+
+
+_ALONE = _Many(1, 1)
+
+
+class Compared(NamedTuple):
+    """The checks of two results: those of both, those that ask otherwise, those of one alone."""
+
+    both: tuple[CheckChange, ...]
+    otherwise: tuple[Otherwise, ...]
+    only_before: tuple[Finding, ...]
+    only_after: tuple[Finding, ...]
+
+
+def compared_checks(
+    before: AuditResult,
+    after: AuditResult,
+    inference: Inference,
+    *,
+    barred: str = "",
+    weighted: bool = False,
+    renamed: bool = False,
+) -> Compared:
+    """The checks by what they ask: id, measure, outcome, groups, terms and limits.
+
+    With `renamed` two outcomes are compared, whose columns are none of each other's.
+    """
+    then = {one.check.id: one for one in before.findings}
+    now = {one.check.id: one for one in after.findings}
+    versions = _versions(before), _versions(after)
+    many = _values(before), _values(after)
+    both, otherwise = [], []
+    for name, one in now.items():
+        was = then.get(name)
+        if was is None:
+            continue
+        why = _differs(was.check, one.check, *versions)
+        if why:
+            otherwise.append(Otherwise(was, one, why))
+            continue
+        kind = _kind(was, one, barred=barred, weighted=weighted)
+        picked = [_many(one.check, each) for each in many]
+        # Intervals that hold for all groups together allow for who is picked among them.
+        held = _is_simultaneous(was) and _is_simultaneous(one)
+        values = max(each.strata if held else each.values for each in picked)
+        kind = replace(kind, values=values)
+        change = _change(was, one, kind, inference)
+        recast = was.definition != one.definition and not renamed
+        both.append(CheckChange(was, one, change, recast=recast))
+    return Compared(
+        tuple(both),
+        tuple(otherwise),
+        tuple(one for name, one in then.items() if name not in now),
+        tuple(one for name, one in now.items() if name not in then),
+    )
+
+
+def _differs(
+    one: AnyCheck,
+    two: AnyCheck,
+    then: Mapping[str, tuple[int, str]],
+    now: Mapping[str, tuple[int, str]],
+) -> str:
+    """What two checks do not ask alike; empty where they ask the same."""
+    if type(one) is not type(two):
+        return "it looks for something else"
+    changed = [
+        name
+        for name in (each.name for each in fields(one))
+        if name not in _NOT_ASKED and getattr(one, name) != getattr(two, name)
+    ]
+    if changed:
+        return "its " + ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in changed)
+    redefined = [
+        name for name in _records(one) if name in then and name in now and then[name] != now[name]
+    ]
+    return f"the definition of {', '.join(redefined)}" if redefined else ""
+
+
+_WORDS = {
+    "asked": "measure",
+    "by": "groups",
+    "given": "strata",
+    "minimum": "smallest group",
+    "of_class": "class",
+    "at": "threshold",
+    "undefined": "way with undefined values",
+    "warn": "limit that warns",
+    "fail": "limit that fails",
+}
+
+
+def _records(check: AnyCheck) -> list[str]:
+    """The ids of the records that a check is made of."""
+    if not isinstance(check, Check):
+        return [check.rate]
+    names = [check.asked.id]
+    if isinstance(check.asked, Measure):
+        names += [record.id for part in check.asked.parts for record in part]
+    return names
+
+
+def _versions(result: AuditResult) -> dict[str, tuple[int, str]]:
+    """How each metric is defined in a result: its version, and its formula."""
+    return {one.id: (one.version, one.formula) for one in result.definitions}
+
+
+def _values(result: AuditResult) -> dict[_Picked, _Many]:
+    """From how many values the worst was picked, by measure, outcome, groups and strata.
+
+    An entry of other parameters has as many; the most there are count.
+    """
+    found: dict[tuple[_Picked, str], list[Group]] = {}
+    for row in result.comparisons:
+        given = frozenset(row.averaged) or frozenset(name for name, _ in row.stratum)
+        picked = _Picked(row.metric, row.compare or "", row.of, frozenset(row.by), given)
+        found.setdefault((picked, repr(row.parameters)), []).append(row.stratum)
+    for rate in result.rates:
+        if rate.standing is Standing.ELIGIBLE:
+            given = frozenset(name for name, _ in rate.stratum)
+            picked = _Picked(rate.metric, None, rate.of, frozenset(rate.by), given)
+            found.setdefault((picked, repr(rate.parameters)), []).append(rate.stratum)
+    most: dict[_Picked, _Many] = {}
+    for (picked, _), strata in found.items():
+        known = most.get(picked, _ALONE)
+        most[picked] = _Many(max(known.values, len(strata)), max(known.strata, len({*strata})))
+    return most
+
+
+def _many(check: AnyCheck, values: dict[_Picked, _Many]) -> _Many:
+    """From how many values the worst of a check was picked."""
+    if not isinstance(check, Check):
+        return _ALONE
+    compare: str | None = ""
+    if isinstance(check.asked, Quantity):
+        compare = None
+    elif isinstance(check.asked, Measure) and check.asked.id == check.asked.parts[0][0].id:
+        compare = check.asked.comparison.id
+    whom = check.of, frozenset(check.by), frozenset(check.given)
+    return values.get(_Picked(check.asked.id, compare, *whom), _ALONE)
+
+
+def _is_simultaneous(one: Finding) -> bool:
+    return one.estimate is not None and SIMULTANEOUS in one.estimate.method
+
+
+def _kind(was: Finding, one: Finding, *, barred: str = "", weighted: bool = False) -> Kind:
+    """How the value of a check is told and tested."""
+    check = one.check
+    if not isinstance(check, Check):
+        return Kind(barred=barred or _SEARCHED)
+    asked = check.asked
+    if isinstance(asked, Quantity):
+        sides = (side.estimate or Estimate(math.nan) for side in (was, one))
+        kind = kind_of(asked, *sides, barred=barred, weighted=weighted)
+        if check.against is not None:
+            kind = replace(kind, share=False, scale=Scale.DIFFERENCE)
+    else:
+        kind = Kind(barred=barred)
+    if isinstance(asked, Measure) and _is_quotient(asked) and check.against is None:
+        kind = replace(kind, scale=Scale.RATIO)
+    return replace(kind, middle=_middle(check, kind.scale))
+
+
+def _is_quotient(asked: Measure) -> bool:
+    return asked.comparison.quotient and asked.fold is not REMAINDER
+
+
+def _middle(check: Check, scale: Scale) -> float | None:
+    """What lies as far from both bounds, where a limit has two."""
+    limit = check.fail or check.warn
+    if limit is None or limit.below is None or limit.above is None:
+        return None
+    low, high = float(limit.below), float(limit.above)
+    if scale is Scale.RATIO:
+        return math.sqrt(low * high) if low > 0 else None
+    return (low + high) / 2
+
+
+def _change(was: Finding, one: Finding, kind: Kind, inference: Inference) -> Change:
+    before, after = (side.estimate or Estimate(math.nan, reason=side.why) for side in (was, one))
+    if isinstance(one.check, ReversalCheck):
+        return Change(before, after, Scale.DIFFERENCE, math.nan, Way.UNKNOWN, why=_NO_NUMBER)
+    found = change_of(before, after, kind, inference)
+    if _is_simultaneous(one) and found.significance is not None:
+        test = f"{found.significance.test}, simultaneous"
+        found = replace(found, significance=replace(found.significance, test=test))
+    return replace(found, way=_way(found, one, kind))
+
+
+def _way(change: Change, one: Finding, kind: Kind) -> Way:
+    """Worse is farther beyond the limit, or nearer to it."""
+    limit = one.check.fail or one.check.warn
+    if change.way is Way.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
+        return change.way
+    if kind.middle is None:
+        farther = limit.excess(change.after.value) > limit.excess(change.before.value)
+    else:
+        # Both numbers on the side where the later one lies.
+        rises = change.value > (1 if change.scale is Scale.RATIO else 0)
+        farther = rises is (change.after.value > kind.middle)
+    return Way.WORSE if farther else Way.BETTER

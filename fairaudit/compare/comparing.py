@@ -1,0 +1,124 @@
+"""Everything that changed from one result to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairaudit.compare.checks import compared_checks
+from fairaudit.compare.families import corrected_checks, corrected_people, corrected_rates
+from fairaudit.compare.models import models_of, of_outcome, paired_rates
+from fairaudit.compare.people import people_changes
+from fairaudit.compare.rates import place_of, places, rate_changes
+from fairaudit.compare.records import Changes, Origin, RateChange, Sampling
+from fairaudit.compare.sampling import sampling_of
+from fairaudit.compare.unlike import conditions, new_and_gone, reversal_changes
+from fairaudit.errors import NothingToAudit, UsageError, did_you_mean
+from fairaudit.result import AuditResult
+
+_SAME_PEOPLE = "not tested: the same people both times"
+_UNPAIRED = "not tested: not counted person by person"
+_CONFIDENCE = "not tested: the intervals are of unlike confidence"
+
+
+def compare(
+    before: AuditResult,
+    after: AuditResult,
+    *,
+    outcomes: tuple[str, str] | None = None,
+    same_people: bool | None = None,
+) -> Changes:
+    """What changed from one result to another, each change tested as one of independent samples.
+
+    `outcomes` name the one of each result to look at, such as a model; then these are compared
+    though they are called otherwise. Whether both are of the `same_people` is found by their files
+    and groups where it is not said; then nothing is tested, for the samples are not independent.
+    Raises `NothingToAudit` where both have neither a check nor a rate in common, and `UsageError`
+    for an outcome that a result does not have.
+    """
+    if outcomes is not None:
+        for result, name in zip((before, after), outcomes, strict=True):
+            _refuse_unknown(result, name)
+        before, after = (
+            of_outcome(result, name, outcomes[1])
+            for result, name in zip((before, after), outcomes, strict=True)
+        )
+    sampling = sampling_of(before, after)
+    if same_people is not None:
+        sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
+    return _changes(before, after, sampling, outcomes=outcomes or (None, None))
+
+
+def compare_models(result: AuditResult, first: str, second: str) -> Changes:
+    """What changes if `second` takes the place of `first`, two outcomes of one result.
+
+    Rates of the same people are tested by who changes (McNemar); checks and other rates are told
+    without a test. Raises as `compare` does.
+    """
+    for name in (first, second):
+        _refuse_unknown(result, name)
+    if first == second:
+        raise UsageError(f"{first} is compared with itself", "name two models")
+    rates = tuple(paired_rates(result, first, second))
+    before, after = (of_outcome(result, name, second) for name in (first, second))
+    return _changes(before, after, Sampling.PAIRED, rates, (first, second))
+
+
+def _refuse_unknown(result: AuditResult, name: str) -> None:
+    known = models_of(result)
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise UsageError(f"no outcome {name!r}{hint}", f"there is {', '.join(known) or 'none'}")
+
+
+def _changes(
+    before: AuditResult,
+    after: AuditResult,
+    sampling: Sampling,
+    paired: Sequence[RateChange] = (),
+    outcomes: tuple[str | None, str | None] = (None, None),
+) -> Changes:
+    inference = after.provenance.inference
+    barred = {Sampling.SAME_PEOPLE: _SAME_PEOPLE, Sampling.PAIRED: _UNPAIRED}.get(sampling, "")
+    if before.provenance.inference.confidence != inference.confidence:
+        barred = barred or _CONFIDENCE
+    weighted = bool(before.provenance.weight or after.provenance.weight)
+    checks = compared_checks(
+        before,
+        after,
+        inference,
+        barred=barred,
+        weighted=weighted,
+        renamed=outcomes[1] is not None,
+    )
+    then, now = places(before.rates), places(after.rates)
+    for one in paired:
+        now.pop(place_of(one.metric, one.of, one.stratum, one.group, one.parameters), None)
+    listed = rate_changes(
+        then, now, inference, frozenset(after.burdens), barred=barred, weighted=weighted
+    )
+    rates = (*paired, *listed)
+    if not (checks.both or checks.otherwise or rates):
+        what = "there is no check and no rate in both"
+        raise NothingToAudit(what, "compare results of specs that ask the same")
+    people = () if sampling is Sampling.PAIRED else people_changes(before, after, barred=barred)
+    new, gone = new_and_gone(before.notices, after.notices)
+    return Changes(
+        before=_origin(before, outcomes[0]),
+        after=_origin(after, outcomes[1]),
+        sampling=sampling,
+        inference=inference,
+        checks=corrected_checks(checks.both, inference),
+        otherwise=checks.otherwise,
+        only_before=checks.only_before,
+        only_after=checks.only_after,
+        rates=corrected_rates(rates, inference),
+        people=corrected_people(tuple(people), inference),
+        reversals=tuple(reversal_changes(before.reversals, after.reversals)),
+        conditions=() if sampling is Sampling.PAIRED else tuple(conditions(before, after)),
+        new_notices=new,
+        gone_notices=gone,
+    )
+
+
+def _origin(result: AuditResult, of: str | None) -> Origin:
+    return Origin(result.provenance, result.verdict, result.exit_code, result.tally, of)

@@ -1,0 +1,116 @@
+"""Two outcomes of one result, such as two models: what each says, and who is treated otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from fairaudit.compare.rates import directed
+from fairaudit.compare.records import Cells, Change, RateChange, Scale, Way
+from fairaudit.estimate import Estimate
+from fairaudit.metrics import Quantity, Standing, find
+from fairaudit.result import AuditResult, ModelChange
+from fairaudit.stats import proportions
+from fairaudit.verdict import AnyCheck, Check, Finding
+
+_PAIRED = "Newcombe, paired"
+
+
+def models_of(result: AuditResult) -> list[str]:
+    """The outcomes that a result tells of, its models among them, in their order."""
+    names = [name for one in result.model_changes for name in (one.first, one.second)]
+    names += [row.of for row in result.rates] + [one.check.of for one in result.findings]
+    return [*dict.fromkeys(names)]
+
+
+def of_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
+    """The result as far as it is of one outcome, which is then called otherwise.
+
+    What sets an outcome against another (`against`) is of neither alone.
+    """
+    return replace(
+        result,
+        groups=tuple(replace(row, of=called) for row in result.groups if row.of == name),
+        rates=tuple(replace(row, of=called) for row in result.rates if row.of == name),
+        comparisons=tuple(
+            replace(row, of=called)
+            for row in result.comparisons
+            if row.of == name and "against" not in row.parameters
+        ),
+        findings=tuple(
+            replace(one, check=_called(one.check, called))
+            for one in result.findings
+            if _is_of(one, name)
+        ),
+        reversals=tuple(replace(one, of=called) for one in result.reversals if one.of == name),
+        burdens=tuple(called for one in result.burdens if one == name),
+    )
+
+
+def _is_of(one: Finding, name: str) -> bool:
+    alone = not isinstance(one.check, Check) or one.check.against is None
+    return one.check.of == name and alone
+
+
+def _called(check: AnyCheck, name: str) -> AnyCheck:
+    """The check of an outcome by another name, in its id too."""
+    parts = [name if part == check.of else part for part in check.id.split("/")]
+    return replace(check, of=name, id="/".join(parts))
+
+
+def paired_rates(result: AuditResult, first: str, second: str) -> Iterator[RateChange]:
+    """How each rate of the same people is by `second` where it was by `first`."""
+    for row in result.model_changes:
+        one = row if (row.first, row.second) == (first, second) else row.swapped()
+        if (one.first, one.second) == (first, second):
+            yield _rate_change(one, is_burden=second in result.burdens, alpha=_alpha(result))
+
+
+def _alpha(result: AuditResult) -> float:
+    return result.provenance.inference.alpha
+
+
+def _rate_change(one: ModelChange, *, is_burden: bool, alpha: float) -> RateChange:
+    record = find(one.metric)
+    compared = one.standing is Standing.ELIGIBLE
+    why = "" if compared else f"not compared: {one.standing.replace('_', ' ')}"
+    change = Change(
+        before=_side(one, one.first_value, alpha, one.first_only),
+        after=_side(one, one.second_value, alpha, one.second_only),
+        scale=Scale.DIFFERENCE,
+        value=one.difference,
+        way=Way.SAME if one.difference == 0 else Way.UNKNOWN,
+        low=one.low if compared else None,
+        high=one.high if compared else None,
+        method=_PAIRED if compared else "",
+        significance=one.significance if compared else None,
+        why=why,
+        cells=None
+        if one.both is None
+        or one.first_only is None
+        or one.second_only is None
+        or one.neither is None
+        else Cells(one.both, one.first_only, one.second_only, one.neither),
+    )
+    quantity = record if isinstance(record, Quantity) else None
+    return RateChange(
+        metric=one.metric,
+        of=one.second,
+        by=one.by,
+        stratum=one.stratum,
+        group=one.group,
+        standing_before=one.standing,
+        standing_after=one.standing,
+        change=directed(change, quantity, is_burden=is_burden),
+    )
+
+
+def _side(one: ModelChange, value: float, alpha: float, alone: int | None) -> Estimate:
+    """The rate by one of both models; with Wilson's interval where people are counted."""
+    if one.both is None or alone is None:
+        return Estimate(value, n=one.n)
+    hits = one.both + alone
+    low, high = proportions.wilson(np.array(value), np.array(float(one.n)), alpha)
+    return Estimate(value, one.n, hits, one.n, low=float(low), high=float(high), method="Wilson")

@@ -1,0 +1,115 @@
+"""How the rates of groups changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from fairaudit.compare.records import Change, RateChange, Scale, Way
+from fairaudit.compare.testing import Kind, change_of
+from fairaudit.cube import Group
+from fairaudit.estimate import Estimate
+from fairaudit.metrics import Better, Quantity, Rate, Standing, find
+from fairaudit.metrics.inference import Inference
+from fairaudit.result import RateRow
+
+Place: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], frozenset[tuple[str, str]], str, int]
+"""What makes two rows one: metric, outcome, stratum, group, parameters, and how many columns."""
+
+
+def rate_changes(
+    before: Mapping[Place, RateRow],
+    after: Mapping[Place, RateRow],
+    inference: Inference,
+    burdens: frozenset[str],
+    *,
+    barred: str = "",
+    weighted: bool = False,
+) -> Iterator[RateChange]:
+    """A change for each rate of a group that is in both, in the order of the later result.
+
+    `barred` says why no test is valid; `burdens` are outcomes whose positive is one.
+    """
+    for place, now in after.items():
+        then = before.get(place)
+        if then is not None:
+            yield _changed(then, now, inference, burdens, barred, weighted=weighted)
+
+
+def places(rows: tuple[RateRow, ...]) -> dict[Place, RateRow]:
+    """The rows by what they are about."""
+    return {
+        place_of(row.metric, row.of, row.stratum, row.group, row.parameters): row for row in rows
+    }
+
+
+def place_of(
+    metric: str, of: str, stratum: Group, group: Group, parameters: Mapping[str, object]
+) -> Place:
+    """What a row is about, whatever the order of its columns."""
+    said = repr(sorted(parameters.items(), key=str))
+    return metric, of, frozenset(stratum), frozenset(group), said, len(group)
+
+
+def _changed(
+    then: RateRow,
+    now: RateRow,
+    inference: Inference,
+    burdens: frozenset[str],
+    barred: str,
+    *,
+    weighted: bool,
+) -> RateChange:
+    record = find(now.metric)
+    quantity = record if isinstance(record, Quantity) else None
+    aside = {then.standing, now.standing} - {Standing.ELIGIBLE}
+    if aside:
+        barred = f"not compared: {', '.join(sorted(one.replace('_', ' ') for one in aside))}"
+    kind = kind_of(quantity, then.estimate, now.estimate, barred=barred, weighted=weighted)
+    change = change_of(then.estimate, now.estimate, kind, inference)
+    return RateChange(
+        metric=now.metric,
+        of=now.of,
+        by=now.by,
+        stratum=now.stratum,
+        group=now.group,
+        standing_before=then.standing,
+        standing_after=now.standing,
+        change=directed(change, quantity, is_burden=now.of in burdens),
+        parameters=now.parameters,
+    )
+
+
+def kind_of(
+    quantity: Quantity | None,
+    before: Estimate,
+    after: Estimate,
+    *,
+    barred: str = "",
+    weighted: bool = False,
+) -> Kind:
+    """How the change of a quantity of one group is told and tested."""
+    scale = Scale.DIFFERENCE
+    if isinstance(quantity, Rate) and quantity.bounds[1] is None:
+        scale = Scale.RATIO
+    is_share = quantity is not None and quantity.share and _counted(before) and _counted(after)
+    return Kind(scale, share=is_share, barred=barred, mean=not weighted)
+
+
+def _counted(one: Estimate) -> bool:
+    """Whether whole people stand behind a share: no survey weights, each counted once."""
+    return one.scale == 1 and one.numerator is not None and one.denominator == one.n
+
+
+def directed(change: Change, quantity: Quantity | None, *, is_burden: bool) -> Change:
+    """The change with its word: better or worse for the group, where either way is."""
+    if change.way is Way.SAME or change.value != change.value:
+        return change
+    rises = change.value > (1 if change.scale is Scale.RATIO else 0)
+    better = Better.NEITHER if quantity is None else quantity.better
+    if better is Better.POLARITY:
+        better = Better.LOWER if is_burden else Better.HIGHER
+    if better is Better.NEITHER:
+        return replace(change, way=Way.HIGHER if rises else Way.LOWER)
+    return replace(change, way=Way.BETTER if rises is (better is Better.HIGHER) else Way.WORSE)

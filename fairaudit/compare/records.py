@@ -1,0 +1,248 @@
+"""What is told of two results: what changed, by how much, how surely, and for better or worse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from fairaudit.cube import Group, Grouping
+from fairaudit.estimate import Estimate, Significance
+from fairaudit.metrics import Standing
+from fairaudit.metrics.inference import Inference
+from fairaudit.result import Provenance, Verdict
+from fairaudit.simpson import Kind
+from fairaudit.verdict import AnyCheck, Finding, Status
+
+
+class Way(StrEnum):
+    """Where a number went. Where neither way is better by itself it is only higher or lower."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    HIGHER = "higher"
+    LOWER = "lower"
+    SAME = "same"
+    UNKNOWN = "unknown"
+
+
+class Scale(StrEnum):
+    """What a change is: after minus before, or after divided by before."""
+
+    DIFFERENCE = "difference"
+    RATIO = "ratio"
+
+
+class Sampling(StrEnum):
+    """Whose numbers are set beside each other, which decides what test there is.
+
+    Of the `same_people` no test of independent samples is valid; `paired` ones have both outcomes
+    of each person.
+    """
+
+    INDEPENDENT = "independent"
+    SAME_PEOPLE = "same_people"
+    PAIRED = "paired"
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The same people by two outcomes: hits of both, of one alone, of neither."""
+
+    both: int
+    first_only: int
+    second_only: int
+    neither: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How one number changed; `low` and `high` bound `value`, found by the way of `method`.
+
+    `value` is NaN where one of both numbers does not exist. Without an interval or a test `why`
+    says so. With `turned` the value went from one side of parity to the other: then the change is
+    that of its distance from the middle of the limits, and `value` with its ends is of that, too.
+    """
+
+    before: Estimate
+    after: Estimate
+    scale: Scale
+    value: float
+    way: Way
+    low: float | None = None
+    high: float | None = None
+    method: str = ""
+    significance: Significance | None = None
+    why: str = ""
+    turned: bool = False
+    cells: Cells | None = None
+
+    def is_significant(self, alpha: float) -> bool:
+        """Whether chance hardly explains it, among all changes of its family."""
+        return self.significance is not None and self.significance.adjusted < alpha
+
+
+@dataclass(frozen=True, slots=True)
+class CheckChange:
+    """A check that both results answer; `recast` where its columns are defined otherwise."""
+
+    before: Finding
+    after: Finding
+    change: Change
+    recast: bool = False
+
+    @property
+    def check(self) -> AnyCheck:
+        """What is asked, as the later result has it."""
+        return self.after.check
+
+    @property
+    def falls(self) -> bool:
+        """Whether its status is worse than it was, and now keeps the audit from passing."""
+        order = list(Status)
+        closed = self.after.status in {Status.INCONCLUSIVE, Status.FAIL}
+        return closed and order.index(self.after.status) > order.index(self.before.status)
+
+    @property
+    def recovers(self) -> bool:
+        """Whether it kept the audit from passing, and no longer does."""
+        closed = {Status.INCONCLUSIVE, Status.FAIL}
+        return self.before.status in closed and self.after.status not in closed
+
+    def is_worse(self, alpha: float) -> bool:
+        """Whether its status fell, or its value is worse beyond chance."""
+        return self.falls or (self.change.is_significant(alpha) and self.change.way is Way.WORSE)
+
+    def is_better(self, alpha: float) -> bool:
+        """Whether its status recovered, or its value is better beyond chance; and it did not fall.
+
+        A value that is better beyond chance does not make up for a status that fell.
+        """
+        better = self.change.is_significant(alpha) and self.change.way is Way.BETTER
+        return not self.is_worse(alpha) and (self.recovers or better)
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """A check of the same id that asks something else, and what of it is not the same."""
+
+    before: Finding
+    after: Finding
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RateChange:
+    """A rate of one group (or everybody: `by` and `group` are empty) in both results."""
+
+    metric: str
+    of: str
+    by: Grouping
+    stratum: Group
+    group: Group
+    standing_before: Standing
+    standing_after: Standing
+    change: Change
+    parameters: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the group takes part in comparisons both times."""
+        return self.standing_before is self.standing_after is Standing.ELIGIBLE
+
+
+@dataclass(frozen=True, slots=True)
+class ShareChange:
+    """A group's people, and its share of all whose group is known; None is not told, or is none."""
+
+    group: Group
+    n_before: int | None
+    n_after: int | None
+    share_before: float | None
+    share_after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleChange:
+    """How people are spread over the groups of a grouping, and a test that it is as before."""
+
+    by: Grouping
+    groups: tuple[ShareChange, ...]
+    new: tuple[Group, ...]
+    gone: tuple[Group, ...]
+    significance: Significance | None
+    why: str = ""
+
+    @property
+    def most_moved(self) -> float:
+        """By how much the share moved that moved most; 0 where no share is told."""
+        moved = [
+            abs(one.share_after - one.share_before)
+            for one in self.groups
+            if one.share_before is not None and one.share_after is not None
+        ]
+        return max(moved, default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ReversalChange:
+    """A reversal that is new (nothing before), gone (nothing after), or of another kind now."""
+
+    rate: str
+    of: str
+    attribute: str
+    pair: tuple[str, str]
+    given: Grouping
+    before: Kind | None
+    after: Kind | None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One of the two results: where it comes from, what it said; `of` where one outcome counts."""
+
+    provenance: Provenance
+    verdict: Verdict
+    exit_code: int
+    tally: Mapping[Status, int]
+    of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Everything that is told of two results, what got worse beyond chance first.
+
+    The tests of `checks` are one family, those of `rates` another, those of `people` a third; all
+    are corrected as `inference` says, which is that of the later result. `conditions` are what the
+    two audits did not do alike.
+    """
+
+    before: Origin
+    after: Origin
+    sampling: Sampling
+    inference: Inference
+    checks: tuple[CheckChange, ...]
+    otherwise: tuple[Otherwise, ...]
+    only_before: tuple[Finding, ...]
+    only_after: tuple[Finding, ...]
+    rates: tuple[RateChange, ...]
+    people: tuple[PeopleChange, ...]
+    reversals: tuple[ReversalChange, ...]
+    conditions: tuple[str, ...]
+    new_notices: tuple[str, ...]
+    gone_notices: tuple[str, ...]
+
+    @property
+    def alpha(self) -> float:
+        """How often a test may cry wolf."""
+        return self.inference.alpha
+
+    @property
+    def worse(self) -> tuple[CheckChange, ...]:
+        """The checks that got worse: by their status, or beyond chance."""
+        return tuple(one for one in self.checks if one.is_worse(self.alpha))
+
+    @property
+    def better(self) -> tuple[CheckChange, ...]:
+        """The checks that got better, by their status or beyond chance."""
+        return tuple(one for one in self.checks if one.is_better(self.alpha))

@@ -1,0 +1,60 @@
+"""Whether two results are of different people, or of the same ones once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairaudit.compare.records import Sampling
+from fairaudit.result import AuditResult, GroupRow
+
+_LABEL = "label"
+
+
+def sampling_of(before: AuditResult, after: AuditResult) -> Sampling:
+    """The same people where the files are of one size and length, or every group is as large.
+
+    Two months with as many rows, and as many people in every group and with every label, are one.
+    """
+    is_one = _have_same_files(before, after) or _have_same_groups(before, after)
+    return Sampling.SAME_PEOPLE if is_one else Sampling.INDEPENDENT
+
+
+def _have_same_files(before: AuditResult, after: AuditResult) -> bool:
+    """Whether files of the same bytes and lines were read, whatever they are called."""
+    one, other = (
+        sorted((file.bytes, file.lines or 0) for file in result.provenance.files)
+        for result in (before, after)
+    )
+    told = all(size for size, _ in (*one, *other))
+    return told and one == other and before.provenance.rows == after.provenance.rows
+
+
+def _have_same_groups(before: AuditResult, after: AuditResult) -> bool:
+    """Whether every group of every grouping in both has as many people, and of them as many labels.
+
+    Sizes that are not told do not speak for it.
+    """
+    if before.provenance.rows is None or before.provenance.rows != after.provenance.rows:
+        return False
+    one, other = dict(_sizes(before)), dict(_sizes(after))
+    groupings = {key[1] for key in one} & {key[1] for key in other}
+    outcomes = {key[0] for key in one} & {key[0] for key in other}
+    mine, theirs = (
+        {key: size for key, size in sizes.items() if key[1] in groupings and key[0] in outcomes}
+        for sizes in (one, other)
+    )
+    return bool(mine) and mine == theirs
+
+
+def _sizes(result: AuditResult) -> Iterator[tuple[tuple[str, frozenset[str], object], object]]:
+    """How many people each group has, and with which labels; everybody is no group."""
+    for row in result.groups:
+        if row.by and row.n is not None:
+            where = frozenset(row.by), (frozenset(row.stratum), frozenset(row.group))
+            yield ("", *where), row.n
+            if row.of == _LABEL and _has_labels(row):
+                yield (_LABEL, *where), tuple(sorted(row.counts.items()))
+
+
+def _has_labels(row: GroupRow) -> bool:
+    return bool(row.counts) and None not in row.counts.values()

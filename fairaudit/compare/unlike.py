@@ -1,0 +1,103 @@
+"""What else is not alike: how the audits were run, the reversals they list, their notices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from fairaudit.compare.records import ReversalChange
+from fairaudit.cube import Grouping
+from fairaudit.metrics import exclusion
+from fairaudit.result import AuditResult
+from fairaudit.simpson import Kind, Reversal
+
+_NUMBER = re.compile(r"\d[\d.,]*")
+_Turned: TypeAlias = tuple[str, str, str, frozenset[str], frozenset[str]]
+
+
+def conditions(before: AuditResult, after: AuditResult) -> Iterator[str]:
+    """What the two audits did not do alike, one sentence each."""
+    for name, was, now in zip(_NAMES, _settings(before), _settings(after), strict=True):
+        if was != now:
+            yield f"{name}: {was or 'none'} before, {now or 'none'} after"
+    then, now = _asked(before), _asked(after)
+    for mine, others, when in ((then, now, "before"), (now, then, "after")):
+        alone = [name for name in mine if name not in others]
+        if alone:
+            yield f"rates told only {when}: {', '.join(alone)}"
+
+
+_NAMES = (
+    "filter",
+    "people per row",
+    "survey weight",
+    "smallest group",
+    "fewest events",
+    "excluded groups",
+    "confidence",
+    "correction",
+    "suppressed below",
+    "version of fairaudit",
+)
+
+
+def _settings(result: AuditResult) -> Sequence[object]:
+    made = result.provenance
+    return (
+        made.filter,
+        made.count,
+        made.weight,
+        made.minimum.size,
+        made.minimum.events,
+        made.exclude_below and exclusion(made.exclude_below),
+        f"{float(100 * made.inference.confidence):g} %",
+        made.inference.correction.words,
+        made.suppress_below,
+        made.version,
+    )
+
+
+def _asked(result: AuditResult) -> list[str]:
+    """The rates that a result lists, with the outcome and the groups they are of."""
+    return [
+        *dict.fromkeys(
+            f"{row.metric} of the {row.of}" + (f" by {' × '.join(row.by)}" if row.by else "")
+            for row in result.rates
+        )
+    ]
+
+
+def reversal_changes(
+    before: Sequence[Reversal], after: Sequence[Reversal]
+) -> Iterator[ReversalChange]:
+    """The reversals that are new, of another kind, or gone."""
+    then = {_turned(one): one for one in before}
+    now = {_turned(one): one for one in after}
+    for key, one in now.items():
+        was = then.get(key)
+        if was is None or was.kind is not one.kind:
+            yield _reversal_change(one, None if was is None else was.kind, one.kind)
+    for key, one in then.items():
+        if key not in now:
+            yield _reversal_change(one, one.kind, None)
+
+
+def _turned(one: Reversal) -> _Turned:
+    return one.rate, one.of, one.attribute, frozenset(one.pair), frozenset(one.given)
+
+
+def _reversal_change(one: Reversal, before: Kind | None, after: Kind | None) -> ReversalChange:
+    given: Grouping = one.given
+    return ReversalChange(one.rate, one.of, one.attribute, one.pair, given, before, after)
+
+
+def new_and_gone(
+    before: Sequence[str], after: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The notices that are new, and those that are gone; other numbers make no other notice."""
+    then, now = ({_NUMBER.sub("#", text) for text in texts} for texts in (before, after))
+    return (
+        tuple(text for text in after if _NUMBER.sub("#", text) not in then),
+        tuple(text for text in before if _NUMBER.sub("#", text) not in now),
+    )

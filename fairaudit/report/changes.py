@@ -1,0 +1,268 @@
+"""The report of two results beside each other: what got worse, what better, what may be chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fairaudit.compare import (
+    Change,
+    Changes,
+    CheckChange,
+    Origin,
+    ReversalChange,
+    Sampling,
+    Scale,
+    Way,
+)
+from fairaudit.metrics.inference import Correction
+from fairaudit.report import moves, numbers, sentences
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Document,
+    Entries,
+    Facts,
+    Heading,
+    Paragraph,
+    Tone,
+)
+
+_FEW_ROWS = 12
+_SURE_TONES = {Way.WORSE: Tone.BAD, Way.BETTER: Tone.GOOD}
+_SAMPLING = {
+    Sampling.INDEPENDENT: "taken to be different people: each change is tested as one of two "
+    "independent samples",
+    Sampling.SAME_PEOPLE: "the same both times, so nothing is tested: the samples are not "
+    "independent. Put both models into one spec (`columns.models`) for a paired test, or say "
+    "--different-people if they are others",
+    Sampling.PAIRED: "the same, each counted by both: a rate is tested by who changes (McNemar)",
+}
+
+
+def document(changes: Changes, *, all_rows: bool = False) -> Document:
+    """The report; tables longer than a dozen rows are cut unless `all_rows`."""
+    most = None if all_rows else _FEW_ROWS
+    sections = (
+        _verdict(changes),
+        _checks(changes),
+        moves.rates(changes, most),
+        moves.people(changes, most),
+        _reversals(changes),
+        _unlike(changes),
+        _meaning(changes),
+    )
+    return tuple(block for section in sections for block in section)
+
+
+def _verdict(changes: Changes) -> Iterator[Block]:
+    before, after = changes.before, changes.after
+    yield Heading(f"Comparison: {_heading(before, after)}")
+    word = f"{sentences.VERDICT[before.verdict]} → {sentences.VERDICT[after.verdict]}"
+    tone = Tone.BAD if changes.worse else Tone.GOOD if changes.better else Tone.PLAIN
+    yield Entries([(Cell(word, tone), summary(changes))])
+    moved = [one for one in changes.checks if _is_told_first(one, changes.alpha)]
+    if moved:
+        yield _entries(moved, changes.alpha)
+    yield Facts(
+        [
+            ("before", _origin(before)),
+            ("after", _origin(after)),
+            ("people", _SAMPLING[changes.sampling]),
+        ]
+    )
+    if changes.conditions:
+        yield Entries([(Cell("unlike", Tone.WARN), text) for text in changes.conditions])
+
+
+def summary(changes: Changes) -> str:
+    """How many checks and rates got worse or better, in one sentence."""
+    worse, better = len(changes.worse), len(changes.better)
+    checks = len(changes.checks)
+    text = f"{checks} {_plural('check', checks)} in both: {worse} worse, {better} better"
+    sure = [one.change for one in changes.rates if one.change.is_significant(changes.alpha)]
+    down, up = (sum(one.way is way for one in sure) for way in (Way.WORSE, Way.BETTER))
+    other = len(sure) - down - up
+    rates = len(changes.rates)
+    text += f"; {numbers.whole(rates)} {_plural('rate', rates)} of groups: "
+    if not any(one.change.significance for one in changes.rates):
+        return f"{text}none tested"
+    text += f"{down} worse and {up} better beyond chance"
+    return text + (f", {other} changed where neither way is better" if other else "")
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+def _heading(before: Origin, after: Origin) -> str:
+    """What the two are called: their models or titles, or where those are one, their data."""
+    names = [one.of or one.provenance.title or one.provenance.spec_path for one in (before, after)]
+    if names[0] != names[1]:
+        return " → ".join(names)
+    data = [
+        Path(one.provenance.files[0].path).name if one.provenance.files else ""
+        for one in (before, after)
+    ]
+    return f"{names[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else names[0]
+
+
+def _origin(one: Origin) -> str:
+    made = one.provenance
+    named = made.title or made.spec_path
+    files = ", ".join(file.path for file in made.files[:2])
+    more = f" and {len(made.files) - 2} more" if len(made.files) > 2 else ""
+    of = f"{one.of} in " if one.of else ""
+    return f"{of}{named}: {files}{more}, {numbers.whole(made.rows)} rows, made {made.created}"
+
+
+def _checks(changes: Changes) -> Iterator[Block]:
+    rest = [one for one in changes.checks if not _is_told_first(one, changes.alpha)]
+    rows = [*_entries(rest, changes.alpha).rows]
+    rows += [
+        (Cell("asked otherwise", Tone.MUTED), f"{one.after.check.id}: {one.why} changed")
+        for one in changes.otherwise
+    ]
+    for one, when in ((changes.only_before, "before"), (changes.only_after, "after")):
+        rows += [
+            (Cell(f"only {when}", Tone.MUTED), f"{each.check.id}: {sentences.STATUS[each.status]}")
+            for each in one
+        ]
+    if rows:
+        others = len(rest) < len(changes.checks)
+        yield Heading("The other checks" if others else "Checks")
+        yield Entries(rows)
+
+
+def _is_told_first(one: CheckChange, alpha: float) -> bool:
+    """Whether a check is better or worse, or changed beyond chance."""
+    sure = one.change.is_significant(alpha)
+    return sure or one.is_worse(alpha) or one.is_better(alpha)
+
+
+def _entries(rows: Sequence[CheckChange], alpha: float) -> Entries:
+    return Entries([(_word(one, alpha), _check(one, alpha)) for one in rows])
+
+
+def _word(one: CheckChange, alpha: float) -> Cell:
+    """What became of a check in one word."""
+    if one.is_worse(alpha):
+        return Cell("WORSE", Tone.BAD)
+    if one.is_better(alpha):
+        return Cell("BETTER", Tone.GOOD)
+    if one.change.is_significant(alpha):
+        return Cell("CHANGED", Tone.WARN)
+    if one.change.way is Way.SAME:
+        return Cell("SAME", Tone.MUTED)
+    return Cell("UNTESTED" if one.change.significance is None else "UNSURE", Tone.MUTED)
+
+
+def _check(one: CheckChange, alpha: float) -> str:
+    """A check in one sentence: its statuses, its values, the change with its test."""
+    then, now = one.before, one.after
+    status = f"{sentences.STATUS[then.status]} → {sentences.STATUS[now.status]}"
+    text = f"{sentences.title(now)}: {status}"
+    change = one.change
+    values = " → ".join(numbers.value_of(each) for each in (change.before, change.after))
+    if then.estimate is not None or now.estimate is not None:
+        text += f", {values}"
+    told = changed(change, alpha)
+    text += f"; {told}" if told else ""
+    pairs = [sentences.witness(each.first, each.second, each.decided_by) for each in (then, now)]
+    if all(pairs) and pairs[0] != pairs[1]:
+        text += f"; it was of {pairs[0]} and is of {pairs[1]}"
+    if one.recast:
+        text += "; its columns, or who is counted, are defined otherwise"
+    return f"{text}  {now.check.id}"
+
+
+def changed(change: Change, alpha: float) -> str:
+    """A change in half a sentence: how far, between what, how surely."""
+    if math.isnan(change.value):
+        return change.why
+    if change.way is Way.SAME:
+        return "no change"
+    is_ratio = change.scale is Scale.RATIO
+    text = numbers.number(change.value) if is_ratio else f"{change.value:+.4f}"
+    text = f"times {text}" if is_ratio else text
+    if change.low is not None and change.high is not None:
+        low, high = (numbers.number(end) for end in (change.low, change.high))
+        text += f" [{low}, {high}]"
+    if change.turned:
+        text += " in its distance from parity, for it turned round"
+    return f"{text}, {_surely(change, alpha)}"
+
+
+def _surely(change: Change, alpha: float) -> str:
+    """Whether chance may explain it."""
+    ways = {Way.WORSE: "worse", Way.BETTER: "better"}
+    way = ways.get(change.way, str(change.way))
+    test = change.significance
+    if test is None:
+        return f"{way}; {change.why}" if change.why else way
+    p = f"p {numbers.probability(test.p, alpha)} ({test.test}"
+    if test.family > 1:
+        adjusted = numbers.probability(test.adjusted, alpha).removeprefix("= ")
+        how = f"by {test.correction} over" if test.correction != "none" else "uncorrected, one of"
+        p += f"; {adjusted} {how} {test.family}"
+    if change.is_significant(alpha):
+        return f"{way}: {p})"
+    return f"{way}, but chance may explain it: {p})"
+
+
+def _reversals(changes: Changes) -> Iterator[Block]:
+    if not changes.reversals:
+        return
+    yield Heading("Reversals that are not as before")
+    yield Entries([(_reversal_word(one), _reversal(one)) for one in changes.reversals])
+
+
+def _reversal_word(one: ReversalChange) -> Cell:
+    if one.before is None:
+        return Cell("new", Tone.WARN)
+    return Cell("gone", Tone.MUTED) if one.after is None else Cell("other", Tone.WARN)
+
+
+def _reversal(one: ReversalChange) -> str:
+    kinds = [sentences.KIND[kind] for kind in (one.before, one.after) if kind is not None]
+    pair = " against ".join(one.pair)
+    where = f"{sentences.title_of(one.rate)} of the {one.of} by {one.attribute}, {pair}"
+    return f"{where}, given {numbers.subset(one.given)}: {' → '.join(kinds)}"
+
+
+def _unlike(changes: Changes) -> Iterator[Block]:
+    rows = [(Cell("new notice", Tone.WARN), text) for text in changes.new_notices]
+    rows += [(Cell("notice gone", Tone.MUTED), text) for text in changes.gone_notices]
+    if rows:
+        yield Heading("Notices")
+        yield Entries(rows)
+
+
+def _meaning(changes: Changes) -> Iterator[Block]:
+    yield Heading("How changes are tested")
+    if changes.sampling is Sampling.SAME_PEOPLE:
+        yield Paragraph(
+            "Nothing is: of the same people a test of independent samples errs, as a rule towards "
+            "seeing nothing. The numbers stand beside each other without a word on chance.",
+            Tone.MUTED,
+        )
+        return
+    how = changes.inference.correction
+    corrected = "uncorrected" if how is Correction.NONE else f"corrected by {how.words}"
+    level = f"{float(100 * changes.inference.confidence):g} %"
+    tests = (
+        "A rate of both models is tested by McNemar's test of who changes, with Newcombe's paired "
+        "interval. Checks, and rates that do not count the same people by both, are not tested: "
+        "name `against:` in the spec for a test of those."
+        if changes.sampling is Sampling.PAIRED
+        else "A share is tested by z, or by Fisher where few are expected, with Newcombe's "
+        "interval; a mean by Welch; every other number by the variances that its own intervals "
+        "imply (MOVER). A value that is the worst of several is tested for as many (Šidák)."
+    )
+    yield Paragraph(
+        f"{tests} Intervals of {level} are of each change by itself; p is {corrected} over all "
+        "checks, over all rates, and over all groupings of people. That a change may be chance "
+        "does not say that there is none: few people hide large changes.",
+        Tone.MUTED,
+    )

@@ -1,0 +1,101 @@
+"""Every two models of a spec on the same rows: which groups one treats unlike the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from fairaudit.cube import GroupTable, Marks
+from fairaudit.estimate import Significance
+from fairaudit.evidence import corrected, pairs_tested
+from fairaudit.evidence.significance import Tests
+from fairaudit.metrics import Quantity, paired, participants, standing_of
+from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.reading import read, tally_for
+from fairaudit.result import ModelChange
+from fairaudit.spec import Shown
+from fairaudit.tables.entries import TableOf, asked_of, quantities
+
+
+def model_changes(
+    table: TableOf, shown: Sequence[Shown], models: Sequence[str]
+) -> Iterator[ModelChange]:
+    """A row for each rate of two models that counts the same people, of everybody and each group.
+
+    Of the rates that a spec names for one of the two; none by a threshold, of one class, or
+    averaged, for which no person is a hit or not.
+    """
+    plain = [
+        one for one in shown if one.at is None and one.of_class is None and one.average is None
+    ]
+    for first, second in combinations(models, 2):
+        seen: set[tuple[object, ...]] = set()
+        mine = [one for one in plain if one.of in {first, second}]
+        for one, by, given in asked_of(mine, everybody=True):
+            for quantity in quantities(one.asked):
+                if (quantity.id, by, given) not in seen:
+                    seen.add((quantity.id, by, given))
+                    yield from _rows(quantity, one, table(by, given, first, second), second)
+
+
+def _rows(quantity: Quantity, one: Shown, table: GroupTable, second: str) -> Iterator[ModelChange]:
+    """The rows of one rate, corrected over the groups of each stratum."""
+    pairs = paired(quantity, table)
+    if pairs is None:
+        return
+    reading = read(quantity, tally_for(quantity, table))
+    takes_part = participants(table, reading, one.minimum)
+    tests = pairs_tested(pairs, (quantity.id, "paired"))
+    ends = [end.tolist() for end in pairs.ends(one.inference.alpha)]
+    cells = np.stack([pairs.both, pairs.first, pairs.second, pairs.neither])
+    counted = np.moveaxis(cells, 0, -1).tolist()
+    people, compared = reading.n.tolist(), takes_part.tolist()
+    values = pairs.difference.tolist()
+    for z, stratum in enumerate(table.strata):
+        each = _family(tests, z, takes_part[z] & (cells[:, z].sum(axis=0) > 0), one.inference)
+        for g, group in enumerate(table.groups):
+            both, mine, theirs, neither = counted[z][g]
+            total = both + mine + theirs + neither
+            if not total > 0:
+                continue
+            yield ModelChange(
+                metric=quantity.id,
+                first=table.of,
+                second=second,
+                by=table.by,
+                stratum=stratum,
+                group=group,
+                standing=standing_of(
+                    table, g, people[z][g], one.minimum, takes_part=compared[z][g]
+                ),
+                n=people[z][g],
+                **_counts(counted[z][g], weighted=pairs.weighted),
+                first_value=(both + mine) / total,
+                second_value=(both + theirs) / total,
+                difference=0.0 - values[z][g],
+                low=0.0 - ends[1][z][g],
+                high=0.0 - ends[0][z][g],
+                significance=each.get(g),
+            )
+
+
+def _family(tests: Tests, z: int, among: Marks, inference: Inference) -> dict[int, Significance]:
+    """The tests of the groups of one stratum, adjusted for how many there are."""
+    p = np.where(among, tests.p[z], np.nan)
+    adjusted = corrected(p, inference.correction)
+    at = np.flatnonzero(~np.isnan(p)).tolist()
+    words = inference.correction.words
+    return {
+        g: Significance(tests.name(z, g), float(p[g]), float(adjusted[g]), len(at), words)
+        for g in at
+    }
+
+
+def _counts(cells: Sequence[float], *, weighted: bool) -> dict[str, int | None]:
+    """Who is a hit of both, of one alone, of neither; None under survey weights."""
+    names = ("both", "first_only", "second_only", "neither")
+    return {
+        name: None if weighted else round(cell) for name, cell in zip(names, cells, strict=True)
+    }
