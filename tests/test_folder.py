@@ -270,6 +270,16 @@ def test_what_is_no_folder_is_refused_before_anything_is_read(place: Path) -> No
             app([*line, name], standalone_mode=False)
 
 
+def test_a_folder_that_is_called_like_a_report_is_meant_only_with_a_slash(place: Path) -> None:
+    rows(random.Random(1)).write_csv(place / "a.csv")
+    (place / "all.json").mkdir()
+    line = ["run", "spec.yaml", "--data", "a.csv", "-q", "-o"]
+    assert cli._run([*line, "all.json"]) == 2
+    assert not [*(place / "all.json").iterdir()]
+    assert cli._run([*line, "all.json/"]) in {0, 1}
+    assert len(listed(place / "all.json")) == 1
+
+
 NOTHING = UsageError("no")
 
 

@@ -38,12 +38,14 @@ def check_formats(form: str, outputs: Sequence[str], *, folders: bool = True) ->
     paths = []
     for name in outputs:
         path = Path(name)
-        is_folder = path.is_dir() or name.endswith(_SLASHES)
-        if is_folder and not folders:
-            raise UsageError(f"-o {path}: this is a folder", "name a file in it")
-        if is_folder:
+        is_format = report.format_of_suffix(path.suffix) is not None
+        is_folder = name.endswith(_SLASHES) or (path.is_dir() and not is_format)
+        if is_folder and folders:
             folder.prepare(path)
-        elif report.format_of_suffix(path.suffix) is None:
+        elif is_folder or path.is_dir():
+            hint = "name a file in it" + (", or end it with a slash" if folders else "")
+            raise UsageError(f"-o {path}: this is a folder", hint)
+        elif not is_format:
             suffixes = ", ".join(suffix for one in report.FORMATS for suffix in one.suffixes)
             why = f"the suffix {path.suffix!r} names no format"
             raise UsageError(
