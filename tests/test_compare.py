@@ -347,7 +347,7 @@ def test_what_got_worse_for_sure_comes_first() -> None:
 
 
 def test_where_nothing_changes_hardly_anything_is_found() -> None:
-    """100 pairs of samples: above 10 % would come once in 80 if one in 20 were right."""
+    """60 pairs of samples: above 12 % would come once in 100 if one in 20 were right."""
     random = Random(7)
     spec = [
         {"metric": "selection_rate", "fail": {"below": 0.1}},
@@ -355,7 +355,7 @@ def test_where_nothing_changes_hardly_anything_is_found() -> None:
         {"metric": "disparate_impact_ratio", "fail": {"outside": [0.5, 2]}},
     ]
     found: Counter[str] = Counter()
-    pairs = 100
+    pairs = 60
     for _ in range(pairs):
         months = [
             Counter((g, 0, int(random.random() < 0.4)) for g in random.choices("ab", (3, 2), k=250))
@@ -364,8 +364,8 @@ def test_where_nothing_changes_hardly_anything_is_found() -> None:
         changes = compare(*(audit(rows, spec) for rows in months), same_people=False)
         found["checks"] += any(one.change.is_significant(0.05) for one in changes.checks)
         found["rates"] += any(one.change.is_significant(0.05) for one in changes.rates)
-    assert found["checks"] <= 0.1 * pairs
-    assert found["rates"] <= 0.1 * pairs
+    assert found["checks"] <= 0.12 * pairs
+    assert found["rates"] <= 0.12 * pairs
     assert found["rates"] > 0
 
 
