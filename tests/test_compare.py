@@ -950,7 +950,7 @@ def test_every_format_for_prose_tells_a_comparison(reports: Path) -> None:
     for one in FORMATS:
         code, out, err = run(may, june, "--format", one.name)
         if one.page is None and one.name != "json":
-            assert (code, f"{one.name} is no format of a comparison" in err) == (2, True)
+            assert (code, f"{one.name} does not show a comparison" in err) == (2, True)
         else:
             assert (code, "demographic_parity_ratio/group/prediction" in out) == (0, True)
 

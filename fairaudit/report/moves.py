@@ -20,6 +20,9 @@ _MARKS = {
     Way.SAME: "",
     Way.UNKNOWN: "",
 }
+_MOST_LINES = 8
+"""More lines are not told apart."""
+
 _TONES = {Way.WORSE: Tone.BAD, Way.BETTER: Tone.GOOD}
 _Key: TypeAlias = tuple[str, str, tuple[str, ...], tuple[tuple[str, str], ...], str]
 
@@ -186,7 +189,7 @@ def _note(one: RateChange, *, sure: bool) -> str:
 
 
 def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) -> Lines | None:
-    """A line for each group that is compared, from before to after."""
+    """A line for each group that is compared, from before to after; those that stand first."""
     lines = [
         Line(
             numbers.group(one.group),
@@ -198,7 +201,8 @@ def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) ->
         and math.isfinite(one.change.before.value)
         and math.isfinite(one.change.after.value)
     ]
-    return Lines("", sentences.title_of(metric), lines) if lines else None
+    axis = f"from {sides[0]} to {sides[1]}"
+    return Lines(axis, sentences.title_of(metric), lines[:_MOST_LINES]) if lines else None
 
 
 def _point(x: str, one: Estimate) -> Point:
