@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ _RULES = """axe.configure({rules: [
 _RUN = "axe.run(document, {resultTypes: ['violations']})"
 _WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _WIDE, _NARROW = 1400, 400
+_LOUD = {"error", "warning"}
 
 
 @pytest.fixture(scope="module")
@@ -51,38 +52,54 @@ def axe() -> str:
     return path.read_text("utf-8")
 
 
-@pytest.fixture
-def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Opens a page from a file; fails at the end if it asked or said anything."""
-    contexts, said = [], []
+class Visit:
+    """Opens pages from a file, and notes whatever they ask for or say."""
 
-    def refuse(route: Any) -> None:
-        if route.request.url.startswith("file:"):
-            route.continue_()
-        else:
-            said.append(f"asked for {route.request.url}")
-            route.abort()
+    def __init__(self, browser: Any, folder: Path) -> None:
+        self.said: list[str] = []
+        self._browser, self._folder = browser, folder
+        self._contexts: list[Any] = []
 
-    def open_page(page: str, width: int = _WIDE, scheme: str = "light", **more: Any) -> Any:
-        path = tmp_path / "page.html"
+    def __call__(self, page: str, width: int = _WIDE, scheme: str = "light", **more: Any) -> Any:
+        """A tab with the page."""
+        path = self._folder / "page.html"
         path.write_text(page, encoding="utf-8")
         size = {"width": width, "height": 900}
-        context = browser.new_context(viewport=size, color_scheme=scheme, offline=True, **more)
-        contexts.append(context)
+        context = self._browser.new_context(
+            viewport=size, color_scheme=scheme, offline=True, **more
+        )
+        self._contexts.append(context)
         tab = context.new_page()
-        tab.route("**/*", refuse)
-        tab.on("console", lambda one: said.append(one.text) if one.type in _LOUD else None)
-        tab.on("pageerror", lambda one: said.append(str(one)))
+        tab.route("**/*", self._refuse)
+        tab.on("console", self._hear)
+        tab.on("pageerror", lambda one: self.said.append(str(one)))
         tab.goto(path.as_uri())
         return tab
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert said == []
+    def close(self) -> None:
+        """Closes all tabs."""
+        for context in self._contexts:
+            context.close()
+
+    def _hear(self, message: Any) -> None:
+        if message.type in _LOUD:
+            self.said.append(message.text)
+
+    def _refuse(self, route: Any) -> None:
+        if route.request.url.startswith("file:"):
+            route.continue_()
+        else:
+            self.said.append(f"asked for {route.request.url}")
+            route.abort()
 
 
-_LOUD = {"error", "warning"}
+@pytest.fixture
+def visit(browser: Any, tmp_path: Path) -> Iterator[Visit]:
+    """Opens pages; fails at the end if one asked for anything or said anything."""
+    made = Visit(browser, tmp_path)
+    yield made
+    made.close()
+    assert made.said == []
 
 
 def _violations(tab: Any) -> list[str]:
@@ -95,7 +112,7 @@ def _violations(tab: Any) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_is_accessible_wide_and_light_narrow_and_dark(
-    name: str, visit: Callable[..., Any], axe: str
+    name: str, visit: Visit, axe: str
 ) -> None:
     found = sample(name)
     tab = visit(found.page)
@@ -112,9 +129,7 @@ def test_a_page_is_accessible_wide_and_light_narrow_and_dark(
     assert _violations(tab) == []
 
 
-def test_the_other_widths_and_schemes_are_accessible_too(
-    visit: Callable[..., Any], axe: str
-) -> None:
+def test_the_other_widths_and_schemes_are_accessible_too(visit: Visit, axe: str) -> None:
     for width, scheme in ((_WIDE, "dark"), (_NARROW, "light")):
         tab = visit(sample("loans_subgroups").page, width, scheme)
         tab.evaluate(axe)
@@ -122,7 +137,18 @@ def test_the_other_widths_and_schemes_are_accessible_too(
         assert _violations(tab) == []
 
 
-def test_axe_sees_what_is_wrong(visit: Callable[..., Any], axe: str) -> None:
+def test_what_a_page_asks_for_or_says_is_noticed(visit: Visit) -> None:
+    page = sample("kidney_admissions").page
+    link = '<link rel="stylesheet" href="https://example.org/x.css"></head>'
+    visit(page.replace("</head>", link))
+    assert visit.said.pop().startswith("Loading the stylesheet")  # its policy forbids it
+    start = page.index("<meta http-equiv")
+    visit((page[:start] + page[page.index(">", start) + 1 :]).replace("</head>", link))
+    assert "asked for https://example.org/x.css" in visit.said
+    visit.said.clear()
+
+
+def test_axe_sees_what_is_wrong(visit: Visit, axe: str) -> None:
     tab = visit(sample("kidney_admissions").page.replace(' role="img"', "", 1))
     tab.evaluate("document.querySelector('h1').style.color = '#ddd'")
     tab.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<img>')")
@@ -132,7 +158,7 @@ def test_axe_sees_what_is_wrong(visit: Callable[..., Any], axe: str) -> None:
     assert {"color-contrast", "image-alt"} <= found
 
 
-def test_a_page_is_all_there_without_scripts(visit: Callable[..., Any]) -> None:
+def test_a_page_is_all_there_without_scripts(visit: Visit) -> None:
     found = sample("loans")
     tab = visit(found.page, java_script_enabled=False)
     assert tab.locator("svg").count() == len(found.figures)
@@ -144,14 +170,14 @@ def test_a_page_is_all_there_without_scripts(visit: Callable[..., Any]) -> None:
     assert tab.locator("details table").first.is_visible()
 
 
-def test_the_colours_of_pictures_follow_the_scheme(visit: Callable[..., Any]) -> None:
+def test_the_colours_of_pictures_follow_the_scheme(visit: Visit) -> None:
     colour = "getComputedStyle(document.querySelector('svg text')).fill"
     page = sample("kidney_admissions").page
     light, dark = (visit(page, scheme=one).evaluate(colour) for one in ("light", "dark"))
     assert sum(map(int, light[4:-1].split(","))) < 300 < sum(map(int, dark[4:-1].split(",")))
 
 
-def test_folded_tables_are_printed_and_paper_is_white(visit: Callable[..., Any]) -> None:
+def test_folded_tables_are_printed_and_paper_is_white(visit: Visit) -> None:
     tab = visit(sample("loans").page, scheme="dark")
     folded = tab.locator("details table").first
     assert not folded.is_visible()
@@ -162,7 +188,7 @@ def test_folded_tables_are_printed_and_paper_is_white(visit: Callable[..., Any])
     )
 
 
-def test_columns_are_sorted_by_key_and_numbers_as_numbers(visit: Callable[..., Any]) -> None:
+def test_columns_are_sorted_by_key_and_numbers_as_numbers(visit: Visit) -> None:
     from fairaudit.report.blocks import Cell  # noqa: PLC0415  # beside what it makes
 
     rows = [[Cell(a), Cell(b)] for a, b in (("b", "1,000"), ("a", "20"), ("c", "undefined"))]
@@ -177,7 +203,14 @@ def test_columns_are_sorted_by_key_and_numbers_as_numbers(visit: Callable[..., A
     assert tab.evaluate(names) == ["b", "a", "c"]
 
 
-def test_a_hostile_page_runs_nothing_and_is_no_wider(visit: Callable[..., Any]) -> None:
+def test_a_page_without_sections_is_as_wide_as_it_may_be(visit: Visit) -> None:
+    table = Table("One", ("a", "b"), [], (False, True))
+    for document in ((Heading("x"), table), (Heading("x"), table, Heading("y"), table)):
+        main = visit(html.page(document)).locator("main").bounding_box()
+        assert main["width"] > _WIDE / 2
+
+
+def test_a_hostile_page_runs_nothing_and_is_no_wider(visit: Visit) -> None:
     from test_html import hostile  # noqa: PLC0415  # the same levels
 
     tab = visit(hostile(), _NARROW)
