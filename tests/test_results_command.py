@@ -132,7 +132,7 @@ def test_a_check_is_shown_in_every_format_of_prose_and_in_json(
     for one in report.FORMATS:
         if one.page is None and one.name != "json":
             assert command("show", str(stored[1]), "1", "--format", one.name) == 2
-            assert "shows no single check" in capsys.readouterr().err
+            assert "does not show a single check" in capsys.readouterr().err
             continue
         assert command("show", str(stored[1]), "1", "--format", one.name) == 0
         assert working in capsys.readouterr().out
