@@ -155,7 +155,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
                 Cell(names.name(row.of)),
                 Cell(numbers.counts(row.estimate)),
                 Cell(_value(row)),
-                Cell(numbers.interval(row.estimate)),
+                Cell(numbers.interval(row.estimate, share=_in_percent(row))),
             ]
             for row in rows
         ],
@@ -171,7 +171,12 @@ def _value(row: RateRow) -> str:
         error = row.estimate.error
         doubt = f"± {error:.1g}" if math.isfinite(error) else "or undefined"
         return f"{numbers.number(value, 3)} {doubt}"
-    return numbers.percent(value) if sentences.is_share(row.metric) else numbers.number(value, 3)
+    return numbers.percent(value) if _in_percent(row) else numbers.number(value, 3)
+
+
+def _in_percent(row: RateRow) -> bool:
+    """Whether its numbers are in per cent: those of a share, unless they are read from bins."""
+    return sentences.is_share(row.metric) and not row.estimate.error
 
 
 def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
@@ -194,7 +199,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
             "" if share is None else numbers.percent(share),
             numbers.counts(row.estimate),
             _value(row),
-            numbers.interval(row.estimate),
+            numbers.interval(row.estimate, share=_in_percent(row)),
             _difference(row.difference, as_share=as_share) if compared else "",
             _ratio(row.ratio) if compared else "",
             _p_value(row) if compared else notes[row.standing],

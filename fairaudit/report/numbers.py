@@ -68,11 +68,12 @@ def rate(estimate: Estimate, *, share: bool = True) -> str:
     return f"{value} ({behind})" if behind else value
 
 
-def interval(estimate: Estimate) -> str:
-    """The bounds in per cent: `[70.1, 78.2]`; nothing where there is no interval."""
+def interval(estimate: Estimate, *, share: bool = True) -> str:
+    """The bounds, of a share in per cent: `[70.1, 78.2]`; nothing where there is no interval."""
     if estimate.low is None or estimate.high is None:
         return ""
-    return f"[{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+    ends = (estimate.low, estimate.high)
+    return f"[{', '.join(f'{100 * end:.1f}' if share else number(end, 3) for end in ends)}]"
 
 
 def probability(p: float, alpha: float) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fairaudit import names
 from fairaudit.answers import Answer
-from fairaudit.errors import WORST_FIRST, FairauditError, NothingToAudit
+from fairaudit.errors import FairauditError, NothingToAudit
 from fairaudit.report import content, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
 from fairaudit.report.labels import labels, natural, short
@@ -97,7 +97,8 @@ class _Audit:
     def _rank(self) -> tuple[object, ...]:
         tally = _tally(self.answer)
         counts = tuple(-tally[status] for status in trends.WORST_FIRST if status is not Status.PASS)
-        return (WORST_FIRST.index(self.answer.exit_code), counts, natural(self.name), self.name)
+        verdict = _WORST.index(verdict_of(self.answer))
+        return (verdict, counts, natural(self.name), self.name)
 
     def cells(self, statuses: Sequence[Status]) -> Iterator[Cell]:
         """A row of the table."""

@@ -73,7 +73,9 @@ def _titles(asked: Sequence[Shown]) -> list[str]:
 
 def _title(one: Shown) -> str:
     """The short name of an entry, with what sets it apart."""
-    words = [one.asked.short or one.asked.id]
+    # A bare rate is shown by its gap.
+    gap = " gap" if isinstance(one.asked, Quantity) else ""
+    words = [f"{one.asked.short or one.asked.id}{gap}"]
     if one.of_class is not None:
         words.append(f"of {one.of_class.value}")
     if one.at is not None:
@@ -91,7 +93,7 @@ def _parameters_in_words(one: Shown) -> str:
 
 
 def _as_spread(asked: Asked) -> Asked:
-    """A bare rate is shown in the lattice by its gap."""
+    """What is compared over all groups: of a bare rate its gap."""
     return compared(asked, GAP) if isinstance(asked, Quantity) else asked
 
 
