@@ -617,6 +617,21 @@ def test_reversals_that_come_and_go_are_told() -> None:
     assert valid(back)["reversals"][0]["after"] == "every_stratum"
 
 
+def test_a_reversal_that_chance_may_explain_is_told_as_such() -> None:
+    def change(times: int) -> Changes:
+        many = {key: (hits * times, n * times) for key, (hits, n) in TREATED.items()}
+        mixed = {
+            key: (round(hits / n * 350) * times, 350 * times) for key, (hits, n) in many.items()
+        }
+        return compare(stones(mixed), stones(many), same_people=False)
+
+    few, many = change(1), change(100)
+    assert [one.significant for one in (*few.reversals, *many.reversals)] == [False, True]
+    assert "reversed in every stratum, which chance may explain" in text_of(few)
+    assert "which chance may explain" not in text_of(many).split("Reversals that are not")[1]
+    assert valid(many)["reversals"][0]["significant"] is True
+
+
 def test_a_rate_in_a_stratum_is_compared_with_that_of_the_same_stratum() -> None:
     other = {**TREATED, ("open", "large"): (120, 263)}
     changes = compare(stones(TREATED), stones(other), same_people=False)

@@ -113,7 +113,7 @@ def _changes(
         only_after=checks.only_after,
         rates=corrected_rates(rates, inference),
         people=corrected_people(tuple(people), inference),
-        reversals=tuple(reversal_changes(before.reversals, after.reversals)),
+        reversals=tuple(reversal_changes(before, after)),
         conditions=() if sampling is Sampling.PAIRED else tuple(conditions(before, after)),
         new_notices=new,
         gone_notices=gone,

@@ -186,7 +186,10 @@ class PeopleChange:
 
 @dataclass(frozen=True, slots=True)
 class ReversalChange:
-    """A reversal that is new (nothing before), gone (nothing after), or of another kind now."""
+    """A reversal that is new (nothing before), gone (nothing after), or of another kind now.
+
+    `significant` is whether chance hardly explains it, in the later of the results that have it.
+    """
 
     rate: str
     of: str
@@ -195,6 +198,13 @@ class ReversalChange:
     given: Grouping
     before: Kind | None
     after: Kind | None
+    significant: bool
+
+    @property
+    def strength(self) -> tuple[bool, int]:
+        """What to tell first: what chance hardly explains, then the stronger kind."""
+        kinds = (self.before, self.after)
+        return self.significant, max(kind.strength for kind in kinds if kind is not None)
 
 
 @dataclass(frozen=True, slots=True)

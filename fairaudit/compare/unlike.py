@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit.compare.records import ReversalChange
-from fairaudit.cube import Grouping
 from fairaudit.metrics import exclusion
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Kind, Reversal
@@ -68,28 +67,36 @@ def _asked(result: AuditResult) -> list[str]:
     ]
 
 
-def reversal_changes(
-    before: Sequence[Reversal], after: Sequence[Reversal]
-) -> Iterator[ReversalChange]:
-    """The reversals that are new, of another kind, or gone."""
-    then = {_turned(one): one for one in before}
-    now = {_turned(one): one for one in after}
+def reversal_changes(before: AuditResult, after: AuditResult) -> list[ReversalChange]:
+    """The reversals that are new, of another kind, or gone; the surest and strongest first."""
+    found = _reversal_changes(before, after)
+    return sorted(found, key=lambda one: one.strength, reverse=True)
+
+
+def _reversal_changes(before: AuditResult, after: AuditResult) -> Iterator[ReversalChange]:
+    then = {_turned(one): one for one in before.reversals}
+    now = {_turned(one): one for one in after.reversals}
+    alpha, alpha_then = (one.provenance.inference.alpha for one in (after, before))
     for key, one in now.items():
         was = then.get(key)
         if was is None or was.kind is not one.kind:
-            yield _reversal_change(one, None if was is None else was.kind, one.kind)
+            kinds = (None if was is None else was.kind, one.kind)
+            yield _reversal_change(one, *kinds, significant=one.is_significant(alpha))
     for key, one in then.items():
         if key not in now:
-            yield _reversal_change(one, one.kind, None)
+            sure = one.is_significant(alpha_then)
+            yield _reversal_change(one, one.kind, None, significant=sure)
 
 
 def _turned(one: Reversal) -> _Turned:
     return one.rate, one.of, one.attribute, frozenset(one.pair), frozenset(one.given)
 
 
-def _reversal_change(one: Reversal, before: Kind | None, after: Kind | None) -> ReversalChange:
-    given: Grouping = one.given
-    return ReversalChange(one.rate, one.of, one.attribute, one.pair, given, before, after)
+def _reversal_change(
+    one: Reversal, before: Kind | None, after: Kind | None, *, significant: bool
+) -> ReversalChange:
+    named = (one.rate, one.of, one.attribute, one.pair, one.given)
+    return ReversalChange(*named, before, after, significant)
 
 
 def new_and_gone(

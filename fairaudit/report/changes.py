@@ -30,6 +30,7 @@ from fairaudit.report.blocks import (
 )
 
 _FEW_ROWS = 12
+_FEW_REVERSALS = 5
 _SURE_TONES = {Way.WORSE: Tone.BAD, Way.BETTER: Tone.GOOD}
 _SAMPLING = {
     Sampling.INDEPENDENT: "taken to be different people: each change is tested as one of two "
@@ -49,7 +50,7 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
         _checks(changes),
         moves.rates(changes, most),
         moves.people(changes, most),
-        _reversals(changes),
+        _reversals(changes, is_short=not all_rows),
         _unlike(changes),
         _meaning(changes),
     )
@@ -211,11 +212,20 @@ def _surely(change: Change, alpha: float) -> str:
     return f"{way}, but chance may explain it: {p})"
 
 
-def _reversals(changes: Changes) -> Iterator[Block]:
-    if not changes.reversals:
+def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
+    found = changes.reversals
+    if not found:
         return
     yield Heading("Reversals that are not as before")
-    yield Entries([(_reversal_word(one), _reversal(one)) for one in changes.reversals])
+    told = found[:_FEW_REVERSALS] if is_short else found
+    yield Entries([(_reversal_word(one), _reversal(one)) for one in told])
+    if left := found[len(told) :]:
+        sure = sum(one.significant for one in left)
+        yield Paragraph(
+            f"and {numbers.whole(len(left))} more, {numbers.whole(sure) if sure else 'none'} of "
+            "them significant: --verbose, or -o changes.json, tells them all",
+            Tone.MUTED,
+        )
 
 
 def _reversal_word(one: ReversalChange) -> Cell:
@@ -227,8 +237,9 @@ def _reversal_word(one: ReversalChange) -> Cell:
 def _reversal(one: ReversalChange) -> str:
     kinds = [sentences.KIND[kind] for kind in (one.before, one.after) if kind is not None]
     pair = " against ".join(one.pair)
+    chance = "" if one.significant else ", which chance may explain"
     where = f"{sentences.title_of(one.rate)} of the {one.of} by {one.attribute}, {pair}"
-    return f"{where}, given {numbers.subset(one.given)}: {' → '.join(kinds)}"
+    return f"{where}, given {numbers.subset(one.given)}: {' → '.join(kinds)}{chance}"
 
 
 def _unlike(changes: Changes) -> Iterator[Block]:

@@ -203,4 +203,5 @@ def _reversal(one: ReversalChange) -> dict[str, Any]:
         "given": list(one.given),
         "before": None if one.before is None else str(one.before),
         "after": None if one.after is None else str(one.after),
+        "significant": one.significant,
     }
