@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pages import NAMES, read, sample
 
+from fairaudit import cli
 from fairaudit.report import html
 from fairaudit.report.blocks import Heading, Table
 from fairaudit.report.sentences import answer
@@ -64,6 +65,10 @@ class Visit:
         """A tab with the page."""
         path = self._folder / "page.html"
         path.write_text(page, encoding="utf-8")
+        return self.open(path, width, scheme, **more)
+
+    def open(self, path: Path, width: int = _WIDE, scheme: str = "light", **more: Any) -> Any:
+        """A tab with a page that is written already."""
         size = {"width": width, "height": 900}
         context = self._browser.new_context(
             viewport=size, color_scheme=scheme, offline=True, **more
@@ -201,6 +206,40 @@ def test_columns_are_sorted_by_key_and_numbers_as_numbers(visit: Visit) -> None:
     assert column.get_attribute("aria-sort") == "ascending"
     tab.keyboard.press("Enter")
     assert tab.evaluate(names) == ["b", "a", "c"]
+
+
+def test_the_index_of_a_batch_leads_to_its_reports(
+    visit: Visit, axe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("exports").mkdir()
+    for day, hired in enumerate(("1010", "1100", "1110", "0110")):
+        rows = "".join(f"{'aabb'[at]},{one}\n" for at, one in enumerate(hired))
+        Path(f"exports/day {day}.csv").write_text("who,hired\n" + 20 * rows)
+    Path("exports/<b>bad.csv").write_text("who,hired\na\n")
+    Path("spec.yaml").write_text(
+        "columns: {protected: [who], decision: {column: hired, positive: 1}}\n"
+        "metrics: [{metric: demographic_parity_difference, fail: {above: 0.9}}]\n"
+    )
+    assert cli._run(["run", "spec.yaml", "--data", "exports", "-o", "reports/", "-q"]) == 2
+    tab = visit.open(tmp_path / "reports" / "index.html")
+    tab.evaluate(axe)
+    tab.evaluate(_RULES)
+    assert _violations(tab) == []
+    assert tab.locator("svg").count() >= 1
+    links = tab.locator("td a, th a")
+    assert links.all_inner_texts() == [
+        "<b>bad.csv",
+        "day 1.csv",
+        *(f"day {at}.csv" for at in (0, 2, 3)),
+    ]
+    for at, verdict in ((0, "ERROR"), (1, "FAIL"), (2, "PASS")):
+        links.nth(at).click()
+        assert verdict in tab.inner_text("body").upper()
+        tab.evaluate(axe)
+        tab.evaluate(_RULES)
+        assert _violations(tab) == []
+        tab.go_back()
 
 
 def test_a_page_without_sections_is_as_wide_as_it_may_be(visit: Visit) -> None:
