@@ -41,7 +41,7 @@ from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
 from fairaudit.tables.names import refuse_unknown, unweighed
-from fairaudit.tables.notices import impossible, medians, repeated, unequal_rates
+from fairaudit.tables.notices import impossible, medians, repeated, unequal_rates, unjudged
 from fairaudit.tables.scores import scores
 from fairaudit.verdict import (
     AnyCheck,
@@ -258,6 +258,7 @@ class _Question:
                 *recoded.notices,
                 *unweighed(read.shown, cube),
                 *unequal_rates(table, [one.name for one in read.predictions if one.binary]),
+                *unjudged(read.checks, [one.name for one in read.predictions]),
                 *impossible(self.checks, table),
                 *repeated(cube),
                 *medians(table, read.shown),

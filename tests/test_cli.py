@@ -313,6 +313,7 @@ def test_wrong_command_lines_are_usage_errors_not_crashes() -> None:
         assert done.returncode == 2, wrong
         assert "fairaudit itself failed" not in done.stderr
         assert "Traceback" not in done.stderr
+        assert f"hint: fairaudit {wrong[0]} --help" in done.stderr
     assert "Usage" in run().stdout + run().stderr
 
 

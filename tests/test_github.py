@@ -182,6 +182,12 @@ def test_the_worst_come_first_across_answers() -> None:
     assert found[-1].message.startswith("4 more: ")
 
 
+def test_of_several_files_each_annotation_names_its_own() -> None:
+    answers = [Answer("s.yaml", data, many(1)) for data in ("may.csv", "june.csv")]
+    found = [read(line) for line in github.render(answers).splitlines()]
+    assert [one.properties["title"].split(" in ")[1] for one in found] == ["may.csv", "june.csv"]
+
+
 def test_no_name_begins_a_command_of_its_own() -> None:
     result = hostile()
     (one,) = result.findings

@@ -148,3 +148,19 @@ def test_a_score_alone_is_an_outcome_without_classes() -> None:
 def test_models_that_cannot_be_are_faults(columns: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         specs.of_mapping(spec(**columns))
+
+
+def test_a_model_that_no_limit_looks_at_is_named() -> None:
+    def noticed(*metrics: dict[str, Any]) -> list[str]:
+        asked = spec(models={"current": OLD, "candidate": NEW})
+        result = fairaudit.audit({**asked, "metrics": list(metrics)}, people())
+        return [one for one in result.notices if one.startswith("no limit looks at")]
+
+    gate = {"metric": "demographic_parity_difference", "fail": {"above": 0.5}}
+    beside = {"metric": "differential_fairness", "of": "candidate", "against": "current"}
+    word = "no limit looks at the model candidate by itself: `of: candidate` in a metric asks"
+    for metrics in ([gate], [gate, {**beside, "fail": {"above": 2}}]):
+        (one,) = noticed(*metrics)
+        assert one.startswith(word)
+    assert noticed(gate, {**gate, "of": "candidate"}) == []
+    assert noticed({"metric": "selection_rate"}) == []

@@ -19,6 +19,9 @@ from fairaudit.result import AuditResult
 _SPEC = str(SPECS / "loans.yaml")
 
 
+INDEX = """{"tool": {"name": "fairaudit", "version": "1"}, "schema_version": "1.0", "audits": []}"""
+
+
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Answer], Path]:
     """The answer of a run, and the file it is stored in."""
@@ -101,6 +104,7 @@ def test_a_result_comes_from_stdin(
         ("[1]", "no result of fairaudit"),
         ('{"a": 1}', "no result of fairaudit"),
         ('{"tool": {"name": "fairaudit", "version": "9"}, "schema_version": "9.0"}', "9.0"),
+        (INDEX, "this is the index of a batch"),
     ],
 )
 @pytest.mark.parametrize("name", ["render", "show"])
@@ -166,6 +170,8 @@ def test_of_several_results_one_is_named(
     told = capsys.readouterr().err
     assert "holds 3 results: say which by --data" in told
     assert "a.csv" in told
+    assert command("show", str(path), "1", "--data", "b") == 0
+    capsys.readouterr()
     assert command("show", str(path), "1", "--data", "b.csv") == 0
     assert "|ln((154/168) / (0/13))| = ∞" in capsys.readouterr().out
     assert command("show", str(path), "--data", "c.csv") == 2

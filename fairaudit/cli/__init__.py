@@ -86,7 +86,7 @@ def _told(error: Exception, arguments: list[str]) -> int:
     if isinstance(error, FairauditError):
         known = error
     elif isinstance(error, typer.TyperException):
-        known = UsageError(error.format_message(), "fairaudit --help, or fairaudit run --help")
+        known = UsageError(error.format_message(), _where_help_is(arguments))
     else:
         known = FairauditError.crashed(error)
     try:
@@ -97,6 +97,13 @@ def _told(error: Exception, arguments: list[str]) -> int:
     typer.echo(told(known), err=True)
     typer.echo(last_words(known, arguments), err=True)
     return known.exit_code
+
+
+def _where_help_is(arguments: list[str]) -> str:
+    """The help of the command that was called wrongly."""
+    asked = next((one for one in arguments if not one.startswith("-")), "")
+    called = [one.callback.__name__ for one in app.registered_commands if one.callback is not None]
+    return f"fairaudit {asked} --help" if asked in called else "fairaudit --help"
 
 
 @app.callback(invoke_without_command=True)

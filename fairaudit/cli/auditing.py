@@ -14,7 +14,7 @@ import typer
 
 from fairaudit.cli import step_summary
 from fairaudit.cli.app import app
-from fairaudit.cli.output import check_formats, print_answers, write_files
+from fairaudit.cli.output import FILE_HELP, FORMAT_HELP, check_formats, print_answers, write_files
 from fairaudit.errors import FairauditError, UsageError
 
 if TYPE_CHECKING:
@@ -38,12 +38,10 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         typer.Option(
             "-o",
             "--output",
-            help="Write a report; the suffix picks the format. FOLDER/: a report for each audit.",
+            help=f"{FILE_HELP} FOLDER/: a page and a JSON report for each audit, and an index.",
         ),
     ] = None,
-    form: Annotated[
-        str, typer.Option("--format", help="What to print: terminal, json and others.")
-    ] = "terminal",
+    form: Annotated[str, typer.Option("--format", help=FORMAT_HELP)] = "terminal",
     fail_on: Annotated[
         _FailOn, typer.Option(help="From which status on the exit code is 1.")
     ] = _FailOn.FAIL,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit.cli.app import app
-from fairaudit.cli.output import print_document, print_text, write, write_files
+from fairaudit.cli.output import PAGE_HELP, print_document, print_text, write, write_files
 from fairaudit.cli.stored import check_pages, format_of, read_result
 from fairaudit.errors import FairauditError, NothingToAudit, UsageError
 
@@ -39,9 +39,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         list[str] | None,
         typer.Option("-o", "--output", help="Write a report; the suffix picks the format."),
     ] = None,
-    form: Annotated[
-        str, typer.Option("--format", help="What to print: terminal, json and others.")
-    ] = "terminal",
+    form: Annotated[str, typer.Option("--format", help=PAGE_HELP)] = "terminal",
     fail_on: Annotated[
         _FailOn,
         typer.Option(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import typer
 
 from fairaudit.errors import FairauditError, UsageError, did_you_mean
+from fairaudit.report import FORMATS
 
 if TYPE_CHECKING:
     from fairaudit.answers import Answer
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from fairaudit.report.blocks import Document
 
 NO_VERDICT = 2
+FORMAT_HELP = f"What to print: {', '.join(one.name for one in FORMATS)}."
+PAGE_HELP = f"What to print: {', '.join(one.name for one in FORMATS if one.shows_pages)}."
+FILE_HELP = (
+    "Write a report; the suffix picks the format: "
+    f"{', '.join(suffix for one in FORMATS for suffix in one.suffixes)}."
+)
 
 _SLASHES = tuple({os.sep, os.altsep or os.sep})
 

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit.cli.app import app
-from fairaudit.cli.output import check_formats, print_document, print_text, write, write_files
+from fairaudit.cli.output import (
+    FILE_HELP,
+    PAGE_HELP,
+    check_formats,
+    print_document,
+    print_text,
+    write,
+    write_files,
+)
 from fairaudit.cli.stored import check_pages, format_of, read_answers
 from fairaudit.errors import FairauditError, UsageError, did_you_mean
 
@@ -24,7 +32,7 @@ _MOST = 10
 _Result = Annotated[str, typer.Argument(metavar="RESULT.json", help="A JSON report, or - (stdin).")]
 _Output = Annotated[
     list[str] | None,
-    typer.Option("-o", "--output", help="Write a file; the suffix picks the format."),
+    typer.Option("-o", "--output", help=FILE_HELP),
 ]
 
 
@@ -60,9 +68,7 @@ def show(
         str | None, typer.Option(help="Of several results the one of this data, or spec.")
     ] = None,
     output: _Output = None,
-    form: Annotated[
-        str, typer.Option("--format", help="What to print: terminal, markdown, json and others.")
-    ] = "terminal",
+    form: Annotated[str, typer.Option("--format", help=PAGE_HELP)] = "terminal",
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Open one finding of a JSON report: its counts, its formula filled in, how sure it is.
@@ -124,9 +130,10 @@ def _one_of(found: Sequence[Answer], data: str | None) -> AuditResult:
 
 
 def _is_meant(one: Answer, data: str) -> bool:
-    """Whether a result is that of a file, or of a spec: by its path, or by the last part of it."""
+    """Whether a result is that of a file, or of a spec: by its path, its name, or its stem."""
     paths = [path for path in (one.data, one.spec) if path is not None]
-    return one.title == data or data in paths or data in {Path(path).name for path in paths}
+    names = {name for path in map(Path, paths) for name in (path.name, path.stem)}
+    return one.title == data or data in paths or data in names
 
 
 def _page(wanted: Format, answer: AuditResult, finding: Finding | None) -> str:

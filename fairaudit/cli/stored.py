@@ -52,8 +52,8 @@ def check_pages(form: str, outputs: Sequence[str], what: str) -> list[Path]:
 
     paths = check_formats(form, outputs, folders=False)
     for wanted in (report.format_of(form), *map(format_of, paths)):
-        if wanted is not None and not _shows_pages(wanted):
-            known = ", ".join(one.name for one in report.FORMATS if _shows_pages(one))
+        if wanted is not None and not wanted.shows_pages:
+            known = ", ".join(one.name for one in report.FORMATS if one.shows_pages)
             raise UsageError(f"{wanted.name} does not show {what}", f"there is {known}")
     return paths
 
@@ -65,7 +65,3 @@ def format_of(path: Path) -> Format:
     found = report.format_of_suffix(path.suffix)
     assert found is not None
     return found
-
-
-def _shows_pages(one: Format) -> bool:
-    return one.page is not None or one.name == "json"

@@ -32,6 +32,11 @@ class Format:
     tells_errors: bool = True
     spelled: Callable[[str, str], str] = _backslashes
 
+    @property
+    def shows_pages(self) -> bool:
+        """Whether it can show what is no report of an audit: a comparison, a single check."""
+        return self.page is not None or self.name == "json"
+
 
 def _terminal(answers: Sequence[Answer], all_rows: bool) -> str:  # noqa: FBT001  # the renderers' signature
     from fairaudit.report import summary

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 
@@ -95,6 +95,8 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
     result = answer.found
     found = [one for each in result.findings for one in _finding(each, result)]
     found += [one for each in result.waivers for one in _waiver(each)]
+    if answer.data is not None:
+        found = [replace(one, title=f"{one.title} in {answer.data}") for one in found]
     yield from found
     if result.verdict is Verdict.NONE:
         why = "nothing was judged: the spec sets no limit"

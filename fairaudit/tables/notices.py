@@ -83,6 +83,19 @@ def _median_of(table: GroupTable) -> Iterator[str]:
     )
 
 
+def unjudged(checks: Iterable[AnyCheck], models: Iterable[str]) -> Iterator[str]:
+    """Models that no limit looks at by themselves, where others are judged."""
+    judged = {one.of for one in checks if not (isinstance(one, Check) and one.against)}
+    names = [*models]
+    if judged.intersection(names):
+        for name in names:
+            if name not in judged:
+                yield (
+                    f"no limit looks at the model {name} by itself: `of: {name}` in a metric asks "
+                    "it of that model"
+                )
+
+
 def impossible(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[str]:
     """Gates that cannot all hold: equal PPV, FPR and TPR while base rates differ.
 

@@ -120,6 +120,9 @@ def read_answers(tree: Mapping[str, Any]) -> list[Answer]:
     Raises `UsageError` as `read` does.
     """
     whole = opened(tree)
+    if "audits" in whole:
+        hint = "name one of the reports that it lists; each is a JSON document beside it"
+        raise UsageError("this is the index of a batch, not a result", hint)
     if "answers" in whole:
         found = whole["answers"].each(_read_answer)
         return [*found] if found else whole["answers"].refuse("is empty")
