@@ -384,6 +384,7 @@ def test_a_trend_has_a_point_for_each_number_in_natural_order(
     assert figure.picture.limits == (0.5,)
     assert "from 0.0000 (day 2.csv) to 1.0000 (day 0.csv); limit 0.5" in figure.description
     assert "failed 2" in figure.description
+    assert figure.note.startswith("No result of day 1.csv.")
 
 
 def test_many_files_stand_by_their_numbers_and_leave_gaps(

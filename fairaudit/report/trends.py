@@ -32,15 +32,17 @@ _MOST_DRAWN = 6
 _MOST_NAMED = 14
 """So many names have room below an axis."""
 _MOST_OF_A_NAME = 16
+_NAMED = 3
 _MOST_INTERVALS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class _Trend:
-    """A check of one spec in its files, in their natural order."""
+    """A check of one spec in its files, in their natural order; `failed` have no result at all."""
 
     spec: str
     findings: Sequence[tuple[str, Finding]]
+    failed: Sequence[str] = ()
 
     @property
     def counted(self) -> Counter[Status]:
@@ -62,6 +64,7 @@ def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) 
     more = len(found) - min(len(drawn), _MOST_DRAWN)
     for at, (one, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
         note = "" if _has_room(lines.lines[0].points) else "So many intervals are not drawn. "
+        note += _failed(one)
         if more and at == min(len(drawn), _MOST_DRAWN) - 1:
             word = "check is" if more == 1 else "checks are"
             note += f"{more} more {word} not drawn: those that fail most often come first."
@@ -74,15 +77,27 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
     """Each check of each spec that has several results."""
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: natural(pair[0]))
     found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
+    failed: dict[str, list[str]] = {}
     results: Counter[str] = Counter()
     for one in answers:
         results[one.spec] += isinstance(one.found, AuditResult)
     for name, one in ordered:
-        if isinstance(one.found, AuditResult) and results[one.spec] > 1:
+        if not isinstance(one.found, AuditResult):
+            failed.setdefault(one.spec, []).append(name)
+        elif results[one.spec] > 1:
             for finding in one.found.findings:
                 found.setdefault((one.spec, finding.check.id), []).append((name, finding))
     for (spec, _), findings in found.items():
-        yield _Trend(spec, findings)
+        yield _Trend(spec, findings, failed.get(spec, ()))
+
+
+def _failed(one: _Trend) -> str:
+    """Which files a line leaves out, because they have no result."""
+    if not one.failed:
+        return ""
+    named = ", ".join(short(name, _MOST_OF_A_NAME) for name in one.failed[:_NAMED])
+    more = len(one.failed) - _NAMED
+    return f"No result of {named}{f' and {more:,} more' if more > 0 else ''}. "
 
 
 def _table(found: Sequence[_Trend], most: int | None) -> Table:

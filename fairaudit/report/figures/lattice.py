@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.report import numbers, sentences
@@ -11,6 +11,7 @@ from fairaudit.report.blocks import Figure
 from fairaudit.report.figures import most
 from fairaudit.report.pictures import Bars, Interval, Lattice, Mark, Node
 from fairaudit.result import AuditResult, LatticeEntry, LatticeRow
+from fairaudit.verdict import Check, Status
 
 _COLUMNS = 3
 """So many columns of boxes can be read on a small screen; more are bars."""
@@ -18,17 +19,28 @@ _MEASURES = 4
 
 
 def lattice(result: AuditResult) -> Iterator[Figure]:
-    """A picture for the first measure, for ε, and for others that a limit looks at."""
+    """A picture for ε, for what a limit looks at, the worst check first, and else the first."""
     rows = result.lattice
     if len(rows) < 2:
         return
     entries = [entry for row in rows for entry in row.entries]
     titles = list(dict.fromkeys(one.title for one in entries))
     epsilon = [one.title for one in entries if one.metric == DIFFERENTIAL_FAIRNESS.id]
-    judged = [one.title for one in entries if one.judged]
+    judged = [one.title for one in sorted(entries, key=_worst(result)) if one.judged]
     for title in list(dict.fromkeys([*epsilon[:1], *judged, *titles[:1]]))[:_MEASURES]:
         found = [next((e for e in row.entries if e.title == title), None) for row in rows]
         yield _figure(title, rows, found)
+
+
+def _worst(result: AuditResult) -> Callable[[LatticeEntry], int]:
+    """A key that sorts measures by the worst status of a check on them, the worst first."""
+    order = list(Status)
+    ranks: dict[tuple[str, str], int] = {}
+    for one in result.findings:
+        if isinstance(one.check, Check):
+            key = (one.check.asked.id, one.check.of)
+            ranks[key] = max(ranks.get(key, 0), order.index(one.status))
+    return lambda entry: -ranks.get((entry.metric, entry.of), 0)
 
 
 def _figure(
