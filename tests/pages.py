@@ -17,6 +17,8 @@ from fairaudit.report.blocks import Figure
 from fairaudit.result import AuditResult
 
 NAMES = sorted(path.stem for path in SPECS.glob("*.yaml"))
+_INLINE = {"a", "bdi", "strong"}
+"""No blank stands around these."""
 _VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
@@ -67,15 +69,22 @@ class Element:
     @property
     def text(self) -> str:
         """The text in it with single blanks."""
-        return " ".join(" ".join(self._texts()).split())
+        return " ".join(self._run().split())
 
     @property
     def words(self) -> str:
         """The text in it as it is."""
         return "".join(one if isinstance(one, str) else one.words for one in self.children)
 
-    def _texts(self) -> list[str]:
-        return [one if isinstance(one, str) else one.text for one in self.children]
+    def _run(self) -> str:
+        parts = []
+        for one in self.children:
+            if isinstance(one, str):
+                parts.append(one)
+            else:
+                apart = "" if one.tag in _INLINE else " "
+                parts.append(f"{apart}{one._run()}{apart}")
+        return "".join(parts)
 
 
 class _Reader(HTMLParser):

@@ -22,7 +22,7 @@ from fairaudit.cli import folder
 from fairaudit.cli.app import app
 from fairaudit.errors import UsageError
 from fairaudit.pipeline import audit
-from fairaudit.report.blocks import Figure, Table
+from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone
 from fairaudit.report.labels import labels, natural, short
 from fairaudit.report.pictures import Lines
 from fairaudit.report.summary import document
@@ -361,7 +361,10 @@ def test_the_summary_says_who_is_worst_and_which_checks_fail(
     answers[0], answers[9] = answers[9], answers[0]
     blocks = document(answers)
     summary, checks = [one for one in blocks if isinstance(one, Table)]
-    assert summary.caption == "12 audits, worst first: 1 error, 2 fail, 9 pass"
+    verdict = next(one for one in blocks if isinstance(one, Entries))
+    assert verdict.rows == [
+        (Cell("ERROR", Tone.BAD), "12 audits: 1 error, 2 fail, 9 pass, worst first")
+    ]
     names = [row[0].text for row in summary.rows]
     assert names[:5] == ["day 2.csv", "day 3.csv", "day 4.csv", "day 0.csv", "day 1.csv"]
     assert names[-2:] == ["day 10.csv", "day 11.csv"]

@@ -37,6 +37,7 @@ from fairaudit.report.blocks import (
     Tone,
 )
 from fairaudit.report.figures import most
+from fairaudit.report.html import inline
 from fairaudit.report.pictures import (
     Bars,
     Interval,
@@ -74,6 +75,9 @@ def test_a_page_is_well_formed_small_and_needs_nothing_else(name: str) -> None:
         for key in ("aria-labelledby", "aria-describedby"):
             assert set(one.attributes.get(key, "").split()) <= set(ids)
         for key in _LOADS:
+            if one.tag == "a" and not one.attributes["href"].startswith("#"):
+                _assert_leads_where_it_says(one)
+                continue
             assert one.attributes.get(key, "#").startswith("#"), one.attributes
             if key == "href" and key in one.attributes:
                 assert one.attributes[key][1:] in ids
@@ -86,6 +90,33 @@ def test_a_page_is_well_formed_small_and_needs_nothing_else(name: str) -> None:
     assert len(page.encode()) < 1_500_000
     (script,) = tree_of(name).all("script")
     assert not re.search("NaN|Infinity", page.replace(script.words, ""))
+
+
+def _assert_leads_where_it_says(link: Element) -> None:
+    """A link is no load: it is followed by hand, to the address that is read, and tells nothing."""
+    assert link.attributes == {"href": link.words, "rel": "noreferrer"}
+    assert link.words.startswith("https://")
+
+
+def test_sources_are_links_without_the_full_stop_behind_them() -> None:
+    links = [one.words for one in tree_of("loans").all("a")]
+    assert "https://arxiv.org/abs/1610.02413" in links
+    assert not [one for one in links if one.endswith((".", ",", ")"))]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "javascript:alert(1)",
+        "http://plain.example/",
+        'https://a.example/"onclick="x',
+        "https://user@evil.example/",
+        "https://",
+        "https://раypal.example/",
+    ],
+)
+def test_what_is_no_plain_address_is_no_link(words: str) -> None:
+    assert "<a" not in inline.linked(words)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -302,6 +333,47 @@ def test_a_rate_by_stratum_is_a_line_for_each_group() -> None:
     spec = drawing.spec(picture)
     lines = [one for one in spec["layer"] if one["mark"]["type"] == "line"]
     assert [len(_values(spec, one)) for one in lines] == [6, 6]
+
+
+def test_the_words_at_a_limit_keep_clear_of_the_names() -> None:
+    """At the start of the axis they stand to the right of their line."""
+    rules = [Rule(at, "sex", f"fail {at}", is_limit=True) for at in (-0.1, 0.1)]
+    rows = [Interval("f", 0.0, -0.1, 0.1, panel="sex")]
+    spec = drawing.spec(Intervals("gap", rows, rules, domain=(-0.1, 0.3)))
+    aligned = {
+        row["t"]: layer["mark"]["align"]
+        for layer in spec["layer"]
+        if layer["mark"]["type"] == "text"
+        for row in _values(spec, layer)
+    }
+    assert aligned["fail -0.1"] == "left"
+    assert aligned["f"] == "right"
+
+
+def test_a_line_by_itself_needs_no_name_and_has_the_room_of_it() -> None:
+    points = [Point(at, at / 10) for at in range(3)]
+    alone, named = (
+        drawing.spec(Lines("file", "value", [Line(label, points)])) for label in ("", "women")
+    )
+    assert [row["t"] for row in _rows_of(named, "text")] == ["women"]
+    assert not list(_rows_of(alone, "text"))
+    assert alone["width"] > named["width"]
+
+
+def test_lines_of_an_error_stand_below_each_other_in_signs_of_one_width() -> None:
+    told = "a.yaml:2:3: unknown\n  2 |   x: 1\n    |   ^"
+    tree = read(html.render([Answer("a.yaml", None, NothingToAudit(told))]))
+    (lines,) = [one for one in tree.all("span") if one.attributes.get("class") == "lines"]
+    assert lines.words.replace("\n", "") == told.replace("\n", "")
+    assert len(lines.all("br")) == 2
+
+
+def test_a_statement_is_strong_up_to_its_first_colon() -> None:
+    cell = Cell("FAIL", Tone.BAD)
+    rows = [(cell, "Ratio, <by> sex: 0.7: < 0.8"), (cell, "no colon")]
+    tree = read(html.page((Heading("x"), Paragraph("y"), Entries(rows, is_titled=True))))
+    assert [one.words for one in tree.all("strong")] == ["Ratio, <by> sex:"]
+    assert [one.words for one in tree.all("dd")] == [words for _, words in rows]
 
 
 def test_limits_lie_where_the_ratio_of_the_reference_is() -> None:

@@ -292,7 +292,7 @@ def test_what_does_not_fit_is_named_and_no_failure_is_among_it() -> None:
 def test_more_failures_than_fit_are_counted() -> None:
     text = rendered(many(500))
     assert len(text.encode()) <= 65_536
-    assert "500 checks: 0 passed, 0 warned, 500 failed" in text
+    assert "500 checks: 500 failed" in text
     shown = text.split("<details>")[0].count("**✗ FAIL** Selection rate")
     left_out = re.search(r"^([\d,]+) more statements are left out here", text, re.MULTILINE)
     assert left_out is not None

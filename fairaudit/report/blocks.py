@@ -55,9 +55,13 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Statements, each behind one word: a status, a kind."""
+    """Statements, each behind one word: a status, a kind.
+
+    With `is_titled` a statement says up to its first colon what it is about.
+    """
 
     rows: Sequence[tuple[Cell, str]]
+    is_titled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,9 @@ def _inert(block: Block) -> Block:
         case Facts():
             return Facts([(_plain(name), _plain(text)) for name, text in block.pairs])
         case Entries():
-            return Entries([(_inert_cell(word), _plain(text)) for word, text in block.rows])
+            return replace(
+                block, rows=[(_inert_cell(word), _plain(text)) for word, text in block.rows]
+            )
         case Table():
             return replace(
                 block,

@@ -143,7 +143,7 @@ def _is_told_first(one: CheckChange, alpha: float) -> bool:
 
 
 def _entries(rows: Sequence[CheckChange], alpha: float) -> Entries:
-    return Entries([(_word(one, alpha), _check(one, alpha)) for one in rows])
+    return Entries([(_word(one, alpha), _check(one, alpha)) for one in rows], is_titled=True)
 
 
 def _word(one: CheckChange, alpha: float) -> Cell:
@@ -172,10 +172,10 @@ def _check(one: CheckChange, alpha: float) -> str:
     text += f"; {told}" if told else ""
     pairs = [sentences.witness(each.first, each.second, each.decided_by) for each in (then, now)]
     if all(pairs) and pairs[0] != pairs[1]:
-        text += f"; it was of {pairs[0]} and is of {pairs[1]}"
+        text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
     if one.recast:
         text += "; its columns, or who is counted, are defined otherwise"
-    return f"{text}  {now.check.id}"
+    return f"{text} ({now.check.id})"
 
 
 def changed(change: Change, alpha: float) -> str:
@@ -186,7 +186,7 @@ def changed(change: Change, alpha: float) -> str:
         return "no change"
     is_ratio = change.scale is Scale.RATIO
     text = numbers.number(change.value) if is_ratio else f"{change.value:+.4f}"
-    text = f"times {text}" if is_ratio else text
+    text = f"by a factor of {text}" if is_ratio else text
     if change.low is not None and change.high is not None:
         low, high = (numbers.number(end) for end in (change.low, change.high))
         text += f" [{low}, {high}]"

@@ -126,7 +126,7 @@ def _summary(result: AuditResult) -> str:
     if not result.findings:
         return f"nothing was judged: the spec sets no limit. {who} counted."
     waived = result.verdict is Verdict.PASS and any(one.waived for one in result.findings)
-    return f"{'passed with waivers: ' if waived else ''}{sentences.tally(result)}. {who} counted."
+    return f"{'passed with waivers: ' if waived else ''}{sentences.outcome(result)}. {who} counted."
 
 
 def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -264,7 +264,7 @@ def _practice(result: AuditResult) -> Iterator[Block]:
         for text in sentences.in_practice(one)
     ]
     rows += [
-        (Cell("thin", Tone.MUTED), f"{sentences.id_of(one)}: {text}")
+        (Cell("few people", Tone.MUTED), f"{sentences.id_of(one)}: {text}")
         for one in result.findings
         if (text := sentences.thin(one)) is not None
     ]
@@ -275,13 +275,14 @@ def _practice(result: AuditResult) -> Iterator[Block]:
 def _findings(findings: Sequence[Finding], *, ids: bool = False) -> Entries:
     rows = []
     for one in findings:
-        place = f" {sentences.place(one.check.place)}" if one.check.place else ""
-        name = f" {sentences.id_of(one)}" if ids else ""
+        found = [sentences.id_of(one)] if ids else []
+        found += [sentences.place(one.check.place)] if one.check.place else []
+        where = f" ({', '.join(found)})" if found else ""
         # What the first page tells in full is not told twice.
-        told = "told above" if ids and _is_open(one) else sentences.answer(one)
-        text = f"{sentences.title(one)}: {told} {name}{place}"
+        told = "told in full at the top" if ids and _is_open(one) else sentences.answer(one)
+        text = f"{sentences.title(one)}: {told}{where}"
         rows.append((Cell(sentences.STATUS[one.status], TONES[one.status]), text))
-    return Entries(rows)
+    return Entries(rows, is_titled=True)
 
 
 def _waivers(result: AuditResult) -> Iterator[Block]:
@@ -294,14 +295,14 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
     for told in result.waivers:
         one = told.waiver
         whose = numbers.named_group(one.group) if one.group else "all of it"
-        place = f" {sentences.place(one.place)}" if one.place else ""
+        place = f" ({sentences.place(one.place)})" if one.place else ""
         check = names.copied(one.check)
         text = (
             f"{check} for {whose} until {one.expires}, approved by {names.line(one.approved_by)}: "
         )
         text += names.line(one.reason) + (f"; {told.why}" if told.why else "")
         word = str(told.state).replace("_", " ")
-        rows.append((Cell(word, tones.get(told.state, Tone.MUTED)), f"{text} {place}"))
+        rows.append((Cell(word, tones.get(told.state, Tone.MUTED)), f"{text}{place}"))
     yield Entries(rows)
 
 

@@ -112,7 +112,7 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
         table.append(cells)
     return Table(
         "",
-        ("subset", "groups", "least", *heads, "worst pair", *(["new"] if marks else [])),
+        ("subset", "groups", "fewest", *heads, "worst pair", *(["gaps"] if marks else [])),
         table,
         (False, True, True, *(False for _ in chosen), False, *([True] if marks else [])),
         slim=True,
@@ -126,11 +126,14 @@ def _has_marks(rows: Sequence[LatticeRow]) -> bool:
 def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
     """What the columns of the table mean."""
     text = (
-        f"least: people in the smallest group; worst pair: of {lead}, both with their people, and "
-        "before a colon the levels they share"
+        "fewest: people in the smallest group; worst pair: the two groups that are farthest "
+        f"apart by {lead}, each with its people"
     )
+    found = [one for row in rows for one in row.entries if one.title == lead]
+    if any(set(one.first) & set(one.second) for one in found):
+        text += ", and before a colon the levels they share"
     if _has_marks(rows):
-        text += "; new: groups where a gap first appears, named below"
+        text += "; gaps: how many groups a gap first appears in, named below"
     if is_more:
         text += "; the worst pairs of the other measures: --verbose, or -o report.json"
     return text + "."
@@ -205,7 +208,7 @@ def _pairs(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]
                 cells.append(Cell(f"{value.text}\n{pair}" if pair else value.text, value.tone))
             table.append([Cell(numbers.subset(row.by)), *cells])
         yield Table(
-            "the worst pair of groups stands below each value",
+            "other measures, each with its worst pair of groups",
             ("subset", *chosen),
             table,
             (False, *(False for _ in chosen)),

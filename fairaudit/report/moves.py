@@ -39,7 +39,7 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
     everybody = [one for one in changes.rates if not one.by]
     if everybody:
         yield _everybody(everybody, changes)
-    chance = 0
+    chance, told, pictures = 0, list[Table](), list[Figure]()
     for (metric, of, by, stratum, said), rows in tables.items():
         if not by:
             continue
@@ -52,10 +52,12 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
         shown = rows if most is None else rows[:most]
         named = [(numbers.group(one.group), one) for one in shown]
         more = _more(len(rows) - len(shown))
-        yield _table(title, numbers.subset(by), named, changes, more)
+        told.append(_table(title, numbers.subset(by), named, changes, more))
         picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
-            yield Figure(title, _described(rows, changes.alpha), picture)
+            pictures.append(Figure(title, _described(rows, changes.alpha), picture))
+    yield from pictures
+    yield from told
     if chance:
         tables_ = "table" if chance == 1 else "tables"
         yield Paragraph(
@@ -201,8 +203,9 @@ def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) ->
         and math.isfinite(one.change.before.value)
         and math.isfinite(one.change.after.value)
     ]
-    axis = f"from {sides[0]} to {sides[1]}"
-    return Lines(axis, sentences.title_of(metric), lines[:_MOST_LINES]) if lines else None
+    share = sentences.is_share(metric)
+    shown = lines[:_MOST_LINES]
+    return Lines("", sentences.title_of(metric), shown, percent=share) if lines else None
 
 
 def _point(x: str, one: Estimate) -> Point:

@@ -12,6 +12,8 @@ from fairaudit.verdict import Limit
 
 _MOST_DIGITS = 17
 _TINY = 0.0001
+_WRITTEN_OUT = 1e-6
+"""A number that is still smaller has an exponent."""
 
 SUPPRESSED = "suppressed"
 """What stands in place of a number that is known, and not told."""
@@ -24,8 +26,13 @@ def number(value: float, digits: int = 4) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     if value and abs(value) < 10**-digits:
-        return f"{value:.2e}"
+        return f"{value:.{_decimals(value)}f}" if abs(value) >= _WRITTEN_OUT else f"{value:.2e}"
     return f"{value:.{digits}f}"
+
+
+def _decimals(value: float) -> int:
+    """So many decimals show a number below 1 at two digits."""
+    return 1 - math.floor(math.log10(abs(value)))
 
 
 def percent(value: float) -> str:

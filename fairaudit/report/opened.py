@@ -119,7 +119,7 @@ def _asked(finding: Finding) -> Iterator[Block]:
     pairs.append(("limit", _limit(finding)))
     distance = _distance(finding)
     if distance:
-        pairs.append(("how far", distance))
+        pairs.append(("distance", distance))
     if check.place is not None:
         pairs.append(("asked in", sentences.place(check.place)))
     yield Facts(pairs)
@@ -284,7 +284,7 @@ def _sureness(finding: Finding) -> Iterator[Block]:
     pairs += [("missing", text) for text in sentences.missing_bounds(finding)]
     pairs += [("in people", text) for text in sentences.in_practice(finding)]
     if (thin := sentences.thin(finding)) is not None:
-        pairs.append(("thin", thin))
+        pairs.append(("few people", thin))
     if finding.before is not None:
         before = finding.before
         then = "no number" if before.value is None else numbers.number(before.value)

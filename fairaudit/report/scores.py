@@ -16,7 +16,8 @@ _HEADER = ("people", "mean", "s. d.", "lowest", "median", "highest", "AUC")
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """A table for everybody and for each attribute."""
     for column, run in groupby(result.scores, key=lambda row: row.column):
-        yield Heading(f"The score {names.name(column)}")
+        name = names.name(column)
+        yield Heading("Score" if name.lower() == "score" else f"Score: {name}")
         yield from figures.curves(result, column)
         yield from _of_column(list(run), most)
 

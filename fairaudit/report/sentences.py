@@ -532,6 +532,20 @@ def witness(first: Group, second: Group, decided_by: str | None) -> str:
     return f"{text} ({short_of(decided_by)})" if decided_by else text
 
 
+def outcome(result: AuditResult) -> str:
+    """How many checks came out how, the worst first; what did not occur is not told."""
+    words = {
+        Status.FAIL: "failed",
+        Status.INCONCLUSIVE: "inconclusive",
+        Status.WARN: "warned",
+        Status.WAIVED: "waived",
+        Status.SKIPPED: "skipped",
+        Status.PASS: "passed",
+    }
+    found = [f"{result.tally[one]} {word}" for one, word in words.items() if result.tally[one]]
+    return f"{_checks(result)}: {', '.join(found)}"
+
+
 def tally(result: AuditResult) -> str:
     """How many checks came out how, always in the same words."""
     found = result.tally
@@ -545,5 +559,9 @@ def tally(result: AuditResult) -> str:
     parts.append(f"{found[Status.WAIVED]} waived")
     if found[Status.SKIPPED]:
         parts.append(f"{found[Status.SKIPPED]} skipped")
+    return f"{_checks(result)}: {', '.join(parts)}"
+
+
+def _checks(result: AuditResult) -> str:
     total = len(result.findings)
-    return f"{total} {'check' if total == 1 else 'checks'}: {', '.join(parts)}"
+    return f"{total} {'check' if total == 1 else 'checks'}"

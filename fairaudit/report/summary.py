@@ -51,13 +51,20 @@ def document(
     shown = ranked if all_rows else ranked[:_MANY]
     statuses = _occurring(answers)
     table = Table(
-        caption=f"{_counted(len(answers))}, worst first: {verdicts(answers)}",
+        caption="",
         header=("audit", "verdict", "rows", *(trends.WORDS[status] for status in statuses)),
         rows=[list(one.cells(statuses)) for one in shown],
         numeric=(False, False, *(True for _ in statuses), True),
         more=_more(ranked[len(shown) :]),
     )
-    blocks: list[Block] = [Heading("Summary"), table]
+    told = f"{_counted(len(answers))}: {verdicts(answers)}, worst first"
+    worst = verdict_of(ranked[0].answer)
+    tones = {str(verdict): tone for verdict, tone in content.VERDICT_TONES.items()}
+    blocks: list[Block] = [
+        Heading("Summary"),
+        Entries([(Cell(worst.upper(), tones.get(worst, Tone.BAD)), told)]),
+        table,
+    ]
     errors = [
         _error(
             one.answer.found, _whose(one.answer, several=len({each.spec for each in answers}) > 1)

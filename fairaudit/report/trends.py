@@ -117,8 +117,8 @@ def _table(found: Sequence[_Trend], most: int | None) -> Table:
         rows.append([*cells, Cell(numbers.whole(count))])
     left = len(found) - len(rows)
     return Table(
-        caption="how often each check came out how, the one that fails most often first",
-        header=("check", *(WORDS[status] for status in statuses), "of"),
+        caption="how often each check failed, warned or passed; most failures first",
+        header=("check", *(WORDS[status] for status in statuses), "files"),
         rows=rows,
         numeric=(False, *(True for _ in statuses), True),
         more=f"and {numbers.whole(left)} more: --verbose lists them all" if left else "",
@@ -143,8 +143,13 @@ def _lines(one: _Trend) -> Lines | None:
         points = [Point(each.x, each.y) for each in points]
     first, last = (short(one.findings[at][0], _MOST_OF_A_NAME) for at in (0, -1))
     below = "file" if is_named else f"file, from {first} to {last}"
-    line = Line("value", points)
-    return Lines(below, check.asked.title, (line,), limits=_limits(check.warn, check.fail))
+    line = Line("", points)
+    return Lines(
+        below,
+        check.asked.short or check.asked.title,
+        (line,),
+        limits=_limits(check.warn, check.fail),
+    )
 
 
 def _has_room(points: Sequence[Point]) -> bool:

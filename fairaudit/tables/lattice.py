@@ -15,6 +15,7 @@ from fairaudit.evidence import band, parts_of
 from fairaudit.metrics import Asked, Evaluation, Quantity, Terms, compared, evaluate, reason_of
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.reference import Policy
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import Shown, value_of
 from fairaudit.tables.appearances import first_appearances
@@ -83,7 +84,8 @@ def _title(one: Shown) -> str:
     if one.against is not None:
         words.append(f"against {one.against}")
     if one.reference is not None:
-        words.append(f"to {one.reference.policy}")
+        policy = one.reference.policy
+        words.append(f"to {'reference' if policy is Policy.DECLARED else policy}")
     return " ".join(words) + _parameters_in_words(one)
 
 

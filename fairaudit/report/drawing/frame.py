@@ -89,10 +89,12 @@ def encoded(marks: alt.Chart, *channels: alt.SchemaBase) -> alt.Chart:
     return marks.encode(*channels)
 
 
-def axis(title: str, *, percent: bool, ticks: int = 5, grid: bool = True) -> alt.Axis:
-    """An axis of numbers, in per cent or plain."""
+def axis(
+    title: str, *, percent: bool, ticks: int = 5, grid: bool = True, room: int = 60
+) -> alt.Axis:
+    """An axis of numbers, in per cent or plain, with a title of so many signs at most."""
     return alt.Axis(
-        title=shortened(title, 60),
+        title=shortened(title, room),
         titleFontSize=SIZE,
         titleFontWeight="normal",
         titleColor=light("muted"),

@@ -27,6 +27,10 @@ from fairaudit.report.pictures import Line, Lines, Point
 
 _LEFT, _PLOT, _RIGHT, _HEIGHT = 64, 276, 160, 240
 _GAP = 18
+_UPRIGHT = 34
+"""So many signs of a title fit along the upright axis."""
+_UNNAMED = 24
+"""The room on the right where no line has a name."""
 _BESIDE = 34
 """So many columns of names fit below the axis beside each other."""
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [10, 3], [1, 3], [6, 2, 2, 2])
@@ -81,7 +85,7 @@ def layers(picture: Lines) -> Layers:
     ]
     flat, upright = _domains(picture, names, points)
     under = None if names else axis(picture.x, percent=picture.percent_across)
-    beside = axis(picture.y, percent=picture.percent)
+    beside = axis(picture.y, percent=picture.percent, room=_UPRIGHT)
     x = alt.X(**quantitative("x", flat, under))  # type: ignore[arg-type]
     y = alt.Y(**quantitative("y", upright, beside))  # type: ignore[arg-type]
     corner = chart([{"x": flat[0], "y": upright[0]}]).mark_point(color=light("grid"), opacity=0)
@@ -94,12 +98,16 @@ def layers(picture: Lines) -> Layers:
         drawn.append(encoded(limits.mark_rule(color=light("limit"), strokeDash=[6, 3]), y))
     for each, look in zip(points, looks(len(points)), strict=True):
         drawn += _line(each, look, x, y)
-    drawn += _labels(picture.lines, points, upright, y)
+    right = _UNNAMED
+    if any(line.label for line in picture.lines):
+        right = _RIGHT
+        drawn += _labels(picture.lines, points, upright, y)
+    plot = _PLOT + _RIGHT - right
     if not names:
-        return Layers(drawn, _PLOT, _HEIGHT, _LEFT, _RIGHT, top=12)
+        return Layers(drawn, plot, _HEIGHT, _LEFT, right, top=12)
     is_slanted = sum(columns(name) + 2 for name in names) > _BESIDE
-    drawn += _under(names, picture.x, x, is_slanted=is_slanted)
-    return Layers(drawn, _PLOT, _HEIGHT, _LEFT, _RIGHT, top=12, bottom=116 if is_slanted else 50)
+    drawn += _under(names, picture.x, x, plot / 2, is_slanted=is_slanted)
+    return Layers(drawn, plot, _HEIGHT, _LEFT, right, top=12, bottom=116 if is_slanted else 50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +182,9 @@ def _labels(
     yield text(rows, across(_PLOT + 25), y, limit=_RIGHT - 27)
 
 
-def _under(names: Sequence[str], title: str, x: alt.X, *, is_slanted: bool) -> Iterator[alt.Chart]:
+def _under(
+    names: Sequence[str], title: str, x: alt.X, middle: float, *, is_slanted: bool
+) -> Iterator[alt.Chart]:
     """The names below the axis, slanted where they would meet, and what they are."""
     rows = [{"x": at, "t": shortened(name, 14)} for at, name in enumerate(names)]
     below = down(_HEIGHT + 14)
@@ -182,6 +192,8 @@ def _under(names: Sequence[str], title: str, x: alt.X, *, is_slanted: bool) -> I
         yield text(rows, x, below, align="right", colour="muted", limit=100, angle=315)
     else:
         yield text(rows, x, below, align="center", colour="muted", limit=100)
+    if not title:
+        return
     heading = [{"t": shortened(title, 40)}]
     place = down(_HEIGHT + (104 if is_slanted else 38))
-    yield text(heading, across(_PLOT / 2), place, align="center", colour="muted")
+    yield text(heading, across(middle), place, align="center", colour="muted")

@@ -29,7 +29,7 @@ from fairaudit.report.pictures import Bars, Interval, Intervals, Mark, Rule
 _WIDTH = 500
 _PER_COLUMN = 6.9
 """About how wide a sign is: no text is measured."""
-_NAMES, _VALUES = (80, 215), (70, 130)
+_NAMES, _VALUES = (80, 235), (70, 130)
 """The least and the most room for the names on the left, and for the values on the right."""
 _ROW, _HEAD = 22, 32
 _MARGIN = 0.2
@@ -144,7 +144,9 @@ def _limits(
         mine = [one for one in rules if one.is_limit and one.panel == panel]
         for at, one in enumerate(sorted(mine, key=lambda one: one.value)):
             is_last, place = at == len(mine) - 1, (one.value - low) / (high - low)
-            side: Align = "left" if is_last else "right"
+            # Words that end at a line near the start of the axis would begin among the names.
+            is_near = at == 0 and place * sheet.plot < columns(one.label) * _PER_COLUMN
+            side: Align = "left" if is_last or is_near else "right"
             if len(mine) == 1 and _MARGIN < place < 1 - _MARGIN:
                 side = "center"
             elif place > 1 - _MARGIN:

@@ -55,12 +55,12 @@ def _figure(
     is_judged = any(entry is not None and entry.judged for entry in entries)
     is_boxes = isinstance(picture, Lattice)
     what = (
-        "The stronger the colour, the farther from parity"
+        "The stronger the colour, the farther from parity among these subsets"
         if is_boxes
         else "Longer is farther from parity"
     )
     return Figure(
-        f"{title} in every subset",
+        f"{title[0].upper() if title.isascii() else title[0]}{title[1:]} in every subset",
         " ".join(_words(row, e) for row, e in zip(rows, entries, strict=True))[:4000],
         picture,
         note=f"{what}; ● judged by a limit." if is_judged else f"{what}.",

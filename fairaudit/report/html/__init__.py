@@ -12,10 +12,13 @@ from markupsafe import Markup
 
 from fairaudit.answers import Answer
 from fairaudit.report import palette, summary
-from fairaudit.report.blocks import Document, Figure
+from fairaudit.report.blocks import Document, Entries, Facts, Figure, Tone
 from fairaudit.report.html import inline
 from fairaudit.report.html.outline import Place, outlined
 from fairaudit.version import version
+
+_SHORT = 120
+"""So many signs stand in half of a page without making it hard to read."""
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
@@ -53,7 +56,15 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(signs=inline.signs, plain=inline.plain, svg=_svg)
+    made.filters.update(
+        signs=inline.signs,
+        plain=inline.plain,
+        titled=inline.titled,
+        linked=inline.linked,
+        is_quiet=_is_quiet,
+        is_short=_is_short,
+        svg=_svg,
+    )
     return made
 
 
@@ -72,6 +83,16 @@ def _style() -> str:
 def _hash(text: str) -> str:
     """What a content security policy allows a style or a script by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _is_quiet(block: Entries) -> bool:
+    """Whether all statements are remarks, which stand back behind findings."""
+    return all(cell.tone is Tone.MUTED for cell, _ in block.rows)
+
+
+def _is_short(block: Facts) -> bool:
+    """Whether facts are so short that two of them stand beside each other."""
+    return all(len(words) <= _SHORT for _, words in block.pairs)
 
 
 def _svg(place: Place[Figure]) -> Markup:

@@ -13,6 +13,10 @@ _LONGEST = 160
 """A word with more signs is shortened: nobody reads on, and it may stand in a hundred places."""
 _KEPT = 60
 _WORD = re.compile(rf"\S{{{_LONGEST + 1},}}")
+_ADDRESS = re.compile(
+    r"(https://[A-Za-z0-9][A-Za-z0-9./_~%#?=&+-]{0,150}[A-Za-z0-9/])(?![^\s.,;)])"
+)
+"""Nothing but ASCII that needs no quoting; the full stop of a sentence is no part of it."""
 _ROLES = re.compile(r' (?:role|aria-[a-z]+|class|pointer-events)="[^"]*"')
 
 
@@ -27,6 +31,25 @@ def signs(words: str) -> Markup:
         return escape(repr(words))  # a blank level has a name, too
     lines = [_WORD.sub(_shortened, printable(line)) for line in words.split("\n")]
     return Markup("<br>").join(map(_isolated, lines))
+
+
+def titled(words: str) -> Markup:
+    """A statement with what it is about made strong: all before its first colon."""
+    about, colon, rest = words.partition(": ")
+    if not colon:
+        return signs(words)
+    return Markup("<strong>{}:</strong> {}").format(signs(about), signs(rest))
+
+
+def linked(words: str) -> Markup:
+    """The same as `signs`, with addresses as links that say where they lead."""
+    parts = _ADDRESS.split(words)
+    found = [
+        Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(part) if at % 2 else signs(part)
+        for at, part in enumerate(parts)
+        if part
+    ]
+    return Markup().join(found)
 
 
 def without_roles(svg: str) -> str:

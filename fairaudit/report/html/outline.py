@@ -189,7 +189,7 @@ def _items(
                         is_folded=many and tables > 1,
                     )
                 case Entries():
-                    kept = Entries(block.rows[:_MOST_ENTRIES])
+                    kept = replace(block, rows=block.rows[:_MOST_ENTRIES])
                     yield Words(kept, "entries", len(block.rows) - len(kept.rows))
                 case Paragraph() | Facts():
                     yield Words(block, type(block).__name__.lower())
