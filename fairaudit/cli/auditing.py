@@ -14,7 +14,14 @@ import typer
 
 from fairaudit.cli import step_summary
 from fairaudit.cli.app import app
-from fairaudit.cli.output import FILE_HELP, FORMAT_HELP, check_formats, print_answers, write_files
+from fairaudit.cli.output import (
+    FILE_HELP,
+    FORMAT_HELP,
+    check_formats,
+    errors_in,
+    print_answers,
+    write_files,
+)
 from fairaudit.errors import FairauditError, UsageError
 
 if TYPE_CHECKING:
@@ -59,13 +66,14 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     """Audit the data of a spec and gate by the exit code."""
     started = time.monotonic()
     outputs = check_formats(form, output or [])
-    if tolerance is not None and baseline is None:
-        raise UsageError("--tolerance needs a --baseline", "name the JSON report to compare with")
     from fairaudit import batch
     from fairaudit.answers import exit_code
     from fairaudit.cli.lines import last_line, line_of, named
 
-    with _shown(quiet=quiet) as progress:
+    with errors_in(outputs, str(spec[0]), data), _shown(quiet=quiet) as progress:
+        if tolerance is not None and baseline is None:
+            what = "--tolerance needs a --baseline"
+            raise UsageError(what, "name the JSON report to compare with")
         found = batch.answers(
             spec,
             data,

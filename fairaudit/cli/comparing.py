@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit.cli.app import app
-from fairaudit.cli.output import PAGE_HELP, print_document, print_text, write, write_files
-from fairaudit.cli.stored import check_pages, format_of, read_result
-from fairaudit.errors import FairauditError, NothingToAudit, UsageError
+from fairaudit.cli.output import PAGE_HELP, errors_in, print_document, print_text, write
+from fairaudit.cli.stored import check_pages, format_of, read_result, refuse_result
+from fairaudit.errors import NothingToAudit, UsageError
 
 if TYPE_CHECKING:
     from fairaudit.compare import Changes
@@ -62,17 +62,12 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
 ) -> None:
     """Compare two JSON reports: what got better or worse, and whether chance explains it."""
     outputs = check_pages(form, output or [], "a comparison")
-    try:
+    refuse_result(outputs, str(before), *([] if after is None else [str(after)]))
+    with errors_in(outputs, str(before)):
         changes = _changes(before, after, models, same_people=same_people)
         if fail_on is _FailOn.WORSE and not changes.checks:
             what = "--fail-on worse has nothing to judge: no check is in both"
             raise NothingToAudit(what, "compare results of specs with the same limits")
-    except FairauditError as error:
-        from fairaudit.answers import Answer
-
-        # A report of an earlier run would stay, and be taken for this one's.
-        write_files([Answer(str(before), None, error)], outputs)
-        raise
     code = int(fail_on is _FailOn.WORSE and bool(changes.worse))
     _tell(changes, code, form, outputs, (quiet, verbose))
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")

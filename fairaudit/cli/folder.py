@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _REPORTS = ("html", "json")
 """The formats of the reports in a folder; the index links to the first."""
 
+TABLES = ("summary.csv", "checks.csv")
+"""Files of a folder that could be somebody's data."""
+
 _OURS = ("index", "summary", "checks")
 _NO_SIGN = re.compile(r"[^\w.-]+")
 _RUN = re.compile(r"([.-])[.-]+")
@@ -48,7 +51,8 @@ def prepare(path: Path) -> None:
 def write_folder(path: Path, answers: Sequence[Answer]) -> int:
     """Writes the report of each answer, then the index; how many of an earlier run lie there still.
 
-    The index comes last: whoever finds it finds all that it lists.
+    The index comes last: whoever finds it finds all that it lists. An old one goes first: it would
+    lead to what is being replaced.
     """
     from fairaudit import report
     from fairaudit.report import json as report_json
@@ -58,10 +62,13 @@ def write_folder(path: Path, answers: Sequence[Answer]) -> int:
     listed: list[Listed] = []
     for name, answer in zip(names(answers), answers, strict=True):
         files = {one.name: name + one.suffixes[0] for one in forms}
-        for one in forms:
-            write(path / files[one.name], one.render([answer], True))
         listed.append(listing.Listed(answer, files))
     left = _left(path, listed)
+    for one in forms:
+        _remove(path / f"index{one.suffixes[0]}")
+    for each in listed:
+        for one in forms:
+            write(path / each.files[one.name], one.render([each.answer], True))
     write(path / "summary.csv", listing.summary_csv(listed))
     write(path / "checks.csv", listing.checks_csv(listed))
     page = forms[0].page
@@ -131,6 +138,13 @@ def _safe(text: str) -> str:
 
 def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name.casefold())
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"-o {path}: {error.strerror or error}", "check the folder") from error
 
 
 def _left(path: Path, listed: Sequence[Listed]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -42,11 +42,13 @@ def check_formats(form: str, outputs: Sequence[str], *, folders: bool = True) ->
     if report.format_of(form) is None:
         hint = did_you_mean(form, known)
         raise UsageError(f"no format {form!r}{hint}", f"there is {', '.join(known)}")
-    paths = []
+    paths: list[Path] = []
     for name in outputs:
         path = Path(name)
         is_format = report.format_of_suffix(path.suffix) is not None
         is_folder = name.endswith(_SLASHES) or (path.is_dir() and not is_format)
+        if is_folder and path in paths and not path.is_dir():
+            raise UsageError(f"-o {name}: this is to be a file, too", "name another folder")
         if is_folder and folders:
             folder.prepare(path)
         elif is_folder or path.is_dir():
@@ -64,20 +66,82 @@ def check_formats(form: str, outputs: Sequence[str], *, folders: bool = True) ->
     return paths
 
 
+@contextlib.contextmanager
+def errors_in(outputs: Sequence[Path], asked: str, data: str | None = None) -> Iterator[None]:
+    """Writes the error that ends a command to its files, our own crash too.
+
+    A report of an earlier run would stay, and be taken for this one's.
+    """
+    try:
+        yield
+    except (typer.Exit, typer.Abort, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        # Polars' panics are no `Exception`.
+        from fairaudit.answers import Answer
+
+        known = error if isinstance(error, FairauditError) else FairauditError.crashed(error)
+        with contextlib.suppress(FairauditError):
+            write_files([Answer(asked, data, known)], outputs)
+        raise
+
+
 def write_files(answers: Sequence[Answer], outputs: Sequence[Path]) -> None:
-    """Writes every file that was asked for, with all rows; a folder holds one for each answer."""
+    """Writes every file that was asked for, with all rows; a folder holds one for each answer.
+
+    What cannot be written is told once all others are: none of them may stay as it was.
+    """
+    _refuse_inputs(answers, outputs)
+    failed: list[Exception] = []
+    for path in outputs:
+        try:
+            _write_report(answers, path)
+        except Exception as error:  # noqa: BLE001  # raised below
+            failed.append(error)
+    if failed:
+        raise failed[0]
+
+
+def _write_report(answers: Sequence[Answer], path: Path) -> None:
     from fairaudit import report
     from fairaudit.cli import folder
 
+    wanted = report.format_of_suffix(path.suffix)
+    if path.is_dir():
+        left = folder.write_folder(path, answers)
+        if left:
+            files = "1 file is" if left == 1 else f"{left:,} files are"
+            typer.echo(f"{path}: {files} of an earlier run, and not in the index", err=True)
+    elif wanted is not None:
+        try:
+            content = wanted.render(answers, True)
+        except Exception as error:
+            from fairaudit.answers import Answer
+
+            crash = Answer(answers[0].spec, answers[0].data, FairauditError.crashed(error))
+            write(path, wanted.render([crash], True))
+            raise
+        write(path, content)
+
+
+def _refuse_inputs(answers: Sequence[Answer], outputs: Sequence[Path]) -> None:
+    """Raises `UsageError` before a report is written over the data that it is about."""
+    from fairaudit.cli import folder
+
+    inputs = {os.path.realpath(name) for one in answers for name in _inputs(one)}
     for path in outputs:
-        wanted = report.format_of_suffix(path.suffix)
-        if path.is_dir():
-            left = folder.write_folder(path, answers)
-            if left:
-                files = "1 file is" if left == 1 else f"{left:,} files are"
-                typer.echo(f"{path}: {files} of an earlier run, and not in the index", err=True)
-        elif wanted is not None:
-            write(path, wanted.render(answers, True))
+        written = [path / name for name in folder.TABLES] if path.is_dir() else [path]
+        for one in written:
+            if os.path.realpath(one) in inputs:
+                raise UsageError(f"-o {one}: the data lies there", "name another place")
+
+
+def _inputs(one: Answer) -> Iterator[str]:
+    """The files that an answer is about."""
+    if not isinstance(one.found, FairauditError):
+        yield from (file.path for file in one.found.provenance.files)
+    if one.data is not None:
+        yield one.data
 
 
 def print_answers(answers: Sequence[Answer], form: str, *, all_rows: bool, quiet: bool) -> None:
@@ -135,8 +199,13 @@ def unwritten() -> int:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Writes a file whole or not at all; a link is followed, not replaced."""
-    target = path.resolve()
+    """Writes a file whole or not at all; a link is followed, not replaced.
+
+    Where nothing can be put in its place, it is written to as it lies there: a single file may be
+    mounted into a folder that cannot be written to, and an old report may not stay.
+    """
+    # Unlike `resolve`, this takes a link that leads to itself.
+    target = Path(os.path.realpath(path))
     data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
     if target.exists() and not target.is_file():
         # A pipe or a device is written to, never replaced.
@@ -147,8 +216,11 @@ def write(path: Path, content: str | bytes) -> None:
         half.write_bytes(data)
         half.replace(target)
     except OSError as error:
-        half.unlink(missing_ok=True)
-        raise UsageError(f"-o {path}: {error.strerror or error}", "check the folder") from error
+        with contextlib.suppress(OSError):
+            half.unlink(missing_ok=True)
+        if not target.is_file():
+            raise UsageError(f"-o {path}: {error.strerror or error}", "check the folder") from error
+        _write_to(target, path, data)
 
 
 def _write_to(target: Path, path: Path, data: bytes) -> None:

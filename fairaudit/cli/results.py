@@ -12,12 +12,13 @@ from fairaudit.cli.output import (
     FILE_HELP,
     PAGE_HELP,
     check_formats,
+    errors_in,
     print_document,
     print_text,
     write,
     write_files,
 )
-from fairaudit.cli.stored import check_pages, format_of, read_answers
+from fairaudit.cli.stored import check_pages, format_of, read_answers, refuse_result
 from fairaudit.errors import FairauditError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ def render(
     The exit code is 0 where they are written, whatever the verdict: nothing is judged here.
     """
     outputs = check_formats(form or "terminal", output or [])
-    found = read_answers(result)
+    refuse_result(outputs, result)
+    with errors_in(outputs, result):
+        found = read_answers(result)
     write_files(found, outputs)
     if form is not None or not outputs:
         _print_report(found, form or "terminal", all_rows=verbose)
@@ -78,8 +81,10 @@ def show(
     from fairaudit.report import opened
 
     outputs = check_pages(form, output or [], "a single check")
-    answer = _one_of(read_answers(result), data)
-    finding = None if check is None else opened.find(answer, check)
+    refuse_result(outputs, result)
+    with errors_in(outputs, result):
+        answer = _one_of(read_answers(result), data)
+        finding = None if check is None else opened.find(answer, check)
     for path in outputs:
         write(path, _page(format_of(path), answer, finding))
     if outputs and form == "terminal":

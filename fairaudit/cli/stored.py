@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,6 +45,14 @@ def read_result(path: str) -> AuditResult:
     if not isinstance(found[0].found, AuditResult):
         raise found[0].found
     return found[0].found
+
+
+def refuse_result(outputs: Sequence[Path], *results: str) -> None:
+    """Raises `UsageError` before anything is written over a result that is to be read."""
+    read = {os.path.realpath(name) for name in results if name != "-"}
+    for path in outputs:
+        if os.path.realpath(path) in read:
+            raise UsageError(f"-o {path}: the result is read from there", "name another file")
 
 
 def check_pages(form: str, outputs: Sequence[str], what: str) -> list[Path]:
