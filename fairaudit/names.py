@@ -31,6 +31,12 @@ _OURS = frozenset(
     }
 )
 """What we say ourselves where a name may stand."""
+_COMMAND = re.compile(r"(?:^|(?<=\s)):(?=:)|#(?=#\w*\[)")
+"""Where a CI server would begin to read a command: `::error::`, `##[add-mask]`, `##vso[…]`.
+
+GitHub reads the first at the beginning of a line, where a text may be broken; it and Azure read the
+others wherever they stand.
+"""
 _SEPARATES = re.compile(r", | × |; | / |: |\w\s*=|^[\"']|^\s|\s$")
 """What we set between names, and where a quoted one begins."""
 
@@ -66,7 +72,7 @@ def line(text: str) -> str:
 
 def printable(text: str, but: str = "") -> str:
     """A text with every sign spelled out that would not be seen, but those in `but`."""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.isprintable() and not _COMMAND.search(text):
         return text
     return "".join(_spelled(text, but))
 
@@ -116,17 +122,18 @@ def _beginning(signs: list[str], room: int) -> list[str]:
 
 def _spelled(text: str, but: str = "") -> Iterator[str]:
     """Sign by sign, those that nobody would see as an escape."""
-    if text.isascii() and text.isprintable():
+    commands = {found.start() for found in _COMMAND.finditer(text)}
+    if text.isascii() and text.isprintable() and not commands:
         yield from text
         return
     marks, before = 0, ""
-    for sign, after in zip(text, (*text[1:], ""), strict=True):
+    for at, (sign, after) in enumerate(zip(text, (*text[1:], ""), strict=True)):
         is_mark = category(sign) in {"Mn", "Me"} and sign not in _SELECTORS
         marks = marks + 1 if is_mark else 0
         crowded = is_mark and (not before or before.isspace() or marks > _MOST_MARKS)
         yield (
             sign
-            if sign in but or (_is_seen(sign, before, after) and not crowded)
+            if sign in but or (_is_seen(sign, before, after) and not crowded and at not in commands)
             else (_escape(sign))
         )
         before = sign

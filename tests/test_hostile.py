@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 import fairaudit
 from fairaudit import names
 from fairaudit.answers import Answer
+from fairaudit.cli import lines as lines_module
 from fairaudit.errors import DataError, Fault, Place, SpecError
 from fairaudit.report import FORMATS, Format, numbers
 from fairaudit.result import AuditResult
@@ -209,3 +211,40 @@ def test_errors_steer_no_terminal_and_have_an_end(tmp_path: Path) -> None:
     assert found.returncode == 2
     assert not _controls(told + found.stdout.decode())
     assert max(map(len, told.splitlines())) < 3_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "::stop-commands::x",
+        "a ::warning::x",
+        "##[add-mask]0",
+        "a##[error]x",
+        "##vso[task.complete result=Succeeded;]",
+    ],
+)
+def test_a_name_gives_a_build_server_no_command(text: str) -> None:
+    """As their agents find commands: `::` where a line begins, `##` and a bracket anywhere."""
+    rows = {"g": [text, "a"] * 60, "y": [1, 0, 1, 0, 0, 0] * 20}
+    spec = {
+        "title": text,
+        "context": {text: text},
+        "columns": {"protected": ["g"], "decision": {"column": "y", "positive": 1}},
+        "metrics": [{"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}],
+    }
+    found = fairaudit.audit(spec, pl.DataFrame(rows))
+    error = DataError(f"no level {text}", text)
+    (terminal,) = [one for one in FORMATS if one.name == "terminal"]
+    lines = [lines_module.told(error)]
+    lines += [
+        str(rendered(terminal, [Answer(text, text, one)], all_rows=True)) for one in (found, error)
+    ]
+    told = "\n".join(lines)
+    assert told.count(names.printable(text)) > 5
+    # A terminal may break the line at any blank.
+    assert not re.search(r"(?:^|\s)::|##\w*\[", told)
+
+
+def test_what_is_no_command_stays_as_it_is() -> None:
+    for text in ("std::vector", "# 1", "## x", "#[a]", "a: b", "10:30::1"):
+        assert names.printable(text) == text
