@@ -427,7 +427,10 @@ class AuditResult:
     def table(self, by: str | Sequence[str]) -> pl.DataFrame:
         """One row a group of a grouping: its levels, people, standing, and every rate reported.
 
-        Undefined and suppressed values are null, infinite ones infinity; strata are not listed.
+        A rate that is reported of several outcomes, or with several parameters, has a column for
+        each, `selection_rate of current`, `selection_rate at=0.5`; an attribute that is called like
+        another column is `group.n`. Undefined and suppressed values are null, infinite ones
+        infinity; strata are not listed.
         """
         import polars as pl  # noqa: PLC0415  # the listed exception: only who asks for a frame pays
 
@@ -436,16 +439,37 @@ class AuditResult:
         if grouping not in known:
             named = "; ".join(" × ".join(row) for row in dict.fromkeys(r.by for r in self.groups))
             raise KeyError(f"no table by {', '.join(sorted(grouping))}; there is {named}")
+        rates = [one for one in self.rates if frozenset(one.by) == grouping and not one.stratum]
+        called = _columns(rates)
+        ours = {"n", "standing", *called}
         rows: dict[Group, dict[str, object]] = {}
         for row in self.groups:
             if frozenset(row.by) == grouping and not row.stratum:
+                levels = {f"group.{at}" if at in ours else at: level for at, level in row.group}
                 people = {"n": row.n, "standing": str(row.standing)}
-                rows.setdefault(row.group, {**dict(row.group), **people})
-        for rate in self.rates:
-            if frozenset(rate.by) == grouping and not rate.stratum:
-                value = rate.estimate.value
-                rows[rate.group][rate.metric] = None if math.isnan(value) else value
+                rows.setdefault(row.group, {**levels, **people})
+        for rate, column in zip(rates, called, strict=True):
+            value = rate.estimate.value
+            rows[rate.group][column] = None if math.isnan(value) else value
         return pl.DataFrame(list(rows.values()), infer_schema_length=None)
+
+
+def _columns(rates: Sequence[RateRow]) -> list[str]:
+    """What the column of each rate is called: its metric, and what tells it from the same one."""
+    outcomes: dict[str, set[str]] = {}
+    taken: dict[str, set[str]] = {}
+    for one in rates:
+        outcomes.setdefault(one.metric, set()).add(one.of)
+        taken.setdefault(one.metric, set()).add(repr(one.parameters))
+    found = []
+    for one in rates:
+        name = one.metric
+        if len(outcomes[name]) > 1:
+            name += f" of {one.of}"
+        if len(taken[one.metric]) > 1:
+            name += "".join(f" {key}={value}" for key, value in one.parameters.items())
+        found.append(name)
+    return found
 
 
 def _is_open(one: Finding) -> bool:

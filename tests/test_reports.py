@@ -136,6 +136,30 @@ def test_tables_as_frames() -> None:
         result.table(["age"])
 
 
+def test_a_column_of_a_frame_is_never_two_things() -> None:
+    """An attribute called `n`, a rate at several thresholds, the same rate of two models."""
+    rows = {
+        "n": ["a", "b"] * 30,
+        "y": [1, 0] * 30,
+        "low": [0.1, 0.9, 0.5] * 20,
+        "high": [0.9, 0.95, 0.8] * 20,
+    }
+    columns = {"protected": ["n"], "label": {"column": "y", "positive": 1}}
+    models = {name: {"score": name} for name in ("low", "high")}
+    metrics = [{"metric": "selection_rate", "of": "low", "at": [0.3, 0.7]}]
+    metrics += [{"metric": "selection_rate", "of": "high", "at": [0.3]}]
+    spec = {"columns": {**columns, "models": models}, "metrics": metrics}
+    frame = fairaudit.audit(spec, pl.DataFrame(rows)).table("n").sort("group.n")
+    assert frame["group.n"].to_list() == ["a", "b"]
+    assert frame["n"].to_list() == [30, 30]
+    told = {name: frame[name].to_list() for name in frame.columns if name.startswith("selection")}
+    assert told == {
+        "selection_rate of low at=0.3": [2 / 3, 2 / 3],
+        "selection_rate of low at=0.7": [1 / 3, 1 / 3],
+        "selection_rate of high at=0.3": [1.0, 1.0],
+    }
+
+
 def _frame_audit(rows: dict[str, Any], metric: dict[str, Any]) -> AuditResult:
     spec = {
         "columns": {
