@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -42,7 +43,7 @@ from fairaudit.report import changes as pages
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Kind
-from fairaudit.verdict import Status
+from fairaudit.verdict import Status, Waived
 
 Rows = Mapping[tuple[str, int, int], int]
 """People by group, label and prediction."""
@@ -152,7 +153,7 @@ def test_the_correction_is_the_one_that_the_later_spec_asks_for() -> None:
     tests = [one.change.significance for one in changes.rates if one.change.significance]
     expected = multipletests([one.p for one in tests], method="fdr_bh")[1]
     assert [one.adjusted for one in tests] == pytest.approx(list(expected))
-    assert changes.conditions == ("correction: Holm before, Benjamini–Hochberg after",)
+    assert "correction: Holm before, Benjamini–Hochberg after" in changes.conditions
 
 
 def test_a_mean_is_tested_by_welch_over_the_rows() -> None:
@@ -448,6 +449,120 @@ def test_a_status_that_falls_is_worse_whatever_chance_says() -> None:
     assert (back.is_worse(0.05), back.is_better(0.05)) == (False, True)
 
 
+def test_a_group_that_another_hides_is_newly_beyond_its_limit() -> None:
+    """The worst value stays; who falls beyond the limit behind it makes the check worse."""
+    metric = [{"metric": "selection_rate", "fail": {"below": 0.4}}]
+    then = {"a": (500, 1000), "b": (480, 1000), "c": (3, 30)}
+    sides = [
+        audit(hits(one), metric)
+        for one in (then, {**then, "b": (300, 1000)}, {**then, "c": (3, 31)})
+    ]
+    worse, as_before = (compare(sides[0], one, same_people=False) for one in sides[1:])
+    (one,) = worse.worse
+    assert (one.before.status, one.after.status) == (Status.FAIL, Status.FAIL)
+    assert not one.change.is_significant(0.05)
+    assert [each.group for each in one.newly_beyond] == [(("group", "b"),)]
+    text = " ".join(terminal.render(pages.document(worse)).split())
+    assert "newly beyond its limit: group=b 0.3" in text
+    assert valid(worse)["checks"][0]["newly_beyond"][0]["group"] == {"group": "b"}
+    assert not as_before.worse
+    (back,) = compare(*reversed(sides[:2]), same_people=False).checks
+    assert not back.newly_beyond
+
+
+def test_a_waiver_that_ends_makes_a_group_newly_beyond() -> None:
+    metric = [{"metric": "selection_rate", "fail": {"below": 0.4}}]
+    after = audit(hits({"a": (500, 1000), "b": (300, 1000), "c": (3, 31)}), metric)
+    (found,) = after.findings
+    (b,) = (one for one in found.crossed if one.group == (("group", "b"),))
+    accepted = Waived(b.group, "known", "J. Doe", date(2026, 1, 1), (b,))
+    before = replace(after, findings=(replace(found, waived=(accepted,)),))
+    (one,) = compare(before, after, same_people=False).checks
+    assert one.newly_beyond == (b,)
+
+
+def test_what_is_not_evaluated_any_longer_is_worse_even_where_it_failed() -> None:
+    limit = {"metric": "disparate_impact_ratio", "fail": {"outside": [0.8, 1.25]}}
+    bad, none = hits({"a": (100, 300), "b": (20, 300)}), hits({"a": (0, 300), "b": (0, 301)})
+    (one,) = compare(audit(bad, [limit]), audit(none, [limit])).checks
+    assert (one.before.status, one.after.status) == (Status.FAIL, Status.INCONCLUSIVE)
+    assert one.is_worse(0.05)
+    for undefined, status in (("skip", Status.SKIPPED), ("warn", Status.WARN)):
+        asked = [{**limit, "undefined": undefined}]
+        (one,) = compare(audit(bad, asked), audit(none, asked)).checks
+        assert one.after.status is status
+        assert (one.is_worse(0.05), one.is_better(0.05)) == (False, False)
+
+
+def test_what_somebody_accepts_is_not_better() -> None:
+    metric = [{"metric": "selection_rate", "fail": {"below": 0.4}}]
+    before = audit(hits({"a": (500, 1000), "b": (300, 1000)}), metric)
+    (found,) = before.findings
+    accepted = Waived((), "known", "J. Doe", date(2026, 1, 1), found.crossed)
+    waived = replace(found, status=Status.WAIVED, waived=(accepted,))
+    (one,) = compare(before, replace(before, findings=(waived,)), same_people=False).checks
+    assert not one.is_better(0.05)
+    columns = {"title": "t", "columns": COLUMNS, "metrics": metric}
+    baseline = report_json.document(before)
+    rows = frame(hits({"a": (500, 1001), "b": (300, 1000)}))
+    excused = fairaudit.audit(columns, rows, baseline=baseline)
+    (one,) = compare(before, excused, same_people=False).checks
+    assert (one.before.status, one.after.status) == (Status.FAIL, Status.WARN)
+    assert not one.is_better(0.05)
+
+
+def test_a_gap_that_lost_its_group_is_not_better() -> None:
+    """Without the group that decided it a value is nearer to parity, and nobody fares better."""
+    metrics = [
+        {"metric": "disparate_impact_ratio", "fail": {"below": 0.8}},
+        {"metric": "demographic_parity_difference", "fail": {"above": 0.1}},
+    ]
+    then = {"a": (100, 300), "b": (20, 300), "c": (95, 300)}
+    now = {"a": (100, 300), "c": (94, 301)}
+    changes = compare(audit(hits(then), metrics), audit(hits(now), metrics))
+    assert len(changes.checks) == 2
+    for one in changes.checks:
+        assert one.change.way is Way.BETTER
+        assert one.lost == ((("group", "b"),),)
+        assert one.change.significance is None
+        assert one.change.why == "not tested: group=b decided it and is not judged any longer"
+        assert not one.is_better(0.05)
+    valid(changes)
+    small = [audit(hits(each), metrics, groups={"min_size": 50}) for each in (then, now)]
+    few = audit(hits({**now, "b": (2, 30)}), metrics, groups={"min_size": 50})
+    assert all(one.lost for one in compare(small[0], few).checks)
+    back = compare(audit(hits(now), metrics), audit(hits(then), metrics))
+    assert len(back.worse) == 2
+    assert not any(one.lost for one in back.checks)
+
+
+def test_other_specs_are_told_where_no_check_says_that_columns_are_alike() -> None:
+    """Of rates alone, another positive would be a change with p = 1e-100 and not a word."""
+    turned = {"column": "prediction", "positive": "0", "negative": "1"}
+    rates: list[Any] = ["selection_rate"]
+    limit: list[Any] = [{"metric": "selection_rate", "fail": {"below": 0.25}}]
+    other = audit(JUNE, rates, columns={**COLUMNS, "prediction": turned})
+    told = "spec: not the same text, and no check tells"
+    (text,) = compare(audit(MAY, rates), other).conditions
+    assert text.startswith(told)
+    assert not compare(audit(MAY, rates), audit(JUNE, rates)).conditions
+    assert not compare(audit(MAY, limit), audit(JUNE, limit, title="another")).conditions
+    burden = {**COLUMNS["prediction"], "favourable": False}
+    changed = audit(JUNE, rates, columns={**COLUMNS, "prediction": burden})
+    assert (
+        "a burden: none before, prediction after" in compare(audit(MAY, rates), changed).conditions
+    )
+
+
+def hits(groups: Mapping[str, tuple[int, int]]) -> Rows:
+    """The rows of groups, each with its selected and its people, all of one label."""
+    return {
+        (group, 1, outcome): count
+        for group, (selected, size) in groups.items()
+        for outcome, count in ((1, selected), (0, size - selected))
+    }
+
+
 # What cannot be compared ---------------------------------------------------------------------
 
 
@@ -476,6 +591,24 @@ def test_a_ratio_of_nothing_changes_on_the_scale_of_differences() -> None:
     assert one.change.value == pytest.approx(-0.96)
     assert one.change.is_significant(0.05)
     assert one.change.way is Way.WORSE
+
+
+def test_from_a_ratio_of_nothing_to_the_other_side_of_parity_is_told_both_ways() -> None:
+    limit = [{"metric": "disparate_impact_ratio", "fail": {"outside": [0.8, 1.25]}}]
+    nobody, many = (audit(hits({"a": (100, 300), "b": b}), limit) for b in ((0, 300), (150, 301)))
+    (there,), (back,) = (compare(*two).checks for two in ((nobody, many), (many, nobody)))
+    mirrored = (100 / 300) / (150 / 301)
+    assert (there.change.value, back.change.value) == pytest.approx((mirrored, -mirrored))
+    assert (there.change.way, back.change.way) == (Way.BETTER, Way.WORSE)
+    for one in (there, back):
+        assert one.change.turned
+        assert one.change.is_significant(0.05)
+    assert there.change.after.value == pytest.approx(1 / mirrored)
+    infinite = audit(hits({"a": (0, 300), "b": (50, 301)}), limit)
+    for two in ((nobody, infinite), (infinite, nobody)):
+        (one,) = compare(*two).checks
+        assert not math.isnan(one.change.value)
+        assert not one.change.is_significant(0.05)
 
 
 def test_a_measure_without_an_interval_is_told_and_not_tested() -> None:
@@ -848,6 +981,18 @@ def test_groups_of_the_same_sizes_and_labels_are_the_same_people() -> None:
     swapped = {(g, y, 1 - p): n for (g, y, p), n in MAY.items()}
     assert compare(audit(MAY), audit(swapped)).sampling is Sampling.SAME_PEOPLE
     assert compare(audit(MAY), audit(JUNE)).sampling is Sampling.INDEPENDENT
+
+
+def test_other_labels_in_groups_of_the_same_sizes_are_other_people() -> None:
+    """Where labels are not listed, those whom a true positive rate counts tell them."""
+    relabelled = {(g, 1 - y, p): n for (g, y, p), n in MAY.items()}
+    metrics = ["true_positive_rate"]
+    sides = audit(MAY, metrics), audit(relabelled, metrics)
+    assert compare(*sides).sampling is Sampling.INDEPENDENT
+    both = compare(*sides, outcomes=("prediction", "prediction"))
+    assert both.sampling is Sampling.INDEPENDENT
+    swapped = audit({(g, y, 1 - p): n for (g, y, p), n in MAY.items()}, metrics)
+    assert compare(sides[0], swapped).sampling is Sampling.SAME_PEOPLE
 
 
 # Reports and the command ---------------------------------------------------------------------

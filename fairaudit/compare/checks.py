@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from fairaudit.compare.testing import Kind, change_of
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.intervals import SIMULTANEOUS
-from fairaudit.metrics import Measure, Quantity, Standing
+from fairaudit.metrics import Measure, Quantity, Standing, describe
 from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.measures import REMAINDER
 from fairaudit.result import AuditResult
@@ -88,13 +88,40 @@ def compared_checks(
         kind = replace(kind, values=values)
         change = _change(was, one, kind, inference)
         recast = was.definition != one.definition and not renamed
-        both.append(CheckChange(was, one, change, recast=recast))
+        lost = tuple(each for each in _decisive(was) if not _is_judged(each, one, after))
+        if lost and change.way is Way.BETTER:
+            change = replace(change, significance=None, why=_lost(lost))
+        both.append(CheckChange(was, one, change, recast=recast, lost=lost))
     return Compared(
         tuple(both),
         tuple(otherwise),
         tuple(one for name, one in then.items() if name not in now),
         tuple(one for name, one in now.items() if name not in then),
     )
+
+
+def _decisive(one: Finding) -> list[Group]:
+    """The groups whose values decide a check with a number."""
+    return [group for group in (one.first, one.second) if group and isinstance(one.check, Check)]
+
+
+def _is_judged(group: Group, finding: Finding, result: AuditResult) -> bool:
+    """Whether a check judges a group; it does where the result lists no groups of its columns."""
+    who = frozenset(group)
+    waived = (each.group for one in finding.waived for each in one.crossed)
+    aside = (one.group for one in finding.not_evaluated)
+    if any(frozenset(one) == who for one in (*waived, *aside)):
+        return False
+    rows = [one for one in result.groups if frozenset(one.by) == {name for name, _ in group}]
+    return not rows or any(
+        frozenset(one.group) == who and one.standing is Standing.ELIGIBLE for one in rows
+    )
+
+
+def _lost(groups: Sequence[Group]) -> str:
+    named = " and ".join(describe(group) for group in groups)
+    verb = "is" if len(groups) == 1 else "are"
+    return f"not tested: {named} decided it and {verb} not judged any longer"
 
 
 def _differs(
@@ -238,7 +265,9 @@ def _way(change: Change, one: Finding, kind: Kind) -> Way:
     if kind.middle is None:
         farther = limit.excess(change.after.value) > limit.excess(change.before.value)
     else:
-        # Both numbers on the side where the later one lies.
+        # Both numbers lie on the side of the later one, or of a ratio of 0, which has no mirror.
+        of_nothing = kind.scale is Scale.RATIO and change.before.value == 0
+        side = change.before if of_nothing else change.after
         rises = change.value > (1 if change.scale is Scale.RATIO else 0)
-        farther = rises is (change.after.value > kind.middle)
+        farther = rises is (side.value > kind.middle)
     return Way.WORSE if farther else Way.BETTER

@@ -114,7 +114,9 @@ def _changes(
         rates=corrected_rates(rates, inference),
         people=corrected_people(tuple(people), inference),
         reversals=tuple(reversal_changes(before, after)),
-        conditions=() if sampling is Sampling.PAIRED else tuple(conditions(before, after)),
+        conditions=()
+        if sampling is Sampling.PAIRED
+        else tuple(conditions(before, after, checks.both, rates)),
         new_notices=new,
         gone_notices=gone,
     )

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fairaudit.cube import Group, Grouping
-from fairaudit.estimate import Estimate, Significance
+from fairaudit.estimate import Estimate, Significance, State
 from fairaudit.metrics import Standing
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import Provenance, Verdict
 from fairaudit.simpson import Kind
-from fairaudit.verdict import AnyCheck, Finding, Status
+from fairaudit.verdict import AnyCheck, Backing, Check, Crossing, Finding, Status
 
 
 class Way(StrEnum):
@@ -84,12 +84,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class CheckChange:
-    """A check that both results answer; `recast` where its columns are defined otherwise."""
+    """A check that both results answer; `recast` where its columns or tests are defined otherwise.
+
+    `lost` are groups that decided it before and are not compared after: without them a value may
+    be nearer to its limit though nobody is treated otherwise.
+    """
 
     before: Finding
     after: Finding
     change: Change
     recast: bool = False
+    lost: tuple[Group, ...] = ()
 
     @property
     def check(self) -> AnyCheck:
@@ -98,20 +103,41 @@ class CheckChange:
 
     @property
     def falls(self) -> bool:
-        """Whether its status is worse than it was, and now keeps the audit from passing."""
-        order = list(Status)
+        """Whether it did not fail and does, or was evaluated and cannot be any longer."""
         closed = self.after.status in {Status.INCONCLUSIVE, Status.FAIL}
-        return closed and order.index(self.after.status) > order.index(self.before.status)
+        return closed and self.after.status is not self.before.status
+
+    @property
+    def newly_beyond(self) -> tuple[Crossing, ...]:
+        """Who fails a check that failed before, too, but not for them: another hid them then."""
+        both_fail = self.before.status is self.after.status is Status.FAIL
+        if not both_fail or not isinstance(self.check, Check):
+            return ()
+        then = {(frozenset(one.group), frozenset(one.stratum)) for one in _failing(self.before)}
+        return tuple(
+            one
+            for one in _failing(self.after)
+            if (frozenset(one.group), frozenset(one.stratum)) not in then
+        )
 
     @property
     def recovers(self) -> bool:
-        """Whether it kept the audit from passing, and no longer does."""
-        closed = {Status.INCONCLUSIVE, Status.FAIL}
-        return self.before.status in closed and self.after.status not in closed
+        """Whether it kept the audit from passing, and is within its limit now.
+
+        Not where nothing is left to judge, or where somebody accepts what is beyond the limit.
+        """
+        after = self.after
+        closed = self.before.status in {Status.INCONCLUSIVE, Status.FAIL}
+        accepted = after.before is not None and self.before.before is None
+        within = after.status is Status.PASS or (after.status is Status.WARN and not accepted)
+        answered = after.estimate is None or after.estimate.state is not State.UNDEFINED
+        return closed and within and answered and not (self.lost or after.waived)
 
     def is_worse(self, alpha: float) -> bool:
-        """Whether its status fell, or its value is worse beyond chance."""
-        return self.falls or (self.change.is_significant(alpha) and self.change.way is Way.WORSE)
+        """Whether its status fell, it fails for more, or its value is worse beyond chance."""
+        if self.falls or self.newly_beyond:
+            return True
+        return self.change.is_significant(alpha) and self.change.way is Way.WORSE
 
     def is_better(self, alpha: float) -> bool:
         """Whether its status recovered, or its value is better beyond chance; and it did not fall.
@@ -120,6 +146,13 @@ class CheckChange:
         """
         better = self.change.is_significant(alpha) and self.change.way is Way.BETTER
         return not self.is_worse(alpha) and (self.recovers or better)
+
+
+def _failing(one: Finding) -> tuple[Crossing, ...]:
+    """What makes a check fail: beyond its limit, with the evidence it asks for, and not waived."""
+    spared = {crossing for waiver in one.waived for crossing in waiver.crossed}
+    proven = {Backing.UNASKED, Backing.SUPPORTED}
+    return tuple(each for each in one.crossed if each.backing in proven and each not in spared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairaudit.compare.records import Sampling
+from fairaudit.metrics import Rate, find
 from fairaudit.result import AuditResult, GroupRow
 
 _LABEL = "label"
+_OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
+"""Whom rates count whose denominator no prediction changes: those of one label."""
 
 
 def sampling_of(before: AuditResult, after: AuditResult) -> Sampling:
@@ -47,13 +50,23 @@ def _have_same_groups(before: AuditResult, after: AuditResult) -> bool:
 
 
 def _sizes(result: AuditResult) -> Iterator[tuple[tuple[str, frozenset[str], object], object]]:
-    """How many people each group has, and with which labels; everybody is no group."""
+    """How many people each group has, and with which labels; everybody is no group.
+
+    Where labels are not listed, the denominators of rates that condition on them tell them.
+    """
     for row in result.groups:
         if row.by and row.n is not None:
             where = frozenset(row.by), (frozenset(row.stratum), frozenset(row.group))
             yield ("", *where), row.n
             if row.of == _LABEL and _has_labels(row):
                 yield (_LABEL, *where), tuple(sorted(row.counts.items()))
+    for rate in result.rates:
+        record, n = find(rate.metric), rate.estimate.n
+        if rate.by and n is not None and isinstance(record, Rate):
+            under = frozenset(record.under)
+            if under in _OF_LABEL and not rate.parameters:
+                whose = frozenset(rate.stratum), frozenset(rate.group)
+                yield (repr(sorted(under)), frozenset(rate.by), whose), n
 
 
 def _has_labels(row: GroupRow) -> bool:

@@ -56,17 +56,17 @@ def change_of(before: Estimate, after: Estimate, kind: Kind, inference: Inferenc
         nothing = 1.0 if kind.scale is Scale.RATIO else 0.0
         return replace(told, value=nothing, way=Way.SAME, why="not tested: infinite both times")
     turned = _is_turned(before.value, after.value, kind)
-    base = _mirrored(before, kind) if turned else before
+    base, now = _on_one_side(before, after, kind) if turned else (before, after)
     if kind.scale is Scale.RATIO and 0 in {before.value, after.value}:
         # A ratio of 0 has no logarithm; its difference has an interval all the same.
         kind = replace(kind, scale=Scale.DIFFERENCE)
-    value = _moved(base.value, after.value, kind.scale)
+    value = _moved(base.value, now.value, kind.scale)
     told = replace(told, scale=kind.scale, value=value, turned=turned)
     if _is_same(value, kind.scale):
         told = replace(told, way=Way.SAME)
     if kind.barred:
         return replace(told, why=kind.barred)
-    return _tested(told, base, kind, inference)
+    return replace(_tested(replace(told, after=now), base, kind, inference), after=after)
 
 
 def _untold(before: Estimate, after: Estimate) -> str:
@@ -83,6 +83,13 @@ def _is_turned(before: float, after: float, kind: Kind) -> bool:
     """Whether the numbers lie on different sides of the middle."""
     middle = kind.middle
     return middle is not None and (before < middle < after or after < middle < before)
+
+
+def _on_one_side(before: Estimate, after: Estimate, kind: Kind) -> tuple[Estimate, Estimate]:
+    """Both numbers on the side of the later one; on that of a ratio of 0, which has no mirror."""
+    if kind.scale is Scale.RATIO and before.value == 0:
+        return before, _mirrored(after, kind)
+    return _mirrored(before, kind), after
 
 
 def _mirrored(one: Estimate, kind: Kind) -> Estimate:

@@ -6,20 +6,32 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from fairaudit.compare.records import ReversalChange
+from fairaudit.compare.records import CheckChange, RateChange, ReversalChange
 from fairaudit.metrics import exclusion
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Kind, Reversal
+from fairaudit.verdict import Check
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 _Turned: TypeAlias = tuple[str, str, str, frozenset[str], frozenset[str]]
 
 
-def conditions(before: AuditResult, after: AuditResult) -> Iterator[str]:
-    """What the two audits did not do alike, one sentence each."""
+def conditions(
+    before: AuditResult,
+    after: AuditResult,
+    checks: Sequence[CheckChange],
+    rates: Sequence[RateChange],
+) -> Iterator[str]:
+    """What the two audits did not do alike, one sentence each.
+
+    The specs of both are not at hand: that columns are defined alike is known of those of `checks`.
+    """
     for name, was, now in zip(_NAMES, _settings(before), _settings(after), strict=True):
         if was != now:
             yield f"{name}: {was or 'none'} before, {now or 'none'} after"
+    same_text = before.provenance.spec_sha256 == after.provenance.spec_sha256
+    if not (same_text or all(_is_defined_alike(one, checks) for one in rates)):
+        yield _OTHER_SPEC
     then, now = _asked(before), _asked(after)
     for mine, others, when in ((then, now, "before"), (now, then, "after")):
         alone = [name for name in mine if name not in others]
@@ -27,7 +39,25 @@ def conditions(before: AuditResult, after: AuditResult) -> Iterator[str]:
             yield f"rates told only {when}: {', '.join(alone)}"
 
 
+_OTHER_SPEC = (
+    "spec: not the same text, and no check tells whether all rates are of columns defined alike"
+)
+
+
+def _is_defined_alike(one: RateChange, checks: Sequence[CheckChange]) -> bool:
+    """Whether a check of both results, equal in all it asks, is of the columns of a rate."""
+    columns = {*one.by, *(name for name, _ in one.stratum)}
+    return any(
+        each.before.definition == each.after.definition
+        and each.check.of == one.of
+        and isinstance(each.check, Check)
+        and columns <= {*each.check.by, *each.check.given}
+        for each in checks
+    )
+
+
 _NAMES = (
+    "a burden",
     "filter",
     "people per row",
     "survey weight",
@@ -44,6 +74,7 @@ _NAMES = (
 def _settings(result: AuditResult) -> Sequence[object]:
     made = result.provenance
     return (
+        ", ".join(result.burdens),
         made.filter,
         made.count,
         made.weight,

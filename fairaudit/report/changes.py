@@ -82,6 +82,8 @@ def summary(changes: Changes) -> str:
     worse, better = len(changes.worse), len(changes.better)
     checks = len(changes.checks)
     text = f"{checks} {_plural('check', checks)} in both: {worse} worse, {better} better"
+    alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
+    text += f"; {alone} not compared" if alone else ""
     sure = [one.change for one in changes.rates if one.change.is_significant(changes.alpha)]
     down, up = (sum(one.way is way for one in sure) for way in (Way.WORSE, Way.BETTER))
     other = len(sure) - down - up
@@ -173,8 +175,10 @@ def _check(one: CheckChange, alpha: float) -> str:
     pairs = [sentences.witness(each.first, each.second, each.decided_by) for each in (then, now)]
     if all(pairs) and pairs[0] != pairs[1]:
         text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
+    if one.newly_beyond:
+        text += f"; newly beyond its limit: {sentences.crossings(one.newly_beyond)}"
     if one.recast:
-        text += "; its columns, or who is counted, are defined otherwise"
+        text += "; its columns, who is counted, or how it is tested are defined otherwise"
     return f"{text} ({now.check.id})"
 
 
@@ -182,17 +186,16 @@ def changed(change: Change, alpha: float) -> str:
     """A change in half a sentence: how far, between what, how surely."""
     if math.isnan(change.value):
         return change.why
+    turned = " in its distance from parity, for it turned round" if change.turned else ""
     if change.way is Way.SAME:
-        return "no change"
+        return f"no change{turned}"
     is_ratio = change.scale is Scale.RATIO
     text = numbers.number(change.value) if is_ratio else f"{change.value:+.4f}"
     text = f"by a factor of {text}" if is_ratio else text
     if change.low is not None and change.high is not None:
         low, high = (numbers.number(end) for end in (change.low, change.high))
         text += f" [{low}, {high}]"
-    if change.turned:
-        text += " in its distance from parity, for it turned round"
-    return f"{text}, {_surely(change, alpha)}"
+    return f"{text}{turned}, {_surely(change, alpha)}"
 
 
 def _surely(change: Change, alpha: float) -> str:

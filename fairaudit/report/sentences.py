@@ -246,6 +246,11 @@ def age(earlier: Earlier) -> str:
     return f"{text} ago" if earlier.days > 0 else f"{text} after this run"
 
 
+def crossings(beyond: Sequence[Crossing]) -> str:
+    """Who is beyond a limit, with their values: the first few, and how many more."""
+    return _few([_crossing(one) for one in beyond])
+
+
 def _few(texts: Sequence[str]) -> str:
     more = f" and {len(texts) - _FEW} more" if len(texts) > _FEW else ""
     return ", ".join(texts[:_FEW]) + more

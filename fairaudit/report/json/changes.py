@@ -16,6 +16,7 @@ from fairaudit.compare import (
     RateChange,
     ReversalChange,
 )
+from fairaudit.report.json.accepted import write_crossing
 from fairaudit.report.json.estimates import write_estimate, write_significance
 from fairaudit.report.json.values import write_end, write_group, write_value
 from fairaudit.result import DataFile
@@ -109,6 +110,8 @@ def _check(one: CheckChange, alpha: float) -> dict[str, Any]:
         "group_before": write_group(one.before.first),
         "group_after": write_group(one.after.first),
         "recast": one.recast,
+        "newly_beyond": [write_crossing(each) for each in one.newly_beyond],
+        "lost": [write_group(each) for each in one.lost],
         **_change(one.change, alpha),
     }
 
