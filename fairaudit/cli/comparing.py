@@ -43,10 +43,10 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     fail_on: Annotated[
         _FailOn,
         typer.Option(
-            help="With `worse` the exit code is 1 if a check that did not fail does now, or can no "
-            "longer be evaluated, or if the value of one moved away from parity, or beyond its "
-            "limit, more than chance explains (p corrected over all checks); 3 if no check is in "
-            "both."
+            help="With `worse` the exit code is 1 if a check that did not fail does now, fails for "
+            "a group it did not fail for, or can no longer be evaluated, or if the value of one "
+            "moved away from parity, or beyond its limit, more than chance explains (p corrected "
+            "over all checks); 3 if no check is in both."
         ),
     ] = _FailOn.NEVER,
     same_people: Annotated[
