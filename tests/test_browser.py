@@ -12,6 +12,8 @@ import pytest
 from pages import NAMES, read, sample
 
 from fairaudit import cli
+from fairaudit.answers import Answer
+from fairaudit.errors import NothingToAudit
 from fairaudit.report import html
 from fairaudit.report.blocks import Heading, Table
 from fairaudit.report.sentences import answer
@@ -140,6 +142,20 @@ def test_the_other_widths_and_schemes_are_accessible_too(visit: Visit, axe: str)
         tab.evaluate(axe)
         tab.evaluate(_RULES)
         assert _violations(tab) == []
+
+
+def test_the_page_of_an_error_is_accessible_and_its_carets_stand_below_what_they_mark(
+    visit: Visit, axe: str
+) -> None:
+    told = "a.yaml:2:3: unknown\n  2 |   x: 1\n    |   ^"
+    tab = visit(html.render([Answer("a.yaml", None, NothingToAudit(told))]), _NARROW, "dark")
+    tab.evaluate(axe)
+    tab.evaluate(_RULES)
+    assert _violations(tab) == []
+    assert tab.evaluate(_WIDER) == 0
+    lines = tab.inner_text(".banner .lines").split("\n")
+    assert lines[2].index("^") == lines[1].index("x")
+    assert "mono" in tab.evaluate("getComputedStyle(document.querySelector('.lines')).fontFamily")
 
 
 def test_what_a_page_asks_for_or_says_is_noticed(visit: Visit) -> None:
