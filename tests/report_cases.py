@@ -45,7 +45,7 @@ HOSTILE = {
     "$x$ $$y$$": "$x$ $$y$$",
     "  two  spaces  ": "  two  spaces  ",
     "\\": "\\",
-    "::error::x": "::error::x",
+    "::error::x": r"\x3a:error::x",
     "%0A::error::y,z:": "%0A::error::y,z:",
     "]]>": "]]>",
 }
