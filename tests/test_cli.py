@@ -160,7 +160,10 @@ def test_output_files_by_suffix_and_never_half_written(tmp_path: Path) -> None:
 def test_data_replaces_the_specs_own(tmp_path: Path) -> None:
     spec = spec_file(tmp_path, *GOOD)
     (tmp_path / "other.csv").write_text("\n".join(["group,y,n", *BAD]) + "\n")
-    assert run("run", spec, "--data", tmp_path / "other.csv").returncode == 1
+    other = run("run", spec, "--data", tmp_path / "other.csv")
+    assert other.returncode == 1
+    assert other.stdout.splitlines()[1].endswith(", other.csv")
+    assert "other.csv" not in run("run", spec).stdout.splitlines()[1]
     assert run("run", spec, "--data", str(tmp_path / "oth*.csv")).returncode == 1
     several = run("run", spec, "--data", str(tmp_path / "*.csv"))
     assert several.returncode == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from fairaudit import names
 from fairaudit.estimate import State
@@ -66,11 +67,14 @@ _LIMITS_OF_A_PASS = (
 )
 
 
-def document(result: AuditResult, *, all_rows: bool = False) -> Document:
-    """The report of a result; tables longer than a dozen rows are cut unless `all_rows`."""
+def document(result: AuditResult, *, all_rows: bool = False, data: str | None = None) -> Document:
+    """The report of a result; tables longer than a dozen rows are cut unless `all_rows`.
+
+    `data` is what was audited in place of the spec's own: the title says so.
+    """
     most = None if all_rows else _FEW_ROWS
     sections = (
-        _verdict(result, most),
+        _verdict(result, most, data),
         _provenance(result),
         _ledger(result),
         lattice.section(result, most),
@@ -88,15 +92,16 @@ def document(result: AuditResult, *, all_rows: bool = False) -> Document:
     return inert(tuple(block for section in sections for block in section))
 
 
-def _verdict(result: AuditResult, most: int | None) -> Iterator[Block]:
+def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterator[Block]:
     made = result.provenance
     title = names.line(made.title) or names.copied(made.spec_path)
-    yield Heading(f"Audit: {title}")
+    of = "" if data is None else f", {names.copied(Path(data).name)}"
+    yield Heading(f"Audit: {title}{of}")
     verdict = result.verdict
     yield Entries([(Cell(sentences.VERDICT[verdict], VERDICT_TONES[verdict]), _summary(result))])
     open_ones = [one for one in by_urgency(result.findings) if _is_open(one)]
     if open_ones:
-        yield _findings(open_ones)
+        yield _findings(open_ones, is_first=True)
     if result.earlier is not None:
         one = result.earlier
         path = names.copied(one.path) if one.path else "a document"
@@ -245,7 +250,7 @@ def _checks(result: AuditResult) -> Iterator[Block]:
     if not result.findings:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
-    yield _findings(by_urgency(result.findings), ids=True)
+    yield _findings(by_urgency(result.findings), is_first=False)
     yield from _practice(result)
     left_out = [
         (Cell("not judged", Tone.MUTED), text)
@@ -272,15 +277,14 @@ def _practice(result: AuditResult) -> Iterator[Block]:
         yield Entries(rows)
 
 
-def _findings(findings: Sequence[Finding], *, ids: bool = False) -> Entries:
+def _findings(findings: Sequence[Finding], *, is_first: bool) -> Entries:
+    """A statement for each; what the first page tells in full is not told twice."""
     rows = []
     for one in findings:
-        found = [sentences.id_of(one)] if ids else []
-        found += [sentences.place(one.check.place)] if one.check.place else []
-        where = f" ({', '.join(found)})" if found else ""
-        # What the first page tells in full is not told twice.
-        told = "told in full at the top" if ids and _is_open(one) else sentences.answer(one)
-        text = f"{sentences.title(one)}: {told}{where}"
+        place = f", {sentences.place(one.check.place)}" if one.check.place else ""
+        is_told = not is_first and _is_open(one)
+        told = "told in full at the top" if is_told else sentences.answer(one)
+        text = f"{sentences.title(one)}: {told} ({sentences.id_of(one)}{place})"
         rows.append((Cell(sentences.STATUS[one.status], TONES[one.status]), text))
     return Entries(rows, is_titled=True)
 

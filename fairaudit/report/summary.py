@@ -149,7 +149,7 @@ def _is_result(one: Answer) -> bool:
 def _report(one: Answer, *, all_rows: bool) -> Document:
     if isinstance(one.found, FairauditError):
         return inert((Heading(f"Audit: {_title(one)}"), Entries([_error(one.found, "")])))
-    return content.document(one.found, all_rows=all_rows)
+    return content.document(one.found, all_rows=all_rows, data=one.data)
 
 
 def _title(one: Answer) -> str:
