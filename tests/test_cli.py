@@ -412,3 +412,9 @@ def test_a_date_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
     with pytest.raises(FairauditError, match="SOURCE_DATE_EPOCH"):
         fairaudit.audit(SPECS / "titanic.yaml")
+
+
+def test_a_date_that_is_empty_is_none() -> None:
+    done = run("run", SPECS / "titanic.yaml", "-q", SOURCE_DATE_EPOCH="")
+    assert done.returncode == 1
+    assert "FAIL" in done.stderr

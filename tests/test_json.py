@@ -291,6 +291,13 @@ def test_a_fault_names_its_member(document: dict[str, Any], message: str) -> Non
     assert found.value.hint == "make it again: fairaudit run SPEC -o result.json"
 
 
+def test_two_checks_of_one_id_are_refused(document: dict[str, Any]) -> None:
+    twice = document["checks"][0]["id"]
+    with damaged(document, ("checks", 1, "id"), twice), pytest.raises(UsageError) as found:
+        report_json.read(document)
+    assert "checks[1].id stands twice" in found.value.message
+
+
 @pytest.mark.parametrize("text", ["", "{", "nope", '{"a": NaN}', "[1]", "[" * 100_000, b"\xff{}"])
 def test_what_is_no_json_is_refused(text: str | bytes) -> None:
     with pytest.raises(UsageError, match=r"not JSON|no result of fairaudit"):

@@ -301,6 +301,25 @@ def test_more_failures_than_fit_are_counted() -> None:
     assert shown + int(left_out[1]) - 500 in range(3)
 
 
+def test_rows_that_could_not_fit_are_not_written_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a million rows took a minute to write, to be thrown away."""
+    result = sample("loans")
+    most = 8 * len(result.rates) - 1
+    short = markdown.render([Answer("spec", None, result)], all_rows=False, most=most)
+    asked = []
+    document = content.document
+
+    def watched(found: AuditResult, *, all_rows: bool = False, data: str | None = None) -> Document:
+        asked.append(all_rows)
+        return document(found, all_rows=all_rows, data=data)
+
+    monkeypatch.setattr(content, "document", watched)
+    assert markdown.render([Answer("spec", None, result)], all_rows=True, most=most) == short
+    assert asked == [False]
+    markdown.render([Answer("spec", None, result)], all_rows=True, most=100 * most)
+    assert asked == [False, True]
+
+
 def test_several_answers_begin_with_the_worst() -> None:
     answers = [
         Answer("pass.yaml", None, kind("passed")),

@@ -52,6 +52,9 @@ def _prepare() -> None:
     # No plugin of pydantic has a part in an audit, and no matrix is multiplied.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Set to nothing it fixes no date, and NumPy trips over it.
+    if not os.environ.get("SOURCE_DATE_EPOCH", "0").strip():
+        del os.environ["SOURCE_DATE_EPOCH"]
 
 
 def _run(arguments: list[str]) -> int:

@@ -32,6 +32,8 @@ LEAST = 8_192
 _SIGNS = {Tone.GOOD: "✓ ", Tone.WARN: "△ ", Tone.BAD: "✗ "}
 _STRONG = {Tone.STRONG, Tone.BAD, Tone.WARN, Tone.GOOD}
 _FOR_THE_NOTE = 3_000
+_LEAST_ROW = 8
+"""So many bytes the row of a rate takes for sure; it is some dozens."""
 _NAMED = 5
 """So many sections that are left out are named."""
 
@@ -75,6 +77,9 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOS
 
     Where no tables but short ones leave room for all sections, the tables are short.
     """
+    rows = sum(len(one.found.rates) for one in answers if isinstance(one.found, AuditResult))
+    # Half a million rows take minutes to write, and would not fit.
+    all_rows = all_rows and rows * _LEAST_ROW <= most
     text, left_out = _rendered(answers, all_rows=all_rows, most=most)
     if all_rows and left_out:
         text, _ = _rendered(answers, all_rows=False, most=most)

@@ -112,6 +112,7 @@ def read_result(whole: Member) -> AuditResult:
     reversals = whole["reversals"].each(read_reversal)
     listed: dict[Which, Reversal]
     listed = {(one.rate, one.of, one.attribute, one.pair, one.given): one for one in reversals}
+    _refuse_twins(whole["checks"])
     definitions = whole["definitions"].each(read_definition)
     _refuse_undefined(whole["rates"], {one.id for one in definitions})
     result = AuditResult(
@@ -159,6 +160,16 @@ def _refuse_changed(summary: Member, result: AuditResult) -> None:
     for member, found in said:
         if member.value != found:
             member.refuse("is not what the checks of the result say")
+
+
+def _refuse_twins(checks: Member) -> None:
+    """Raises `UsageError` for two checks of one id: whoever asks for one would get either."""
+    seen: set[str] = set()
+    for row in checks.each(lambda one: one):
+        name = row["id"].text()
+        if name in seen:
+            row["id"].refuse("stands twice")
+        seen.add(name)
 
 
 def _refuse_undefined(rates: Member, known: set[str]) -> None:
