@@ -892,6 +892,16 @@ def test_checks_of_two_models_are_told_without_a_test() -> None:
     assert not one.recast
 
 
+def test_a_check_of_one_model_alone_keeps_its_name_and_the_other_is_not_judged() -> None:
+    limit = {"metric": "demographic_parity_ratio", "of": "old", "fail": {"below": 0.9}}
+    result = both_models(["selection_rate", limit])
+    (check,) = (one.check for one in result.findings)
+    changes = compare_models(result, "old", "new")
+    assert [one.check.id for one in changes.only_before] == [check.id]
+    assert "PASS → UNJUDGED" in text_of(changes)
+    assert [one.check.id for one in compare_models(result, "new", "old").only_after] == [check.id]
+
+
 def test_every_two_of_several_models_are_set_beside_each_other() -> None:
     rows = pl.DataFrame(persons()).with_columns(third=pl.col("label"))
     models = {**MODELS["models"], "third": {"prediction": {"column": "third", "positive": "1"}}}

@@ -67,7 +67,10 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         changes = _changes(before, after, models, same_people=same_people)
         if fail_on is _FailOn.WORSE and not changes.checks:
             what = "--fail-on worse has nothing to judge: no check is in both"
-            raise NothingToAudit(what, "compare results of specs with the same limits")
+            hint = "compare results of specs with the same limits"
+            if after is None:
+                hint = "ask the same limits of both models: `of:` in a metric names one"
+            raise NothingToAudit(what, hint)
     code = int(fail_on is _FailOn.WORSE and bool(changes.worse))
     _tell(changes, code, form, outputs, (quiet, verbose))
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairaudit.compare.checks import compared_checks
 from fairaudit.compare.families import corrected_checks, corrected_people, corrected_rates
-from fairaudit.compare.models import models_of, of_outcome, paired_rates
+from fairaudit.compare.models import models_of, of_outcome, paired_rates, renamed
 from fairaudit.compare.people import people_changes
 from fairaudit.compare.rates import place_of, places, rate_changes
 from fairaudit.compare.records import Changes, Origin, RateChange, Sampling
@@ -109,7 +109,10 @@ def _changes(
         inference=inference,
         checks=corrected_checks(checks.both, inference),
         otherwise=checks.otherwise,
-        only_before=checks.only_before,
+        # Such a check has no partner to share a name with: it has its own again.
+        only_before=checks.only_before
+        if outcomes[0] is None
+        else tuple(renamed(one, outcomes[0]) for one in checks.only_before),
         only_after=checks.only_after,
         rates=corrected_rates(rates, inference),
         people=corrected_people(tuple(people), inference),

@@ -39,11 +39,7 @@ def of_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
             for row in result.comparisons
             if row.of == name and "against" not in row.parameters
         ),
-        findings=tuple(
-            replace(one, check=_called(one.check, called))
-            for one in result.findings
-            if _is_of(one, name)
-        ),
+        findings=tuple(renamed(one, called) for one in result.findings if _is_of(one, name)),
         reversals=tuple(replace(one, of=called) for one in result.reversals if one.of == name),
         burdens=tuple(called for one in result.burdens if one == name),
     )
@@ -52,6 +48,11 @@ def of_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
 def _is_of(one: Finding, name: str) -> bool:
     alone = not isinstance(one.check, Check) or one.check.against is None
     return one.check.of == name and alone
+
+
+def renamed(finding: Finding, name: str) -> Finding:
+    """The finding on an outcome by another name."""
+    return replace(finding, check=_called(finding.check, name))
 
 
 def _called(check: AnyCheck, name: str) -> AnyCheck:

@@ -28,8 +28,10 @@ from fairaudit.report.blocks import (
     Paragraph,
     Tone,
 )
+from fairaudit.result import Verdict
 
 _FEW_ROWS = 12
+_JUDGED = {Verdict.NONE: "UNJUDGED"}
 _FEW_REVERSALS = 5
 _SURE_TONES = {Way.WORSE: Tone.BAD, Way.BETTER: Tone.GOOD}
 _SAMPLING = {
@@ -60,7 +62,7 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
 def _verdict(changes: Changes) -> Iterator[Block]:
     before, after = changes.before, changes.after
     yield Heading(f"Comparison: {_heading(before, after)}")
-    word = f"{sentences.VERDICT[before.verdict]} → {sentences.VERDICT[after.verdict]}"
+    word = " → ".join(_JUDGED.get(one.verdict, str(one.verdict).upper()) for one in (before, after))
     tone = Tone.BAD if changes.worse else Tone.GOOD if changes.better else Tone.PLAIN
     yield Entries([(Cell(word, tone), summary(changes))])
     moved = [one for one in changes.checks if _is_told_first(one, changes.alpha)]
