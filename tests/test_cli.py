@@ -418,3 +418,10 @@ def test_a_date_that_is_empty_is_none() -> None:
     done = run("run", SPECS / "titanic.yaml", "-q", SOURCE_DATE_EPOCH="")
     assert done.returncode == 1
     assert "FAIL" in done.stderr
+
+
+def test_an_error_is_told_in_the_format_asked_for_last() -> None:
+    for last in (["--format", "github"], ["--format=github"]):
+        done = run("run", "nope.yaml", "--format", "json", *last)
+        assert done.returncode == 2
+        assert done.stdout.startswith("::error")

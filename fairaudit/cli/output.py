@@ -253,11 +253,11 @@ def print_text(content: str | bytes, wanted: Format) -> None:
 
 
 def _format_in(arguments: Sequence[str]) -> str:
-    """The format that a command line asks for, whether or not it could be parsed."""
-    following = [*arguments[1:], ""]
+    """The format that a command line asks for last, whether or not it could be parsed."""
+    found, following = "terminal", [*arguments[1:], ""]
     for one, two in zip(arguments, following, strict=False):
         if one == "--format":
-            return two
-        if one.startswith("--format="):
-            return one.removeprefix("--format=")
-    return "terminal"
+            found = two
+        elif one.startswith("--format="):
+            found = one.removeprefix("--format=")
+    return found
