@@ -677,6 +677,32 @@ def test_checks_that_ask_otherwise_are_listed_and_not_compared() -> None:
     assert not changes.checks
 
 
+def test_a_check_that_asks_otherwise_does_not_hide_that_it_fails() -> None:
+    limits = ({"metric": "selection_rate", "fail": {"below": one}} for one in (0.01, 0.99))
+    changes = compare(*(audit(rows, [one]) for rows, one in zip((MAY, JUNE), limits, strict=True)))
+    assert not changes.checks
+    text = text_of(changes)
+    assert "PASS → FAIL; its limit that fails changed" in text
+    (row, *_) = valid(changes)["asked_otherwise"]
+    assert (row["status_before"], row["status_after"]) == ("pass", "fail")
+
+
+def test_a_level_in_a_comparison_is_told_as_a_name() -> None:
+    """Of a reversal, too: one line, of an end, and not to be taken for one of our words."""
+    called = {"open": "everybody", "closed": "long " + "x" * 10_000}
+    before = {(called[how], size): count for (how, size), count in TREATED.items()}
+    mixed = {key: (round(hits / n * 350), 350) for key, (hits, n) in before.items()}
+    titles = [{"title": "line\nbreak"}, {"title": "next \x1b[31mline"}]
+    changes = compare(stones(before, **titles[0]), stones(mixed, **titles[1]))
+    assert changes.reversals
+    for one in FORMATS:
+        if one.page is not None:
+            assert "x" * 100 not in one.page(pages.document(changes, all_rows=True))
+    text = text_of(changes)
+    assert "'everybody' against long xx" in text or "against 'everybody'" in text
+    assert text.startswith(r"Comparison: line break → next \x1b[31mline")
+
+
 def test_another_definition_of_a_metric_is_asked_otherwise() -> None:
     before = audit(MAY)
     older = tuple(

@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fairaudit import names
 from fairaudit.compare import (
     Change,
     Changes,
     CheckChange,
     Origin,
+    Otherwise,
     ReversalChange,
     Sampling,
     Scale,
@@ -103,32 +105,33 @@ def _plural(word: str, count: int) -> str:
 
 def _heading(before: Origin, after: Origin) -> str:
     """What the two are called: their models or titles, or where those are one, their data."""
-    names = [one.of or one.provenance.title or one.provenance.spec_path for one in (before, after)]
-    if names[0] != names[1]:
-        return " → ".join(names)
+    called = [names.name(one.of) if one.of else _named(one) for one in (before, after)]
+    if called[0] != called[1]:
+        return " → ".join(called)
     data = [
-        Path(one.provenance.files[0].path).name if one.provenance.files else ""
+        names.copied(Path(one.provenance.files[0].path).name) if one.provenance.files else ""
         for one in (before, after)
     ]
-    return f"{names[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else names[0]
+    return f"{called[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else called[0]
+
+
+def _named(one: Origin) -> str:
+    """The title of an audit, or else its spec."""
+    return names.line(one.provenance.title) or names.copied(one.provenance.spec_path)
 
 
 def _origin(one: Origin) -> str:
     made = one.provenance
-    named = made.title or made.spec_path
-    files = ", ".join(file.path for file in made.files[:2])
+    files = ", ".join(names.copied(file.path) for file in made.files[:2])
     more = f" and {len(made.files) - 2} more" if len(made.files) > 2 else ""
-    of = f"{one.of} in " if one.of else ""
-    return f"{of}{named}: {files}{more}, {numbers.whole(made.rows)} rows, made {made.created}"
+    of = f"{names.name(one.of)} in " if one.of else ""
+    return f"{of}{_named(one)}: {files}{more}, {numbers.whole(made.rows)} rows, made {made.created}"
 
 
 def _checks(changes: Changes) -> Iterator[Block]:
     rest = [one for one in changes.checks if not _is_told_first(one, changes.alpha)]
     rows = [*_entries(rest, changes.alpha).rows]
-    rows += [
-        (Cell("asked otherwise", Tone.MUTED), f"{one.after.check.id}: {one.why} changed")
-        for one in changes.otherwise
-    ]
+    rows += [(Cell("asked otherwise", Tone.MUTED), _otherwise(one)) for one in changes.otherwise]
     for one, when in ((changes.only_before, "before"), (changes.only_after, "after")):
         rows += [
             (Cell(f"only {when}", Tone.MUTED), f"{each.check.id}: {sentences.STATUS[each.status]}")
@@ -138,6 +141,12 @@ def _checks(changes: Changes) -> Iterator[Block]:
         others = len(rest) < len(changes.checks)
         yield Heading("The other checks" if others else "Checks")
         yield Entries(rows)
+
+
+def _otherwise(one: Otherwise) -> str:
+    """A check that asks something else: its statuses, and what of it changed."""
+    statuses = " → ".join(sentences.STATUS[each.status] for each in (one.before, one.after))
+    return f"{one.after.check.id}: {statuses}; {one.why} changed"
 
 
 def _is_told_first(one: CheckChange, alpha: float) -> bool:
@@ -241,9 +250,9 @@ def _reversal_word(one: ReversalChange) -> Cell:
 
 def _reversal(one: ReversalChange) -> str:
     kinds = [sentences.KIND[kind] for kind in (one.before, one.after) if kind is not None]
-    pair = " against ".join(one.pair)
+    pair = " against ".join(map(names.name, one.pair))
     chance = "" if one.significant else ", which chance may explain"
-    where = f"{sentences.title_of(one.rate)} of the {one.of} by {one.attribute}, {pair}"
+    where = f"{sentences.title_of(one.rate)} of the {one.of} by {names.name(one.attribute)}, {pair}"
     return f"{where}, given {numbers.subset(one.given)}: {' → '.join(kinds)}{chance}"
 
 

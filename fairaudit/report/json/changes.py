@@ -117,7 +117,12 @@ def _check(one: CheckChange, alpha: float) -> dict[str, Any]:
 
 
 def _otherwise(one: Otherwise) -> dict[str, Any]:
-    return {"id": one.after.check.id, "changed": one.why}
+    return {
+        "id": one.after.check.id,
+        "changed": one.why,
+        "status_before": str(one.before.status),
+        "status_after": str(one.after.status),
+    }
 
 
 def _alone(one: Finding) -> dict[str, Any]:
