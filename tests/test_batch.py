@@ -270,6 +270,7 @@ def test_the_command_answers_for_each_file(
     assert json.loads((folder / "all.json").read_text())["answers"][0]["result"]["groups"]
     assert "6 audits: " in (folder / "all.txt").read_text()
     assert len([one for one in told.err.splitlines() if " data=" in one]) == 6
+    assert told.err.splitlines()[-1].startswith("ERROR  6 audits: 2 error, ")
     assert cli._run(line) == 2
     assert "Summary" in capsys.readouterr().out
     assert cli._run([*line, "-q"]) == 2

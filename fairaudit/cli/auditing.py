@@ -68,7 +68,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     outputs = check_formats(form, output or [])
     from fairaudit import batch
     from fairaudit.answers import exit_code
-    from fairaudit.cli.lines import last_line, line_of, named
+    from fairaudit.cli.lines import last_line, line_of, line_of_all, named
 
     with errors_in(outputs, str(spec[0]), data), _shown(quiet=quiet) as progress:
         if tolerance is not None and baseline is None:
@@ -91,6 +91,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     if len(found) > 1:
         for one in found:
             typer.echo(line_of(one, seconds), err=True)
+        typer.echo(line_of_all(found, seconds), err=True)
         raise typer.Exit(exit_code(found))
     result = found[0].found
     if isinstance(result, FairauditError):

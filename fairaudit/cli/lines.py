@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,15 @@ def last_line(result: AuditResult, asked: str, seconds: float) -> str:
 
     rows = f"rows={whole(result.provenance.rows)}"
     return f"{result.verdict.upper()}  {tally(result)}  {asked} {rows} {seconds:.1f}s"
+
+
+def line_of_all(answers: Sequence[Answer], seconds: float) -> str:
+    """The worst verdict of several answers, and how many of each there are."""
+    from fairaudit.report.summary import verdicts
+
+    told = verdicts(answers)
+    worst = told.split()[1].rstrip(",").upper()
+    return f"{worst}  {len(answers):,} audits: {told}  {seconds:.1f}s"
 
 
 def last_words(error: FairauditError, arguments: list[str]) -> str:
