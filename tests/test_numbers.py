@@ -195,7 +195,7 @@ def stored(frame: pl.DataFrame, folder: Path) -> Iterator[Path | pl.DataFrame]:
 
 
 @given(rows=ROWS)
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_amounts_equal_those_of_the_rows_in_every_form(rows: list[Row], tmp_path: Path) -> None:
     rows = [*rows, ("a", 30, 1.0, 1.0, 1.0, 1)]
     read = hungry(SPEC)
@@ -220,7 +220,7 @@ def test_one_person_more_is_another_cube() -> None:
 
 
 @given(first=ROWS, second=ROWS)
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_cubes_with_amounts_add(first: list[Row], second: list[Row]) -> None:
     read = hungry(SPEC)
     more: Row = ("a", 30, 1.0, 1.0, 1.0, 1)

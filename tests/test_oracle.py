@@ -273,7 +273,7 @@ def task_of(rules: Mapping[str, Any], rows: Sequence[Row], **more: Any) -> Task:
 
 
 @given(rows=rows_of(weights=True), weighted=st.booleans(), rules=RULES, favourable=st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_every_rate_and_criterion_equals_the_oracle(
     rows: list[Row],
     weighted: bool,

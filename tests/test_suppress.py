@@ -415,7 +415,7 @@ def _attack(
     return found
 
 
-@settings(max_examples=40, phases=[Phase.explicit, Phase.generate])  # shrinking takes minutes
+@settings(max_examples=25, phases=[Phase.explicit, Phase.generate])  # shrinking takes minutes
 @given(
     tables(),
     st.lists(st.sampled_from(range(len(METRICS))), min_size=1, max_size=5, unique=True),
