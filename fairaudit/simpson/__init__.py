@@ -5,7 +5,16 @@ values") made exact: decided on complete cases and on the strata where both grou
 """
 
 from fairaudit.simpson.kinds import Kind
-from fairaudit.simpson.records import Joined, Pairs, Reversal, Scan, Scanned, Share, Stratum
+from fairaudit.simpson.records import (
+    Joined,
+    Pairs,
+    Reversal,
+    Scan,
+    Scanned,
+    Share,
+    Stratum,
+    hidden,
+)
 from fairaudit.simpson.scanning import scan
 
 __all__ = [
@@ -17,5 +26,6 @@ __all__ = [
     "Scanned",
     "Share",
     "Stratum",
+    "hidden",
     "scan",
 ]

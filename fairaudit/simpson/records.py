@@ -139,6 +139,40 @@ class Reversal:
         return sum(one > 0 for one in sure), sum(one < 0 for one in sure)
 
 
+def hidden(
+    rate: str, of: str, attribute: str, pair: tuple[str, str], given: Grouping, kind: Kind
+) -> Reversal:
+    """A suppressed reversal: who, given what, and its kind, without a number."""
+    nothing = float("nan")
+    return Reversal(
+        rate=rate,
+        of=of,
+        attribute=attribute,
+        pair=pair,
+        given=given,
+        kind=kind,
+        crude=nothing,
+        crude_pair=(Share(0, 0, 0), Share(0, 0, 0)),
+        crude_everybody=nothing,
+        standardized=nothing,
+        standardized_pair=(nothing, nothing),
+        composition=nothing,
+        within=nothing,
+        mantel_haenszel_odds_ratio=nothing,
+        joined=None,
+        crude_p=None,
+        significance=None,
+        opposite_weight=nothing,
+        reversed_strata=0,
+        estimable_strata=0,
+        adjusted=False,
+        strata=(),
+        off_support=(),
+        incomplete=0,
+        suppressed=True,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Scan:
     """What to look for: rates of one outcome, between groups of attributes, given some columns.

@@ -25,7 +25,7 @@ from fairaudit.result import (
     Provenance,
     RateRow,
 )
-from fairaudit.simpson import Reversal, Share
+from fairaudit.simpson import Reversal, hidden
 from fairaudit.spec import Shown
 from fairaudit.suppress.cells import Cells
 from fairaudit.suppress.ledger import published_ledger
@@ -34,7 +34,6 @@ from fairaudit.suppress.protect import Item, Protection, protect
 from fairaudit.suppress.scores import Scored
 from fairaudit.verdict import Check, Finding, NotEvaluated
 
-_NO_SHARE = Share(0, 0, 0)
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?\s?%?")
 
 
@@ -332,28 +331,7 @@ class _Rows:
         """A reversal, with its numbers or with its kind alone."""
         if self.may(self.made.reversal(one), 1 + len(one.given)):
             return one
-        return replace(
-            one,
-            crude=math.nan,
-            crude_pair=(_NO_SHARE, _NO_SHARE),
-            crude_everybody=math.nan,
-            standardized=math.nan,
-            standardized_pair=(math.nan, math.nan),
-            composition=math.nan,
-            within=math.nan,
-            mantel_haenszel_odds_ratio=math.nan,
-            joined=None,
-            crude_p=None,
-            significance=None,
-            opposite_weight=math.nan,
-            reversed_strata=0,
-            estimable_strata=0,
-            adjusted=False,
-            strata=(),
-            off_support=(),
-            incomplete=0,
-            suppressed=True,
-        )
+        return hidden(one.rate, one.of, one.attribute, one.pair, one.given, one.kind)
 
     def reversals(self, several: Iterable[Reversal]) -> list[Reversal]:
         """The reversals, then the notes; those hidden come last, not in the order of their size."""

@@ -19,7 +19,7 @@ from fairaudit.report.json.values import (
     write_group,
     write_value,
 )
-from fairaudit.simpson import Joined, Kind, Reversal, Share, Stratum
+from fairaudit.simpson import Joined, Kind, Reversal, Share, Stratum, hidden
 
 _NUMBERS = (
     "crude",
@@ -32,7 +32,6 @@ _NUMBERS = (
     "opposite_weight",
     "incomplete",
 )
-_NO_SHARE = Share(0, 0, 0)
 
 
 def write_reversal(one: Reversal, alpha: float) -> dict[str, Any]:
@@ -66,7 +65,7 @@ def read_reversal(row: Member) -> Reversal:
         return _read_numbers(row, named)
     if row["state"].value != State.SUPPRESSED.value:
         row["state"].refuse("is no state of a reversal")
-    return _read_nothing(named)
+    return hidden(**named)
 
 
 def _nothing() -> dict[str, Any]:
@@ -81,31 +80,6 @@ def _nothing() -> dict[str, Any]:
         "strata": [],
         "off_support": [],
     }
-
-
-def _read_nothing(named: dict[str, Any]) -> Reversal:
-    return Reversal(
-        **named,
-        crude=math.nan,
-        crude_pair=(_NO_SHARE, _NO_SHARE),
-        crude_everybody=math.nan,
-        standardized=math.nan,
-        standardized_pair=(math.nan, math.nan),
-        composition=math.nan,
-        within=math.nan,
-        mantel_haenszel_odds_ratio=math.nan,
-        joined=None,
-        crude_p=None,
-        significance=None,
-        opposite_weight=math.nan,
-        reversed_strata=0,
-        estimable_strata=0,
-        adjusted=False,
-        strata=(),
-        off_support=(),
-        incomplete=0,
-        suppressed=True,
-    )
 
 
 def _numbers(one: Reversal) -> dict[str, Any]:
