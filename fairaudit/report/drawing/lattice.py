@@ -20,6 +20,8 @@ from fairaudit.report.pictures import Lattice, Node
 
 _BOX, _BESIDE = 146, 26
 _TALL, _ROW = 44, 58
+_LETTERS = 20
+"""So many fit a box; more would stand over its edge, in the colour of what is inside."""
 
 
 def layers(picture: Lattice) -> Layers:
@@ -80,7 +82,7 @@ def _boxes(
                 {
                     "x": left + _BOX / 2,
                     "y": middle - above,
-                    "t": shortened(one.text if bold else one.label, 22),
+                    "t": shortened(one.text if bold else one.label, _LETTERS),
                 }
                 for (left, middle), one in mine
             ]
