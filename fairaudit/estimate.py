@@ -31,10 +31,24 @@ def state_of(value: float) -> State:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """A test of another hypothesis, which stands beside a number: its name, and its p-value.
+
+    Such as that groups are alike in every stratum, beside an average over them.
+    """
+
+    test: str
+    hypothesis: str
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
 class Significance:
     """A test of no disparity by its name, its p-value, and that among all tests of its family.
 
-    `adjusted` is corrected for the `family` of so many tests, by the way that `correction` names.
+    `adjusted` is corrected for the `family` of so many tests, by the method that `correction`
+    names. `statistic` is what the test computes, a χ², t, F or G as `letter` says, with its degrees
+    of `freedom`; None where tables are counted. `beside` is the test of another hypothesis.
     """
 
     test: str
@@ -42,6 +56,10 @@ class Significance:
     adjusted: float
     family: int
     correction: str
+    letter: str = ""
+    statistic: float | None = None
+    freedom: tuple[float, ...] = ()
+    beside: Beside | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import numpy as np
 from fairaudit.compare.records import PeopleChange, ShareChange
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Significance
-from fairaudit.evidence.samples import EXPECTED
-from fairaudit.evidence.significance import MOST_DEALT, MOST_PERMUTED
+from fairaudit.evidence.maxima import MOST_DEALT, MOST_PERMUTED
 from fairaudit.metrics import Standing
 from fairaudit.result import AuditResult, GroupRow
 from fairaudit.stats import permutation, proportions
+from fairaudit.stats.proportions import EXPECTED
 
 _TOO_FEW = "not tested: too many groups of too few people"
 

@@ -3,7 +3,14 @@
 from fairaudit.evidence.intervals import TOO_LITTLE, Band, band, lacks_interval
 from fairaudit.evidence.missing import MissingBounds, missing_at, missing_bounds
 from fairaudit.evidence.parts import Part, Side, estimate_at, parts_of
-from fairaudit.evidence.proof import Proof, corrected, prove, prove_again, significances
+from fairaudit.evidence.proof import (
+    Proof,
+    corrected,
+    prove,
+    prove_again,
+    significance_at,
+    significances,
+)
 from fairaudit.evidence.samples import Sample, name_of_test, two_samples
 from fairaudit.evidence.significance import lacks_test, pairs_tested
 
@@ -27,6 +34,7 @@ __all__ = [
     "parts_of",
     "prove",
     "prove_again",
+    "significance_at",
     "significances",
     "two_samples",
 ]

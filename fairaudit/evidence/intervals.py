@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.evidence.sparse import in_sparse_strata
 from fairaudit.metrics import (
     Asked,
     Comparison,
@@ -27,17 +28,27 @@ from fairaudit.metrics import (
     Whole,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF, RATIO
-from fairaudit.metrics.inference import RatioInterval
+from fairaudit.metrics.inference import RatioInterval, TTest
 from fairaudit.metrics.intervals import (
     Interval,
     of_difference,
+    of_difference_by_student,
     of_log_ratio,
     of_ratio,
     of_ratio_by_logs,
     of_rest_to_overall,
     of_shortfall,
 )
-from fairaudit.metrics.measures import MAX, MEAN, MEAN_MAGNITUDE, MIN, REMAINDER, Shape
+from fairaudit.metrics.measures import (
+    FARTHEST_FROM_1,
+    LARGEST_MAGNITUDE,
+    MAX,
+    MEAN,
+    MEAN_MAGNITUDE,
+    MIN,
+    REMAINDER,
+    Shape,
+)
 from fairaudit.metrics.paired import Paired, paired
 from fairaudit.metrics.quantities import Formula
 from fairaudit.metrics.reading import all_others, read, tally_for
@@ -48,22 +59,36 @@ from fairaudit.stats import families, mover, proportions, simultaneous
 SIMULTANEOUS = "simultaneous over pairs"
 TOO_LITTLE = "none: too little varies to tell"
 _REMAINDER = "none: how the strata are filled is estimated too"
-_MEAN_OF_GROUPS = "none: a mean of sizes lies above parity by chance alone"
+_MEAN_OF_GROUPS = "none: biased away from parity by chance"
+_TO_EXTREME = {of_ratio, of_difference, of_log_ratio, of_shortfall}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """The ends of the interval of every value, [Z, W]; NaN, and `why`, where there is none."""
+    """The ends of the interval of every value, [Z, W]; NaN, and `why`, where there is none.
+
+    `other` are the ends of a second interval in which the true value may lie as well: where it is
+    the larger of two differences, that of the one which is smaller here. NaN where it may not.
+    """
 
     low: Floats
     high: Floats
     method: str
     why: str = ""
+    other: tuple[Floats, Floats] | None = None
 
     def at(self, z: int, w: int) -> tuple[float, float] | None:
         """The interval of one value; None where there is none."""
         low, high = float(self.low[z, w]), float(self.high[z, w])
         return None if np.isnan(low) or np.isnan(high) else (low, high)
+
+    def all_at(self, z: int, w: int) -> list[tuple[float, float]]:
+        """Every interval in which a true value may lie; none where there is no interval."""
+        first = self.at(z, w)
+        if first is None or self.other is None:
+            return [] if first is None else [first]
+        low, high = (float(end[z, w]) for end in self.other)
+        return [first] if np.isnan(low) or np.isnan(high) else [first, (low, high)]
 
 
 def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
@@ -78,7 +103,8 @@ def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
     open_ = np.isnan(evaluation.value) | np.isnan(found.low) | np.isnan(found.high)
     low = np.where(open_, np.nan, np.fmin(found.low, evaluation.value))
     high = np.where(open_, np.nan, np.fmax(found.high, evaluation.value))
-    return Band(low, high, found.method, "" if not open_.all() else TOO_LITTLE)
+    why = TOO_LITTLE if open_.all() else ""
+    return Band(low, high, found.method, why, _other_part(evaluation, alpha))
 
 
 def lacks_interval(asked: Asked) -> str | None:
@@ -94,6 +120,11 @@ def lacks_interval(asked: Asked) -> str | None:
             return None
         return next(filter(None, (lacks_interval(one) for one, _ in asked.parts)), None)
     return None if _has_interval(asked) else f"none: {asked.no_interval}"
+
+
+def has_extreme_interval(asked: Measure) -> bool:
+    """Whether its interval allows for an extreme group that is chosen from the same data."""
+    return len(asked.parts) == 1 and asked.comparison.interval in _TO_EXTREME
 
 
 def _has_interval(asked: Quantity | Whole) -> bool:
@@ -150,10 +181,27 @@ def _of_two(
     evaluation: Evaluation, how: Comparison, one: Reading, two: Reading, alpha: Alpha
 ) -> Interval | str:
     assert how.interval is not None
-    by_logs = evaluation.terms.inference.ratio is RatioInterval.KATZ
-    find = of_ratio_by_logs if by_logs and how.interval is of_ratio else how.interval
+    inference, find = evaluation.terms.inference, how.interval
+    if find is of_ratio and inference.ratio is RatioInterval.KATZ:
+        find = of_ratio_by_logs
+    if find is of_difference and inference.t is TTest.STUDENT:
+        find = of_difference_by_student
+    if evaluation.averaged is not None:
+        sparse = in_sparse_strata(evaluation, how, alpha)
+        found = find(one, two, alpha)
+        return _nothing(one) if found is None else _where_sparse(sparse, found)
     found = find(one, two, alpha)
     return _nothing(one) if found is None else found
+
+
+def _where_sparse(sparse: Interval | None, found: Interval) -> Interval:
+    """The interval for sparse strata where there is one, and the usual one elsewhere."""
+    if sparse is None:
+        return found
+    few = ~np.isnan(sparse.low)
+    low, high = (np.where(few, *pair) for pair in zip(sparse[:2], found[:2], strict=True))
+    method = sparse.method if few.all() else f"{found.method}; {sparse.method} where sparse"
+    return Interval(low, high, method)
 
 
 def _to_everybody(
@@ -272,8 +320,8 @@ def _to_extreme(
     if how.interval is of_shortfall:
         found = _to_extreme(evaluation, reading, DIFFERENCE, alpha, lowest=lowest)
         return found if isinstance(found, str) else found.turned()
-    if how.interval not in {of_ratio, of_difference}:
-        return "none: chance has a part in who is the highest or lowest group"
+    if how.interval not in _TO_EXTREME:
+        return "none: the extreme group is chosen from the same data"
     if reading.ends is None:
         return _nothing(reading)
     among, each = evaluation.takes_part, _for_pairs(evaluation.takes_part, alpha)
@@ -347,8 +395,40 @@ def _folded(asked: Measure, parts: Sequence[Evaluation], alpha: Alpha) -> Interv
         return Interval(lows.max(axis=0), highs.max(axis=0), method)
     if fold is MIN:
         return Interval(lows.min(axis=0), highs.min(axis=0), method)
-    # The larger of two may be either: it lies in one of both intervals.
-    return Interval(lows.min(axis=0), highs.max(axis=0), f"{method}, together")
+    # The larger of two may be either: told is the one that decides, whose interval holds together
+    # with that of the other.
+    values = np.stack([part.value for part in parts])
+    assert fold.rank is not None
+    at = np.argmax(np.where(np.isnan(values), -np.inf, fold.rank(values)), axis=0)[None]
+    low, high = (np.take_along_axis(ends, at, axis=0)[0] for ends in (lows, highs))
+    return Interval(low, high, f"{method}, both rates together")
+
+
+def _other_part(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, Floats] | None:
+    """The interval of the part that does not decide, where it may be the larger one."""
+    asked = evaluation.asked
+    if not isinstance(asked, Measure) or asked.fold not in {LARGEST_MAGNITUDE, FARTHEST_FROM_1}:
+        return None
+    if len(evaluation.parts) != 2 or evaluation.subtracts or evaluation.attained is None:
+        return None
+    with np.errstate(invalid="ignore", divide="ignore"):
+        both = [_compared(part, alpha, 2) for part in evaluation.parts]
+        if any(isinstance(one, str) for one in both):
+            return None
+        ends = [np.stack([one[side] for one in both]) for side in (0, 1)]
+        at = evaluation.attained[None]
+        first, other = (
+            [np.take_along_axis(end, index, axis=0)[0] for end in ends] for index in (at, 1 - at)
+        )
+        center = float(asked.ideal)
+        nearest = np.where(
+            (first[0] <= center) & (center <= first[1]),
+            0.0,
+            np.fmin(abs(first[0] - center), abs(first[1] - center)),
+        )
+        farthest = np.fmax(abs(other[0] - center), abs(other[1] - center))
+    may = farthest >= nearest
+    return np.where(may, other[0], np.nan), np.where(may, other[1], np.nan)
 
 
 def _of_whole(evaluation: Evaluation, alpha: Alpha) -> Interval | str:

@@ -12,9 +12,9 @@ import numpy as np
 from fairaudit.cube import Floats, Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.parts import Part
-from fairaudit.evidence.samples import EXPECTED
 from fairaudit.metrics import Evaluation, Measure
 from fairaudit.stats import power, proportions, simultaneous
+from fairaudit.stats.proportions import EXPECTED
 
 FOUR_FIFTHS = Fraction(4, 5)
 _NEAR = 1e-12

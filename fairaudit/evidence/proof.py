@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
-from fairaudit.estimate import Significance
+from fairaudit.estimate import Beside, Significance
 from fairaudit.evidence.intervals import Band, band
-from fairaudit.evidence.significance import Tests, is_tested, tested
+from fairaudit.evidence.significance import Crosses, Tests, is_tested, tested
 from fairaudit.metrics import NOBODY, Evaluation, Measure, Policy
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.stats import families
@@ -47,12 +47,52 @@ class Proof:
         if np.isnan(p):
             return None
         correction = self.inference.correction.words
-        name, adjusted = self.tests.name(z, w), float(self.adjusted[z, w])
-        return Significance(name, p, adjusted, self.family, correction)
+        adjusted = float(self.adjusted[z, w])
+        return significance_at(self.tests, z, w, adjusted, self.family, correction)
 
     def significant(self, z: int, w: int) -> bool:
         """Whether the adjusted p-value is below what the audit allows."""
         return bool(self.adjusted[z, w] < self.inference.alpha)
+
+    def significant_beyond(self, crosses: Crosses) -> Marks:
+        """Whether what lies beyond a limit is significant, [Z, W].
+
+        Of a value that is the largest of many not the largest alone counts: any that lies beyond.
+        """
+        if self.tests.beyond is None:
+            return np.asarray(self.adjusted < self.inference.alpha)
+        p = self.tests.beyond(crosses)
+        times = 1 if self.inference.correction is Correction.NONE else self.family
+        others = np.fmax(np.minimum(p * times, 1.0), self.adjusted)
+        adjusted = np.where(p <= self.tests.p, self.adjusted, others)
+        return np.asarray(~np.isnan(p) & (adjusted < self.inference.alpha))
+
+    def together(self, z: int, w: int) -> bool:
+        """Whether the test beside the value is significant, and so leaves its check open."""
+        other = self.tests.together
+        if other is None or not other.stays_open:
+            return False
+        return bool(other.p[z, w] * self.family < self.inference.alpha)
+
+
+def significance_at(  # the parts of one row
+    tests: Tests, z: int, w: int, adjusted: float, family: int, correction: str
+) -> Significance:
+    """The test of one value, with its statistic where it has one."""
+    statistic: float | None = None
+    freedom: tuple[float, ...] = ()
+    letter = ""
+    if tests.statistic is not None and np.isfinite(tests.statistic.value[z, w]):
+        letter, statistic = tests.statistic.letter, float(tests.statistic.value[z, w])
+        freedom = tuple(float(df[z, w]) for df in tests.statistic.freedom)
+    other = tests.together
+    beside = None
+    if other is not None and not np.isnan(other.p[z, w]):
+        beside = Beside(other.name, other.hypothesis, float(other.p[z, w]))
+    return Significance(
+        tests.name(z, w), float(tests.p[z, w]), adjusted, family, correction,
+        letter, statistic, freedom, beside,
+    )  # fmt: skip
 
 
 def prove(asked: Mapping[Hashable, tuple[Evaluation, Hashable]]) -> dict[Hashable, Proof]:
@@ -165,11 +205,9 @@ def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]
     places = {}
     for z, row in enumerate(p):
         at = np.flatnonzero(~np.isnan(row)).tolist()
-        adjusted, raw = corrected(row, correction).tolist(), row.tolist()
+        adjusted = corrected(row, correction).tolist()
         for w in at:
-            places[z, w] = Significance(
-                found.name(z, w), raw[w], adjusted[w], len(at), correction.words
-            )
+            places[z, w] = significance_at(found, z, w, adjusted[w], len(at), correction.words)
     return places
 
 

@@ -1,9 +1,9 @@
 """The test of no disparity behind whatever an audit compares, from counts alone.
 
 Two shares: a z test, or Fisher's exact one where a count below 5 is expected. Several: chi-square,
-or permutations. Means: Welch. Ranks: Mann–Whitney. Coefficients: Student's t. Shares alike in
-strata: Cochran–Mantel–Haenszel. What has an interval and none of these is tested by it: p is the
-level at which parity leaves it.
+and every pair where some are few (`maxima`). Means: Welch. Ranks: Mann–Whitney. Coefficients:
+Student's t. What is made of several numbers, as an average over strata is, is tested by its
+interval: p is the level at which parity leaves it, so that both are about the printed number.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.evidence.intervals import Band, band, lacks_interval, pairs_of
-from fairaudit.evidence.samples import EXPECTED, Sample, name_of_test, two_samples
+from fairaudit.evidence.intervals import Band, band, has_extreme_interval, lacks_interval, pairs_of
+from fairaudit.evidence.maxima import Alike, alike_classes, alike_means
+from fairaudit.evidence.pairs import Chosen, pair_test, to_extreme
+from fairaudit.evidence.samples import Sample, name_of_test, two_samples
 from fairaudit.metrics import (
     NOBODY,
     Asked,
@@ -31,19 +33,13 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.classes import Shares
 from fairaudit.metrics.inference import TTest
-from fairaudit.metrics.measures import REMAINDER, Shape
+from fairaudit.metrics.measures import MEAN, REMAINDER, Shape
 from fairaudit.metrics.quantities import Formula
-from fairaudit.metrics.reading import all_others, beside, read, tally_for
+from fairaudit.metrics.reading import all_others, beside, read, tally_for, values_compared
 from fairaudit.metrics.reference import EXTREMES, WITH_ITSELF
 from fairaudit.metrics.scores import Average, Distribution
-from fairaudit.stats import families, means, normal, permutation, proportions, ranks, simultaneous
+from fairaudit.stats import families, means, normal, proportions, ranks
 from fairaudit.stats import strata as stratified
-
-MOST_PERMUTED = 300
-"""Of more groups than that no people are dealt out anew: χ² is judged by its exact moments."""
-
-MOST_DEALT = 10**9
-"""So many people, and more, are not dealt out: each group is tested against all others."""
 
 _MOST_STANDARDIZED = 300
 _FARTHEST = 38.0
@@ -52,35 +48,64 @@ _STEPS = 36
 Key: TypeAlias = tuple[object, ...]
 """What makes two tests one: the same counts, compared in the same way."""
 
+Crosses: TypeAlias = Callable[[Floats], Marks]
+"""Which values of a measure lie beyond a limit."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statistic:
+    """What a test computes before its p-value, [Z, W]: its letter, values, degrees of freedom."""
+
+    letter: str
+    value: Floats
+    freedom: tuple[Floats, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """A test of another hypothesis, which stands beside the printed number: its name and p-values.
+
+    Such as that groups are alike in every stratum, beside an average over them: where that is
+    refuted and the average beyond a limit is not significant, the check `stays_open`.
+    """
+
+    name: str
+    hypothesis: str
+    p: Floats
+    stays_open: bool = False
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tests:
     """The p-value of every value, [Z, W], and the test that gave it; NaN, and `why`, without one.
 
-    `exact` marks where a test that counts tables took the place of the usual one. `about` is what
-    is tested: tests of the same about the same groups are one. Those that are `joint` allow for
-    each other already: in a family they are one test, that of the smallest p-value.
+    `which` of the `names` is that of each. `about` is what is tested: tests of the same about the
+    same groups are one. Those that are `joint` allow for each other already: in a family they are
+    one test, that of the smallest p-value. `beyond` gives the p-values of what lies beyond a limit,
+    where a value is the largest of many: of these alone.
     """
 
     p: Floats
-    usual: str
-    exactly: str = ""
-    exact: Marks | None = None
+    names: tuple[str, ...] = ("",)
+    which: Ints | None = None
     about: Key = ()
     why: str = ""
     joint: bool = False
+    statistic: Statistic | None = None
+    beyond: Callable[[Crosses], Floats] | None = None
+    together: Together | None = None
 
     def name(self, z: int, w: int) -> str:
         """The test behind one p-value."""
-        return self.exactly if self.exact is not None and self.exact[z, w] else self.usual
+        return self.names[0 if self.which is None else int(self.which[z, w])]
 
 
 def tested(evaluation: Evaluation) -> Tests:
     """The test of no disparity for every value of an evaluation."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = _tests(evaluation)
-    p = np.where(np.isnan(evaluation.value), np.nan, found.p)
-    return replace(found, p=p)
+        tests = _tests(evaluation)
+    p = np.where(np.isnan(evaluation.value), np.nan, tests.p)
+    return replace(tests, p=p)
 
 
 def lacks_test(asked: Asked, policy: str | None = None) -> str | None:
@@ -98,8 +123,8 @@ def lacks_test(asked: Asked, policy: str | None = None) -> str | None:
     quantities = [quantity for quantity, _ in asked.parts]
     if asked.fold is not REMAINDER and all(map(is_tested, quantities)):
         return None
-    if policy in EXTREMES:
-        return f"chance picks the {policy} group: `conclusive` allows for that"
+    if policy in EXTREMES and not has_extreme_interval(asked):
+        return f"the {policy} group is chosen from the same data: `conclusive` allows for that"
     return lacks_interval(asked)
 
 
@@ -120,34 +145,67 @@ def _tests(evaluation: Evaluation) -> Tests:
         return _none(evaluation, f"{asked.title.lower()} compares nobody")
     if isinstance(asked, Whole):
         return _of_whole(asked, evaluation)
+    return _of_measure(asked, evaluation)
+
+
+def _of_measure(asked: Measure, evaluation: Evaluation) -> Tests:
+    if asked.fold is REMAINDER:
+        return _none(evaluation, (lacks_interval(asked) or "").removeprefix("none: "))
     if evaluation.parts:
-        return _of_parts([_tests(part) for part in evaluation.parts])
+        cancel = asked.fold is MEAN and asked.to_reference
+        return _of_mean(evaluation) if cancel else _of_parts(evaluation)
     reading = evaluation.reading
     if reading is None:
         return _none(evaluation, "there is nothing to compare")
     if evaluation.averaged is not None:
-        return _in_strata(evaluation, asked, reading)
+        return replace(_by_interval(evaluation), together=_in_strata(evaluation, asked, reading))
     if asked.mean or asked.comparison.shape is Shape.SPREAD:
         return _among_all(evaluation, reading)
     return _between_two(evaluation, reading)
 
 
 def _none(evaluation: Evaluation, why: str) -> Tests:
-    return Tests(np.full_like(evaluation.value, np.nan), "", why=why)
+    return Tests(np.full_like(evaluation.value, np.nan), why=why)
 
 
-def _of_parts(parts: Sequence[Tests]) -> Tests:
-    """Of what is made of several rates: the smallest p-value, for so many (Šidák)."""
+def _of_mean(evaluation: Evaluation) -> Tests:
+    """Of a mean of two differences: they may cancel, so that its test is not that of both."""
+    both = _of_parts(evaluation)
+    beside = Together(both.names[0], "no difference in either rate", both.p)
+    return replace(_by_interval(evaluation), together=beside)
+
+
+def _of_parts(evaluation: Evaluation) -> Tests:
+    """Of what is as far from parity as one of several rates: the smallest p-value, for so many."""
+    parts = [_tests(part) for part in evaluation.parts]
     least = np.min([part.p for part in parts], axis=0)
-    exact = [part.exact for part in parts if part.exact is not None]
+    which = np.max([_which(part) for part in parts], axis=0)
+    longest = max((part.names for part in parts), key=len)
+
+    def beyond(crosses: Crosses) -> Floats:
+        pairs = zip(parts, evaluation.parts, strict=True)
+        found = [_beyond(part, at.value, crosses) for part, at in pairs]
+        return np.asarray(families.sidak(np.fmin.reduce(found), len(parts)))
+
     return Tests(
         np.asarray(families.sidak(least, len(parts))),
-        f"{parts[0].usual}, Šidák over {len(parts)}",
-        f"{parts[0].exactly}, Šidák over {len(parts)}",
-        np.logical_or.reduce(exact) if exact else None,
+        tuple(f"{name}, Šidák over {len(parts)}" for name in longest),
+        which,
         about=tuple(part.about for part in parts),
         why=next((part.why for part in parts if part.why), ""),
+        beyond=None if evaluation.asked.mean else beyond,  # type: ignore[union-attr]  # a measure
     )
+
+
+def _which(tests: Tests) -> Ints:
+    return np.zeros(tests.p.shape, dtype=np.int64) if tests.which is None else tests.which
+
+
+def _beyond(tests: Tests, value: Floats, crosses: Crosses) -> Floats:
+    """The p-values of what lies beyond a limit; NaN where nothing does."""
+    if tests.beyond is not None:
+        return tests.beyond(crosses)
+    return np.where(crosses(value), tests.p, np.nan)
 
 
 def _about(reading: Reading) -> Key:
@@ -157,221 +215,261 @@ def _about(reading: Reading) -> Key:
     return (cells,) if reading.binomial else (quantity.id,)
 
 
+def _chosen(evaluation: Evaluation, crosses: Crosses) -> Chosen:
+    """Which pairs of values lie beyond a limit, compared as the measure compares them."""
+    asked = evaluation.asked
+    assert isinstance(asked, Measure)
+    (quantity, how) = asked.parts[0]
+    turned = how.shape is Shape.SPREAD and not how.highest_first
+
+    def chosen(first: Floats, second: Floats) -> Marks:
+        pair = (second, first) if turned else (first, second)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return crosses(values_compared(quantity, how, *pair))
+
+    return chosen
+
+
 def _between_two(evaluation: Evaluation, reading: Reading) -> Tests:
     """Each group against its reference; against everybody means against the rest."""
     policy = evaluation.terms.policy
     other = evaluation.against
+    if policy in EXTREMES and evaluation.asked.comparison.contrast is None:  # type: ignore[union-attr]
+        return _to_extreme(evaluation, reading)
     if policy is not None and policy in WITH_ITSELF:
         rest = all_others(tally_for(reading.quantity, evaluation.table), policy)
         other = read(reading.quantity, rest, evaluation.terms.parameters)
     if other is None:
         return _none(evaluation, "there is no other side")
-    found = _two_sides(evaluation, reading, other)
-    return _over_pairs(found, evaluation) if policy in EXTREMES else found
+    tests = _two_sides(evaluation, reading, other)
+    return _over_pairs(tests, evaluation) if policy in EXTREMES else tests
 
 
-def _over_pairs(found: Tests, evaluation: Evaluation) -> Tests:
-    """Chance has a part in who is the highest: p for as many tests as there are pairs (Šidák)."""
-    pairs = [max(simultaneous.pairs(int(k)), 1) for k in evaluation.takes_part.sum(axis=1)]
-    if max(pairs, default=1) == 1:
-        return found
-    p = np.asarray(families.sidak(found.p, np.array(pairs)[:, None]))
-    names = (f"{name}, Šidák over pairs" for name in (found.usual, found.exactly))
-    about = (*found.about, "pairs", *pairs)
-    return Tests(p, next(names), next(names), found.exact, about, joint=True)
+def _to_extreme(evaluation: Evaluation, reading: Reading) -> Tests:
+    """Each group against all that lie farther out: the extreme one may be a handful of people."""
+    inference, policy = evaluation.terms.inference, evaluation.terms.policy
+    tests = [pair_test(reading, z, inference) for z in range(len(reading.value))]
+    if any(test is None for test in tests):
+        return _by_interval(evaluation)
+    weight = reading.size
+    if not reading.binomial and reading.deviation is not None:
+        weight = np.nan_to_num(reading.size**2 / reading.deviation)
+
+    def smallest(chosen: Chosen | None) -> Floats:
+        rows = [
+            to_extreme(test, reading.value[z], weight[z], evaluation.takes_part[z], chosen,
+                       lowest=policy is Policy.LOWEST)
+            for z, test in enumerate(tests)
+            if test is not None
+        ]  # fmt: skip
+        return np.stack(rows)
+
+    plain = _two_sides(evaluation, reading, reading).names[0]
+    return Tests(
+        smallest(None),
+        (f"{plain} over pairs",),
+        about=(*_about(reading), "to extreme", policy, evaluation.takes_part.tobytes()),
+        joint=True,
+        beyond=lambda crosses: smallest(_chosen(evaluation, crosses)),
+    )
+
+
+def _over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
+    """The extreme group is chosen from the same data: p for as many tests as there are pairs."""
+    groups = np.maximum(evaluation.takes_part.sum(axis=1, keepdims=True), 2)
+    if (groups == 2).all():
+        return tests
+    p = families.over_pairs(tests.p, groups)
+    names = tuple(f"{name} over pairs" for name in tests.names)
+    about = (*tests.about, "pairs", evaluation.takes_part.tobytes())
+    return replace(tests, p=p, names=names, about=about, joint=True, statistic=None)
 
 
 def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
+    inference = evaluation.terms.inference
     if one.fit is not None:
-        p = means.two_sided(one.fit.value / one.fit.error, np.asarray(one.fit.df))
-        return Tests(p, "least squares t", about=("least squares", one.quantity.id))
+        t, df = one.fit.value / one.fit.error, np.asarray(one.fit.df)
+        about = ("least squares", one.quantity.id, evaluation.terms.parameters)
+        statistic = Statistic("t", t, (np.broadcast_to(df, t.shape),))
+        return Tests(means.two_sided(t, df), ("least squares t",), about=about, statistic=statistic)
     if one.binomial and two.binomial:
-        inference = evaluation.terms.inference
-        p, exact = two_samples(Sample.of(one), Sample.of(two), inference)
-        usual, exactly = (name_of_test(exact=each, inference=inference) for each in (False, True))
-        return Tests(p, usual, exactly, exact, _about(one))
+        first, second = Sample.of(one), Sample.of(two)
+        p, exact = two_samples(first, second, inference)
+        weighted = one.weight is not None
+        names = tuple(
+            name_of_test(exact=few, inference=inference, weighted=weighted) for few in (False, True)
+        )
+        sides = (first.share, first.size, second.share, second.size)
+        z, _ = proportions.z_test(*sides, yates=inference.yates)
+        freedom = np.ones_like(z)
+        statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (freedom,))
+        return Tests(p, names, exact.astype(np.int64), _about(one), statistic=statistic)
     if one.deviation is not None and two.deviation is not None:
-        welch = evaluation.terms.inference.t is TTest.WELCH
-        test = means.welch_test if welch else means.student_test
-        *_, p = test(one.value, one.deviation, one.size, two.value, two.deviation, two.size)
-        return Tests(p, "Welch" if welch else "Student", about=_about(one))
+        both = (one.value, one.deviation, one.size, two.value, two.deviation, two.size)
+        if inference.t is TTest.WELCH:
+            t, df, p = means.welch_test(*both, moderated=True)
+        else:
+            t, df, p = means.student_test(*both)
+        name = "Welch" if inference.t is TTest.WELCH else "Student"
+        return Tests(p, (name,), about=_about(one), statistic=Statistic("t", t, (df,)))
     if one.scores is not None and two.scores is not None:
         *_, p = ranks.mann_whitney(one.scores.astype(np.float64), two.scores.astype(np.float64))
-        return Tests(p, "Mann–Whitney", about=_about(one))
+        return Tests(p, ("Mann–Whitney",), about=_about(one))
     if one.shares is not None and two.shares is not None:
         counts = one.shares * one.size[:, None], two.shares * two.size[:, None]
-        *_, p = proportions.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
-        return Tests(p, "G", about=_about(one))
+        value, df, p = proportions.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
+        return Tests(p, ("G",), about=_about(one), statistic=Statistic("G", value, (df,)))
     return _by_interval(evaluation)
 
 
 def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:
     """All groups that take part at once."""
+    asked, inference = evaluation.asked, evaluation.terms.inference
+    assert isinstance(asked, Measure)
     among = evaluation.takes_part
     if reading.binomial:
         hits = np.nan_to_num(reading.value) * reading.size
-        tables = np.stack([hits, reading.size - hits], axis=1)
+        tables = np.stack([reading.size - hits, hits], axis=1)
         weighted = reading.weight is not None
-        found = _independent([tables], among, weighted=weighted)
-        return _reshaped(found, _about(reading), evaluation)
-    if reading.deviation is not None:
-        rows = [
-            means.welch_anova(
-                reading.value[z][one], reading.deviation[z][one], reading.size[z][one]
-            )
-            for z, one in enumerate(among)
+        alike = [
+            alike_classes(counts, some, inference, weighted=weighted)
+            for counts, some in zip(tables, among, strict=True)
         ]
-        p = np.array([float(row[-1]) for row in rows])
-        return _reshaped(Tests(p, "Welch's F"), _about(reading), evaluation)
-    if isinstance(evaluation.asked, Measure) and evaluation.asked.mean:
+    elif reading.deviation is not None:
+        alike = [alike_means(reading, z, some, inference) for z, some in enumerate(among)]
+    elif asked.mean:
         return _none(evaluation, "no test of a mean over groups")
-    return _by_interval(evaluation)
+    else:
+        return _by_interval(evaluation)
+    chosen = None if asked.mean else lambda crosses: _chosen(evaluation, crosses)
+    return _of_strata(alike, _about(reading), chosen)
 
 
-def _reshaped(found: Tests, about: Key, evaluation: Evaluation) -> Tests:
-    """One p-value a stratum, [Z], as a column."""
-    shape = (len(evaluation.value), 1)
-    exact = None if found.exact is None else found.exact.reshape(shape)
-    return Tests(found.p.reshape(shape), found.usual, found.exactly, exact, about, found.why)
+def _of_strata(
+    alike: Sequence[Alike], about: Key, chosen: Callable[[Crosses], Chosen] | None = None
+) -> Tests:
+    """The tests of all strata, each that groups are alike, as a column."""
+    names = tuple(dict.fromkeys(one.name for one in alike)) or ("χ²",)
+    which = np.array([[names.index(one.name)] for one in alike], dtype=np.int64).reshape(-1, 1)
+
+    def beyond(crosses: Crosses) -> Floats:
+        assert chosen is not None
+        pairs = chosen(crosses)
+        return np.array([[one.p if one.beyond is None else one.beyond(pairs)] for one in alike])
+
+    p = np.array([[one.p] for one in alike], dtype=np.float64).reshape(-1, 1)
+    return Tests(
+        p, names, which, about,
+        statistic=_statistics([one.statistic for one in alike]),
+        beyond=None if chosen is None else beyond,
+    )  # fmt: skip
+
+
+def _statistics(each: Sequence[tuple[str, float, tuple[float, ...]] | None]) -> Statistic | None:
+    """Those of all strata as columns; NaN where a stratum has another test."""
+    known = next((one for one in each if one is not None), None)
+    if known is None:
+        return None
+    letter, _, freedom = known
+    nothing = (letter, float("nan"), (float("nan"),) * len(freedom))
+    rows = [nothing if one is None or one[0] != letter else one for one in each]
+    return Statistic(
+        letter,
+        np.array([[value] for _, value, _ in rows]),
+        tuple(np.array([[df[at]] for _, _, df in rows]) for at in range(len(freedom))),
+    )
 
 
 def _of_whole(asked: Whole, evaluation: Evaluation) -> Tests:
     if asked.standard_normal:
         p = np.asarray(normal.two_sided(evaluation.value))
-        return Tests(p, asked.title, about=(asked.id,))
+        return Tests(p, (asked.title,), about=(asked.id,))
     if asked.independence is None:
         return _by_interval(evaluation)
     terms, table = evaluation.terms, evaluation.table
     tables = asked.independence(table, terms.minimum, terms.parameters)
-    among, weighted = evaluation.takes_part, table.squares is not None
-    by_information = asked.information
-    found = _independent(tables, among, weighted=weighted, by_information=by_information)
-    about: Key = ("classes", len(tables), by_information)
-    if len(table.classes) == 2 and len(tables) == 1 and not by_information:
-        # Of two classes it is the test of the selection rate.
-        about = (frozenset({"selected", "rejected"}),)
-    return _reshaped(found, about, evaluation)
+    shown = [_shown(asked, evaluation, counts) for counts in tables]
+    each = [
+        _of_strata(
+            [
+                alike_classes(
+                    counts[z], some, terms.inference,
+                    weighted=table.squares is not None, information=asked.information,
+                    shown=None if values is None else values[z],
+                )
+                for z, some in enumerate(evaluation.takes_part)
+            ],
+            (asked.independence, asked.information),
+            None if values is None else _log_ratios,
+        )
+        for counts, values in zip(tables, shown, strict=True)
+    ]  # fmt: skip
+    cells = asked.cells if len(table.classes) == 2 and not asked.information else frozenset()
+    if len(each) == 1:
+        return each[0] if not cells else replace(each[0], about=(cells,))
+    return _of_labels(each)
 
 
-def _independent(
-    tables: Sequence[Floats],
-    among: Marks,
-    *,
-    weighted: bool,
-    by_information: bool = False,
-) -> Tests:
-    """Whether classes are independent of groups, in every stratum: tables [Z, K, G].
+def _of_labels(each: Sequence[Tests]) -> Tests:
+    """Of several tables the smallest p-value, for so many (Šidák)."""
 
-    Of several tables the smallest p-value counts, for so many.
-    """
-    usual = "G" if by_information else "χ²"
-    few_name, test_few = _test_of_few(tables, among, by_information=by_information)
-    found, exact = [], np.zeros(len(among), dtype=np.bool_)
-    for counts in tables:
-        kept = np.where(among[:, None], counts, 0.0)
-        test = proportions.g_test if by_information else proportions.chi_square
-        *_, p = test(kept)
-        p = np.array(p, dtype=np.float64)
-        for z in np.flatnonzero(_few(kept)).tolist():
-            if not weighted:
-                p[z], exact[z] = test_few(_occurring(np.rint(kept[z]).astype(np.int64))), True
-        found.append(p)
-    if len(found) == 1:
-        return Tests(found[0], usual, few_name, exact)
-    p = np.asarray(families.sidak(np.nanmin(found, axis=0), len(found)))
-    more = f", Šidák over {len(found)}"
-    return Tests(p, usual + more, few_name + more, exact)
+    def beyond(crosses: Crosses) -> Floats:
+        found = [one.p if one.beyond is None else one.beyond(crosses) for one in each]
+        return np.asarray(families.sidak(np.fmin.reduce(found), len(each)))
+
+    p = np.asarray(families.sidak(np.fmin.reduce([one.p for one in each]), len(each)))
+    name = f"{each[0].names[0]}, Šidák over {len(each)}"
+    return Tests(p, (name,), about=each[0].about, beyond=beyond)
 
 
-def _few(counts: Floats) -> Marks:
-    """Where a cell of a table [Z, K, G] is expected to have fewer than five people."""
-    of_class, of_group = counts.sum(axis=2), counts.sum(axis=1)
-    of_class = np.where(of_class > 0, of_class, np.inf).min(axis=1, initial=np.inf)
-    of_group = np.where(of_group > 0, of_group, np.inf).min(axis=1, initial=np.inf)
-    total = counts.sum(axis=(1, 2))
-    return np.asarray((of_class * of_group < EXPECTED * total) & np.isfinite(of_class * of_group))
+def _shown(asked: Whole, evaluation: Evaluation, counts: Floats) -> Floats | None:
+    """The probabilities [Z, K, G] whose log-ratios a limit on ε is held against; else None."""
+    if not asked.of_log_ratios:
+        return None
+    alpha = evaluation.terms.parameters.per_outcome(counts.shape[1])
+    smoothed = counts + alpha
+    return np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
 
 
-def _test_of_few(
-    tables: Sequence[Floats], among: Marks, *, by_information: bool
-) -> tuple[str, Callable[[Ints], float]]:
-    """The test of a table [K, G] where few people are expected in a cell, and its name."""
-    if max(counts.sum(axis=(1, 2)).max(initial=0) for counts in tables) >= MOST_DEALT:
-        return "each against the rest, Bonferroni", _each
-    if among.sum(axis=1).max(initial=0) > MOST_PERMUTED:
-        return "χ² by exact moments", permutation.by_moments
-    if by_information:
-        return "permutations", _permuted(lambda counts: proportions.g_test(counts)[0])
-    if tables[0].shape[1] == 2:
-        return "permutations", _permuted(_gap)
-    return "permutations", _permuted(lambda counts: proportions.chi_square(counts)[0])
+def _log_ratios(crosses: Crosses) -> Chosen:
+    """Which pairs of probabilities are so far apart."""
+
+    def chosen(high: Floats, low: Floats) -> Marks:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return crosses(np.log(high) - np.log(low))
+
+    return chosen
 
 
-def _permuted(statistic: Callable[[Floats], Floats]) -> Callable[[Ints], float]:
-    """A test by dealing people out anew."""
-
-    def test(counts: Ints) -> float:
-        return 1.0 if min(counts.shape) < 2 else permutation.permuted(counts, statistic)
-
-    return test
-
-
-def _each(counts: Ints) -> float:
-    """The smallest p-value of a class in a group against all other groups, for so many."""
-    of_group, of_class = counts.sum(axis=0, keepdims=True), counts.sum(axis=1, keepdims=True)
-    others = of_group.sum() - of_group
-    sides = np.broadcast_arrays(counts, of_group, of_class - counts, others)
-    shares = (counts / of_group, of_group, sides[2] / others, others)
-    _, p = proportions.z_test(*shares)
-    few = proportions.smallest_expected(*shares) < EXPECTED
-    p = np.where(few, 1.0, p)
-    p[few] = proportions.fisher(*(side[few] for side in sides))
-    # Of two, the one mirrors the other.
-    tests = np.prod([1 if number == 2 else number for number in counts.shape])
-    return float(np.minimum(np.nanmin(p, initial=1.0) * tests, 1.0))
-
-
-def _occurring(counts: Ints) -> Ints:
-    """The classes and the groups of a table [K, G] that have people."""
-    return np.asarray(counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0])
-
-
-def _gap(tables: Floats) -> Floats:
-    """The highest share of a group minus the lowest, of each table [D, 2, G]."""
-    shares = tables[:, 0] / tables.sum(axis=1)
-    return np.asarray(shares.max(axis=1) - shares.min(axis=1))
-
-
-def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Tests:
-    """Rates averaged over strata: Cochran–Mantel–Haenszel within them."""
+def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Together | None:
+    """Whether shares are alike in every stratum, beside an average over them."""
     table, terms = evaluation.strata, evaluation.terms
     policy = terms.policy
     if table is None or not reading.quantity.share:
-        return _by_interval(evaluation)
+        return None
     tally = tally_for(reading.quantity, table)
     each = read(reading.quantity, tally, terms.parameters)
-    strata = table.known_strata
-    if asked.comparison.shape is Shape.SPREAD:
+    strata, name = table.known_strata, "Cochran–Mantel–Haenszel"
+    alike = "alike in every stratum"
+    if asked.comparison.shape is Shape.SPREAD or policy in EXTREMES:
         among = evaluation.takes_part[0]
         if among.sum() > _MOST_STANDARDIZED:
-            return _none(evaluation, f"no test of over {_MOST_STANDARDIZED} groups in strata")
+            return None
         size = np.where(np.isnan(each.value), 0.0, each.size)[strata][:, among]
         hits = np.nan_to_num(each.value)[strata][:, among] * size
         *_, p = stratified.generalized(np.stack([hits, size - hits], axis=1))
-        found = Tests(np.array([float(p)]), "Cochran–Mantel–Haenszel")
-        return _reshaped(found, (*_about(each), "in strata"), evaluation)
+        return Together(name, alike, np.full_like(evaluation.value, float(p)), stays_open=True)
     others = beside(tally, Policy.REST, None)
     if policy not in {Policy.REST, Policy.OVERALL}:
         index = evaluation.second.max(axis=1)
         if (index == NOBODY).any():
-            return _none(evaluation, "there is no other side")
+            return None
         others = beside(tally, Policy.LEVEL, np.broadcast_to(index[:, None], (len(strata), 1)))
     rest = read(reading.quantity, others, terms.parameters)
     n, m = (np.where(np.isnan(one.value), 0.0, one.size)[strata] for one in (each, rest))
     a, c = (np.nan_to_num(one.value)[strata] * size for one, size in ((each, n), (rest, m)))
-    p = stratified.mantel_haenszel(a, n, c, m).p
-    found = Tests(p[None], "Cochran–Mantel–Haenszel", about=(*_about(each), "in strata"))
-    return _over_pairs(found, evaluation) if policy in EXTREMES else found
+    p = stratified.mantel_haenszel(a, n, c, m).p[None]
+    return Together(name, alike, p, stays_open=True)
 
 
 def _of_change(evaluation: Evaluation) -> Tests:
@@ -387,10 +485,13 @@ def pairs_tested(groups: Paired, about: Key) -> Tests:
     if groups.weighted:
         with np.errstate(divide="ignore", invalid="ignore"):
             z = (groups.first - groups.second) / np.sqrt(groups.first + groups.second)
-        return Tests(np.asarray(normal.two_sided(np.nan_to_num(z))), "McNemar", about=about)
+        p = np.asarray(normal.two_sided(np.nan_to_num(z)))
+        return Tests(p, ("McNemar",), about=about)
     counts = (np.rint(one).astype(np.int64) for one in (groups.first, groups.second))
-    _, p, exact = proportions.mcnemar(*counts)
-    return Tests(p, "McNemar", "McNemar, exact", exact, about)
+    value, p, exact = proportions.mcnemar(*counts)
+    statistic = Statistic("χ²", np.where(exact, np.nan, value), (np.ones_like(value),))
+    names = ("McNemar", "McNemar, exact")
+    return Tests(p, names, exact.astype(np.int64), about, statistic=statistic)
 
 
 def _by_interval(evaluation: Evaluation) -> Tests:
@@ -398,9 +499,8 @@ def _by_interval(evaluation: Evaluation) -> Tests:
     asked = evaluation.asked
     ideal = 0.0 if isinstance(asked, Quantity) or evaluation.subtracts else float(asked.ideal)
     first: Band = band(evaluation)
-    policy = evaluation.terms.policy
-    if not first.method or policy in EXTREMES:
-        return _none(evaluation, first.why.removeprefix("none: ") or "chance picks the reference")
+    if not first.method:
+        return _none(evaluation, first.why.removeprefix("none: "))
     low = np.zeros_like(evaluation.value)
     high = np.full_like(evaluation.value, _FARTHEST)
     for _ in range(_STEPS):
@@ -410,13 +510,16 @@ def _by_interval(evaluation: Evaluation) -> Tests:
         low, high = np.where(inside, low, middle), np.where(inside, middle, high)
     p = np.asarray(normal.two_sided((low + high) / 2))
     open_ = np.isnan(first.low) | np.isnan(first.high)
-    return Tests(np.where(open_, np.nan, p), "its interval", about=_about_interval(evaluation))
+    joint = evaluation.terms.policy in EXTREMES
+    # Where parity is the value itself no interval is without it.
+    p = np.where(open_, np.nan, np.where(evaluation.value == ideal, 1.0, p))
+    return Tests(p, ("its interval",), about=_about_interval(evaluation), joint=joint)
 
 
 def _about_interval(evaluation: Evaluation) -> Key:
-    """What makes an interval another one: over pairs a ratio's is not that of a difference."""
+    """What makes an interval another one: a ratio's is not that of a difference."""
     asked, terms = evaluation.asked, evaluation.terms
-    how = asked.comparison.id if isinstance(asked, Measure) and evaluation.spread else ""
+    how = asked.comparison.id if isinstance(asked, Measure) else ""
     average = None if terms.average is None else str(terms.average)
     return asked.id, how, terms.parameters, average
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fairaudit.evidence.intervals import SIMULTANEOUS, lacks_interval
-from fairaudit.evidence.samples import EXPECTED
 from fairaudit.evidence.significance import is_tested, lacks_test
 from fairaudit.metrics import Asked, FirstOf, Mean, Policy, Quantity, Rate, Whole
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.measures import MAX, MEAN, MIN, Shape
 from fairaudit.metrics.quantities import Formula
 from fairaudit.metrics.scores import Average, Distribution
+from fairaudit.stats.proportions import EXPECTED
 
 _FEW = f"where a count below {EXPECTED} is expected"
 _COMPARED = {

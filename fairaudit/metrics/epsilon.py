@@ -70,7 +70,8 @@ def _bias_amplification(
         # Both are of the same groups, or their difference would be one of groups.
         predicted, labelled = both_known(predicted.takes_part & labelled.takes_part)
     with np.errstate(invalid="ignore"):
-        value = predicted.value - labelled.value
+        # Less than an infinite one is no improvement that could be told: it is not known.
+        value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
     return WholeReading(
         value,
         predicted.outcome,
@@ -267,12 +268,16 @@ def _counts_within_positives(
     return [_within_positives(table, minimum, NO_PARAMETERS).counts]
 
 
-def _interval(one: WholeReading, alpha: Alpha, parts: int = 1) -> Ends:
-    """The ends of an unsmoothed ε, [Z]: of the log-ratios of all pairs and outcomes together.
+def _interval(
+    one: WholeReading, alpha: Alpha, parts: int = 1, parameters: Parameters = NO_PARAMETERS
+) -> Ends:
+    """The ends of an ε, [Z]: of the log-ratios of all pairs and outcomes together.
 
-    With so many `parts` they hold together with those of the others.
+    With so many `parts` they hold together with those of the others. Pseudo-counts draw every share
+    in, so that the ends of a smoothed ε are those of shares that are drawn in as much.
     """
     sizes = one.counts.sum(axis=1)
+    smoothing = parameters.per_outcome(one.counts.shape[1])
     with np.errstate(invalid="ignore"):
         shares = one.counts / sizes[:, None]
     found = np.full((2, len(sizes)), np.nan)
@@ -283,10 +288,19 @@ def _interval(one: WholeReading, alpha: Alpha, parts: int = 1) -> Ends:
         each = float(families.per_comparison(asked, count))
         alone = bool(among.sum() == 2 and parts == 1 and classes <= 2)
         # Of an outcome that nobody was seen with the ratio may be anything.
-        ends = [
-            simultaneous.smallest_ratio(shares[z, y], sizes[z], among, each, alone=alone)
-            for y in range(classes)
-        ]
+        if smoothing:
+            total = sizes[z] + classes * smoothing
+            ends = [
+                simultaneous.smallest_smoothed_ratio(
+                    shares[z, y], sizes[z], among, each, (smoothing / total, sizes[z] / total)
+                )
+                for y in range(classes)
+            ]
+        else:
+            ends = [
+                simultaneous.smallest_ratio(shares[z, y], sizes[z], among, each, alone=alone)
+                for y in range(classes)
+            ]
         if among.any() and ends:
             # ε is the log of the largest ratio, which is the inverse of the smallest.
             with np.errstate(divide="ignore"):
@@ -295,27 +309,35 @@ def _interval(one: WholeReading, alpha: Alpha, parts: int = 1) -> Ends:
     return found[0], found[1]
 
 
-def _interval_of_classes(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
-    return _interval(_differential_fairness(table, minimum, NO_PARAMETERS), alpha)
+def _interval_of_classes(
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
+) -> Ends:
+    plain = _differential_fairness(table, minimum, NO_PARAMETERS)
+    return _interval(plain, alpha, parameters=parameters)
 
 
 def _interval_of_amplification(
-    table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
 ) -> Ends:
     """Of one ε less another of the same people: both intervals together, however they depend."""
     both = [one for _, one in _bias_amplification(table, minimum, NO_PARAMETERS).parts]
-    predicted, labelled = (_interval(one, alpha, len(both)) for one in both)
+    predicted, labelled = (_interval(one, alpha, len(both), parameters) for one in both)
     with np.errstate(invalid="ignore"):
         return predicted[0] - labelled[1], predicted[1] - labelled[0]
 
 
 def _interval_within_labels(
-    table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
 ) -> Ends:
     """Of the largest ε over labels: those of all labels together."""
     slots = np.arange(table.people.shape[1])
     found = [
-        _interval(_within(table, slots == at, minimum, NO_PARAMETERS), alpha, len(table.labels))
+        _interval(
+            _within(table, slots == at, minimum, NO_PARAMETERS),
+            alpha,
+            len(table.labels),
+            parameters,
+        )
         for at in range(len(table.labels))
     ]
     # A label that nobody in the stratum has is no part of the maximum.
@@ -327,12 +349,13 @@ def _interval_within_labels(
 
 
 def _interval_within_positives(
-    table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
 ) -> Ends:
-    return _interval(_within_positives(table, minimum, NO_PARAMETERS), alpha)
+    plain = _within_positives(table, minimum, NO_PARAMETERS)
+    return _interval(plain, alpha, parameters=parameters)
 
 
-_SIMULTANEOUS = "Koopman, simultaneous over pairs and outcomes, without smoothing"
+_SIMULTANEOUS = "Koopman (of smoothed shares MOVER), simultaneous over pairs and outcomes"
 
 DIFFERENTIAL_FAIRNESS = Whole(
     id="differential_fairness",
@@ -352,6 +375,7 @@ DIFFERENTIAL_FAIRNESS = Whole(
     interval=_interval_of_classes,
     method=_SIMULTANEOUS,
     independence=class_counts,
+    of_log_ratios=True,
 )
 BIAS_AMPLIFICATION = Whole(
     id="bias_amplification",
@@ -387,6 +411,8 @@ DIFFERENTIAL_EQUALIZED_ODDS = Whole(
     interval=_interval_within_labels,
     method=_SIMULTANEOUS,
     independence=_counts_within_labels,
+    cells=frozenset(),
+    of_log_ratios=True,
 )
 DIFFERENTIAL_EQUAL_OPPORTUNITY = Whole(
     id="differential_equal_opportunity",
@@ -404,6 +430,8 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = Whole(
     interval=_interval_within_positives,
     method=_SIMULTANEOUS,
     independence=_counts_within_positives,
+    cells=frozenset({"tp", "fn"}),
+    of_log_ratios=True,
 )
 DIFFERENTIAL_FAIRNESS_CREDIBLE = Whole(
     id="differential_fairness_credible",

@@ -76,7 +76,8 @@ def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
         return None if one is None or two is None else one - two
 
     with np.errstate(invalid="ignore"):
-        value = evaluation.value - other.value
+        # Less than an infinite one is no improvement that could be told: it is not known.
+        value = np.where(np.isinf(other.value), np.nan, evaluation.value - other.value)
     value = np.where(_same_people(evaluation, other), value, np.nan)
     if evaluation.spread:
         # A gap over other groups is another gap.

@@ -50,7 +50,10 @@ class TTest(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """The confidence of every interval and test, the correction, and the ways that are chosen."""
+    """The confidence of every interval and test, the correction, and the methods that are chosen.
+
+    `yates` corrects the z test of two shares for continuity.
+    """
 
     confidence: Decimal = Decimal("0.95")
     correction: Correction = Correction.HOLM
@@ -58,6 +61,7 @@ class Inference:
     z: ZTest = ZTest.POOLED
     t: TTest = TTest.WELCH
     fisher: FisherTest = FisherTest.EXACT
+    yates: bool = False
 
     @property
     def alpha(self) -> float:

@@ -33,11 +33,19 @@ def of_difference(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     """Of the first value minus the second."""
     if one.deviation is not None and two.deviation is not None and not one.binomial:
         sides = (one.value, one.deviation, one.size, two.value, two.deviation, two.size)
-        return Interval(*means.welch(*sides, alpha), "Welch")
+        return Interval(*means.welch(*sides, alpha, moderated=True), "Welch")
     if one.ends is None or two.ends is None:
         return None
     ends = mover.difference(one.value, one.ends(alpha), two.value, two.ends(alpha))
     return Interval(*ends, "Newcombe" if one.binomial and two.binomial else "MOVER")
+
+
+def of_difference_by_student(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+    """The same of two means whose variances are taken to be equal, for those who ask."""
+    if one.deviation is not None and two.deviation is not None and not one.binomial:
+        sides = (one.value, one.deviation, one.size, two.value, two.deviation, two.size)
+        return Interval(*means.student(*sides, alpha), "Student")
+    return of_difference(one, two, alpha)
 
 
 def of_shortfall(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
@@ -64,11 +72,19 @@ def of_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
 
 
 def of_ratio_by_logs(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
-    """The same by Katz' logarithms, for those who ask."""
-    if one.binomial and two.binomial:
-        ends = proportions.katz(one.value, one.size, two.value, two.size, alpha)
-        return Interval(*ends, "Katz")
-    return of_ratio(one, two, alpha)
+    """The same by Katz' logarithms, for those who ask.
+
+    Where fewer than five hits or misses are expected the logarithm is not normal, and of one person
+    who is a hit it would leave no width at all: there it stays Koopman's.
+    """
+    found = of_ratio(one, two, alpha)
+    if found is None or not (one.binomial and two.binomial):
+        return found
+    sides = (one.value, one.size, two.value, two.size)
+    few = proportions.smallest_expected(*sides) < proportions.EXPECTED
+    ends = zip(found[:2], proportions.katz(*sides, alpha), strict=True)
+    low, high = (np.where(few, score, log) for score, log in ends)
+    return Interval(low, high, "Katz, Koopman where few are expected" if few.any() else "Katz")
 
 
 def of_log_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
@@ -127,7 +143,9 @@ def of_standardized(one: Reading, two: Reading, alpha: Alpha) -> Interval | None
         return None
     n, m = one.size, two.size
     with np.errstate(divide="ignore", invalid="ignore"):
-        first, second = one.deviation / (n - 1), two.deviation / (m - 1)
+        sides = (one.deviation, n), (two.deviation, m)
+        first, _ = means.moderated_variance(*sides[0], *sides[1])
+        second, _ = means.moderated_variance(*sides[1], *sides[0])
         pooled = (one.deviation + two.deviation) / (n + m - 2)
         value = (one.value - two.value) / np.sqrt(pooled)
         of_mean = (first / n + second / m) / pooled
@@ -240,7 +258,7 @@ def of_ranked_scores(one: Reading, two: Reading, alpha: Alpha) -> Interval | Non
         return None
     value = ranked(two.scores, one.scores)
     theirs, ours = (side.astype(np.float64) for side in (two.scores, one.scores))
-    return Interval(*ranks.delong(value, theirs, ours, alpha), "DeLong")
+    return Interval(*ranks.delong(value, theirs, ours, alpha, moderated=True), "DeLong")
 
 
 def of_rest_to_overall(found: Interval, share: Floats, *, quotient: bool) -> Interval:

@@ -210,8 +210,9 @@ class Whole(Named):
 
     `interval` gives the ends [Z] of its interval, found by the way that `method` names;
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
-    is no disparity, which `information` tests by the likelihood ratio. One that is a test
-    statistic itself is `standard_normal` where there is none.
+    is no disparity, which `information` tests by the likelihood ratio; of two classes they are
+    those of a rate with the `cells`. A limit on one that is `of_log_ratios` is held against each
+    pair's. One that is a test statistic itself is `standard_normal` where there is none.
     """
 
     read: Callable[[GroupTable, Minimum, Parameters], WholeReading]
@@ -225,7 +226,9 @@ class Whole(Named):
     interval: Callable[[GroupTable, Minimum, Parameters, Alpha], Ends] | None = None
     method: str = ""
     independence: Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]] | None = None
+    cells: frozenset[str] = frozenset({"selected", "rejected"})
     information: bool = False
+    of_log_ratios: bool = False
     standard_normal: bool = False
 
 

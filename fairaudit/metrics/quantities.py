@@ -58,6 +58,12 @@ class Quantity(Named, ABC):
         """Whether it is a share of people."""
         return False
 
+    def within(self, ends: Ends) -> Ends:
+        """The ends of an interval, none of them where the quantity cannot be."""
+        low, high = self.bounds
+        least, most = (-np.inf if low is None else low, np.inf if high is None else high)
+        return np.maximum(ends[0], least), np.minimum(ends[1], most)
+
     @abstractmethod
     def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
         """Its value in every stratum and group."""
@@ -339,7 +345,7 @@ class Formula(Quantity):
         """What gives its interval; None where it has none."""
         ends_of = self.ends_of
         if deviation is not None:
-            return lambda alpha: means.interval(value, deviation, size, alpha)
+            return lambda alpha: self.within(means.interval_among(value, deviation, size, alpha))
         return None if ends_of is None else lambda alpha: ends_of(tally, parameters, alpha)
 
     def exact(

@@ -56,7 +56,7 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
         one, two = (part.takes_part[z] for part in evaluation.parts)
         if (one != two).any():
             return f"{what}: not the same groups take part on both sides"
-        return f"{what}: not the same people, or infinite on both sides"
+        return f"{what}: not the same people, or what is subtracted is infinite"
     if isinstance(evaluation.asked, Whole):
         return f"{what}: {evaluation.asked.undefined}"
     return f"{what}: 0 against 0"
@@ -199,5 +199,8 @@ def _reason_of_difference(whole: WholeReading, z: int) -> str:
     values = {name: reading.value[z] for name, reading in whole.parts}
     if all(np.isinf(value) for value in values.values()):
         return f"ε is infinite for {' and '.join(values)} alike"
+    infinite = [name for name, value in values.items() if np.isinf(value)]
+    if infinite:
+        return f"ε of {infinite[0]} is infinite: there is no difference to it"
     missing = [name for name, value in values.items() if np.isnan(value)]
     return f"ε is undefined for {' and '.join(missing)}: too few groups with known outcomes"

@@ -56,7 +56,7 @@ class Average(Quantity):
             n,
             size,
             deviation=deviation,
-            ends=lambda alpha: means.interval(mean, deviation, size, alpha),
+            ends=lambda alpha: self.within(means.interval_among(mean, deviation, size, alpha)),
             method="Student",
         )
 
@@ -522,7 +522,7 @@ def _auc_error(tally: Tally) -> Floats:
 def _ends_of_auc(tally: Tally, parameters: Parameters, alpha: Alpha) -> Ends:
     value, _ = _auc(tally, parameters)
     positive, negative = (side.astype(np.float64) for side in _by_label(tally))
-    return ranks.delong(value, positive, negative, alpha)
+    return ranks.delong(value, positive, negative, alpha, moderated=True)
 
 
 AUC = Ranked(

@@ -79,7 +79,8 @@ def _of_strata(
     adjusted = corrected(p, inference.correction)
     family, words = int((~np.isnan(p)).sum()), inference.correction.words
     for one, among, is_exact in zip(p.tolist(), adjusted.tolist(), exact.tolist(), strict=True):
-        test = name_of_test(exact=is_exact, inference=inference)
+        weighted = first.over is None
+        test = name_of_test(exact=is_exact, inference=inference, weighted=weighted)
         yield None if math.isnan(one) else Significance(test, one, among, family, words)
 
 

@@ -173,8 +173,9 @@ class Questions:
         if not Decimal("0.5") <= asked.confidence < 1:
             self._fault(("inference", "confidence"), "a confidence lies from 0.5 to below 1")
         return Inference(
-            asked.confidence, asked.correction, asked.ratio, asked.z, asked.t, asked.fisher
-        )
+            asked.confidence, asked.correction, asked.ratio, asked.z, asked.t, asked.fisher,
+            asked.yates,
+        )  # fmt: skip
 
     def _fault(self, path: Path, message: str, *, key: bool = False) -> None:
         self.faults.append(self.document.fault(path, message, key=key))

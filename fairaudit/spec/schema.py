@@ -417,6 +417,7 @@ class Inference(_Strict):
     z: ZTest = USUAL.z
     t: TTest = USUAL.t
     fisher: FisherTest = USUAL.fisher
+    yates: bool = USUAL.yates
 
 
 class Bound(_Strict):

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
-from fairaudit.arrays import Floats
+from fairaudit.arrays import Floats, Ints
+
+_FAR = 1e-6
+"""Below it Bonferroni's bound is as good as the distribution itself."""
+
+
+@cache
+def _quadrature() -> tuple[Floats, Floats]:
+    """Nodes and weights over the standard normal distribution."""
+    x, w = np.polynomial.legendre.leggauss(200)
+    return 9 * x, 9 * w * np.exp(-np.square(9 * x) / 2) / np.sqrt(2 * np.pi)
 
 
 def holm(p: Sequence[float] | Floats) -> Floats:
@@ -60,6 +71,33 @@ def sidak(p: float | Floats, m: float | Floats) -> Floats:
     """
     with np.errstate(all="ignore"):
         return np.asarray(-np.expm1(np.multiply(m, np.log1p(np.negative(p)))), dtype=np.float64)
+
+
+def over_pairs(p: float | Floats, groups: int | Ints) -> Floats:
+    """The chance that the smallest two-sided p-value over all pairs of `groups` is below `p`.
+
+    By the distribution of the studentized range: all pairs of normal means of equal variance, which
+    bounds it where sizes differ. Never above Bonferroni's, which takes its place far out. Tukey
+    (1953), The problem of multiple comparisons; Kramer (1956), Biometrics 12:307; Hayter (1984),
+    Ann Stat 12:61.
+
+    >>> [round(float(over_pairs(p, 3)), 4) for p in (0.0192, 1e-20)]
+    [0.0503, 0.0]
+    """
+    from scipy.special import ndtr, ndtri
+
+    p, k = np.broadcast_arrays(np.asarray(p, dtype=np.float64), groups)
+    pairs = k * (k - 1) / 2
+    with np.errstate(all="ignore"):
+        found = np.array(np.minimum(p * np.maximum(pairs, 1), 1.0))
+        near = (found > _FAR) & (pairs > 1)
+        if near.any():
+            width = -np.sqrt(2) * ndtri(p[near] / 2)[:, None]
+            nodes, weights = _quadrature()
+            inside = np.log(ndtr(nodes) - ndtr(nodes - width)) * (k[near] - 1)[:, None]
+            within = (weights * np.exp(inside)).sum(axis=1) * k[near]
+            found[near] = np.minimum(found[near], np.clip(1 - within, 0.0, 1.0))
+    return np.asarray(found)
 
 
 def per_comparison(alpha: float | Floats, m: float | Floats) -> Floats:

@@ -2,6 +2,12 @@
 
 `deviation` is the sum of squares Σ(x - mean)² everywhere, not the variance. A mean of fewer than
 two people has no variance: its results are NaN.
+
+A few people cannot show that a variance is small: two with the same score would be a certainty. So
+variances can be `moderated`: that of a side that is small beside the other is then no smaller than
+a part of the pooled one, `_TRUSTED` / n of it, less as the sides become alike in size; one person
+alone has the other's. Where the own variance is larger, it counts, as in Welch's test. The idea:
+Smyth (2004), Linear models and empirical Bayes methods, Stat Appl Genet Mol Biol 3:3.
 """
 
 from __future__ import annotations
@@ -10,6 +16,9 @@ import numpy as np
 
 from fairaudit.arrays import Floats
 from fairaudit.stats.mover import Bounds
+
+_TRUSTED = 10
+"""So many people, and fewer, cannot show that their variance is below the pooled one."""
 
 
 def interval(mean: Floats, deviation: Floats, n: Floats, alpha: float | Floats = 0.05) -> Bounds:
@@ -26,6 +35,74 @@ def interval(mean: Floats, deviation: Floats, n: Floats, alpha: float | Floats =
         return np.subtract(mean, reach), np.add(mean, reach)
 
 
+def interval_among(
+    mean: Floats, deviation: Floats, n: Floats, alpha: float | Floats = 0.05
+) -> Bounds:
+    """The same for each of several groups, [..., G], whose small ones take a part of the variance.
+
+    A group is held beside all others together, each about its own mean.
+
+    >>> low, high = interval_among(*np.array([[3.0, 5.0], [0.0, 990.0], [2.0, 100.0]]))
+    >>> [round(float(end), 3) for end in (low[0], high[0])]
+    [-1.37, 7.37]
+    """
+    with np.errstate(all="ignore"):
+        some = np.greater_equal(n, 1) & ~np.isnan(deviation)
+        squares, size = np.where(some, deviation, 0.0), np.where(some, n, 0.0)
+        freedom = np.where(some, np.maximum(np.subtract(n, 1), 0.0), 0.0)
+        others = [np.sum(part, axis=-1, keepdims=True) - part for part in (squares, size, freedom)]
+        variance, df = moderated_variance(deviation, n, *others)
+        reach = critical(df, alpha) * np.sqrt(variance / n)
+        return np.subtract(mean, reach), np.add(mean, reach)
+
+
+def moderated_variance(
+    deviation: Floats,
+    n: Floats,
+    other_deviation: Floats,
+    m: Floats,
+    other_freedom: Floats | None = None,
+) -> tuple[Floats, Floats]:
+    """The moderated variance of one side beside another, and its degrees of freedom."""
+    n, m = np.asarray(n, dtype=np.float64), np.asarray(m, dtype=np.float64)
+    own_freedom = np.subtract(n, 1)
+    freedom = np.subtract(m, 1) if other_freedom is None else other_freedom
+    both = np.maximum(own_freedom, 0) + np.maximum(freedom, 0)
+    own = np.where(np.greater_equal(n, 2), np.divide(deviation, own_freedom), np.nan)
+    pooled = (np.nan_to_num(deviation) + np.nan_to_num(other_deviation)) / both
+    part = np.minimum(_TRUSTED / n, 1.0) * np.maximum(1 - np.divide(n, m), 0.0)
+    # Of one person alone nothing is known but what the others show.
+    least = np.where(np.greater_equal(n, 2), part * pooled, np.where(freedom > 0, pooled, np.nan))
+    borrowed = ~(own >= least) & ~np.isnan(least)
+    return np.where(borrowed, least, own), np.where(borrowed, both, own_freedom)
+
+
+def student(
+    mean: Floats,
+    deviation: Floats,
+    n: Floats,
+    other_mean: Floats,
+    other_deviation: Floats,
+    m: Floats,
+    alpha: float | Floats = 0.05,
+) -> Bounds:
+    """The bounds of `mean - other_mean` by Student's t with the pooled variance.
+
+    As in `student_test`: n + m - 2 degrees of freedom; without any spread NaN.
+
+    >>> low, high = student(*np.array([3.0, 10.0, 5.0, 5.0, 12.0, 4.0]))
+    >>> round(float(low), 4), round(float(high), 4)
+    (-4.8121, 0.8121)
+    """
+    with np.errstate(all="ignore"):
+        freedom = np.add(n, m) - 2.0
+        pooled = np.add(deviation, other_deviation) / freedom
+        error = np.sqrt(pooled * (np.divide(1, n) + np.divide(1, m)))
+        reach = critical(freedom, alpha) * np.where(error > 0, error, np.nan)
+        gap = np.subtract(mean, other_mean)
+        return gap - reach, gap + reach
+
+
 def welch(
     mean: Floats,
     deviation: Floats,
@@ -34,6 +111,8 @@ def welch(
     other_deviation: Floats,
     m: Floats,
     alpha: float | Floats = 0.05,
+    *,
+    moderated: bool = False,
 ) -> Bounds:
     """The bounds of `mean - other_mean`, where the variances may differ.
 
@@ -47,7 +126,7 @@ def welch(
     """
     with np.errstate(all="ignore"):
         gap = np.subtract(mean, other_mean)
-        variance, df = _welch(deviation, n, other_deviation, m)
+        variance, df = _welch(deviation, n, other_deviation, m, moderated=moderated)
         reach = critical(df, alpha) * np.sqrt(variance)
         return gap - reach, gap + reach
 
@@ -59,6 +138,8 @@ def welch_test(
     other_mean: Floats,
     other_deviation: Floats,
     m: Floats,
+    *,
+    moderated: bool = False,
 ) -> tuple[Floats, Floats, Floats]:
     """Welch's t of `mean - other_mean`, its degrees of freedom, and its two-sided p-value.
 
@@ -68,7 +149,7 @@ def welch_test(
     [-1.632993, 5.684211, 0.15633]
     """
     with np.errstate(all="ignore"):
-        variance, df = _welch(deviation, n, other_deviation, m)
+        variance, df = _welch(deviation, n, other_deviation, m, moderated=moderated)
         t = np.subtract(mean, other_mean) / np.sqrt(variance)
     return t, df, two_sided(t, df)
 
@@ -135,14 +216,21 @@ def _square_error(deviation: Floats, n: Floats) -> Floats:
 
 
 def _welch(
-    deviation: Floats, n: Floats, other_deviation: Floats, m: Floats
+    deviation: Floats, n: Floats, other_deviation: Floats, m: Floats, *, moderated: bool
 ) -> tuple[Floats, Floats]:
     """The variance of a difference of two means, and its degrees of freedom."""
-    one, other = _square_error(deviation, n), _square_error(other_deviation, m)
+    first, second = (deviation, n), (other_deviation, m)
+    if moderated:
+        sides = moderated_variance(*first, *second), moderated_variance(*second, *first)
+        (one, df), (other, other_df) = ((v / k, f) for (v, f), k in zip(sides, (n, m), strict=True))
+    else:
+        (one, df), (other, other_df) = (
+            (_square_error(*side), np.subtract(side[1], 1)) for side in (first, second)
+        )
     # Shares of the variance: the squares of small variances would underflow.
     share = one / (one + other)
-    df = 1 / (np.square(share) / np.subtract(n, 1) + np.square(1 - share) / np.subtract(m, 1))
-    return np.asarray(one + other), np.asarray(df)
+    freedom = 1 / (np.square(share) / df + np.square(1 - share) / other_df)
+    return np.asarray(one + other), np.asarray(freedom)
 
 
 def critical(df: Floats, alpha: float | Floats) -> Floats:

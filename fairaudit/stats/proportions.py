@@ -20,6 +20,9 @@ _FEW = 2 / 3
 _TIE = 1e-7
 """Tables are equally likely when their probabilities differ by less, relatively; as in R."""
 
+EXPECTED = 5
+"""Where a smaller count is expected in a cell, a test that counts tables takes the place of z."""
+
 _CELLS = 2**18
 """So many probabilities of tables are kept at once."""
 
@@ -259,13 +262,15 @@ def woolf(p: Floats, n: Floats, q: Floats, m: Floats, alpha: float | Floats = 0.
 
 
 def z_test(
-    p: Floats, n: Floats, q: Floats, m: Floats, *, pooled: bool = True
+    p: Floats, n: Floats, q: Floats, m: Floats, *, pooled: bool = True, yates: bool = False
 ) -> tuple[Floats, Floats]:
-    """The z of `p - q` and its two-sided p-value, without continuity correction.
+    """The z of `p - q` and its two-sided p-value.
 
     With the pooled variance, as the test of equal proportions has it; or with the variance of each
-    side. Where nobody or everybody has the outcome on both sides: z 0, p 1. Fleiss, Levin & Paik
-    (2003), Statistical Methods for Rates and Proportions, 3rd ed., §3.2.
+    side. `yates` draws the difference in by half a person on either side, as Yates (1934), JRSS
+    Suppl 1:217, corrects χ² for continuity; never beyond 0. Where nobody or everybody has the
+    outcome on both sides: z 0, p 1. Fleiss, Levin & Paik (2003), Statistical Methods for Rates and
+    Proportions, 3rd ed., §3.2.
 
     >>> z, p = z_test(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(z), 6), round(float(p), 8)
@@ -278,6 +283,9 @@ def z_test(
         else:
             variance = p * np.subtract(1, p) / n + q * np.subtract(1, q) / m
         gap = np.subtract(p, q)
+        if yates:
+            step = (np.divide(1, n) + np.divide(1, m)) / 2
+            gap = np.sign(gap) * np.maximum(np.abs(gap) - step, 0.0)
         z = np.where(gap == 0, 0.0, gap / np.sqrt(variance))
     z = np.where(_known(p, n, q, m), z, np.nan)
     return z, two_sided(z)
@@ -377,7 +385,8 @@ def chi_square(counts: Floats) -> tuple[Floats, Floats, Floats]:
     """Pearson's χ² of tables [..., K, G], its degrees of freedom, and its p-value.
 
     Rows and columns of zeros do not count. Where no freedom is left: 0, 0, 1. Pearson (1900), On
-    the criterion that a given system of deviations..., Phil Mag 50:157; no continuity correction.
+    the criterion that a given system of deviations..., Phil Mag 50:157; no continuity correction,
+    which is for two by two (`z_test`).
 
     >>> found = chi_square(np.array([[250.0, 270, 240, 260], [750, 730, 760, 740]]))
     >>> [round(float(one), 6) for one in found]

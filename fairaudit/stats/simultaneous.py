@@ -31,9 +31,9 @@ def largest_difference(value: Floats, ends: Ends, among: Marks) -> tuple[float, 
     if len(at) < 2 or np.isnan(low).any() or np.isnan(high).any():
         return np.nan, np.nan
     down, up = p - low, high - p
-    i, j = _crossed(_unbeaten(p, -down), _unbeaten(-p, -up))
+    i, j = _crossed(unbeaten(p, -down), unbeaten(-p, -up))
     lowest = p[i] - p[j] - np.hypot(down[i], up[j])
-    k, m = _crossed(_unbeaten(p, up), _unbeaten(-p, down))
+    k, m = _crossed(unbeaten(p, up), unbeaten(-p, down))
     highest = p[k] - p[m] + np.hypot(up[k], down[m])
     return float(lowest.max()), float(highest.max())
 
@@ -52,15 +52,32 @@ def smallest_ratio(
         return np.nan, np.nan
     low, high, few = proportions.far_out(p, n, alpha)
     if alone or not few.any():
-        i, j = _crossed(_unbeaten(-p, -n), _unbeaten(p, -n))
+        i, j = _crossed(unbeaten(-p, -n), unbeaten(p, -n))
         ends, _ = proportions.koopman(p[i], n[i], p[j], n[j], alpha)
-        k, m = _crossed(_unbeaten(-p, n), _unbeaten(p, n))
+        k, m = _crossed(unbeaten(-p, n), unbeaten(p, n))
         _, tops = proportions.koopman(p[k], n[k], p[m], n[m], alpha)
         return float(ends.min()), float(tops.min())
+    return _smallest_by_ends(p, low, high)
+
+
+def smallest_smoothed_ratio(
+    share: Floats, size: Floats, among: Marks, alpha: float, drawn_in: tuple[Floats, Floats]
+) -> tuple[float, float]:
+    """The same of shares that pseudo-counts draw in, by MOVER: `drawn_in` adds, and multiplies."""
+    at = np.flatnonzero(among)
+    if len(at) < 2 or np.isnan(share[at]).any():
+        return np.nan, np.nan
+    plus, times = (one[at] for one in drawn_in)
+    low, high, _ = proportions.far_out(share[at], size[at], alpha)
+    return _smallest_by_ends(*(plus + times * one for one in (share[at], low, high)))
+
+
+def _smallest_by_ends(p: Floats, low: Floats, high: Floats) -> tuple[float, float]:
+    """The smallest ends of a ratio over ordered pairs, from the ends of each share."""
     down, up = p - low, high - p
-    i, j = _crossed(_unbeaten(-p, down), _unbeaten(p, up))
+    i, j = _crossed(unbeaten(-p, down), unbeaten(p, up))
     ends, _ = mover.ratio(p[i], (low[i], high[i]), p[j], (low[j], high[j]))
-    k, m = _crossed(_unbeaten(-p, -up), _unbeaten(p, -down))
+    k, m = _crossed(unbeaten(-p, -up), unbeaten(p, -down))
     _, tops = mover.ratio(p[k], (low[k], high[k]), p[m], (low[m], high[m]))
     return float(ends.min()), float(tops.min())
 
@@ -76,7 +93,7 @@ def difference_to_highest(value: Floats, ends: Ends, among: Marks) -> Ends:
         return found[0], found[1]
     p, down, up = value[at], value[at] - low[at], high[at] - value[at]
     for side, theirs, sign, ours in ((0, up, -1, down), (1, down, 1, up)):
-        rivals = _unbeaten(p, theirs if side == 0 else -theirs)
+        rivals = unbeaten(p, theirs if side == 0 else -theirs)
         reach = np.hypot(ours[:, None], theirs[None, rivals])
         apart = p[:, None] - p[None, rivals] + sign * reach
         apart[np.arange(len(at))[:, None] == rivals[None, :]] = np.inf
@@ -105,7 +122,7 @@ def _ratio_to_others(share: Floats, size: Floats, among: Marks, alpha: float, wa
     exactly = len(at) > 2 and bool(few.any())
     widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
     for side, theirs in widths:
-        rivals = _unbeaten(way * p, way * theirs)
+        rivals = unbeaten(way * p, way * theirs)
         one, two = p[:, None], p[None, rivals]
         if exactly:
             mine = low[:, None], high[:, None]
@@ -118,7 +135,7 @@ def _ratio_to_others(share: Floats, size: Floats, among: Marks, alpha: float, wa
     return found[0], found[1]
 
 
-def _unbeaten(first: Floats, second: Floats) -> Ints:
+def unbeaten(first: Floats, second: Floats) -> Ints:
     """Who is not beaten in both numbers by two others: the first two Pareto fronts.
 
     Two, since the one who beats a group may stand on the other side of its pair.

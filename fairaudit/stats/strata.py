@@ -256,6 +256,68 @@ def any_below(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
     return statistic, np.where(np.isnan(statistic), np.nan, p)
 
 
+def average_difference(
+    weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats, alpha: float | Floats = 0.05
+) -> tuple[Floats, Floats]:
+    """The bounds of the average difference Σ w (a/n - c/m) of shares, for sparse strata.
+
+    `weights` add up to 1 over axis 0. Its variance needs no stratum to be large: it is unbiased if
+    the difference is the same in all, of Sato (1989), Biometrics 45:1323, whose weights are n m /
+    N; here any. The bounds are the differences at which the squared error is z² times it. NaN where
+    they are none.
+
+    >>> low, high = average_difference(np.full((40, 1), 1 / 40), *(
+    ...     np.repeat(side, (10, 30), axis=0) for side in np.array([[[1.0], [0]], [[1], [1]],
+    ...                                                             [[0], [0]], [[1], [1]]])))
+    >>> round(float(low[0]), 4), round(float(high[0]), 4)
+    (0.1033, 0.3727)
+    """
+    a, n, c, m = _floats(a, n, c, m)
+    with np.errstate(all="ignore"):
+        square = np.square(np.where(weights > 0, weights, 0.0))
+        apart = (a * (m - c) + c * (n - a)) / (n * m)
+        level = _sum(square * apart * (1 / n + 1 / m) / 2)
+        slope = _sum(square * ((1 - 2 * a / n) / n - (1 - 2 * c / m) / m) / 2)
+        gap, z = _sum(weights * (a / n - c / m)), np.square(critical(alpha))
+        middle = gap + z * slope / 2
+        reach = np.sqrt(z * (level + slope * gap + z * slope * slope / 4))
+        reach = np.where(level + slope * gap > 0, reach, np.nan)
+        return np.maximum(middle - reach, -1.0), np.minimum(middle + reach, 1.0)
+
+
+def average_ratio(
+    weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats, alpha: float | Floats = 0.05
+) -> tuple[Floats, Floats]:
+    """The bounds of the ratio of averages Σ w a/n / Σ w c/m of shares, for sparse strata.
+
+    As `average_difference`, with a variance that is unbiased if the ratio is the same in all
+    strata, of Greenland & Robins (1985), Estimation of a common effect parameter from sparse
+    follow-up data, Biometrics 41:55, whose weights are n m / N. The bounds are the ratios at which
+    the squared error of Σ w (a/n - ρ c/m) is z² times its variance (Fieller). Infinite above where
+    the lower average may be 0.
+    """
+    a, n, c, m = _floats(a, n, c, m)
+    with np.errstate(all="ignore"):
+        square = np.square(np.where(weights > 0, weights, 0.0))
+        plain, per_ratio = _sum(square * a / n**2), _sum(square * c / m**2)
+        both = _sum(square * a * c / (n * m) * (1 / n + 1 / m))
+        top, bottom = _sum(weights * a / n), _sum(weights * c / m)
+        z = np.square(critical(alpha))
+        first, half = bottom**2 - z * per_ratio, top * bottom - z * both / 2
+        last = top**2 - z * plain
+        root = np.sqrt(np.maximum(half**2 - first * last, 0.0))
+        # Of a quadratic in ρ, written so that nothing cancels.
+        low = np.where(last <= 0, 0.0, last / (half + root))
+        high = np.where(first > 0, (half + root) / first, np.inf)
+        known = (top > 0) | (bottom > 0)
+        return np.where(known, np.maximum(low, 0.0), np.nan), np.where(known, high, np.nan)
+
+
+def _sum(terms: Floats) -> Floats:
+    """The sum over strata; what has no weight counts for nothing."""
+    return np.asarray(np.nan_to_num(terms, posinf=0.0, neginf=0.0).sum(axis=0))
+
+
 def pooled_variance(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
     """The variance of `p - q` in each stratum if both are one, given how many have the outcome.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.cube import GroupTable, Marks
 from fairaudit.estimate import Significance
-from fairaudit.evidence import corrected, pairs_tested
+from fairaudit.evidence import corrected, pairs_tested, significance_at
 from fairaudit.evidence.significance import Tests
 from fairaudit.metrics import Quantity, paired, participants, standing_of
 from fairaudit.metrics.inference import Inference
@@ -87,10 +87,7 @@ def _family(tests: Tests, z: int, among: Marks, inference: Inference) -> dict[in
     adjusted = corrected(p, inference.correction)
     at = np.flatnonzero(~np.isnan(p)).tolist()
     words = inference.correction.words
-    return {
-        g: Significance(tests.name(z, g), float(p[g]), float(adjusted[g]), len(at), words)
-        for g in at
-    }
+    return {g: significance_at(tests, z, g, float(adjusted[g]), len(at), words) for g in at}
 
 
 def _counts(cells: Sequence[float], *, weighted: bool) -> dict[str, int | None]:

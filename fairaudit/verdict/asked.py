@@ -12,6 +12,9 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TypeAlias
 
+import numpy as np
+
+from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place
 from fairaudit.metrics import (
@@ -59,6 +62,7 @@ class Backing(StrEnum):
     NOT_CONCLUSIVE = "not_conclusive"
     SIGNIFICANT_WITHIN = "significant_within"
     UNTESTED = "untested"
+    ONLY_TOGETHER = "only_together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,12 @@ class Limit:
         if self.above is not None:
             sides.append(value - float(self.above))
         return max(sides)
+
+    def reached(self, values: Floats) -> Marks:
+        """Which values are beyond a bound, or at it as nearly as floats tell."""
+        least = -np.inf if self.below is None else float(self.below)
+        most = np.inf if self.above is None else float(self.above)
+        return np.asarray((values < least + NEAR) | (values > most - NEAR))
 
     def crossed(self, value: float, exact: Fraction | None) -> bool:
         """Whether the value is beyond a bound; `exact` decides where floats cannot."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fairaudit.arrays import Marks
 from fairaudit.evidence import TOO_LITTLE, Proof
 from fairaudit.metrics import Evaluation
 from fairaudit.verdict.asked import Backing, Check, Limit, Status
@@ -38,7 +39,7 @@ def weigh(check: Check, entries: Sequence[Entry], proof: Proof) -> Weighed:
         if limit is None:
             continue
         beyond = [one for one in entries if limit.crossed(one.value, one.exact)]
-        backings = [_backing(one, limit, proof) for one in beyond]
+        backings = _backings(beyond, limit, proof)
         pairs = list(zip(beyond, backings, strict=True))
         supported = [one for one, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
         if supported:
@@ -46,6 +47,8 @@ def weigh(check: Check, entries: Sequence[Entry], proof: Proof) -> Weighed:
             untested = [one for one, kind in pairs if kind is Backing.UNTESTED]
             return Weighed(status, limit, beyond, supported, untested, backing, backings)
         found = _in_doubt(status, limit, entries, pairs, proof)
+        if any(kind is Backing.ONLY_TOGETHER for _, kind in pairs):
+            return found
         if halfway.backing in {Backing.UNASKED, Backing.SUPPORTED}:
             halfway = found
     return halfway
@@ -65,13 +68,15 @@ def _in_doubt(
     short = Status.WARN if status is Status.FAIL else Status.PASS
     if beyond:
         untested = [one for one, kind in beyond if kind is Backing.UNTESTED]
-        deciding = untested or [one for one, _ in beyond]
-        backing = _backing(farthest(deciding, limit) or deciding[0], limit, proof)
+        only = [one for one, kind in beyond if kind is Backing.ONLY_TOGETHER]
+        deciding = untested or only or [one for one, _ in beyond]
+        decider = farthest(deciding, limit) or deciding[0]
+        backing = next(kind for one, kind in beyond if one is decider)
         told = beyond if short is Status.WARN else []
         crossed, backings = [one for one, _ in told], [kind for _, kind in told]
-        return Weighed(short, limit, crossed, deciding, untested, backing, backings)
+        return Weighed(short, limit, crossed, deciding, [*untested, *only], backing, backings)
     if limit.conclusive:
-        without = [one for one in entries if proof.band.at(one.z, one.w) is None]
+        without = [one for one in entries if not proof.band.all_at(one.z, one.w)]
         if without:
             return Weighed(short, limit, (), without, without, Backing.UNTESTED)
         unproven = [one for one in entries if not _lies_within(one, limit, proof)]
@@ -84,21 +89,28 @@ def _in_doubt(
 
 
 def _lies_within(entry: Entry, limit: Limit, proof: Proof) -> bool:
-    ends = proof.band.at(entry.z, entry.w)
-    return ends is not None and limit.within(*ends)
+    ends = proof.band.all_at(entry.z, entry.w)
+    return bool(ends) and all(limit.within(*pair) for pair in ends)
 
 
-def _backing(entry: Entry, limit: Limit | None, proof: Proof) -> Backing:
-    """What the evidence says of a value beyond a limit."""
-    if limit is None or not limit.asks:
-        return Backing.UNASKED
-    ends = proof.band.at(entry.z, entry.w) if limit.conclusive else None
-    no_test = limit.significant and math.isnan(float(proof.adjusted[entry.z, entry.w]))
-    if no_test or (limit.conclusive and ends is None):
+def _backings(entries: Sequence[Entry], limit: Limit, proof: Proof) -> list[Backing]:
+    """What the evidence says of the values beyond a limit."""
+    if not limit.asks or not entries:
+        return [Backing.UNASKED] * len(entries)
+    significant = proof.significant_beyond(limit.reached) if limit.significant else None
+    return [_backing(entry, limit, proof, significant) for entry in entries]
+
+
+def _backing(entry: Entry, limit: Limit, proof: Proof, significant: Marks | None) -> Backing:
+    """What the evidence says of one value beyond a limit."""
+    z, w = entry.z, entry.w
+    ends = proof.band.all_at(z, w) if limit.conclusive else []
+    no_test = significant is not None and math.isnan(float(proof.adjusted[z, w]))
+    if no_test or (limit.conclusive and not ends):
         return Backing.UNTESTED
-    if limit.significant and not proof.significant(entry.z, entry.w):
-        return Backing.NOT_SIGNIFICANT
-    if limit.conclusive and ends is not None and not limit.beyond(*ends):
+    if significant is not None and not significant[z, w]:
+        return Backing.ONLY_TOGETHER if proof.together(z, w) else Backing.NOT_SIGNIFICANT
+    if limit.conclusive and not all(limit.beyond(*pair) for pair in ends):
         return Backing.NOT_CONCLUSIVE
     return Backing.SUPPORTED
 
@@ -108,6 +120,14 @@ def untested_of(
 ) -> NotEvaluated:
     """A value whose side of the limit asks for evidence that cannot be had."""
     group = () if evaluation.spread else evaluation.table.groups[entry.w]
+    if proof.together(entry.z, entry.w) and not math.isnan(proof.adjusted[entry.z, entry.w]):
+        assert proof.tests.together is not None
+        reason = (
+            f"beyond the limit, and not significant, although groups are not "
+            f"{proof.tests.together.hypothesis} ({proof.tests.together.name}): "
+            "too few people decide the printed number"
+        )
+        return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
     within = limit is not None and not limit.crossed(entry.value, entry.exact)
     # Within a limit only an interval is asked for, so a missing test is not the reason.
     why = ("" if within else proof.tests.why) or (proof.band.why or TOO_LITTLE)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from fairaudit.cube import Group
-from fairaudit.estimate import Estimate, Significance
+from fairaudit.estimate import Beside, Estimate, Significance
 from fairaudit.evidence import Part, Side
 from fairaudit.report.json.reading import Member
 from fairaudit.report.json.values import (
@@ -128,8 +128,19 @@ def _interval(one: Estimate) -> dict[str, Any]:
 
 
 def write_significance(one: Significance | None) -> dict[str, Any] | None:
-    """A test, its p-value and the corrected one."""
-    return None if one is None else asdict(one)
+    """A test, its p-value and the corrected one, its statistic, and the test beside it."""
+    if one is None:
+        return None
+    statistic = {"letter": one.letter, "value": one.statistic, "freedom": list(one.freedom)}
+    return {
+        "test": one.test,
+        "p": one.p,
+        "adjusted": one.adjusted,
+        "family": one.family,
+        "correction": one.correction,
+        "statistic": None if one.statistic is None else statistic,
+        "beside": None if one.beside is None else asdict(one.beside),
+    }
 
 
 def read_significance(row: Member) -> Significance:
@@ -140,7 +151,20 @@ def read_significance(row: Member) -> Significance:
         row["adjusted"].number(),
         row["family"].positive(),
         row["correction"].text(),
+        *_read_statistic(row["statistic"]),
+        row["beside"].or_none(_read_beside),
     )
+
+
+def _read_statistic(row: Member) -> tuple[str, float | None, tuple[float, ...]]:
+    def known(one: Member) -> tuple[str, float, tuple[float, ...]]:
+        return one["letter"].text(), one["value"].number(), one["freedom"].each(Member.number)
+
+    return row.or_none(known) or ("", None, ())
+
+
+def _read_beside(row: Member) -> Beside:
+    return Beside(row["test"].text(), row["hypothesis"].text(), row["p"].number())
 
 
 def write_part(part: Part) -> dict[str, Any]:

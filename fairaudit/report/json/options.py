@@ -43,6 +43,7 @@ def write_inference(one: Inference) -> dict[str, Any]:
         "z": str(one.z),
         "t": str(one.t),
         "fisher": str(one.fisher),
+        "yates": one.yates,
     }
 
 
@@ -58,4 +59,5 @@ def read_inference(row: Member) -> Inference:
         row["z"].one_of(ZTest),
         row["t"].one_of(TTest),
         row["fisher"].one_of(FisherTest),
+        row["yates"].flag(),
     )
