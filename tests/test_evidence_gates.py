@@ -267,9 +267,15 @@ def test_a_reference_that_chance_picks_needs_a_test_that_allows_for_it(policy: s
     metric = {"metric": "f1", "compare": "difference", "reference": policy}
     limits = {"warn": {"outside": [-0.1, 0.1], "significant": True}}
     cells = {"a": (30, 10, 10, 50), "b": (20, 25, 25, 30)}
-    with pytest.raises(SpecError, match=rf"chance picks the {policy} group"):
+    of_cells(cells, {**metric, **limits})  # a difference of F1 has an interval that allows for it
+    metric = {**metric, "compare": "odds_ratio"}
+    limits = {"warn": {"outside": [0.8, 1.2], "significant": True}}
+    with pytest.raises(SpecError, match=rf"the {policy} group is chosen from the same data"):
         of_cells(cells, {**metric, **limits})
-    (one,) = of_cells(cells, {**metric, "fail": {"outside": [-0.1, 0.1], "conclusive": True}})
+    (one,) = of_cells(
+        cells,
+        {**metric, "compare": "difference", "fail": {"outside": [-0.1, 0.1], "conclusive": True}},
+    )
     assert one["backing"] != "untested"
 
 

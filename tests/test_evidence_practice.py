@@ -217,7 +217,8 @@ def z_of(one: tuple[float, float], two: tuple[float, float]) -> float:
 
 
 @pytest.mark.parametrize("few", [False, True])
-def test_weighted_people_are_tested_by_z_and_never_by_fisher(few: bool) -> None:
+def test_weighted_people_are_tested_by_effective_people(few: bool) -> None:
+    """By z and χ²; by Fisher's test of as many people as say as much where few are expected."""
     rows = [(*row[:4], 1) for row in PEOPLE] if few else PEOPLE
     metric = {"metric": "statistical_parity_difference", "reference": "b"}
     limits = {"fail": {"outside": [-0.01, 0.01], "significant": True}}
@@ -225,13 +226,20 @@ def test_weighted_people_are_tested_by_z_and_never_by_fisher(few: bool) -> None:
     signed, gap = weighted({**metric, **limits}, spread, rows=rows, counted=True)["checks"]
     known = effective(rows)
     test = signed["significance"]
+    pair = known[signed["group"]["g"]], known["b"]
+    assert signed["practice"] is None, "weights are no people"
+    if few:
+        cells = [[round(p * n), max(round(n), 1) - round(p * n)] for p, n in pair]
+        assert test["test"] == "Fisher, effective counts"
+        assert test["p"] == pytest.approx(stats.fisher_exact(cells).pvalue, rel=1e-9)
+        assert gap["significance"]["test"] == "pairs"
+        return
     assert test["test"] == "z"
-    assert test["p"] == pytest.approx(z_of(known[signed["group"]["g"]], known["b"]), rel=1e-9)
+    assert test["p"] == pytest.approx(z_of(*pair), rel=1e-9)
     assert gap["significance"]["test"] == "χ²"
     table = [[p * n, (1 - p) * n] for p, n in known.values()]
     expected = stats.chi2_contingency(table, correction=False).pvalue
     assert gap["significance"]["p"] == pytest.approx(expected, rel=1e-9)
-    assert signed["practice"] is None, "weights are no people"
 
 
 def test_equal_weights_are_none() -> None:

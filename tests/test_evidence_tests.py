@@ -5,6 +5,7 @@ P-values are those of scipy and statsmodels, of tables counted one by one, or of
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -88,10 +89,15 @@ def test_several_rates_are_tested_by_chi_square_unless_few_are_expected(
     if sum(x for x, _ in found) == 0:
         return
     name, p = alone(found, GAP)
-    few = oracle.least_expected(found) < 5
-    assert name == ("permutations" if few else "χ²")
-    if not few:
-        assert p == pytest.approx(oracle.chi_square(found), rel=1e-9)
+    large = [one for one in found if oracle.least_expected_of(one, found) >= 5]
+    if len(large) == len(found):
+        assert (name, p) == ("χ²", pytest.approx(oracle.chi_square(found), rel=1e-9))
+    elif len(large) > 1:
+        assert name == "χ² and pairs"
+        expected = oracle.beside_pairs(oracle.chi_square(large), oracle.clearest_pair(found))
+        assert p == pytest.approx(expected, rel=1e-7)
+    else:
+        assert name == "permutations and pairs"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +111,10 @@ def test_several_rates_are_tested_by_chi_square_unless_few_are_expected(
     ],
 )
 def test_permutations_agree_with_every_table_there_is(rates: list[Rate]) -> None:
-    """Within four standard errors of 9,999 draws; the observed table counts as one more."""
+    """Within four standard errors of 9,999 draws; the observed table counts as one more.
+
+    Of two groups the one pair is tested, by Fisher's test; nobody is dealt out.
+    """
     selected, sizes = [x for x, _ in rates], [n for _, n in rates]
 
     def gap(spread: Sequence[int]) -> float:
@@ -114,8 +123,15 @@ def test_permutations_agree_with_every_table_there_is(rates: list[Rate]) -> None
 
     exact = permutation(selected, sizes, gap)
     name, p = alone(rates, GAP)
-    assert name == "permutations"
-    assert p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 9999) + 2e-4)
+    if len(rates) == 2:
+        assert (name, p) == ("Fisher", pytest.approx(oracle.two_groups(*rates)[1]))
+        return
+    assert name == "permutations and pairs"
+    spread = 4 * math.sqrt(exact * (1 - exact) / 9999) + 2e-4
+    least, most = (
+        oracle.beside_pairs(exact + side, oracle.clearest_pair(rates)) for side in (-spread, spread)
+    )
+    assert least <= p <= most
     assert alone(rates, GAP)[1] == p, "the same draws each time"
 
 
@@ -158,7 +174,7 @@ def test_sparse_tables_of_several_classes_agree_with_tables_drawn(
     asked = {"columns": columns, "metrics": [{"metric": metric, "fail": SURE}]}
     (check,) = document(asked, pl.DataFrame(rows))["checks"]
     name, p = behind(check)
-    assert name == "permutations"
+    assert name == "permutations and pairs"
     counts = np.array(table)
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
     drawn = stats.random_table(counts.sum(axis=1), counts.sum(axis=0)).rvs(
@@ -171,11 +187,16 @@ def test_sparse_tables_of_several_classes_agree_with_tables_drawn(
         return ((tables - expected) ** 2 / expected).sum(axis=(-2, -1))
 
     simulated = float((statistic(drawn) >= statistic(counts) - 1e-9).mean())
-    assert p == pytest.approx(simulated, abs=0.02)
+    by_class = [
+        oracle.clearest_pair([(row[y], sum(row)) for row in table]) for y in range(len(table[0]))
+    ]
+    by_pairs = 1 - (1 - min(by_class)) ** len(by_class)
+    assert p == pytest.approx(oracle.beside_pairs(simulated, by_pairs), abs=0.025)
 
 
 @pytest.mark.parametrize(
-    ("people", "test"), [(10**4, "permutations"), (10**12, "each against the rest, Bonferroni")]
+    ("people", "test"),
+    [(10**4, "permutations and pairs"), (10**12, "each against the rest, Bonferroni and pairs")],
 )
 def test_a_rare_class_of_a_large_group_proves_nothing_of_a_small_one(
     people: int, test: str
@@ -197,11 +218,15 @@ def test_a_rare_class_of_a_large_group_proves_nothing_of_a_small_one(
 def test_beyond_a_thousand_million_people_each_group_is_tested_against_the_rest() -> None:
     """Among so many, those of a small group are as good as drawn one by one: binomial."""
     many = 10**10
-    rates = [(0, 40), (many // 10, many), (many // 5, 2 * many)]
-    smallest = float(stats.binomtest(0, 40, 0.1).pvalue)
+    rates = [(2, 40), (2, many), (1, 2 * many)]
+    # Two or more of five people fall on forty of thirty thousand million; or beside either other
+    # group alone, the clearer of two pairs.
+    smallest = float(stats.hypergeom.sf(1, 3 * many + 40, 5, 40))
+    pair = float(stats.hypergeom.sf(1, 2 * many + 40, 3, 40))
     name, p = alone(rates, GAP)
-    assert name == "each against the rest, Bonferroni"
-    assert p == pytest.approx(3 * smallest, rel=1e-6)
+    expected = oracle.beside_pairs(3 * smallest, oracle.over_pairs(pair, 3))
+    assert name == "each against the rest, Bonferroni and pairs"
+    assert p == pytest.approx(expected, rel=1e-3)
 
 
 def test_over_300_groups_moments_serve_down_to_what_permutations_tell() -> None:
@@ -214,10 +239,11 @@ def test_over_300_groups_moments_serve_down_to_what_permutations_tell() -> None:
     spread = ((drawn - expected) ** 2 / expected).sum(axis=(1, 2))
     simulated = float((spread >= ((counts - expected) ** 2 / expected).sum()).mean())
     name, p = alone([(int(x), 6) for x in hits], GAP)
-    assert name == "χ² by exact moments"
-    assert p == pytest.approx(simulated, abs=0.05)
+    assert name == "χ² by exact moments and pairs"
+    assert p == pytest.approx(min(simulated / 0.9, 1), abs=0.05)
     apart = [(6 * (at % 2), 6) for at in range(301)]
-    assert alone(apart, GAP) == ("χ² by exact moments", 1e-4)
+    name, p = alone(apart, GAP)
+    assert (name, p) == ("χ² by exact moments and pairs", pytest.approx(1e-4 / 0.9))
 
 
 def test_classes_and_information_by_chi_square_and_g() -> None:
@@ -256,8 +282,8 @@ def scored() -> tuple[dict[str, list[float]], pl.DataFrame]:
     return found, pl.DataFrame(rows, ["g", "s", "p"], orient="row")
 
 
-def of_scores(*metrics: Any, **more: Any) -> list[dict[str, Any]]:
-    _, rows = scored()
+def of_scores(*metrics: Any, rows: pl.DataFrame | None = None, **more: Any) -> list[dict[str, Any]]:
+    rows = scored()[1] if rows is None else rows
     columns = {"protected": ["g"], "prediction": {"column": "p", **YES}, "score": "s"}
     found = document({"columns": columns, "metrics": list(metrics), **more}, rows)
     checks: list[dict[str, Any]] = found["checks"]
@@ -266,9 +292,20 @@ def of_scores(*metrics: Any, **more: Any) -> list[dict[str, Any]]:
 
 def test_several_means_are_tested_by_welchs_f() -> None:
     found, _ = scored()
-    (check,) = of_scores({"metric": "mean_score", "compare": "gap", "fail": SURE})
-    expected = anova_oneway(list(found.values()), use_var="unequal", welch_correction=True)
-    assert behind(check) == ("Welch's F", pytest.approx(expected.pvalue, rel=1e-7))
+    metric = {"metric": "mean_score", "compare": "gap", "fail": SURE}
+    (check,) = of_scores(metric)
+    large = [scores for scores in found.values() if len(scores) >= 10]
+    joint = anova_oneway(large, use_var="unequal", welch_correction=True).pvalue
+    pairs = min(
+        stats.ttest_ind(one, two, equal_var=False).pvalue
+        for one, two in itertools.combinations(found.values(), 2)
+    )
+    expected = oracle.beside_pairs(joint, oracle.over_pairs(pairs, 3))
+    assert behind(check) == ("Welch's F and pairs", pytest.approx(expected, rel=1e-7))
+    (check,) = of_scores(metric, rows=pl.concat([scored()[1]] * 2))
+    every = [scores * 2 for scores in found.values()]
+    expected = anova_oneway(every, use_var="unequal", welch_correction=True).pvalue
+    assert behind(check) == ("Welch's F", pytest.approx(expected, rel=1e-7))
 
 
 @pytest.mark.parametrize(("t", "name"), [("welch", "Welch"), ("student", "Student")])
@@ -308,8 +345,8 @@ def stratified() -> pl.DataFrame:
     return pl.concat(rows)
 
 
-def in_strata(*metrics: Any) -> list[dict[str, Any]]:
-    asked = asking(*metrics, columns={"strata": ["z"]})
+def in_strata(*metrics: Any, **more: Any) -> list[dict[str, Any]]:
+    asked = asking(*metrics, columns={"strata": ["z"]}, **more)
     found: list[dict[str, Any]] = document(asked, stratified())["checks"]
     return found
 
@@ -322,8 +359,16 @@ def test_averaged_rates_are_tested_within_their_strata(average: str) -> None:
     group = check["group"]["g"]
     tables = [[[x, n - x] for x, n in (rates[group], rates["a"])] for rates in STRATA.values()]
     expected = StratifiedTable([np.array(one) for one in tables]).test_null_odds(correction=False)
-    assert behind(check) == ("Cochran–Mantel–Haenszel", pytest.approx(expected.pvalue, rel=1e-9))
+    beside = check["significance"]["beside"]
+    assert beside["test"] == "Cochran–Mantel–Haenszel"
+    assert beside["p"] == pytest.approx(expected.pvalue, rel=1e-9)
     assert check["significance"]["family"] == 2
+    name, p = behind(check)
+    assert name == "its interval"
+    (turned,) = in_strata(
+        {**metric, "average": average, "fail": limit}, inference={"confidence": f"{1 - p:.12f}"}
+    )
+    assert min(abs(turned["low"]), abs(turned["high"])) == pytest.approx(0, abs=1e-6)
 
 
 def test_averages_of_several_groups_are_tested_by_the_generalised_statistic() -> None:
@@ -335,8 +380,11 @@ def test_averages_of_several_groups_are_tested_by_the_generalised_statistic() ->
     strata = [list(rates.values()) for rates in STRATA.values()]
     expected = oracle.generalised_cochran_mantel_haenszel(strata)
     for check in found:
-        assert behind(check) == ("Cochran–Mantel–Haenszel", pytest.approx(expected, rel=1e-9))
-        assert check["significance"]["family"] == 1, "a difference and a ratio of the same"
+        assert behind(check)[0] == "its interval"
+        beside = check["significance"]["beside"]
+        assert beside["test"] == "Cochran–Mantel–Haenszel"
+        assert beside["p"] == pytest.approx(expected, rel=1e-9)
+        assert check["significance"]["family"] == 2, "intervals of a difference and of a ratio"
 
 
 def test_two_groups_by_the_generalised_statistic_are_those_of_the_plain_one() -> None:
@@ -368,15 +416,17 @@ def test_composites_are_tested_by_the_smallest_of_their_parts() -> None:
     assert behind(odds) == ("χ², Šidák over 2", pytest.approx(expected, rel=1e-7))
     at = list(MANY).index(average["group"]["g"])
     expected = oracle.sidak(*(oracle.two_groups(one[at], one[0])[1] for one in (true, false)))
-    assert behind(average) == ("z, Šidák over 2", pytest.approx(expected, rel=1e-7))
+    beside = average["significance"]["beside"]
+    assert (beside["test"], beside["p"]) == ("z, Šidák over 2", pytest.approx(expected, rel=1e-7))
+    assert behind(average)[0] == "its interval", "one may cancel the other"
 
 
 def test_a_reference_that_chance_picks_costs_as_many_tests_as_pairs() -> None:
     rates = [(120, 400), (150, 400), (90, 400), (155, 400)]
     (check,) = of_rates(named(rates), {"metric": "impact_ratio", "fail": {"below": 0.8}})
     assert check["group"] == {"g": "g002"}
-    expected = 1 - (1 - oracle.two_groups(rates[2], rates[3])[1]) ** 6
-    assert behind(check) == ("z, Šidák over pairs", pytest.approx(expected, rel=1e-6))
+    expected = oracle.over_pairs(oracle.two_groups(rates[2], rates[3])[1], 4)
+    assert behind(check) == ("z over pairs", pytest.approx(expected, rel=1e-6))
 
 
 def test_everybody_is_tested_as_the_rest() -> None:

@@ -42,6 +42,7 @@ from fairaudit.stats import families, means, normal, proportions, ranks
 from fairaudit.stats import strata as stratified
 
 _MOST_STANDARDIZED = 300
+_MOST_EXTREME = 100
 _FARTHEST = 38.0
 _STEPS = 36
 
@@ -501,19 +502,27 @@ def _by_interval(evaluation: Evaluation) -> Tests:
     first: Band = band(evaluation)
     if not first.method:
         return _none(evaluation, first.why.removeprefix("none: "))
+    extreme = evaluation.terms.policy in EXTREMES
+    columns = np.flatnonzero(evaluation.judged.any(axis=0)).tolist() if extreme else [slice(None)]
+    if len(columns) > _MOST_EXTREME:
+        return _none(evaluation, f"no test of over {_MOST_EXTREME} groups to an extreme one")
     low = np.zeros_like(evaluation.value)
     high = np.full_like(evaluation.value, _FARTHEST)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        found = band(evaluation, _wide(evaluation, normal.two_sided(middle)))
-        inside = (found.low <= ideal) & (ideal <= found.high)
+        alpha = _wide(evaluation, np.asarray(normal.two_sided(middle)))
+        inside = np.zeros(middle.shape, dtype=np.bool_)
+        for at in columns:
+            # To an extreme group all hold together, at one level in a stratum.
+            level = alpha[:, at : at + 1] if extreme else alpha
+            ends = band(evaluation, level)
+            inside[:, at] = ((ends.low <= ideal) & (ideal <= ends.high))[:, at]
         low, high = np.where(inside, low, middle), np.where(inside, middle, high)
     p = np.asarray(normal.two_sided((low + high) / 2))
     open_ = np.isnan(first.low) | np.isnan(first.high)
-    joint = evaluation.terms.policy in EXTREMES
     # Where parity is the value itself no interval is without it.
     p = np.where(open_, np.nan, np.where(evaluation.value == ideal, 1.0, p))
-    return Tests(p, ("its interval",), about=_about_interval(evaluation), joint=joint)
+    return Tests(p, ("its interval",), about=_about_interval(evaluation), joint=extreme)
 
 
 def _about_interval(evaluation: Evaluation) -> Key:

@@ -86,7 +86,7 @@ def over_pairs(p: float | Floats, groups: int | Ints) -> Floats:
     """
     from scipy.special import ndtr, ndtri
 
-    p, k = np.broadcast_arrays(np.asarray(p, dtype=np.float64), groups)
+    p, k = np.broadcast_arrays(np.minimum(np.asarray(p, dtype=np.float64), 1.0), groups)
     pairs = k * (k - 1) / 2
     with np.errstate(all="ignore"):
         found = np.array(np.minimum(p * np.maximum(pairs, 1), 1.0))
@@ -94,8 +94,8 @@ def over_pairs(p: float | Floats, groups: int | Ints) -> Floats:
         if near.any():
             width = -np.sqrt(2) * ndtri(p[near] / 2)[:, None]
             nodes, weights = _quadrature()
-            inside = np.log(ndtr(nodes) - ndtr(nodes - width)) * (k[near] - 1)[:, None]
-            within = (weights * np.exp(inside)).sum(axis=1) * k[near]
+            inside = np.maximum(ndtr(nodes) - ndtr(nodes - width), 0.0)
+            within = (weights * inside ** (k[near] - 1)[:, None]).sum(axis=1) * k[near]
             found[near] = np.minimum(found[near], np.clip(1 - within, 0.0, 1.0))
     return np.asarray(found)
 

@@ -5,8 +5,7 @@ two people has no variance: its results are NaN.
 
 A few people cannot show that a variance is small: two with the same score would be a certainty. So
 variances can be `moderated`: that of a side that is small beside the other is then no smaller than
-a part of the pooled one, `_TRUSTED` / n of it, less as the sides become alike in size; one person
-alone has the other's. Where the own variance is larger, it counts, as in Welch's test. The idea:
+a part of the pooled one, `_TRUSTED` / n of it, less as the sides become alike in size. Where the own variance is larger, it counts, as in Welch's test. The idea:
 Smyth (2004), Linear models and empirical Bayes methods, Stat Appl Genet Mol Biol 3:3.
 """
 
@@ -71,9 +70,8 @@ def moderated_variance(
     own = np.where(np.greater_equal(n, 2), np.divide(deviation, own_freedom), np.nan)
     pooled = (np.nan_to_num(deviation) + np.nan_to_num(other_deviation)) / both
     part = np.minimum(_TRUSTED / n, 1.0) * np.maximum(1 - np.divide(n, m), 0.0)
-    # Of one person alone nothing is known but what the others show.
-    least = np.where(np.greater_equal(n, 2), part * pooled, np.where(freedom > 0, pooled, np.nan))
-    borrowed = ~(own >= least) & ~np.isnan(least)
+    least = part * pooled
+    borrowed = own < least
     return np.where(borrowed, least, own), np.where(borrowed, both, own_freedom)
 
 

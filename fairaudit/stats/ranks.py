@@ -23,7 +23,7 @@ def delong_variance(upper: Floats, lower: Floats, *, moderated: bool = False) ->
     the areas under two or more correlated receiver operating characteristic curves, Biometrics
     44:837. Where it is `moderated`, a few people who lie alike are no certainty: what a side that
     is small beside the other adds is no smaller than a part of what Hanley & McNeil (1982),
-    Radiology 143:29, expect at this area, as in `means`; then one side may be a single person.
+    Radiology 143:29, expect at this area, as in `means`.
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> delong_variance(upper, lower).round(6).tolist()
@@ -43,8 +43,7 @@ def delong_variance(upper: Floats, lower: Floats, *, moderated: bool = False) ->
 def _at_least(variance: Floats, expected: Floats, n: Floats, m: Floats) -> Floats:
     """The variance that a side adds, where few people beside many cannot show that it is small."""
     part = np.minimum(_TRUSTED / n, 1.0) * np.maximum(1 - n / m, 0.0)
-    alone = np.where(m > 1, expected, np.nan)
-    return np.asarray(np.where(n > 1, np.maximum(variance, part * expected / n), alone))
+    return np.asarray(np.maximum(variance, part * expected / n))
 
 
 def delong(
