@@ -503,26 +503,32 @@ def _by_interval(evaluation: Evaluation) -> Tests:
     if not first.method:
         return _none(evaluation, first.why.removeprefix("none: "))
     extreme = evaluation.terms.policy in EXTREMES
-    columns = np.flatnonzero(evaluation.judged.any(axis=0)).tolist() if extreme else [slice(None)]
-    if len(columns) > _MOST_EXTREME:
+    judged = np.flatnonzero(evaluation.judged.any(axis=0)).tolist() if extreme else []
+    if len(judged) > _MOST_EXTREME:
         return _none(evaluation, f"no test of over {_MOST_EXTREME} groups to an extreme one")
     low = np.zeros_like(evaluation.value)
     high = np.full_like(evaluation.value, _FARTHEST)
     for _ in range(_STEPS):
         middle = (low + high) / 2
         alpha = _wide(evaluation, np.asarray(normal.two_sided(middle)))
-        inside = np.zeros(middle.shape, dtype=np.bool_)
-        for at in columns:
-            # To an extreme group all hold together, at one level in a stratum.
-            level = alpha[:, at : at + 1] if extreme else alpha
-            ends = band(evaluation, level)
-            inside[:, at] = ((ends.low <= ideal) & (ideal <= ends.high))[:, at]
+        if extreme:
+            # All hold together, at one level in a stratum: each group has a level of its own.
+            inside = np.zeros(middle.shape, dtype=np.bool_)
+            for at in judged:
+                inside[:, at] = _holds(band(evaluation, alpha[:, at : at + 1]), ideal)[:, at]
+        else:
+            inside = _holds(band(evaluation, alpha), ideal)
         low, high = np.where(inside, low, middle), np.where(inside, middle, high)
     p = np.asarray(normal.two_sided((low + high) / 2))
     open_ = np.isnan(first.low) | np.isnan(first.high)
     # Where parity is the value itself no interval is without it.
     p = np.where(open_, np.nan, np.where(evaluation.value == ideal, 1.0, p))
     return Tests(p, ("its interval",), about=_about_interval(evaluation), joint=extreme)
+
+
+def _holds(ends: Band, ideal: float) -> Marks:
+    """Which intervals hold parity."""
+    return np.asarray((ends.low <= ideal) & (ideal <= ends.high))
 
 
 def _about_interval(evaluation: Evaluation) -> Key:

@@ -5,8 +5,9 @@ two people has no variance: its results are NaN.
 
 A few people cannot show that a variance is small: two with the same score would be a certainty. So
 variances can be `moderated`: that of a side that is small beside the other is then no smaller than
-a part of the pooled one, `_TRUSTED` / n of it, less as the sides become alike in size. Where the own variance is larger, it counts, as in Welch's test. The idea:
-Smyth (2004), Linear models and empirical Bayes methods, Stat Appl Genet Mol Biol 3:3.
+a part of the pooled one, `_TRUSTED` / n of it, less as the sides become alike in size. Where the
+own variance is larger, it counts, as in Welch's test. The idea: Smyth (2004), Linear models and
+empirical Bayes methods, Stat Appl Genet Mol Biol 3:3.
 """
 
 from __future__ import annotations

@@ -44,6 +44,7 @@ from fairaudit.verdict.asked import (
 )
 from fairaudit.verdict.collecting import Entry, collect, set_apart
 from fairaudit.verdict.findings import Crossing, Finding, NotEvaluated
+from fairaudit.verdict.hiding import hidden_by_few
 from fairaudit.verdict.weighing import Weighed, farthest, untested_of, weigh
 
 _MOST_EXACT = 1000
@@ -62,6 +63,8 @@ def judge(check: Check, evaluation: Evaluation, proof: Proof | None = None) -> F
     entries, missing = collect(check, evaluation)
     found = weigh(check, entries, proof)
     missing += [untested_of(evaluation, one, found.limit, proof) for one in found.untested]
+    if found.status is not Status.FAIL:
+        missing += hidden_by_few(check, evaluation)
     status = max(found.status, _status_of_missing(check, entries, missing), key=list(Status).index)
     chosen = farthest(found.deciding or entries, found.limit or limit)
     finding = Finding(
