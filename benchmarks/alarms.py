@@ -100,23 +100,26 @@ def findings(asked: Sequence[Check], cube: Cube) -> tuple[list[Finding], int]:
     return found, max(proof.family for proof in proofs.values())
 
 
-def nothing_wrong(random: Generator) -> Ints:
+def nothing_wrong(random: Generator, *, tiny: bool = False) -> Ints:
     """People whose label and prediction have nothing to do with their groups.
 
-    Each intersection has 20 to 2,000 people, in a spread that differs from audit to audit.
+    Each intersection has 20 to 2,000 people, in a spread that differs from audit to audit; with
+    `tiny` a third of them has 1 to 8.
     """
     middle, spread = random.uniform(np.log(20), np.log(2000)), random.uniform(0, 1.5)
     count = int(np.prod(list(LEVELS.values())))
     sizes = np.exp(np.clip(random.normal(middle, spread, count), np.log(20), np.log(2000)))
+    if tiny:
+        sizes = np.where(random.random(count) < 1 / 3, random.integers(1, 9, count), sizes)
     base, tpr = random.uniform(0.1, 0.9), random.uniform(0.4, 0.95)
     fpr = random.uniform(0.02, 0.5)
     chances = [(1 - base) * (1 - fpr), (1 - base) * fpr, base * (1 - tpr), base * tpr]
     return random.multinomial(np.rint(sizes).astype(np.int64), chances).reshape(-1, 2, 2)
 
 
-def alarms(random: Generator, correction: str = "holm") -> Alarms:
+def alarms(random: Generator, correction: str = "holm", *, tiny: bool = False) -> Alarms:
     """What one spec says of people among whom nothing is wrong."""
-    people = nothing_wrong(random)
+    people = nothing_wrong(random, tiny=tiny)
     found, tests = findings(checks(correction), cube_of(LEVELS, people))
 
     def those(status: Status) -> tuple[str, ...]:

@@ -93,8 +93,13 @@ def _rivals(random: Generator, scale: float) -> Iterator[str]:
 
 def _alarms(random: Generator, scale: float) -> Iterator[str]:
     runs = round(2000 * scale)
-    found = [alarms.alarms(random) for _ in range(runs)]
-    yield f"### Nothing is wrong: {runs:,} specs of {found[0].checks} gates"
+    for tiny in (False, True):
+        yield from _alarms_of([alarms.alarms(random, tiny=tiny) for _ in range(runs)], tiny=tiny)
+
+
+def _alarms_of(found: Sequence[alarms.Alarms], *, tiny: bool) -> Iterator[str]:
+    groups = ", a third of the intersections of 1 to 8 people" if tiny else ""
+    yield f"### Nothing is wrong: {len(found):,} specs of {found[0].checks} gates{groups}"
     yield ""
     heads = ("smallest intersection", "specs", "a gate fails, `significant`", "± 2 standard errors")
     others = ("a bare limit is crossed", "inconclusive", "warned within the limit")

@@ -25,7 +25,10 @@ Floats = NDArray[np.float64]
 GROUPS = (2, 3, 5, 10, 50)
 RATES = (0.01, 0.05, 0.2, 0.5)
 PATTERNS = ("all equal", "three or more equal at the top", "spread")
-SIZED = ("20 each", "200 each", "2,000 each", "10,000 each", "20 to 10,000")
+SIZED = (
+    "20 each", "200 each", "2,000 each", "10,000 each", "20 to 10,000",
+    "2,000 each, the last two of 1 and 3",
+)  # fmt: skip
 TO_HIGHEST = Reference(Policy.HIGHEST)
 BAR = 0.93
 """What no setting may be below."""
@@ -125,13 +128,15 @@ def sizes_of(sized: str, groups: int) -> list[int]:
     """The people in every group."""
     if sized.endswith(" each"):
         return [int(sized.removesuffix(" each").replace(",", ""))] * groups
+    if sized.endswith("of 1 and 3"):
+        return [2000] * (groups - 2) + [1, 3]
     return np.rint(np.geomspace(20, 10_000, groups)).astype(int).tolist()
 
 
 def settings(*, slow: bool) -> Iterator[tuple[str, Floats, list[int]]]:
     """All settings; those of measures that take long leave some out."""
     for k, rate, pattern, sized in product(GROUPS, RATES, PATTERNS, SIZED):
-        if pattern == PATTERNS[1] and k < 4:
+        if (pattern == PATTERNS[1] or sized == SIZED[5]) and k < 4:
             continue
         if slow and (
             sized in SIZED[2:4] or k == 5 or (pattern == PATTERNS[2] and rate == RATES[2])
