@@ -88,10 +88,11 @@ def evidence() -> Iterator[tuple[Check, Measure | Whole, tuple[float, float, flo
             assert isinstance(record, Measure | Whole)
             if None in {check["value"], check["low"], check["high"]} or not check["significance"]:
                 continue
-            ends = check["low"], ideal(record), check["high"]
+            ends: tuple[float, ...] = (check["low"], ideal(record), check["high"])
             if is_quotient(record):
                 ends = tuple(math.log(max(end, 1e-300)) for end in ends)
-            yield check, record, ends, check["significance"]["p"]
+            low, center, high = ends
+            yield check, record, (low, center, high), check["significance"]["p"]
 
 
 def test_a_value_lies_in_its_interval() -> None:

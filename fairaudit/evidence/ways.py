@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from fairaudit.evidence.intervals import SIMULTANEOUS, lacks_interval
 from fairaudit.evidence.significance import is_tested, lacks_test
-from fairaudit.metrics import Asked, FirstOf, Mean, Policy, Quantity, Rate, Whole
+from fairaudit.metrics import Asked, FirstOf, Mean, Measure, Policy, Quantity, Rate, Whole
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.measures import MAX, MEAN, MIN, Shape
 from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.reference import EXTREMES
 from fairaudit.metrics.scores import Average, Distribution
 from fairaudit.stats.proportions import EXPECTED
 
 _FEW = f"where a count below {EXPECTED} is expected"
+_FEW_GROUPS = (
+    "beside groups in which fewer than 5 are expected, that of the others and of every pair "
+    "(z or Fisher), corrected for both"
+)
+_SMALL_GROUPS = (
+    "beside groups of fewer than 10 people, that of the others and of every pair (Welch), "
+    "corrected for both"
+)
 _COMPARED = {
     "difference": "Newcombe",
     "shortfall": "Newcombe",
@@ -72,23 +81,32 @@ def significance_in_words(asked: Asked) -> str:
             return "it is the test itself"
         if asked.independence is None:
             return "its interval"
-        return "G" if asked.information else f"χ², or permutations {_FEW}"
+        return f"{'G' if asked.information else 'χ²'}; {_FEW_GROUPS}"
+    return _of_measure(asked)
+
+
+def _of_measure(asked: Measure) -> str:
     quantity = asked.parts[0][0]
-    if not all(is_tested(one) for one, _ in asked.parts):
-        return "its interval"
-    found = "Welch (Student on request)"
     spread = asked.comparison.shape is Shape.SPREAD
-    if quantity.share:
-        found = f"χ², or permutations of the gap {_FEW}" if spread else f"z, or Fisher {_FEW}"
-    elif isinstance(quantity, Distribution):
-        found = "Mann–Whitney"
-    elif quantity.id == "outcome_distribution":
-        found = "G"
-    elif spread:
-        found = "Welch's F"
+    if not all(is_tested(part) for part, _ in asked.parts):
+        return "its interval"
     if asked.conditional and asked.averages:
-        found = "Cochran–Mantel–Haenszel"
-    return found + (", Šidák over both rates" if len(asked.parts) > 1 else "")
+        beside = "; Cochran–Mantel–Haenszel stands beside it" if quantity.share else ""
+        return f"its interval{beside}"
+    if len(asked.parts) > 1 and asked.fold is MEAN and asked.to_reference:
+        return "its interval; that of both rates, Šidák over both, stands beside it"
+    test = "Welch (Student on request)"
+    if quantity.share:
+        test = f"χ²; {_FEW_GROUPS}" if spread else f"z, or Fisher {_FEW}"
+    elif isinstance(quantity, Distribution):
+        test = "Mann–Whitney"
+    elif quantity.id == "outcome_distribution":
+        test = "G"
+    elif spread:
+        test = f"Welch's F; {_SMALL_GROUPS}"
+    if asked.reference in EXTREMES:
+        return f"{test}, of every group that lies farther out, over pairs (Tukey–Kramer)"
+    return test + (", Šidák over both rates" if len(asked.parts) > 1 else "")
 
 
 def _of_quantity(quantity: Quantity) -> str:
