@@ -50,6 +50,34 @@ def in_strata(random: Generator, runs: int) -> Iterator[Study]:
         yield Study(f"{kind} of rates averaged over strata, {sized}", "MOVER", tuple(points))
 
 
+def in_sparse_strata(random: Generator, runs: int) -> Iterator[Study]:
+    """Of two rates averaged over many strata of few people, whose rates differ from each other."""
+    for compare in ("difference", "ratio"):
+        points = []
+        for strata, n, m, shift in (
+            (30, 1, 1, 0.0), (100, 1, 1, 0.15), (500, 1, 1, -0.05), (100, 2, 2, 0.15),
+            (40, 5, 5, 0.0), (40, 8, 12, 0.15), (12, 15, 15, -0.05), (10, 5, 40, 0.1),
+        ):  # fmt: skip
+            base = np.clip(random.beta(2, 5, strata), 0.06, 0.6)
+            rates = np.stack([base, base + shift], axis=1)
+            sizes = np.broadcast_to((n, m), (strata, 2))
+            one, other = rates.mean(axis=0)
+            truth = other - one if compare == "difference" else other / one
+            hit = without = 0
+            for _ in range(runs):
+                hits = random.binomial(sizes, rates)
+                table = table_of(np.stack([sizes - hits, hits], axis=1)[:, None])
+                terms = Terms(TO_FIRST, average=Average(Weights.POOLED))
+                ends = band(evaluate(how("selection_rate", compare), table, terms)).at(0, 1)
+                without += ends is None
+                hit += ends is not None and ends[0] <= truth <= ends[1]
+            where = f"{strata} strata of {n} and {m}, {shift:+.2f}"
+            few = strata * float(min(n * one, m * other))
+            points.append(Point(where, hit / (runs - without), without / runs, few))
+        method = "Sato" if compare == "difference" else "Greenland–Robins"
+        yield Study(f"{compare} of rates averaged over sparse strata", method, tuple(points))
+
+
 def numbers(random: Generator, runs: int) -> Iterator[Study]:
     """Of means: Welch, Hedges–Olkin, the correlation, and the gap and ratio of several means."""
     kinds = {

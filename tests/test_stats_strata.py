@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from stats_oracle import Table, printed
-from statsmodels.stats.contingency_tables import StratifiedTable
+from statsmodels.stats.contingency_tables import StratifiedTable, mcnemar
 
 from fairaudit.stats import strata
+from fairaudit.stats.normal import critical
 
 Floats = NDArray[np.float64]
 
@@ -341,3 +343,78 @@ def test_one_direction_only_is_no_interaction() -> None:
     statistic, p = strata.gail_simon(stacked, np.full((3, 2), 0.01))
     assert statistic.shape == p.shape == (2,)
     assert float(statistic[0]) == pytest.approx(4)
+
+
+# Averages over sparse strata ------------------------------------------------------------------
+
+
+def outcomes(n: int, p: float) -> list[tuple[int, float]]:
+    """Every number of hits among n people, with its chance."""
+    return [(x, math.comb(n, x) * p**x * (1 - p) ** (n - x)) for x in range(n + 1)]
+
+
+def solved(find: Any, weights: list[float], tables: list[tuple[int, int, int, int]]) -> Any:
+    """The bounds of an average over strata."""
+    cells = [np.array([[table[at]] for table in tables], dtype=float) for at in range(4)]
+    return find(np.array([[w] for w in weights]), *cells, 0.05)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (2, 1), (3, 2)])
+@pytest.mark.parametrize(("p", "q"), [(0.3, 0.3), (0.7, 0.4), (0.15, 0.5)])
+def test_the_variance_for_sparse_strata_is_unbiased(
+    sizes: tuple[int, int], p: float, q: float
+) -> None:
+    """Over every table that there is, by hand: its mean is p(1 - p)/n + q(1 - q)/m."""
+    n, m = sizes
+    of_difference = of_ratio = 0.0
+    for (a, one), (c, other) in product(outcomes(n, p), outcomes(m, q)):
+        apart = (a * (m - c) + c * (n - a)) / (n * m)
+        slope = ((1 - 2 * a / n) / n - (1 - 2 * c / m) / m) / 2
+        of_difference += one * other * (apart * (1 / n + 1 / m) / 2 + (p - q) * slope)
+        rho, both = p / q, a * c / (n * m)
+        terms = (a / n - rho * both) / n + (rho * rho * c / m - rho * both) / m
+        of_ratio += one * other * terms
+    assert of_difference == pytest.approx(p * (1 - p) / n + q * (1 - q) / m)
+    assert of_ratio == pytest.approx(p * (1 - p) / n + (p / q) ** 2 * q * (1 - q) / m)
+
+
+def test_bounds_for_sparse_strata_are_where_the_squared_error_is_that_large() -> None:
+    draw = np.random.default_rng(4)
+    tables = [
+        (int(draw.integers(0, n + 1)), int(n), int(draw.integers(0, m + 1)), int(m))
+        for n, m in draw.integers(1, 5, (30, 2))
+    ]
+    weights = draw.dirichlet(np.ones(30)).tolist()
+    square = critical(0.05) ** 2
+    total = [sum(w * a / n for w, (a, n, _, _) in zip(weights, tables, strict=True)),
+             sum(w * c / m for w, (_, _, c, m) in zip(weights, tables, strict=True))]  # fmt: skip
+
+    def variance(delta: float) -> float:
+        return sum(
+            w * w * ((a * (m - c) + c * (n - a)) / (n * m) * (1 / n + 1 / m) / 2
+                     + delta * ((1 - 2 * a / n) / n - (1 - 2 * c / m) / m) / 2)
+            for w, (a, n, c, m) in zip(weights, tables, strict=True)
+        )  # fmt: skip
+
+    def of_ratio(rho: float) -> float:
+        return sum(
+            w * w * ((a / n - rho * a * c / (n * m)) / n
+                     + (rho * rho * c / m - rho * a * c / (n * m)) / m)
+            for w, (a, n, c, m) in zip(weights, tables, strict=True)
+        )  # fmt: skip
+
+    for end in solved(strata.average_difference, weights, tables):
+        gap = total[0] - total[1] - float(end[0])
+        assert gap**2 == pytest.approx(square * variance(float(end[0])))
+    for end in solved(strata.average_ratio, weights, tables):
+        gap = total[0] - float(end[0]) * total[1]
+        assert gap**2 == pytest.approx(square * of_ratio(float(end[0])))
+
+
+def test_matched_pairs_are_told_by_the_pairs_that_differ() -> None:
+    """Of pairs the null variance is McNemar's: discordant pairs over the square of their number."""
+    tables = [(1, 1, 0, 1)] * 22 + [(0, 1, 1, 1)] * 9 + [(1, 1, 1, 1)] * 30 + [(0, 1, 0, 1)] * 39
+    alpha = float(mcnemar([[30, 22], [9, 39]], exact=False, correction=False).pvalue)
+    cells = [np.array([[table[at]] for table in tables], dtype=float) for at in range(4)]
+    low, _ = strata.average_difference(np.full((100, 1), 0.01), *cells, alpha)
+    assert float(low[0]) == pytest.approx(0, abs=1e-9)

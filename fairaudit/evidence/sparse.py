@@ -21,10 +21,10 @@ from fairaudit.metrics.reading import beside, read, tally_for
 from fairaudit.metrics.reference import EXTREMES
 from fairaudit.stats import strata
 
-_FEW = 10
+_FEW = 20
 """A side of fewer people makes its stratum a sparse one."""
 
-_MANY = 30
+_MANY = 10
 """So many strata of equal weight let their sum be normal."""
 
 
