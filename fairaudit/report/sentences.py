@@ -10,6 +10,7 @@ from fairaudit.cube import Group
 from fairaudit.errors import Place
 from fairaudit.evidence import Part, Side
 from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
+from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Kind, Reversal
@@ -458,16 +459,18 @@ def pair(one: Reversal) -> str:
     return f"{names.name(one.attribute)}: {first} against {second}"
 
 
-def subgroup(one: Subgroup, rate: str, alpha: float) -> str:
+def subgroup(one: Subgroup, rate: str, inference: Inference) -> str:
     """A subgroup in one sentence of numbers, with the groups it is part of."""
     low, high = (f"{100 * end:.1f}" for end in one.ends)
     more = "more" if one.divergence >= 0 else "less"
+    is_raw = inference.correction is Correction.NONE
+    adjusted, uncorrected = ("p", ", uncorrected") if is_raw else ("adjusted p", "")
     text = (
         f"{numbers.named_group(one.group)}: {title_of(rate)} {_rate_of(one)}, "
         f"{numbers.percent(one.share)} of those it is taken over; "
         f"{100 * abs(one.divergence):.1f} points {more} than everybody "
-        f"({numbers.percent(one.everybody)}) [{low}, {high}], adjusted p "
-        f"{numbers.probability(one.adjusted, alpha)} ({one.test})"
+        f"({numbers.percent(one.everybody)}) [{low}, {high}], {adjusted} "
+        f"{numbers.probability(one.adjusted, inference.alpha)} ({one.test}{uncorrected})"
     )
     parts = [
         f"{numbers.named_group(part.group)} {numbers.points(part.divergence)}" for part in one.parts
