@@ -348,7 +348,9 @@ def test_the_p_values_are_corrected_as_the_spec_asks(correction: str) -> None:
     assert rate.significant == sum(p < ALPHA for p in adjusted.values())
     for one in rate.listed:
         assert one.adjusted == pytest.approx(adjusted[frozenset(one.group)])
-    test = result.findings[0].estimate and result.findings[0].estimate.significance
+    estimate = result.findings[0].estimate
+    assert estimate is not None
+    test = estimate.significance
     assert test is not None
     assert test.adjusted == pytest.approx(adjusted[frozenset(result.findings[0].first)])
     words = {"holm": "Holm", "benjamini_hochberg": "Benjamini–Hochberg", "none": "none"}
