@@ -209,15 +209,39 @@ def _before(finding: Finding, before: Before) -> str:
         passed = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
         if only_warned or before.status in passed:
             return f"before: {before.status}, {_made(before.earlier)}"
-        values = [_crossing(one) for one in before.worse]
+        both = zip(before.worse, before.own_worse, strict=True)
+        values = [_worse(now, own) for now, own in both]
         values += [pair(one) for one in before.reversals]
-        return f"worse than before: {_few(values)}, {_against(finding, before)}"
+        worst = _earlier_worst(finding, before)
+        return f"worse than before: {_few(values)}{worst}, {_when(before)}"
     beyond = finding.crossed or finding.reversals
     if not beyond or finding.status is Status.WAIVED or not _fails(finding):
         return ""
     others = " against ".join(map(numbers.named_group, before.between))
-    moved = f"; it was between others: {others}" if others else ""
+    moved = f"; previously between other groups: {others}" if others else ""
     return f"as before: {_against(finding, before)}{moved}"
+
+
+def _worse(now: Crossing, own: float | None) -> str:
+    """A value beyond the limit beside what the same group, or spread, had in the baseline."""
+    then = "no value before" if own is None else f"{numbers.number(own)} before"
+    return f"{_crossing(now)} ({then})"
+
+
+def _earlier_worst(finding: Finding, before: Before) -> str:
+    """Who decided the check in the baseline, where that was not who does now."""
+    if before.value is None or not before.decided_by or before.is_decided_alike(finding):
+        return ""
+    if finding.spread and frozenset(before.stratum) == frozenset(finding.stratum):
+        return f"; then {earlier_witness(before)}"  # the value is that of the same spread
+    return f"; the worst before: {earlier_witness(before)} {numbers.number(before.value)}"
+
+
+def earlier_witness(before: Before) -> str:
+    """The groups that decided a check in the baseline, and their stratum."""
+    groups = " against ".join(map(numbers.named_group, before.decided_by))
+    stratum = f" in {numbers.named_group(before.stratum)}" if before.stratum else ""
+    return f"{groups}{stratum}"
 
 
 def _fails(finding: Finding) -> bool:
@@ -226,12 +250,17 @@ def _fails(finding: Finding) -> bool:
 
 
 def _against(finding: Finding, before: Before) -> str:
-    now = math.nan if finding.estimate is None else finding.estimate.value
-    then = math.nan if before.value is None else before.value
-    made = f"{_made(before.earlier)}, tolerance {before.earlier.tolerance}"
     if finding.reversals:
-        return made
-    return f"{numbers.number(now)} against {numbers.number(then)} {made}"
+        return _when(before)
+    now = math.nan if finding.estimate is None else finding.estimate.value
+    then = math.nan if before.own is None else before.own
+    values = f"{numbers.number(now)} against {numbers.number(then)}"
+    worst = "" if before.between else _earlier_worst(finding, before)
+    return f"{values} {_when(before)}{worst}"
+
+
+def _when(before: Before) -> str:
+    return f"{_made(before.earlier)}, tolerance {before.earlier.tolerance}"
 
 
 def _made(earlier: Earlier) -> str:
