@@ -1,0 +1,110 @@
+"""The values of every group that a check judges, so that each is compared with itself.
+
+The worst value of one result beside the worst of another may be of different people: its change is
+nobody's. Of a spread (one value for all groups) each stratum is compared with itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from fairaudit.cube import Group
+from fairaudit.estimate import Estimate
+from fairaudit.metrics import Measure, Quantity, Standing
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.verdict import Check, Crossing, Finding, NotEvaluated
+
+Who: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
+"""A group (of a spread: none) in a stratum, whatever the order of columns."""
+_Values: TypeAlias = dict[Who, tuple[Group, Group, Estimate]]
+Values: TypeAlias = Mapping[Who, tuple[Group, Group, Estimate]]
+"""By group and stratum: both as they are written, and the value."""
+_Entry: TypeAlias = tuple[str, str, str, frozenset[str]]
+
+
+def deciding(finding: Finding) -> Who:
+    """Whose value decides a check."""
+    return frozenset(() if finding.spread else finding.first), frozenset(finding.stratum)
+
+
+def own_values(
+    before: Finding, after: Finding, results: tuple[AuditResult, AuditResult]
+) -> tuple[Values, Values] | None:
+    """The values of all groups that a check judged in both results.
+
+    They are in the rows of the entry that the check belongs to: the one whose row for the deciding
+    group has the check's value. None where a result does not list them.
+    """
+    sides = [_entries(one, result) for one, result in zip((before, after), results, strict=True)]
+    common = [entry for entry in sides[0] if entry in sides[1]]
+    if not common:
+        return None
+    then, now = (side[common[0]] for side in sides)
+    return then, now
+
+
+def values_of(finding: Finding, result: AuditResult) -> Values:
+    """The values of all groups that a check judges in one result; empty where it lists none."""
+    return next(iter(_entries(finding, result).values()), {})
+
+
+def _entries(finding: Finding, result: AuditResult) -> dict[_Entry, _Values]:
+    """The values of each entry of the spec that the check may belong to."""
+    check, estimate = finding.check, finding.estimate
+    if not isinstance(check, Check) or estimate is None:
+        return {}
+    spared = {(frozenset(one.group), frozenset(one.stratum)) for one in _spared(finding)}
+    found: dict[_Entry, _Values] = {}
+    for entry, group, stratum, value in _rows(check, result):
+        who = frozenset(group), frozenset(stratum)
+        if who not in spared:
+            found.setdefault(entry, {})[who] = group, stratum, value
+    decided = deciding(finding)
+    fitting = {}
+    for entry, values in found.items():
+        row = values.get(decided)
+        if row is not None and row[2].value == estimate.value:
+            # The check's own estimate also holds its fraction.
+            fitting[entry] = {**values, decided: (row[0], row[1], estimate)}
+    return fitting
+
+
+def _spared(finding: Finding) -> Iterator[Crossing | NotEvaluated]:
+    """Who is not judged, or waived."""
+    yield from (one for one in finding.not_evaluated if one.group)
+    for waiver in finding.waived:
+        yield from waiver.crossed
+
+
+def _rows(check: Check, result: AuditResult) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
+    """The rows that a check may have judged: their entry, group, stratum and value."""
+    if isinstance(check.asked, Quantity):
+        for rate in result.rates:
+            is_judged = rate.standing is Standing.ELIGIBLE and bool(rate.by)
+            if is_judged and _is_of(rate, check, frozenset()):
+                yield _entry(rate), rate.group, rate.stratum, rate.estimate
+        return
+    compare = None
+    if isinstance(check.asked, Measure) and check.asked.id == check.asked.parts[0][0].id:
+        compare = check.asked.comparison.id
+    for row in result.comparisons:
+        if row.compare == compare and _is_of(row, check, frozenset(row.averaged)):
+            yield _entry(row), row.group or (), row.stratum, row.estimate
+
+
+def _is_of(row: RateRow | ComparisonRow, check: Check, averaged: frozenset[str]) -> bool:
+    given = {name for name, _ in row.stratum} | averaged
+    return (
+        (row.metric, row.of) == (check.asked.id, check.of)
+        and {*row.by} == {*check.by}
+        and given == {*check.given}
+    )
+
+
+def _entry(row: RateRow | ComparisonRow) -> _Entry:
+    """What tells the rows of one entry of a spec from those of another."""
+    said = repr(sorted(row.parameters.items(), key=str))
+    if isinstance(row, RateRow):
+        return "", "", said, frozenset()
+    return row.compare or "", row.reference or "", said, frozenset(row.averaged)
