@@ -248,7 +248,7 @@ def test_every_group_of_a_check_is_tested_beside_itself() -> None:
 
 
 def test_a_group_is_compared_with_itself_where_another_was_the_worst() -> None:
-    """b falls by 12 points; the worst value falls by 5, because a was the worst before."""
+    """A fall of 12 points is told, though the worst value falls by 5: a was the worst before."""
     metric = [{"metric": "selection_rate", "fail": {"below": 0.35}}]
     then = {"b": (500, 1000), "a": (433, 1000)}
     now = {"b": (379, 1001), "a": (452, 1002)}

@@ -1,6 +1,7 @@
 """Two results beside each other: two months, two models, data against a model."""
 
 from fairaudit.compare.comparing import compare, compare_models
+from fairaudit.compare.groups import Values, Who, deciding, values_of
 from fairaudit.compare.records import (
     Cells,
     Change,
@@ -32,7 +33,11 @@ __all__ = [
     "Sampling",
     "Scale",
     "ShareChange",
+    "Values",
     "Way",
+    "Who",
     "compare",
     "compare_models",
+    "deciding",
+    "values_of",
 ]
