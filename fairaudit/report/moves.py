@@ -298,7 +298,7 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
         shown = ordered if most is None else ordered[:most]
         by = numbers.subset(one.by)
         yield Table(
-            f"People by {by}",
+            f"People by {by}; shares of those whose group is known",
             (by, "before", "after", "share before", "share after", "points"),
             [
                 [

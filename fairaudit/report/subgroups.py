@@ -13,8 +13,9 @@ from fairaudit.subgroups import Searched, Subgroup, Subgroups
 from fairaudit.verdict import SubgroupCheck
 
 _ABOUT = (
-    "diff.: points more or less than everybody, the subgroup itself included; {p}: of the test "
-    "against all others (z, or F by Fisher's where a count below 5 is expected), {corrected}. "
+    "of all: of everybody in the denominator, those whose group is not known included; diff.: "
+    "points more or less than everybody, the subgroup itself included; {p}: of the test against "
+    "all others (z, or F by Fisher's where a count below 5 is expected), {corrected}. "
     "Ordered by the interval's end that is nearest to no difference. Below a subgroup stand the "
     "groups of one condition less, with their own differences: one that diverges the same way "
     "explains it where it does so by as much, or where the subgroup does not differ significantly "
