@@ -1,7 +1,7 @@
 """Two results beside each other: two months, two models, data against a model."""
 
 from fairaudit.compare.comparing import compare, compare_models
-from fairaudit.compare.groups import Values, Who, deciding, values_of
+from fairaudit.compare.groups import Values, Who, deciding, listed, values_of
 from fairaudit.compare.records import (
     Cells,
     Change,
@@ -39,5 +39,6 @@ __all__ = [
     "compare",
     "compare_models",
     "deciding",
+    "listed",
     "values_of",
 ]

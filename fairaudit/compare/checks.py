@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import NamedTuple
 
-from fairaudit.compare.groups import deciding, own_values
+from fairaudit.compare.groups import Listed, deciding, listed, own_values
 from fairaudit.compare.rates import kind_of
 from fairaudit.compare.records import Change, CheckChange, GroupChange, Otherwise, Scale, Way
 from fairaudit.compare.testing import Kind, change_of
@@ -73,6 +73,7 @@ def compared_checks(
     now = {one.check.id: one for one in after.findings}
     versions = _versions(before), _versions(after)
     many = _values(before), _values(after)
+    rows = listed(before), listed(after)
     both, otherwise = [], []
     for name, one in now.items():
         was = then.get(name)
@@ -87,7 +88,7 @@ def compared_checks(
         # Intervals that hold for all groups together allow for who is picked among them.
         held = _is_simultaneous(was) and _is_simultaneous(one)
         values = max(each.strata if held else each.values for each in picked)
-        groups = tuple(_group_changes(was, one, (before, after), barred, weighted, inference))
+        groups = tuple(_group_changes(was, one, rows, barred, weighted, inference))
         alone = next((each.change for each in groups if each.decided and each.decides), None)
         change = alone or _change(was, one, replace(kind, values=values), inference)
         if deciding(was) != deciding(one) and change.significance is not None:
@@ -115,7 +116,7 @@ def compared_checks(
 def _group_changes(
     was: Finding,
     one: Finding,
-    results: tuple[AuditResult, AuditResult],
+    results: tuple[Listed, Listed],
     barred: str,
     weighted: bool,  # noqa: FBT001  # as the results say
     inference: Inference,

@@ -6,7 +6,7 @@ nobody's. Of a spread (one value for all groups) each stratum is compared with i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from fairaudit.cube import Group
@@ -20,7 +20,21 @@ Who: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
 _Values: TypeAlias = dict[Who, tuple[Group, Group, Estimate]]
 Values: TypeAlias = Mapping[Who, tuple[Group, Group, Estimate]]
 """By group and stratum: both as they are written, and the value."""
+_About: TypeAlias = tuple[str, str, frozenset[str]]
+Listed: TypeAlias = Mapping[_About, Sequence[RateRow | ComparisonRow]]
+"""The rows of a result by their measure, outcome and groups."""
 _Entry: TypeAlias = tuple[str, str, str, frozenset[str]]
+
+
+def listed(result: AuditResult) -> Listed:
+    """The rates of groups that are judged, and the comparisons, by measure, outcome and groups."""
+    found: dict[_About, list[RateRow | ComparisonRow]] = {}
+    for rate in result.rates:
+        if rate.standing is Standing.ELIGIBLE and rate.by:
+            found.setdefault((rate.metric, rate.of, frozenset(rate.by)), []).append(rate)
+    for row in result.comparisons:
+        found.setdefault((row.metric, row.of, frozenset(row.by)), []).append(row)
+    return found
 
 
 def deciding(finding: Finding) -> Who:
@@ -29,7 +43,7 @@ def deciding(finding: Finding) -> Who:
 
 
 def own_values(
-    before: Finding, after: Finding, results: tuple[AuditResult, AuditResult]
+    before: Finding, after: Finding, results: tuple[Listed, Listed]
 ) -> tuple[Values, Values] | None:
     """The values of all groups that a check judged in both results.
 
@@ -44,12 +58,12 @@ def own_values(
     return then, now
 
 
-def values_of(finding: Finding, result: AuditResult) -> Values:
+def values_of(finding: Finding, result: Listed) -> Values:
     """The values of all groups that a check judges in one result; empty where it lists none."""
     return next(iter(_entries(finding, result).values()), {})
 
 
-def _entries(finding: Finding, result: AuditResult) -> dict[_Entry, _Values]:
+def _entries(finding: Finding, result: Listed) -> dict[_Entry, _Values]:
     """The values of each entry of the spec that the check may belong to."""
     check, estimate = finding.check, finding.estimate
     if not isinstance(check, Check) or estimate is None:
@@ -77,29 +91,21 @@ def _spared(finding: Finding) -> Iterator[Crossing | NotEvaluated]:
         yield from waiver.crossed
 
 
-def _rows(check: Check, result: AuditResult) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
+def _rows(check: Check, result: Listed) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
     """The rows that a check may have judged: their entry, group, stratum and value."""
-    if isinstance(check.asked, Quantity):
-        for rate in result.rates:
-            is_judged = rate.standing is Standing.ELIGIBLE and bool(rate.by)
-            if is_judged and _is_of(rate, check, frozenset()):
-                yield _entry(rate), rate.group, rate.stratum, rate.estimate
-        return
-    compare = None
+    compare, is_rate = None, isinstance(check.asked, Quantity)
     if isinstance(check.asked, Measure) and check.asked.id == check.asked.parts[0][0].id:
         compare = check.asked.comparison.id
-    for row in result.comparisons:
-        if row.compare == compare and _is_of(row, check, frozenset(row.averaged)):
+    for row in result.get((check.asked.id, check.of, frozenset(check.by)), ()):
+        given = {name for name, _ in row.stratum}
+        if isinstance(row, ComparisonRow):
+            given |= {*row.averaged}
+            if is_rate or row.compare != compare:
+                continue
+        elif not is_rate:
+            continue
+        if given == {*check.given}:
             yield _entry(row), row.group or (), row.stratum, row.estimate
-
-
-def _is_of(row: RateRow | ComparisonRow, check: Check, averaged: frozenset[str]) -> bool:
-    given = {name for name, _ in row.stratum} | averaged
-    return (
-        (row.metric, row.of) == (check.asked.id, check.of)
-        and {*row.by} == {*check.by}
-        and given == {*check.given}
-    )
 
 
 def _entry(row: RateRow | ComparisonRow) -> _Entry:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from fairaudit.answers import Answer
-from fairaudit.compare import Values, Who, deciding, values_of
+from fairaudit.compare import Values, Who, deciding, listed, values_of
 from fairaudit.estimate import Estimate
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
@@ -97,10 +97,11 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
         if not isinstance(one.found, AuditResult):
             failed.setdefault(one.spec, []).append(name)
         elif results[one.spec] > 1:
+            rows = listed(one.found)
             for finding in one.found.findings:
                 key = one.spec, finding.check.id
                 found.setdefault(key, []).append((name, finding))
-                values.setdefault(key, []).append(values_of(finding, one.found))
+                values.setdefault(key, []).append(values_of(finding, rows))
     for (spec, id_), findings in found.items():
         yield _Trend(spec, findings, failed.get(spec, ()), _of_groups(values[spec, id_]))
 
