@@ -28,13 +28,13 @@ _Entry: TypeAlias = tuple[str, str, str, frozenset[str]]
 
 def listed(result: AuditResult) -> Listed:
     """The rates of groups that are judged, and the comparisons, by measure, outcome and groups."""
-    found: dict[_About, list[RateRow | ComparisonRow]] = {}
+    rows: dict[_About, list[RateRow | ComparisonRow]] = {}
     for rate in result.rates:
         if rate.standing is Standing.ELIGIBLE and rate.by:
-            found.setdefault((rate.metric, rate.of, frozenset(rate.by)), []).append(rate)
+            rows.setdefault((rate.metric, rate.of, frozenset(rate.by)), []).append(rate)
     for row in result.comparisons:
-        found.setdefault((row.metric, row.of, frozenset(row.by)), []).append(row)
-    return found
+        rows.setdefault((row.metric, row.of, frozenset(row.by)), []).append(row)
+    return rows
 
 
 def deciding(finding: Finding) -> Who:
@@ -50,7 +50,9 @@ def own_values(
     They are in the rows of the entry that the check belongs to: the one whose row for the deciding
     group has the check's value. None where a result does not list them.
     """
-    sides = [_entries(one, result) for one, result in zip((before, after), results, strict=True)]
+    sides = [
+        _entries(finding, result) for finding, result in zip((before, after), results, strict=True)
+    ]
     common = [entry for entry in sides[0] if entry in sides[1]]
     if not common:
         return None
@@ -68,15 +70,15 @@ def _entries(finding: Finding, result: Listed) -> dict[_Entry, _Values]:
     check, estimate = finding.check, finding.estimate
     if not isinstance(check, Check) or estimate is None:
         return {}
-    spared = {(frozenset(one.group), frozenset(one.stratum)) for one in _spared(finding)}
-    found: dict[_Entry, _Values] = {}
+    spared = {(frozenset(who.group), frozenset(who.stratum)) for who in _spared(finding)}
+    entries: dict[_Entry, _Values] = {}
     for entry, group, stratum, value in _rows(check, result):
         who = frozenset(group), frozenset(stratum)
         if who not in spared:
-            found.setdefault(entry, {})[who] = group, stratum, value
+            entries.setdefault(entry, {})[who] = group, stratum, value
     decided = deciding(finding)
     fitting = {}
-    for entry, values in found.items():
+    for entry, values in entries.items():
         row = values.get(decided)
         if row is not None and row[2].value == estimate.value:
             # The check's own estimate also holds its fraction.
@@ -86,7 +88,7 @@ def _entries(finding: Finding, result: Listed) -> dict[_Entry, _Values]:
 
 def _spared(finding: Finding) -> Iterator[Crossing | NotEvaluated]:
     """Who is not judged, or waived."""
-    yield from (one for one in finding.not_evaluated if one.group)
+    yield from (left_out for left_out in finding.not_evaluated if left_out.group)
     for waiver in finding.waived:
         yield from waiver.crossed
 

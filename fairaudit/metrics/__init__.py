@@ -114,7 +114,8 @@ def suggestion(name: str) -> str:
     known = notion(name)
     if known is not None:
         return f": not here, because {known.advice}"
-    return did_you_mean(name, [one for one in (*_BY_NAME, *_COMPARISONS) if _is_akin(name, one)])
+    names = (*_BY_NAME, *_COMPARISONS)
+    return did_you_mean(name, [other for other in names if _is_akin(name, other)])
 
 
 _GENERIC = frozenset(
@@ -126,11 +127,11 @@ _AKIN = 0.6
 
 def _is_akin(name: str, other: str) -> bool:
     """Whether two names are alike in the words that tell measures apart."""
-    mine, theirs = (
-        "_".join(word for word in one.casefold().split("_") if word not in _GENERIC) or one
-        for one in (name, other)
+    words, other_words = (
+        "_".join(word for word in text.casefold().split("_") if word not in _GENERIC) or text
+        for text in (name, other)
     )
-    return SequenceMatcher(None, mine, theirs).ratio() >= _AKIN
+    return SequenceMatcher(None, words, other_words).ratio() >= _AKIN
 
 
 def compared(quantity: Quantity, how: Comparison) -> Measure:
