@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
 from fairaudit.estimate import State
-from fairaudit.metrics import Comparison, Measure, Quantity, Standing, Whole, find
+from fairaudit.metrics import Comparison, Measure, Policy, Quantity, Standing, Whole, find
 from fairaudit.metrics.records import Named, plainly
 from fairaudit.result import SCHEMA_VERSION
 from fairaudit.simpson import Kind, Reversal
@@ -344,7 +344,9 @@ def _own_values(row: Mapping[str, Any], listed: _Listed) -> Mapping[_Place, floa
     for one in listed.get((row["metric"], row["of"]), ()):
         if not _is_of(one, row):
             continue
-        entry = json.dumps([one.get(name) for name in _ENTRY], sort_keys=True)
+        # Two entries may name two references.
+        level = one["witness"]["reference"] if one.get("reference") == Policy.LEVEL else None
+        entry = json.dumps([level, *(one.get(name) for name in _ENTRY)], sort_keys=True)
         own = _value(one)
         if own is not None:
             entries.setdefault(entry, {})[_place(one["group"], one["given"])] = own

@@ -384,13 +384,16 @@ def test_a_suppressed_report_tells_no_other_groups_earlier_value(audited: Audite
     assert (found.decided_by, found.stratum) == ((), ())
 
 
-def test_an_own_value_is_of_the_same_entry(audited: Audited) -> None:
+@pytest.mark.parametrize(("b", "c", "then"), [(20, 60, (30, 20)), (60, 70, (30, 60))])
+def test_an_own_value_is_of_the_same_entry(
+    audited: Audited, b: int, c: int, then: tuple[int, int]
+) -> None:
     """Two entries of one measure with other references: each has its own values."""
     asked = [RATIO | {"reference": one, "fail": {"above": 1.1}} for one in ("a", "b")]
-    before = written(audited({"a": 40, "b": 20, "c": 30}, asked))
-    result = audited({"a": 40, "b": 20, "c": 60}, asked, baseline=before)
+    before = written(audited({"a": 40, "b": b, "c": 30}, asked))
+    result = audited({"a": 40, "b": b, "c": c}, asked, baseline=before)
     found = [one.before and one.before.own for one in result.findings]
-    assert found == [pytest.approx(30 / 40), pytest.approx(30 / 20)]
+    assert found == [pytest.approx(then[0] / 40), pytest.approx(then[0] / then[1])]
 
 
 def test_a_spread_is_held_against_itself_and_says_between_whom_it_was(audited: Audited) -> None:

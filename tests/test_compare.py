@@ -300,6 +300,22 @@ def test_a_group_that_is_less_ahead_is_no_worse() -> None:
     assert (one.is_worse(0.05), one.is_better(0.05)) == (False, False)
 
 
+def test_a_group_is_compared_to_the_reference_of_its_own_check() -> None:
+    """Two checks of one measure differ in nothing but the reference they name."""
+    metric = {"metric": "selection_rate", "compare": "difference", "fail": {"above": 0.9}}
+    asked = [{**metric, "reference": one} for one in "ab"]
+    then = {"a": (400, 1000), "b": (600, 1000), "c": (300, 1000)}
+    now = {**then, "c": (700, 1001)}
+    changes = compare(audit(hits(then), asked), audit(hits(now), asked))
+    for one in changes.checks:
+        reference = one.check.id.split("/")[0].split(".")[-1]
+        level = {"a": 0.4, "b": 0.6}[reference]
+        found = {dict(each.group)["group"]: each.change for each in one.groups}
+        assert set(found) == {"a", "b", "c"} - {reference}
+        assert found["c"].before.value == pytest.approx(0.3 - level)
+        assert found["c"].after.value == pytest.approx(700 / 1001 - level)
+
+
 def test_a_stratum_is_compared_with_the_same_stratum() -> None:
     """Of a measure over all groups, too: the worst stratum of before is not the one of now."""
     limit = [{"metric": "demographic_parity_difference", "given": "size", "fail": {"above": 0.9}}]

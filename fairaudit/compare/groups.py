@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
-from fairaudit.metrics import Measure, Quantity, Standing
+from fairaudit.metrics import Measure, Policy, Quantity, Standing
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.verdict import Check, Crossing, Finding, NotEvaluated
 
@@ -23,7 +23,7 @@ Values: TypeAlias = Mapping[Who, tuple[Group, Group, Estimate]]
 _About: TypeAlias = tuple[str, str, frozenset[str]]
 Listed: TypeAlias = Mapping[_About, Sequence[RateRow | ComparisonRow]]
 """The rows of a result by their measure, outcome and groups."""
-_Entry: TypeAlias = tuple[str, str, str, frozenset[str]]
+_Entry: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], str, frozenset[str]]
 
 
 def listed(result: AuditResult) -> Listed:
@@ -114,5 +114,7 @@ def _entry(row: RateRow | ComparisonRow) -> _Entry:
     """What tells the rows of one entry of a spec from those of another."""
     said = repr(sorted(row.parameters.items(), key=str))
     if isinstance(row, RateRow):
-        return "", "", said, frozenset()
-    return row.compare or "", row.reference or "", said, frozenset(row.averaged)
+        return "", "", frozenset(), said, frozenset()
+    # Two entries may name two references; another policy may choose another group next time.
+    level = frozenset(row.second if row.reference == Policy.LEVEL else ())
+    return row.compare or "", row.reference or "", level, said, frozenset(row.averaged)
