@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
 from fairaudit.estimate import State
-from fairaudit.metrics import Comparison, Measure, Quantity, Whole, find
+from fairaudit.metrics import Comparison, Measure, Policy, Quantity, Standing, Whole, find
 from fairaudit.metrics.records import Named, plainly
 from fairaudit.result import SCHEMA_VERSION
 from fairaudit.simpson import Kind, Reversal
@@ -59,6 +59,9 @@ _PLACES = {"place", "path", "source", "id"}
 _FRACTION = re.compile(r"-?\d{1,4000}(/\d{1,4000})?")
 _AGAIN = "make a new one: fairaudit run SPEC -o baseline.json"
 _Where: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]], bool]
+_Place: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
+"""A group (none: all of them) in a stratum."""
+_Listed: TypeAlias = dict[tuple[str, str], list[Mapping[str, Any]]]
 _Turned: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 
 
@@ -71,13 +74,20 @@ class _Was(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """What an earlier report says of a check; `crossed` are the values that no waiver covered."""
+    """What an earlier report says of a check; `crossed` are the values that no waiver covered.
+
+    `own` are the values of all groups that were judged, beyond the limit or not: of a spread one
+    for each stratum. The groups `decided_by` in `stratum` had the value that decided.
+    """
 
     definition: str
     metric: str
     status: str
     value: float | None
     crossed: Mapping[_Where, Crossing] = field(default_factory=dict)
+    own: Mapping[_Place, float] = field(default_factory=dict)
+    decided_by: tuple[Group, ...] = ()
+    stratum: Group = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +109,10 @@ def load(source: Source, tolerance: object, now: str) -> Baseline:
     try:
         made = datetime.fromisoformat(tree["created"]).astimezone(UTC)
         days = (datetime.fromisoformat(now).astimezone(UTC).date() - made.date()).days
+        listed = _listed(tree)
         return Baseline(
             Earlier(path, made.isoformat(), days, _tolerance(tolerance)),
-            {str(one["id"]): _then(one) for one in tree["checks"]},
+            {str(one["id"]): _then(one, listed) for one in tree["checks"]},
             {_turned(one): _was(one) for one in tree["reversals"]},
             {one["id"]: int(one["version"]) for one in tree["definitions"]},
         )
@@ -137,7 +148,16 @@ def compare(finding: Finding, baseline: Baseline) -> Finding:
     less than the tolerance allows. What could not be evaluated stays open.
     """
     then = baseline.checks[finding.check.id]
-    before = Before(baseline.earlier, then.status, then.value, _worse_by(finding, then))
+    own = then.own.get(_place_of(finding))
+    before = Before(
+        baseline.earlier,
+        then.status,
+        then.value,
+        _worse_by(finding, own),
+        own=own,
+        decided_by=then.decided_by,
+        stratum=then.stratum,
+    )
     check = finding.check
     if finding.status is not Status.FAIL:
         return replace(finding, before=before)
@@ -146,8 +166,13 @@ def compare(finding: Finding, baseline: Baseline) -> Finding:
         before = replace(before, reversals=new)
     else:
         failed = (one for one in finding.crossed if one.backing in _PROVEN)
-        worse = (one for one in failed if _is_worse(one, then, check, baseline.earlier))
-        before = replace(before, worse=tuple(worse), between=_moved(finding, then))
+        worse = tuple(one for one in failed if _is_worse(one, then, check, baseline.earlier))
+        before = replace(
+            before,
+            worse=worse,
+            own_worse=tuple(_own(one, then) for one in worse),
+            between=_moved(finding, then),
+        )
     as_before = not before.worse and not before.reversals
     status = worst(Status.WARN, left_open(finding)) if as_before else Status.FAIL
     return replace(finding, status=status, before=before)
@@ -272,7 +297,16 @@ def _refuse(tree: Mapping[str, Any], name: str) -> None:
         raise UsageError(f"{name} is suppressed: its values are not all there", hint)
 
 
-def _then(row: Mapping[str, Any]) -> Then:
+def _listed(tree: Mapping[str, Any]) -> _Listed:
+    """The rows of comparisons and of rates by measure and outcome; of groups that are judged."""
+    found: _Listed = {}
+    for one in chain(tree["comparisons"], tree["rates"]):
+        if one.get("standing", Standing.ELIGIBLE) == Standing.ELIGIBLE:
+            found.setdefault((one["metric"], one["of"]), []).append(one)
+    return found
+
+
+def _then(row: Mapping[str, Any], listed: _Listed) -> Then:
     waived = [_crossing(one) for some in row["waived"] for one in some["crossed"]]
     # In a spread all share a place: its groups tell the pair that is waived from the one left.
     spared = {(_where(one), _pair(one)) for one in waived}
@@ -283,7 +317,85 @@ def _then(row: Mapping[str, Any]) -> Then:
         Status(row["status"]).value,
         _value(row),
         {_where(one): one for one in crossed if (_where(one), _pair(one)) not in spared},
+        _own_values(row, listed),
+        _witnesses(row),
+        _group(row["stratum"]),
     )
+
+
+def _witnesses(row: Mapping[str, Any]) -> tuple[Group, ...]:
+    """The groups that decided a check: one, or two that were compared."""
+    witness = row["witness"] or {}
+    groups = (witness.get(name) for name in ("group", "reference", "high", "low"))
+    return tuple(_group(group) for group in groups if group)
+
+
+def _own_values(row: Mapping[str, Any], listed: _Listed) -> Mapping[_Place, float]:
+    """The value of every group that a check judged, as far as the report tells them.
+
+    They stand in the rows of the entry that was checked: of those of its measure, outcome and
+    groups, the entry whose row for the deciding group has the check's value. Where two entries have
+    it, a group is told for which both say the same.
+    """
+    value, decided = _value(row), _place(_deciding(row), row["stratum"])
+    if value is None:
+        return {}
+    entries: dict[str, dict[_Place, float]] = {}
+    for one in listed.get((row["metric"], row["of"]), ()):
+        if not _is_of(one, row):
+            continue
+        # Two entries may name two references.
+        level = one["witness"]["reference"] if one.get("reference") == Policy.LEVEL else None
+        entry = json.dumps([level, *(one.get(name) for name in _ENTRY)], sort_keys=True)
+        own = _value(one)
+        if own is not None:
+            entries.setdefault(entry, {})[_place(one["group"], one["given"])] = own
+    fitting = [values for values in entries.values() if values.get(decided) == value]
+    agreed = {
+        place: own
+        for values in fitting
+        for place, own in values.items()
+        if all(other.get(place) == own for other in fitting)
+    }
+    crossed = {_where(one)[:2]: _signed(one) for one in map(_crossing, row["crossed"])}
+    return {**agreed, decided: value, **crossed}
+
+
+def _signed(one: Crossing) -> float:
+    return -one.value if one.lower else one.value
+
+
+_ENTRY = ("compare", "by", "reference", "parameters", "averaged_over")
+"""What tells the rows of one entry of a spec from those of another."""
+
+
+def _is_of(one: Mapping[str, Any], check: Mapping[str, Any]) -> bool:
+    """Whether a row of a rate or a comparison may be one of those a check judged."""
+    return (
+        {*one["by"]} == {*check["by"]}
+        and one.get("compare") == check["asked"].get("compare")
+        and bool(one["group"]) is not check["spread"]
+    )
+
+
+def _deciding(check: Mapping[str, Any]) -> Mapping[str, str] | None:
+    return None if check["spread"] else check["group"]
+
+
+def _place(group: Mapping[str, str] | None, stratum: Mapping[str, str]) -> _Place:
+    return frozenset((group or {}).items()), frozenset(stratum.items())
+
+
+def _place_of(finding: Finding) -> _Place:
+    """Whose value decides a finding: a group's, or in a spread that of all."""
+    group = () if finding.spread else finding.first
+    return frozenset(group), frozenset(finding.stratum)
+
+
+def _own(crossing: Crossing, then: Then) -> float | None:
+    """What a group that is beyond its limit had then, with its sign."""
+    was = then.crossed.get(_where(crossing))
+    return then.own.get(_where(crossing)[:2]) if was is None else _signed(was)
 
 
 def _value(row: Mapping[str, Any]) -> float | None:
@@ -388,14 +500,16 @@ def _side(one: Crossing, limit: Limit) -> Limit:
     return below if too_low else replace(limit, below=None)
 
 
-def _worse_by(finding: Finding, then: Then) -> float | None:
-    """How much farther out the value is than it was; None where one of them is no number."""
+def _worse_by(finding: Finding, own: float | None) -> float | None:
+    """How much farther out a group's value is than its own was; None where one is no number."""
     estimate, limit = finding.estimate, finding.limit
-    if estimate is None or not isinstance(limit, Limit) or then.value is None:
+    if estimate is None or not isinstance(limit, Limit) or own is None:
         return None
-    if math.isinf(estimate.value) and estimate.value == then.value:
+    if isinstance(finding.check, SubgroupCheck):
+        own = abs(own)
+    if math.isinf(estimate.value) and estimate.value == own:
         return 0.0
-    apart = limit.excess(estimate.value) - limit.excess(then.value)
+    apart = limit.excess(estimate.value) - limit.excess(own)
     return apart if math.isfinite(apart) else None
 
 

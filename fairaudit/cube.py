@@ -44,6 +44,7 @@ __all__ = [
     "Marks",
     "Pairs",
     "Role",
+    "ShareOf",
     "Sum",
     "distinct",
     "every_subset",
@@ -180,19 +181,34 @@ class Amount:
         return tuple(one for one in found if one is not None)
 
 
+class ShareOf(StrEnum):
+    """Whose share a group is: of the people whose group is known, or of all people."""
+
+    KNOWN = "known"
+    ALL = "all"
+
+    @property
+    def words(self) -> str:
+        """The people that the share is of."""
+        return {"known": "the people whose group is known"}.get(
+            self, "all people, those whose group is not known included"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ExcludeBelow:
     """Which groups are too small a share of the people to be compared, and by whose rule."""
 
     share: Fraction
     reason: str
+    of: ShareOf = ShareOf.KNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
     """The groups of one grouping that a rule excludes, with their people.
 
-    `everybody` are the people whose group is known: those that the share is of.
+    `everybody` are the people that the share is of, as the rule says.
     """
 
     rule: ExcludeBelow
@@ -467,16 +483,18 @@ class Cube:
         )  # fmt: skip
 
     def excluded(self, by: Grouping, rule: ExcludeBelow) -> Excluded:
-        """The groups that are less than a share of the people with known levels in a grouping.
+        """The groups that are less than a share of the people in a grouping.
 
-        Of all people, whatever their stratum and outcome; survey weights do not count.
+        Of those with known levels, or of everybody, as the rule says; whatever their stratum and
+        outcome. Survey weights do not count.
         """
         chosen = [self._names[name] for name in by]
         within = np.all(self.codes[:, chosen] != ASIDE, axis=1) & (self.people > 0)
         levels, g = distinct(self.codes[within][:, chosen])
         known = self._known(by, levels)
         people = _add_up(self.people[within], g, len(levels))
-        everybody = int(people[known].sum())
+        of_all = rule.of is ShareOf.ALL
+        everybody = int(self.people.sum() if of_all else people[known].sum())
         found = zip(self._named(by, levels), people.tolist(), known.tolist(), strict=True)
         small = {
             group: n for group, n, is_known in found if is_known and n < rule.share * everybody

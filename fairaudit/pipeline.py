@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -91,7 +91,10 @@ def audit(
             cuts = engine.find_cuts_of_frame(asked.plan, asked.quantiles, data)
             asked = asked.with_cuts(cuts)
         raw = engine.count_frame(asked.plan, data)
-        found = asked.answer(raw, asked.plan)
+        found = _with_median(
+            asked.answer(raw, asked.plan),
+            lambda column, between: engine.median_of_frame(asked.plan, column, data, between),
+        )
     return found
 
 
@@ -356,11 +359,10 @@ def _answer(
 ) -> AuditResult | FairauditError:
     """The answer from the counts; an error about rows is told with the first such row."""
     try:
-        result = question.answer(_sound(counted), counted_by)
-        if result.provenance.suppress_below is not None:
-            # The exact median is one person's score.
-            return result
-        return replace(result, scores=_with_median(result.scores, question.plan, entries, base))
+        return _with_median(
+            question.answer(_sound(counted), counted_by),
+            lambda column, between: engine.median(question.plan, column, entries, base, between),
+        )
     except DataError as error:
         if error.seek is None:
             return error
@@ -375,17 +377,20 @@ def _answer(
 
 
 def _with_median(
-    rows: tuple[ScoreRow, ...], asked: Plan, entries: Sequence[str], base: Path
-) -> tuple[ScoreRow, ...]:
-    """The rows with everybody's exact medians, by a pass more where the bins do not tell one."""
+    result: AuditResult, median: Callable[[str, tuple[float, float]], float]
+) -> AuditResult:
+    """The result with everybody's exact medians, by a pass more where the bins do not tell one."""
+    if result.provenance.suppress_below is not None:
+        # The exact median is one person's score.
+        return result
 
     def exact(row: ScoreRow) -> ScoreRow:
         if row.by or row.median is None or row.median[0] == row.median[1]:
             return row
-        found = engine.median(asked, row.column, entries, base, row.median)
+        found = median(row.column, row.median)
         return replace(row, median=(found, found))
 
-    return tuple(map(exact, rows))
+    return replace(result, scores=tuple(map(exact, result.scores)))
 
 
 def _sound(found: Found | FairauditError) -> Found:

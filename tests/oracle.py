@@ -47,6 +47,7 @@ class Task:
     min_size: int | None = None
     favourable: bool = True
     exclude_below: Fraction | None = None
+    share_of_all: bool = False
     min_events: int | None = None
     everybody: tuple[Row, ...] | None = None
 
@@ -273,13 +274,13 @@ def _known_groups(rows: Sequence[Row], by: Sequence[str]) -> dict[Group, list[Ro
     return {group: found for group, found in groups_of(rows, by).items() if None not in group}
 
 
-def share_of_people(group: Group, rows: Sequence[Row], by: Sequence[str]) -> Fraction:
-    """Return which share of all people whose group is known belongs to a group."""
+def share_of_people(group: Group, rows: Sequence[Row], by: Sequence[str], task: Task) -> Fraction:
+    """Return which share of the people whose group is known, or of all, belongs to a group."""
     groups = _known_groups(rows, by)
-    return Fraction(
-        sum(row.people for row in groups[group]),
-        sum(row.people for members in groups.values() for row in members),
-    )
+    known = sum(row.people for members in groups.values() for row in members)
+    everybody = sum(row.people for row in rows)
+    n = sum(row.people for row in groups[group])
+    return Fraction(n, everybody if task.share_of_all else known)
 
 
 def _eligible_groups(rows: Sequence[Row], by: Sequence[str], task: Task) -> dict[Group, list[Row]]:
@@ -291,7 +292,7 @@ def _eligible_groups(rows: Sequence[Row], by: Sequence[str], task: Task) -> dict
     return {
         group: members
         for group, members in known.items()
-        if not share_of_people(group, everybody, by) < task.exclude_below
+        if not share_of_people(group, everybody, by, task) < task.exclude_below
     }
 
 

@@ -138,3 +138,8 @@ def explained(
                     doubtful.append((name, test(one.over, one.under, *rest)))
     corrected = holm(p for _, p in doubtful)
     return out | {name for (name, _), p in zip(doubtful, corrected, strict=True) if p >= alpha}
+
+
+def benjamini_hochberg(ps: Iterable[float]) -> list[float]:
+    """Adjusted p-values, by scipy."""
+    return [float(p) for p in stats.false_discovery_control(list(ps))]

@@ -145,6 +145,8 @@ def test_exactly_the_tolerance_is_allowed_whatever_floats_say(k: int, then: int,
     row = {
         "id": check.id, "definition": baselines.definition(check, spec), "status": "fail",
         "metric": "selection_rate", "state": "defined", "value": then / of, "waived": [],
+        "of": "decision", "by": ["race"], "group": {"race": "a"}, "stratum": {}, "spread": False,
+        "witness": {"group": {"race": "a"}, "reference": {}}, "asked": {"compare": None},
         "crossed": [{"group": {"race": "a"}, "given": {}, "state": "defined",
                      "value": then / of, "exact": f"{then}/{of}", "backing": "unasked",
                      "between": [{"race": "a"}], "lower": False}],
@@ -152,6 +154,7 @@ def test_exactly_the_tolerance_is_allowed_whatever_floats_say(k: int, then: int,
     document = {
         "tool": {"name": "fairaudit"}, "schema_version": "1.0", "options": {}, "definitions": [],
         "created": "2023-11-14T22:13:20+00:00", "checks": [row], "reversals": [],
+        "comparisons": [], "rates": [],
     }  # fmt: skip
     frame = pl.DataFrame({"race": ["a", "a", "b"], "y": [1, 0, 1], "n": [k, of - k, of]})
     result = fairaudit.audit(spec, frame, baseline=document, tolerance="0.125")
@@ -310,13 +313,95 @@ def test_a_spread_as_wide_between_others_says_so(audited: Audited) -> None:
     before = written(audited({"a": 50, "b": 30, "c": 50}, metric))
     now = audited({"a": 50, "b": 49, "c": 30}, metric, baseline=before)
     assert only(now).status is Status.WARN
-    assert "it was between others: race=a against race=b" in text_of(now)
+    assert "previously between other groups: race=a against race=b" in text_of(now)
     (row,) = written(now)["checks"]
     assert row["baseline"]["between"] == [{"race": "a"}, {"race": "b"}]
     assert row["crossed"][0]["between"] == [{"race": "a"}, {"race": "c"}]
     same = audited({"a": 50, "b": 31, "c": 49}, metric, baseline=before)
     assert only(same).status is Status.WARN
     assert "others" not in text_of(same)
+
+
+RATIO: dict[str, Any] = {"metric": "selection_rate", "compare": "ratio", "by": "race"}
+OWN = [
+    # Of 100 people each: a 40 and b 76 and c 37 then, a 40 and b 60 and c 87 now.
+    (RATIO | {"reference": "a", "fail": {"above": 1.25}}, "c", 87 / 40, 37 / 40, "b", 76 / 40),
+    (FLOOR | {"fail": {"above": 0.5}}, "c", 0.87, 0.37, "b", 0.76),
+    (
+        {**RATIO, "compare": "difference", "reference": "rest", "fail": {"above": 0.1}},
+        *("c", 0.87 - (0.4 + 0.6) / 2, 0.37 - (0.4 + 0.76) / 2),
+        *("b", 0.76 - (0.4 + 0.37) / 2),
+    ),
+]
+
+
+@pytest.mark.parametrize(("metric", "group", "now", "own", "worst", "value"), OWN)
+def test_a_group_is_held_against_its_own_earlier_value(
+    audited: Audited,
+    metric: dict[str, Any],
+    group: str,
+    now: float,
+    own: float,
+    worst: str,
+    value: float,
+) -> None:
+    """Not against that of the group that was the worst then; both are named, also read back."""
+    before = written(audited({"a": 40, "b": 76, "c": 37}, metric))
+    result = audited({"a": 40, "b": 60, "c": 87}, metric, baseline=before)
+    finding = only(result)
+    assert finding.before is not None
+    assert (finding.status, dict(finding.first)) == (Status.FAIL, {"race": group})
+    assert finding.before.value == pytest.approx(value)
+    assert finding.before.own == pytest.approx(own)
+    (own_worse,) = finding.before.own_worse
+    assert own_worse == pytest.approx(own)
+    assert finding.before.decided_by[0] == (("race", worst),)
+    assert finding.before.worse_by == pytest.approx(now - own)
+    text = text_of(result)
+    assert f"worse than before: race={group} {now:.4f} ({own:.4f} before)" in text
+    assert f"the worst before: race={worst} " in text
+    assert f"{now:.4f} against {value:.4f}" not in text
+    assert report_json.read(written(result)).findings == result.findings
+
+
+def test_a_group_that_the_baseline_does_not_tell_has_no_own_value(audited: Audited) -> None:
+    before = written(audited({"a": 30, "b": 80}))
+    result = audited({"a": 30, "b": 80, "c": 20}, baseline=before)
+    found = only(result).before
+    assert found is not None
+    assert (found.own, found.own_worse, found.worse_by) == (None, (None,), None)
+    assert "race=c 0.2000 (no value before); the worst before: race=a 0.3000" in text_of(result)
+
+
+def test_a_suppressed_report_tells_no_other_groups_earlier_value(audited: Audited) -> None:
+    """Nobody knows how few people were behind them then."""
+    before = written(audited({"a": 40, "b": 76, "c": 37}, RATIO | OWN[0][0]))
+    rates = {"a": 40, "b": 60, "c": 87}
+    result = audited(rates, OWN[0][0], baseline=before, more={"suppress_below": 5})
+    found = only(result).before
+    assert found is not None
+    assert (found.own, found.own_worse, found.worse_by) == (None, (None,), None)
+    assert (found.decided_by, found.stratum) == ((), ())
+
+
+@pytest.mark.parametrize(("b", "c", "then"), [(20, 60, (30, 20)), (60, 70, (30, 60))])
+def test_an_own_value_is_of_the_same_entry(
+    audited: Audited, b: int, c: int, then: tuple[int, int]
+) -> None:
+    """Two entries of one measure with other references: each has its own values."""
+    asked = [RATIO | {"reference": one, "fail": {"above": 1.1}} for one in ("a", "b")]
+    before = written(audited({"a": 40, "b": b, "c": 30}, asked))
+    result = audited({"a": 40, "b": b, "c": c}, asked, baseline=before)
+    found = [one.before and one.before.own for one in result.findings]
+    assert found == [pytest.approx(then[0] / 40), pytest.approx(then[0] / then[1])]
+
+
+def test_a_spread_is_held_against_itself_and_says_between_whom_it_was(audited: Audited) -> None:
+    metric = {"metric": "demographic_parity_difference", "by": "race", "fail": {"above": 0.1}}
+    before = written(audited({"a": 40, "b": 60, "c": 45}, metric))
+    result = audited({"a": 40, "b": 45, "c": 70}, metric, baseline=before)
+    text = text_of(result)
+    assert "worse than before: 0.3000 (0.2000 before); then race=b against race=a, on" in text
 
 
 @pytest.mark.parametrize("evidence", ["significant", "conclusive"])

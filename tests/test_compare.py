@@ -137,7 +137,7 @@ def test_all_rates_are_one_family_and_all_checks_another() -> None:
     changes = compare(audit(MAY), audit(JUNE))
     families = (
         [one.change.significance for one in changes.rates],
-        [one.change.significance for one in changes.checks],
+        [change.significance for one in changes.checks for change in one.tested],
     )
     for tests in families:
         known = [one for one in tests if one is not None]
@@ -223,20 +223,116 @@ def test_a_measures_change_recovers_its_variances_from_its_intervals() -> None:
     assert ratio.significance.p == pytest.approx(p, rel=1e-5)
 
 
-def test_the_worst_of_several_is_tested_for_as_many() -> None:
+def test_every_group_of_a_check_is_tested_beside_itself() -> None:
+    """One family of all groups, each with the z test of its own two months."""
     more = [
         {**rows, **{("c", y, p): 60 for y, p in product((0, 1), repeat=2)}} for rows in (MAY, JUNE)
     ]
     metric = [{"metric": "selection_rate", "fail": {"below": 0.25}}]
     (one,) = compare(*(audit(rows, metric) for rows in more)).checks
-    (c, m), (a, n) = selected(MAY, "b"), selected(JUNE, "b")
-    alone = proportions_ztest([a, c], [n, m])[1]
-    assert one.change.significance is not None
-    assert one.change.significance.p == pytest.approx(1 - (1 - alone) ** 3, rel=1e-6)
-    assert one.change.significance.test == "z, Šidák over 3"
-    level = 1 - (1 - 0.05) ** (1 / 3)
-    ends = confint_proportions_2indep(a, n, c, m, method="newcomb", compare="diff", alpha=level)
-    assert (one.change.low, one.change.high) == pytest.approx(ends, abs=1e-9)
+    found = {each.group[0][1]: each.change for each in one.groups}
+    assert set(found) == {"a", "b", "c"}
+    expected = {}
+    for group, change in found.items():
+        (c, m), (a, n) = (selected(rows, group) for rows in more)
+        ends = confint_proportions_2indep(a, n, c, m, method="newcomb", compare="diff")
+        assert (change.low, change.high) == pytest.approx(ends, abs=1e-9)
+        expected[group] = proportions_ztest([a, c], [n, m])[1] if group != "c" else 1.0
+    adjusted = multipletests(list(expected.values()), method="holm")[1]
+    for (group, p), level in zip(expected.items(), adjusted, strict=True):
+        test = found[group].significance
+        assert test is not None
+        assert (test.p, test.adjusted) == pytest.approx((p, level), rel=1e-6)
+        assert (test.test, test.family) == ("z", 3)
+    assert one.change == found["b"], "the worst one both times"
+
+
+def test_a_group_is_compared_with_itself_where_another_was_the_worst() -> None:
+    """A fall of 12 points is told, though the worst value falls by 5: a was the worst before."""
+    metric = [{"metric": "selection_rate", "fail": {"below": 0.35}}]
+    then = {"b": (500, 1000), "a": (433, 1000)}
+    now = {"b": (379, 1001), "a": (452, 1002)}
+    changes = compare(audit(hits(then), metric), audit(hits(now), metric))
+    (one,) = changes.checks
+    assert one.change.value == pytest.approx(379 / 1001 - 0.433)
+    assert one.change.significance is None, "nobody's change"
+    assert one.change.why == "not tested: another group was the worst before"
+    found = {dict(each.group)["group"]: each for each in one.groups}
+    assert [found["a"].decided, found["a"].decides] == [True, False]
+    assert [found["b"].decided, found["b"].decides] == [False, True]
+    own = found["b"].change
+    assert own.value == pytest.approx(379 / 1001 - 0.5)
+    assert own.significance is not None
+    p = proportions_ztest([379, 500], [1001, 1000])[1]
+    assert own.significance.p == pytest.approx(p, rel=1e-9)
+    assert (own.way, one.is_worse(0.05), one.is_better(0.05)) == (Way.WORSE, True, False)
+    text = text_of(changes)
+    assert "worst 0.4330 by a before, 0.3786 by b now" in text
+    assert "group=b 0.5000 → 0.3786: -0.1214 [" in text
+    rows = {row["group"]["group"]: row for row in valid(changes)["checks"][0]["groups"]}
+    assert (rows["b"]["way"], rows["b"]["significant"]) == ("worse", True)
+    assert (rows["a"]["decided"], rows["a"]["decides"]) == (True, False)
+
+
+def test_worse_never_rests_on_different_worst_groups() -> None:
+    """A far lower worst value is of a group that was not judged before: it has no change."""
+    metric = [{"metric": "selection_rate", "fail": {"below": 0.01}}]
+    spread = [{"metric": "demographic_parity_difference", "fail": {"above": 0.9}}]
+    then = {"a": (500, 1000), "b": (480, 1000)}
+    now = {"a": (500, 1001), "b": (480, 1000), "c": (20, 1000)}
+    (one,) = compare(audit(hits(then), metric), audit(hits(now), metric)).checks
+    assert (one.is_worse(0.05), one.change.significance) == (False, None)
+    (one,) = compare(audit(hits(then), spread), audit(hits(now), spread)).checks
+    assert (one.is_worse(0.05), one.change.significance) == (False, None)
+    assert one.change.why == "not tested: group=c was not judged before"
+    (back,) = compare(audit(hits(now), spread), audit(hits(then), spread)).checks
+    assert not back.is_better(0.05)
+
+
+def test_a_group_that_is_less_ahead_is_no_worse() -> None:
+    """A limit on the lower side does not look beyond parity."""
+    metric = [{"metric": "disparate_impact_ratio", "fail": {"below": 0.5}}]
+    then = {"a": (300, 1000), "b": (280, 1000), "c": (900, 1000)}
+    now = {"a": (300, 1001), "b": (280, 1001), "c": (500, 1001)}
+    (one,) = compare(audit(hits(then), metric), audit(hits(now), metric)).checks
+    found = {dict(each.group)["group"]: each.change for each in one.groups}
+    assert (found["c"].way, found["c"].is_significant(0.05)) == (Way.LOWER, True)
+    assert (one.is_worse(0.05), one.is_better(0.05)) == (False, False)
+
+
+def test_a_group_is_compared_to_the_reference_of_its_own_check() -> None:
+    """Two checks of one measure differ in nothing but the reference they name."""
+    metric = {"metric": "selection_rate", "compare": "difference", "fail": {"above": 0.9}}
+    asked = [{**metric, "reference": one} for one in "ab"]
+    then = {"a": (400, 1000), "b": (600, 1000), "c": (300, 1000)}
+    now = {**then, "c": (700, 1001)}
+    changes = compare(audit(hits(then), asked), audit(hits(now), asked))
+    for one in changes.checks:
+        reference = one.check.id.split("/")[0].split(".")[-1]
+        level = {"a": 0.4, "b": 0.6}[reference]
+        found = {dict(each.group)["group"]: each.change for each in one.groups}
+        assert set(found) == {"a", "b", "c"} - {reference}
+        assert found["c"].before.value == pytest.approx(0.3 - level)
+        assert found["c"].after.value == pytest.approx(700 / 1001 - level)
+
+
+def test_a_stratum_is_compared_with_the_same_stratum() -> None:
+    """Of a measure over all groups, too: the worst stratum of before is not the one of now."""
+    limit = [{"metric": "demographic_parity_difference", "given": "size", "fail": {"above": 0.9}}]
+    then = {("x", "s"): (300, 600), ("y", "s"): (240, 600), ("x", "t"): (300, 600),
+            ("y", "t"): (300, 600)}  # fmt: skip
+    now = {**then, ("y", "s"): (300, 600), ("y", "t"): (180, 600)}
+    changes = compare(
+        *(stones(rows, metrics=limit, simpson={"rates": []}) for rows in (then, now)),
+        same_people=False,
+    )
+    (one,) = changes.checks
+    found = {dict(each.stratum)["size"]: each.change for each in one.groups}
+    assert found["s"].value == pytest.approx(-0.1)
+    assert found["t"].value == pytest.approx(0.2)
+    assert found["t"].way is Way.WORSE
+    assert one.is_worse(0.05)
+    assert one.change.significance is None
 
 
 def test_how_people_are_spread_is_tested_by_chi_square() -> None:
@@ -363,7 +459,7 @@ def test_where_nothing_changes_hardly_anything_is_found() -> None:
             for _ in range(2)
         ]
         changes = compare(*(audit(rows, spec) for rows in months), same_people=False)
-        found["checks"] += any(one.change.is_significant(0.05) for one in changes.checks)
+        found["checks"] += any(one.is_significant(0.05) for one in changes.checks)
         found["rates"] += any(one.change.is_significant(0.05) for one in changes.rates)
     assert found["checks"] <= 0.12 * pairs
     assert found["rates"] <= 0.12 * pairs
@@ -786,8 +882,8 @@ def test_a_reversal_that_chance_may_explain_is_told_as_such() -> None:
 
     few, many = change(1), change(100)
     assert [one.significant for one in (*few.reversals, *many.reversals)] == [False, True]
-    assert "reversed in every stratum, which chance may explain" in text_of(few)
-    assert "which chance may explain" not in text_of(many).split("Reversals that are not")[1]
+    assert "reversed in every stratum, not significant" in text_of(few)
+    assert "not significant" not in text_of(many).split("Changed reversals")[1].split("How")[0]
     assert valid(many)["reversals"][0]["significant"] is True
 
 
@@ -1077,8 +1173,8 @@ def test_the_report_says_what_chance_may_explain() -> None:
     text = text_of(compare(audit(MAY), audit(JUNE)))
     assert "WORSE Selection rate of the prediction, by group: PASS → FAIL, 0.4167 → 0.1689" in text
     assert "the largest move of a share is 0.0 points" not in text
-    assert "which chance may explain" in text
-    assert "of the same people" not in text
+    assert "not significant" in text
+    assert "chance" not in text
     same = text_of(compare(audit(MAY), audit(MAY)))
     assert "the same both times, so nothing is tested" in same
     assert "p <" not in same
@@ -1090,8 +1186,38 @@ def test_a_table_without_a_sure_change_is_for_those_who_ask_for_all() -> None:
     assert "Selection rate of the prediction by group" in short
     nothing = compare(audit(MAY), audit(MAY))
     assert "Selection rate of the prediction by group" not in text_of(nothing)
+    assert "3 tables more without any change" in text_of(nothing)
     assert "Selection rate of the prediction by group" in text_of(nothing, all_rows=True)
     assert len(long) >= len(short)
+
+
+def test_what_is_not_tested_is_ranked_by_size_and_never_called_chance() -> None:
+    """Of the same people nothing is tested: the largest changes are shown all the same."""
+    rates = ["false_positive_rate", "true_positive_rate", "accuracy", "f1", "error_rate",
+             "true_negative_rate", "positive_predictive_value", "selection_rate"]  # fmt: skip
+    then = {**MAY, ("b", 0, 0): 157, ("b", 0, 1): 43}
+    now = {**then, ("b", 0, 0): 98, ("b", 0, 1): 102}
+    changes = compare(audit(then, rates), audit(now, rates), same_people=True)
+    text = text_of(changes)
+    assert "none tested" in text
+    assert "chance" not in text
+    assert "without a significant change" not in text
+    first = text.index("False positive rate of the prediction by group")
+    assert text.index("True negative rate of the prediction by group") > 0
+    assert first < text.index("Accuracy of the prediction by group")
+    assert "21.5 % 51.0 % +29.5" in text
+    few = [f"{one}_{at}" for one in "pq" for at in range(5)]
+    columns = {**COLUMNS, "protected": ["group", "half"], "strata": few}
+    rows = [
+        frame(each).with_columns(
+            half=pl.lit("x"), **{name: pl.lit(name) for name in few}
+        ) for each in (then, now)
+    ]  # fmt: skip
+    spec = {"columns": columns, "metrics": [{"metric": one, "given": few} for one in rates]}
+    many = compare(*(fairaudit.audit(spec, each) for each in rows), same_people=True)
+    told = text_of(many)
+    assert "tables more with changes that are not tested, the largest " in told
+    assert "no change is" not in told
 
 
 def test_a_report_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 import polars as pl
 import pytest
 
+import fairaudit
 from fairaudit import cli
 from fairaudit.answers import Answer
 from fairaudit.cli import folder
@@ -446,6 +447,32 @@ def test_many_checks_are_drawn_worst_first_and_the_rest_is_told(
     assert drawn == [(0.9,), (0.1,), (0.9,), (0.6,), (0.3,), (0.6,)]
     assert [one.note for one in figures[:5]] == [""] * 5
     assert figures[5].note.startswith("3 more checks are not drawn")
+
+
+def test_each_group_has_a_line_of_its_own_and_the_worst_is_told_beside() -> None:
+    """Where another group is the worst, no line leads from the one to the other."""
+    spec = {
+        "columns": {**COLUMNS, "count": "n"},
+        "metrics": [{"metric": "selection_rate", "fail": {"below": "0.1"}}],
+    }
+    shares = {"a": (20, 60, 60), "b": (50, 40, 30), "c": (70, 70, 70)}
+    answers = []
+    for at in range(3):
+        found = [
+            {"group": group, "hired": hired, "n": n}
+            for group, several in shares.items()
+            for hired, n in ((1, several[at]), (0, 100 - several[at]))
+        ]
+        answers.append(Answer("s.yaml", f"{at}.csv", fairaudit.audit(spec, pl.DataFrame(found))))
+    (figure,) = _figures(answers)
+    assert isinstance(figure.picture, Lines)
+    lines = {line.label: [point.y for point in line.points] for line in figure.picture.lines}
+    assert lines == {
+        group: [pytest.approx(one / 100) for one in several] for group, several in shares.items()
+    }
+    assert [point.x for point in figure.picture.lines[0].points] == ["0.csv", "1.csv", "2.csv"]
+    assert "the worst value from 0.2000 (0.csv) to 0.4000 (1.csv)" in figure.description
+    assert "of group=b in 2, group=a in 1" in figure.description
 
 
 def _figures(answers: list[Answer]) -> list[Figure]:

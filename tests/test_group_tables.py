@@ -114,7 +114,7 @@ def test_every_rate_is_read_back_to_the_last_digit(name: str) -> None:
             assert_told(row, rate)
             group = people[rate.of, rate.by, rate.stratum, rate.group]
             assert same(row["people"], group.n)
-            assert same(row["share"], group.share)
+            assert same(row["share_of_known"], group.share)
         for row, group in zip(rows[len(result.rates) :], left, strict=True):
             assert (row["metric"], row["value"], row["state"]) == (None, None, None)
             assert levels(row, "group.") == dict(group.group)
@@ -230,7 +230,7 @@ def test_no_level_is_a_formula_and_parquet_keeps_it_as_it_is() -> None:
     assert {one["title"] for one in told} == {"'=HYPERLINK(0)"}
     assert len({report_csv.safe(one) for one in HOSTILE}) == len(HOSTILE)
     # A number of ours is no text, and a negative one stays what it is.
-    numbers = {"difference", "low", "value", "share"}
+    numbers = {"difference", "low", "value", "share_of_known"}
     assert all(not str(one[name]).startswith("'") for one in told for name in numbers)
     read = pl.read_csv(report_csv.render(answers).encode(), infer_schema_length=None)
     assert set(read["group.race"].drop_nulls()) == set(HOSTILE.values())

@@ -260,7 +260,7 @@ def is_named_freely(path: Path_) -> bool:
 
 GONE = object()
 FREE = {"group", "given", "counts", "context", "tested", "left_out", "parameters", "levels", "high",
-        "low", "reference", "between", "stratum", "worse_off"}  # fmt: skip
+        "low", "reference", "between", "stratum", "worse_off", "decided_by"}  # fmt: skip
 
 
 STATUSES = "pass, skipped, waived, warn, inconclusive, fail"

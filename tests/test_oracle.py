@@ -251,8 +251,9 @@ RULES = st.fixed_dictionaries(
     optional={
         "min_size": st.just(3),
         "min_events": st.sampled_from([1, 2]),
-        "exclude_below": st.sampled_from(["0.1", "0.25"]).map(
-            lambda share: {"share": share, "reason": "a rule"}
+        "exclude_below": st.fixed_dictionaries(
+            {"share": st.sampled_from(["0.1", "0.25"]), "reason": st.just("a rule")},
+            optional={"of": st.sampled_from(["known", "all"])},
         ),
     },
 )
@@ -267,6 +268,7 @@ def task_of(rules: Mapping[str, Any], rows: Sequence[Row], **more: Any) -> Task:
         min_size=rules.get("min_size"),
         min_events=rules.get("min_events"),
         exclude_below=Fraction(below["share"]) if below else None,
+        share_of_all=below is not None and below.get("of") == "all",
         everybody=tuple(rows),
         **more,
     )

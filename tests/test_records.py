@@ -19,6 +19,7 @@ import pytest
 
 import fairaudit
 from fairaudit import metrics, result
+from fairaudit.cli import _run
 from fairaudit.cube import GroupTable
 from fairaudit.errors import SpecError
 from fairaudit.metrics import (
@@ -208,3 +209,52 @@ def test_the_ladder_is_drawn_as_it_is_checked() -> None:
     drawn = (ROOT / "CONTRIBUTING.md").read_text().split("```")[3]
     rungs = [" ".join(rung.split()) for rung in drawn.split(">")]
     assert rungs == contracts["contracts"][0]["layers"]
+
+
+@pytest.mark.parametrize("notion", metrics.NOTIONS, ids=lambda one: one.names[0])
+def test_a_notion_that_no_count_gives_says_so_and_names_measures_that_are_here(
+    notion: metrics.Notion,
+) -> None:
+    """By each of its names, however they are written; none of them is a measure's."""
+    for name in notion.names:
+        assert metrics.find_words(name) is None
+        for written in (name, name.replace("_", " ").title(), name.replace("_", "-")):
+            assert metrics.notion(written) is notion
+            told = metrics.suggestion(written)
+            assert told.startswith(f": not here, because {notion.why}; nearest: ")
+            assert "did you mean" not in told
+    assert all(metrics.find(name) is not None for name in notion.nearest)
+    assert notion.source
+
+
+def test_a_spec_and_explain_say_why_a_notion_is_not_here(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Neither sends the reader to a measure that shares no more than the word fairness."""
+    assert _run(["explain", "counterfactual_fairness"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "takes a causal model" in told
+    assert "nearest: unexplained_difference" in told
+    assert "fairaudit explain unexplained_difference" in told
+    assert "test_fairness" not in told
+    with pytest.raises(SpecError) as error:
+        fairaudit.audit(spec({"metric": "individual_fairness", "fail": {"above": "0.1"}}), DATA)
+    assert "similar for the task" in str(error.value)
+    assert "differential_fairness" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("selecton_rate", "'selection_rate'"),
+        ("equalised_odds_difference", "'equalized_odds_difference'"),
+        ("equal_opportunity", "'equal_opportunity_difference'"),
+        ("recal", "'recall'"),
+        ("social_fairness", ""),
+        ("utter_parity", ""),
+    ],
+)
+def test_names_are_alike_in_more_than_their_common_words(name: str, near: str) -> None:
+    """A slip of the pen is told; a name that shares only `fairness` or `parity` is not."""
+    told = metrics.suggestion(name)
+    assert (near in told) if near else not told

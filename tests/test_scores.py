@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import random
 import statistics
 from collections.abc import Sequence
 from fractions import Fraction
@@ -495,3 +496,18 @@ def test_what_a_threshold_cannot_do_is_refused(
     columns = {**SPEC["columns"], "prediction": {"column": "y", "positive": 1}, **more}
     with pytest.raises(SpecError, match=message):
         specs.of_mapping({**SPEC, "columns": columns, "metrics": [asked]})
+
+
+def test_a_frame_has_the_exact_median_of_a_file() -> None:
+    """Bins hold several of so many scores; a filter and a column of people change the median."""
+    chance = random.Random(5)
+    rows = [(chance.choice("xy"), chance.random(), chance.randrange(1, 4)) for _ in range(60_000)]
+    frame = pl.DataFrame(rows, ["a", "s", "n"], orient="row")
+    spec = {
+        "columns": {"protected": ["a"], "score": "s", "count": "n"},
+        "filter": "s > 0.1",
+        "metrics": ["mean_score"],
+    }
+    (row,) = (one for one in fairaudit.audit(spec, frame).scores if not one.by)
+    truth = statistics.median_low(s for _, s, n in rows if s > 0.1 for _ in range(n))
+    assert row.median == (truth, truth)

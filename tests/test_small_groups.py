@@ -86,7 +86,7 @@ TINY = table(a=(50, 100), b=(50, 100), tiny=(0, 3))
         (
             {"exclude_below": LAW},
             Standing.EXCLUDED,
-            "excluded, below 2 % of the people: 6 RCNY 5-301(d)",
+            "excluded, below 2 % of the people whose group is known: 6 RCNY 5-301(d)",
             "3 of 203 people",
         ),
     ],
@@ -134,6 +134,50 @@ def test_a_share_that_is_exactly_the_limit_is_not_below_it(audit_csv: Audit) -> 
         text = table(a=(40, 93), tiny=(0, n), b=(0, 7 - n))
         result = audit_csv(text, spec_of(RATIO, exclude_below=rule))
         assert rate_of(result, "selection_rate", group="tiny").standing is standing
+
+
+@pytest.mark.parametrize(
+    ("of", "n", "standing"),
+    [
+        # 2 % of 1,000 known people are 20; of all 1,250 people 25.
+        (None, 20, Standing.ELIGIBLE),
+        ("known", 20, Standing.ELIGIBLE),
+        ("known", 19, Standing.EXCLUDED),
+        ("all", 24, Standing.EXCLUDED),
+        ("all", 25, Standing.ELIGIBLE),
+    ],
+)
+def test_a_share_is_of_the_known_people_or_of_all_as_the_spec_says(
+    audit_csv: Audit, of: str | None, n: int, standing: Standing
+) -> None:
+    """250 people have no group: whether they count decides who is excluded, and each says so."""
+    rule = {**LAW, **({"of": of} if of else {})}
+    text = table(a=(300, 600), b=(200, 400 - n), tiny=(0, n)) + ",1,250\n"
+    result = audit_csv(text, spec_of(RATIO, exclude_below=rule))
+    assert rate_of(result, "selection_rate", group="tiny").standing is standing
+    whose = "all people, those whose group is not known included"
+    whose = whose if of == "all" else "the people whose group is known"
+    assert f"excluded below 2 % of {whose}: 6 RCNY 5-301(d)" in printed(result)
+    if standing is Standing.EXCLUDED:
+        total = "1,250" if of == "all" else "1,000"
+        left = left_out(only(result))["tiny"]
+        assert left.reason == f"excluded, below 2 % of {whose}: 6 RCNY 5-301(d)"
+        assert left.detail == f"{n} of {total} people"
+    document = json.loads(report_json.render(result))
+    assert document["options"]["exclude_below"]["of"] == (of or "known")
+    again = report_json.read(document).provenance.exclude_below
+    assert again == result.provenance.exclude_below
+
+
+def test_every_table_says_what_its_shares_are_of(audit_csv: Audit) -> None:
+    """A quarter of the known people is a fifth of all: the heading says which is told."""
+    text = table(a=(30, 60), b=(10, 20)) + ",1,20\n"
+    result = audit_csv(text, spec_of("selection_rate"))
+    told = printed(result)
+    assert "of known" in told
+    assert "25.0 %" in told
+    assert "20.0 %" not in told
+    assert "of known: the group's share of the people whose group is known" in told
 
 
 @pytest.mark.parametrize(("n", "status"), [(50, Status.FAIL), (49, Status.PASS)])
@@ -268,7 +312,10 @@ def test_an_excluded_reference_leaves_every_stratum_open(audit_csv: Audit) -> No
     [
         ({"min_size": 32}, "fewer than 32 people in the denominator"),
         ({"min_events": 16}, "fewer than 16 people of some outcome expected at everybody's rate"),
-        ({"exclude_below": LAW}, "excluded, below 2 % of the people: 6 RCNY 5-301(d)"),
+        (
+            {"exclude_below": LAW},
+            "excluded, below 2 % of the people whose group is known: 6 RCNY 5-301(d)",
+        ),
     ],
 )
 def test_the_scan_for_reversals_looks_at_whole_groups(
@@ -392,7 +439,12 @@ def test_json_and_provenance_tell_every_rule(audit_csv: Audit) -> None:
         "fail_on": "fail",
         "min_size": 10,
         "min_events": 5,
-        "exclude_below": {"share": 0.02, "share_text": "1/50", "reason": "6 RCNY 5-301(d)"},
+        "exclude_below": {
+            "share": 0.02,
+            "share_text": "1/50",
+            "reason": "6 RCNY 5-301(d)",
+            "of": "known",
+        },
     }
     standings = {row["group"].get("group"): row["standing"] for row in found["groups"]}
     assert standings == {None: "eligible", "a": "eligible", "b": "eligible", "tiny": "excluded"}
@@ -401,7 +453,7 @@ def test_json_and_provenance_tell_every_rule(audit_csv: Audit) -> None:
     assert (one["detail"], one["blocks"]) == ("3 of 203 people", False)
     text = printed(result)
     assert "10 people in the denominator; 5 people of every outcome expected at" in text
-    assert "excluded below 2 % of the people: 6 RCNY 5-301(d)" in text
+    assert "excluded below 2 % of the people whose group is known: 6 RCNY 5-301(d)" in text
     assert not result.epsilons[0].bounds_subsets
     row = comparison_of(result, "differential_fairness", "group")
     assert (row.takes_part, row.estimate.value) == (2, 0)

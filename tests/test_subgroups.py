@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +18,7 @@ import pytest
 from conftest import SPECS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from subgroups_oracle import Name, People, explained, holm, search
+from subgroups_oracle import Name, People, benjamini_hochberg, explained, holm, search
 
 import fairaudit
 from fairaudit import engine
@@ -318,6 +318,47 @@ def test_where_nothing_is_wrong_hardly_ever_anything_is_found(share: float) -> N
         alarms += bool(result.subgroups.rates[0].significant)
     # Three standard errors above one in twenty.
     assert alarms <= runs * ALPHA + 3 * math.sqrt(runs * ALPHA * (1 - ALPHA))
+
+
+CORRECTIONS: Mapping[str, Callable[[Sequence[float]], list[float]]] = {
+    "holm": holm,
+    "benjamini_hochberg": benjamini_hochberg,
+    "none": list,
+}
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_the_p_values_are_corrected_as_the_spec_asks(correction: str) -> None:
+    """By the spec's correction, in the list, in the gate and in words; Holm's only by default."""
+    rates: Rates = {
+        (a, b): (50 + 3 * at, 100) for at, (a, b) in enumerate((a, b) for a in "xyz" for b in "uvw")
+    }
+    frame = people_of(rates, "ab")
+    gate = {"top": "99", "fail": {"above": "0.02", "significant": "true"}}
+    result = searched_for(frame, "ab", gate, inference={"correction": correction})
+    groups = [{"a": row["a"], "b": row["b"]} for row in frame.to_dicts()]
+    decisions = [row["d"] == "1" for row in frame.to_dicts()]
+    people = People(groups, decisions, decisions, [row["n"] for row in frame.to_dicts()])
+    truth = search(people, "ab", "selection_rate", 2, 1)
+    adjusted = dict(
+        zip(truth, CORRECTIONS[correction]([one.p for one in truth.values()]), strict=True)
+    )
+    assert result.subgroups is not None
+    (rate,) = result.subgroups.rates
+    assert rate.significant == sum(p < ALPHA for p in adjusted.values())
+    for one in rate.listed:
+        assert one.adjusted == pytest.approx(adjusted[frozenset(one.group)])
+    estimate = result.findings[0].estimate
+    assert estimate is not None
+    test = estimate.significance
+    assert test is not None
+    assert test.adjusted == pytest.approx(adjusted[frozenset(result.findings[0].first)])
+    words = {"holm": "Holm", "benjamini_hochberg": "Benjamini–Hochberg", "none": "none"}
+    assert test.correction == words[correction]
+    text = " ".join(terminal.render(content.document(result)).split())
+    told = "uncorrected: among" if correction == "none" else f"corrected by {test.correction} over"
+    assert told in text
+    assert ("adj. p" in text) is (correction != "none")
 
 
 GATED = people_of(

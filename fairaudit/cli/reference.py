@@ -41,10 +41,11 @@ def explain(
         return
     record = catalogue.find(name) or catalogue.comparison(name)
     if record is None:
-        raise UsageError(
-            f"unknown metric {name!r}{catalogue.suggestion(name)}",
-            "fairaudit metrics lists all of them",
-        )
+        notion = catalogue.notion(name)
+        hint = "fairaudit metrics lists all of them"
+        if notion is not None:
+            hint = f"fairaudit explain {notion.nearest[0]}"
+        raise UsageError(f"unknown metric {name!r}{catalogue.suggestion(name)}", hint)
     print_document(pages.page(definition(record, worked=True)))
 
 

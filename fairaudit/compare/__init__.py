@@ -1,11 +1,13 @@
 """Two results beside each other: two months, two models, data against a model."""
 
 from fairaudit.compare.comparing import compare, compare_models
+from fairaudit.compare.groups import Values, Who, deciding, listed, values_of
 from fairaudit.compare.records import (
     Cells,
     Change,
     Changes,
     CheckChange,
+    GroupChange,
     Origin,
     Otherwise,
     PeopleChange,
@@ -22,6 +24,7 @@ __all__ = [
     "Change",
     "Changes",
     "CheckChange",
+    "GroupChange",
     "Origin",
     "Otherwise",
     "PeopleChange",
@@ -30,7 +33,12 @@ __all__ = [
     "Sampling",
     "Scale",
     "ShareChange",
+    "Values",
     "Way",
+    "Who",
     "compare",
     "compare_models",
+    "deciding",
+    "listed",
+    "values_of",
 ]

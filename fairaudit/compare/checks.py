@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import NamedTuple
 
+from fairaudit.compare.groups import Listed, deciding, listed, own_values
 from fairaudit.compare.rates import kind_of
-from fairaudit.compare.records import Change, CheckChange, Otherwise, Scale, Way
+from fairaudit.compare.records import Change, CheckChange, GroupChange, Otherwise, Scale, Way
 from fairaudit.compare.testing import Kind, change_of
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
@@ -20,6 +21,7 @@ from fairaudit.result import AuditResult
 from fairaudit.verdict import AnyCheck, Check, Finding, Limit, ReversalCheck
 
 _SEARCHED = "not tested: a search picks the subgroup"
+_OTHER_WORST = "not tested: another group was the worst before"
 _NO_NUMBER = "it has no value of its own: see the reversals"
 _NOT_ASKED = {"place", "inference"}
 """Fields of a check that are no part of what it asks."""
@@ -71,6 +73,7 @@ def compared_checks(
     now = {one.check.id: one for one in after.findings}
     versions = _versions(before), _versions(after)
     many = _values(before), _values(after)
+    rows = listed(before), listed(after)
     both, otherwise = [], []
     for name, one in now.items():
         was = then.get(name)
@@ -85,19 +88,55 @@ def compared_checks(
         # Intervals that hold for all groups together allow for who is picked among them.
         held = _is_simultaneous(was) and _is_simultaneous(one)
         values = max(each.strata if held else each.values for each in picked)
-        kind = replace(kind, values=values)
-        change = _change(was, one, kind, inference)
+        groups = tuple(_group_changes(was, one, rows, barred, weighted, inference))
+        alone = next((each.change for each in groups if each.decided and each.decides), None)
+        change = alone or _change(was, one, replace(kind, values=values), inference)
+        if deciding(was) != deciding(one) and change.significance is not None:
+            change = _untested(change, _OTHER_WORST)
         recast = was.definition != one.definition and not renamed
         lost = tuple(each for each in _decisive(was) if not _is_judged(each, one, after))
+        new = tuple(each for each in _decisive(one) if not _is_judged(each, was, before))
         if lost and change.way is Way.BETTER:
-            change = replace(change, significance=None, why=_lost(lost))
-        both.append(CheckChange(was, one, change, recast=recast, lost=lost))
+            change = _untested(change, _lost(lost))
+        if new and change.way is Way.WORSE:
+            change = _untested(change, _new(new))
+        groups = tuple(
+            replace(each, change=change) if each.decided and each.decides else each
+            for each in groups
+        )
+        both.append(CheckChange(was, one, change, recast=recast, lost=lost, groups=groups))
     return Compared(
         tuple(both),
         tuple(otherwise),
         tuple(one for name, one in then.items() if name not in now),
         tuple(one for name, one in now.items() if name not in then),
     )
+
+
+def _group_changes(
+    was: Finding,
+    one: Finding,
+    results: tuple[Listed, Listed],
+    barred: str,
+    weighted: bool,  # noqa: FBT001  # as the results say
+    inference: Inference,
+) -> Iterator[GroupChange]:
+    """How the value of each group changed that the check judged in both results."""
+    both = own_values(was, one, results)
+    if both is None:
+        return
+    then, now = both
+    decided, decides = deciding(was), deciding(one)
+    for who, (group, stratum, value) in now.items():
+        if who in then:
+            sides = replace(was, estimate=then[who][2]), replace(one, estimate=value)
+            kind = _kind(*sides, barred=barred, weighted=weighted)
+            change = _change(*sides, kind, inference)
+            yield GroupChange(group, stratum, change, who == decided, who == decides)
+
+
+def _untested(change: Change, why: str) -> Change:
+    return replace(change, significance=None, low=None, high=None, method="", why=why)
 
 
 def _decisive(one: Finding) -> list[Group]:
@@ -122,6 +161,12 @@ def _lost(groups: Sequence[Group]) -> str:
     named = " and ".join(describe(group) for group in groups)
     verb = "is" if len(groups) == 1 else "are"
     return f"not tested: {named} decided it and {verb} not judged any longer"
+
+
+def _new(groups: Sequence[Group]) -> str:
+    named = " and ".join(describe(group) for group in groups)
+    verb = "was" if len(groups) == 1 else "were"
+    return f"not tested: {named} {verb} not judged before"
 
 
 def _differs(
@@ -257,13 +302,35 @@ def _change(was: Finding, one: Finding, kind: Kind, inference: Inference) -> Cha
     return replace(found, way=_way(found, one, kind))
 
 
+def _towards(value: float, check: AnyCheck, limit: Limit) -> float:
+    """A value, or parity where it lies beyond parity and the limit on the other side.
+
+    A group that is ahead of its reference is no worse off when it is less so.
+    """
+    if not isinstance(check, Check) or check.against is not None:
+        return value
+    if not isinstance(check.asked, Measure):
+        return value
+    ideal = float(check.asked.ideal)
+    if limit.below is not None and limit.above is None and float(limit.below) <= ideal:
+        return min(value, ideal)
+    if limit.above is not None and limit.below is None and float(limit.above) >= ideal:
+        return max(value, ideal)
+    return value
+
+
 def _way(change: Change, one: Finding, kind: Kind) -> Way:
     """Worse is farther beyond the limit, or nearer to it."""
     limit = one.check.fail or one.check.warn
     if change.way is Way.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
         return change.way
     if kind.middle is None:
-        farther = limit.excess(change.after.value) > limit.excess(change.before.value)
+        sides = [_towards(side.value, one.check, limit) for side in (change.before, change.after)]
+        then, now = map(limit.excess, sides)
+        if then == now:  # on the side of parity where the limit does not look
+            rises = change.after.value > change.before.value
+            return Way.HIGHER if rises else Way.LOWER
+        farther = now > then
     else:
         # Both numbers lie on the side of the later one, or of a ratio of 0, which has no mirror.
         of_nothing = kind.scale is Scale.RATIO and change.before.value == 0

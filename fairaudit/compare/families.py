@@ -26,19 +26,37 @@ _WAYS = (Way.WORSE, Way.BETTER, Way.HIGHER, Way.LOWER, Way.UNKNOWN, Way.SAME)
 
 
 def corrected_checks(rows: Iterable[CheckChange], inference: Inference) -> tuple[CheckChange, ...]:
-    """The checks with their p-values corrected: those that got worse first, then better ones."""
+    """The checks with their p-values corrected: those that got worse first, then better ones.
+
+    The changes of all groups of all checks are one family.
+    """
     found = [*rows]
-    tests = _family([one.change.significance for one in found], inference)
-    found = [
-        replace(one, change=replace(one.change, significance=test))
-        for one, test in zip(found, tests, strict=True)
-    ]
+    tests = iter(_family([one.significance for row in found for one in row.tested], inference))
+    found = [_with_tests(one, [next(tests) for _ in one.tested]) for one in found]
 
     def rank(one: CheckChange) -> tuple[int, _Rank]:
         worse, better = one.is_worse(inference.alpha), one.is_better(inference.alpha)
-        return (0 if worse else 1 if better else 2), _rank(one.change, inference.alpha)
+        first = min(_rank(change, inference.alpha) for change in one.tested)
+        return (0 if worse else 1 if better else 2), first
 
     return tuple(sorted(found, key=rank))
+
+
+def _with_tests(one: CheckChange, tests: Sequence[Significance | None]) -> CheckChange:
+    """The check with the corrected tests of its groups, those that changed most surely first."""
+    if not one.groups:
+        return replace(one, change=replace(one.change, significance=tests[0]))
+    groups = [
+        replace(group, change=replace(group.change, significance=test))
+        for group, test in zip(one.groups, tests, strict=True)
+    ]
+    worst = next((each.change for each in groups if each.decided and each.decides), one.change)
+    ordered = sorted(groups, key=lambda each: (_place(each.change), -_size(each.change)))
+    return replace(one, change=worst, groups=tuple(ordered))
+
+
+def _place(change: Change) -> float:
+    return 1.0 if change.significance is None else change.significance.adjusted
 
 
 def corrected_rates(rows: Iterable[RateChange], inference: Inference) -> tuple[RateChange, ...]:

@@ -83,11 +83,28 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupChange:
+    """How the value changed that a check has for one group (in a spread: for all) in a stratum.
+
+    `decided` where it was the worst one before, `decides` where it is now.
+    """
+
+    group: Group
+    stratum: Group
+    change: Change
+    decided: bool = False
+    decides: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CheckChange:
     """A check that both results answer; `recast` where its columns or tests are defined otherwise.
 
-    `lost` are groups that decided it before and are not compared after: without them a value may
-    be nearer to its limit though nobody is treated otherwise.
+    `groups` are all groups that it judged both times, each beside itself: they are what is tested.
+    `change` is that of the worst value, which is information only where it is of other groups:
+    then it has no test. Where `groups` is empty, the results do not list them, and `change` is
+    tested itself. `lost` are groups that decided it before and are not compared after: without them
+    a value may be nearer to its limit though nobody is treated otherwise.
     """
 
     before: Finding
@@ -95,11 +112,26 @@ class CheckChange:
     change: Change
     recast: bool = False
     lost: tuple[Group, ...] = ()
+    groups: tuple[GroupChange, ...] = ()
 
     @property
     def check(self) -> AnyCheck:
         """What is asked, as the later result has it."""
         return self.after.check
+
+    @property
+    def tested(self) -> tuple[Change, ...]:
+        """The changes that its tests are of: those of its groups, or of its value."""
+        return tuple(one.change for one in self.groups) or (self.change,)
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is a test of any of its values."""
+        return any(change.significance is not None for change in self.tested)
+
+    def is_significant(self, alpha: float) -> bool:
+        """Whether any of its values changed significantly."""
+        return any(change.is_significant(alpha) for change in self.tested)
 
     @property
     def falls(self) -> bool:
@@ -134,18 +166,21 @@ class CheckChange:
         return closed and within and answered and not (self.lost or after.waived)
 
     def is_worse(self, alpha: float) -> bool:
-        """Whether its status fell, it fails for more, or its value is worse beyond chance."""
+        """Whether its status fell, it fails for more, or a group is significantly worse."""
         if self.falls or self.newly_beyond:
             return True
-        return self.change.is_significant(alpha) and self.change.way is Way.WORSE
+        return any(one.is_significant(alpha) and one.way is Way.WORSE for one in self.tested)
 
     def is_better(self, alpha: float) -> bool:
-        """Whether its status recovered, or its value is better beyond chance; and it did not fall.
+        """Whether its status recovered, or who was the worst is significantly better by itself.
 
-        A value that is better beyond chance does not make up for a status that fell.
+        A value that is better does not make up for a status that fell, or for a group that is
+        significantly worse.
         """
-        better = self.change.is_significant(alpha) and self.change.way is Way.BETTER
-        return not self.is_worse(alpha) and (self.recovers or better)
+        decided = [one.change for one in self.groups if one.decided]
+        worst = decided if self.groups else [self.change]
+        better = any(one.is_significant(alpha) and one.way is Way.BETTER for one in worst)
+        return not self.is_worse(alpha) and (self.recovers or (better and not self.lost))
 
 
 def _failing(one: Finding) -> tuple[Crossing, ...]:

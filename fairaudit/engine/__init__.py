@@ -249,6 +249,14 @@ def median(
         return quantiles.median(ready, plan, column, between)
 
 
+def median_of_frame(plan: Plan, column: str, data: Any, between: tuple[float, float]) -> float:  # noqa: ANN401
+    """The exact median of a score of a data frame, which lies between these."""
+    from fairaudit.engine import frame, quantiles
+
+    batch, _ = frame.batch_of(data)
+    return quantiles.median(batch, plan, column, between)
+
+
 def find_cuts(
     plan: Plan,
     wanted: Sequence[Quantile],

@@ -27,10 +27,10 @@ _BINS = 2**16
 
 
 def median(
-    sources: Sequence[Source], plan: Plan, column: str, between: tuple[float, float]
+    data: Sequence[Source] | Batch, plan: Plan, column: str, between: tuple[float, float]
 ) -> float:
     """The smallest score with half of the people at or below it; it lies between these."""
-    values = _Values([_batch(one, plan) for one in sources], plan, column)
+    values = _Values(_batches(data, plan), plan, column)
     below, _ = values.around(between[0])
     return values.within(*between, below, -(-values.people // 2))
 
@@ -39,8 +39,7 @@ def cuts(
     data: Sequence[Source] | Batch, plan: Plan, column: str, shares: Sequence[Fraction]
 ) -> Iterator[Cut]:
     """The quantile of each share, over the rows that the filter keeps and that have the number."""
-    found = [data] if isinstance(data, Batch) else [_batch(one, plan) for one in data]
-    values = _Values(found, plan, column)
+    values = _Values(_batches(data, plan), plan, column)
     if not values.rows:
         raise NothingToAudit("no row is left to audit", "check the data, and the filter")
     if not values.people:
@@ -110,6 +109,11 @@ def _bin_of(parts: pl.DataFrame, below: int, wanted: int) -> tuple[float, float,
 
 def _bins(values: pl.Series) -> pl.Series:
     return pl.Series(bins_of(values.to_numpy()))
+
+
+def _batches(data: Sequence[Source] | Batch, plan: Plan) -> list[Batch]:
+    """A data frame is a batch already; each file becomes one."""
+    return [data] if isinstance(data, Batch) else [_batch(one, plan) for one in data]
 
 
 def _batch(one: Source, plan: Plan) -> Batch:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
+
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import absolute, classes, conditional, inequality, numeric, parity
 from fairaudit.metrics import epsilon as _epsilon
@@ -14,6 +16,7 @@ from fairaudit.metrics.evaluate import evaluate, evaluate_against
 from fairaudit.metrics.evaluation import Asked, Evaluation, Terms
 from fairaudit.metrics.measures import Comparison, Measure, Shape, Whole
 from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
+from fairaudit.metrics.notions import NOTIONS, Notion, find_notion
 from fairaudit.metrics.paired import Paired, paired
 from fairaudit.metrics.quantities import Mean, Quantity, Rate, Reading
 from fairaudit.metrics.rates import RATES
@@ -98,9 +101,37 @@ def wanted(asked: Asked) -> frozenset[Need]:
     return frozenset().union(*(one.needs for one in options))
 
 
+def notion(name: str) -> Notion | None:
+    """The well-known notion of that name which is no metric here; None for any other name."""
+    return find_notion(name, (*_BY_NAME, *_COMPARISONS))
+
+
 def suggestion(name: str) -> str:
-    """The end of a message about an unknown metric."""
-    return did_you_mean(name, (*_BY_NAME, *_COMPARISONS))
+    """The end of a message about an unknown metric: why it is none, or what is spelt alike.
+
+    Names that share no more than a word such as `fairness` with it are not told.
+    """
+    known = notion(name)
+    if known is not None:
+        return f": not here, because {known.advice}"
+    names = (*_BY_NAME, *_COMPARISONS)
+    return did_you_mean(name, [other for other in names if _is_akin(name, other)])
+
+
+_GENERIC = frozenset(
+    {"fairness", "parity", "equality", "difference", "ratio", "rate", "gap", "score", "index"}
+)
+"""Words that say nothing of which measure is meant."""
+_AKIN = 0.6
+
+
+def _is_akin(name: str, other: str) -> bool:
+    """Whether two names are alike in the words that tell measures apart."""
+    words, other_words = (
+        "_".join(word for word in text.casefold().split("_") if word not in _GENERIC) or text
+        for text in (name, other)
+    )
+    return SequenceMatcher(None, words, other_words).ratio() >= _AKIN
 
 
 def compared(quantity: Quantity, how: Comparison) -> Measure:
@@ -124,6 +155,7 @@ __all__ = [
     "FAMILIES",
     "MEASURES",
     "NOBODY",
+    "NOTIONS",
     "NO_MINIMUM",
     "NO_PARAMETERS",
     "QUANTITIES",
@@ -141,6 +173,7 @@ __all__ = [
     "Minimum",
     "Named",
     "Need",
+    "Notion",
     "Paired",
     "Parameters",
     "Policy",
@@ -165,6 +198,7 @@ __all__ = [
     "find_group",
     "find_words",
     "macro",
+    "notion",
     "paired",
     "participants",
     "reason_of",

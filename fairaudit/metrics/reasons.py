@@ -138,7 +138,7 @@ def why_excluded(table: GroupTable, g: int) -> Aside:
 
 def exclusion(rule: ExcludeBelow) -> str:
     """A rule that excludes groups, with its reason."""
-    return f"below {float(100 * rule.share):g} % of the people: {rule.reason}"
+    return f"below {float(100 * rule.share):g} % of {rule.of.words}: {rule.reason}"
 
 
 def _people(n: int) -> str:

@@ -1,4 +1,4 @@
-"""The report of two results beside each other: what got worse, what better, what may be chance."""
+"""The report of two results beside each other: what got worse, what better, and how surely."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fairaudit.compare import (
     Change,
     Changes,
     CheckChange,
+    GroupChange,
     Origin,
     Otherwise,
     ReversalChange,
@@ -35,6 +36,9 @@ from fairaudit.result import Verdict
 _FEW_ROWS = 12
 _JUDGED = {Verdict.NONE: "UNJUDGED"}
 _FEW_REVERSALS = 5
+_FEW_GROUPS = 4
+_SAID = ": the same people both times"
+"""A reason that stands at the top for everything."""
 _SURE_TONES = {Way.WORSE: Tone.BAD, Way.BETTER: Tone.GOOD}
 _SAMPLING = {
     Sampling.INDEPENDENT: "taken to be different people: each change is tested as one of two "
@@ -86,6 +90,8 @@ def summary(changes: Changes) -> str:
     worse, better = len(changes.worse), len(changes.better)
     checks = len(changes.checks)
     text = f"{checks} {_plural('check', checks)} in both: {worse} worse, {better} better"
+    untested = sum(not one.is_tested for one in changes.checks)
+    text += f", {untested} not tested" if untested else ""
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
     sure = [one.change for one in changes.rates if one.change.is_significant(changes.alpha)]
@@ -95,7 +101,7 @@ def summary(changes: Changes) -> str:
     text += f"; {numbers.whole(rates)} {_plural('rate', rates)} of groups: "
     if not any(one.change.significance for one in changes.rates):
         return f"{text}none tested"
-    text += f"{down} worse and {up} better beyond chance"
+    text += f"{down} significantly worse and {up} better"
     return text + (f", {other} changed where neither way is better" if other else "")
 
 
@@ -150,8 +156,8 @@ def _otherwise(one: Otherwise) -> str:
 
 
 def _is_told_first(one: CheckChange, alpha: float) -> bool:
-    """Whether a check is better or worse, or changed beyond chance."""
-    sure = one.change.is_significant(alpha)
+    """Whether a check is better or worse, or changed significantly."""
+    sure = one.is_significant(alpha)
     return sure or one.is_worse(alpha) or one.is_better(alpha)
 
 
@@ -165,11 +171,11 @@ def _word(one: CheckChange, alpha: float) -> Cell:
         return Cell("WORSE", Tone.BAD)
     if one.is_better(alpha):
         return Cell("BETTER", Tone.GOOD)
-    if one.change.is_significant(alpha):
+    if one.is_significant(alpha):
         return Cell("CHANGED", Tone.WARN)
-    if one.change.way is Way.SAME:
+    if all(change.way is Way.SAME for change in one.tested):
         return Cell("SAME", Tone.MUTED)
-    return Cell("UNTESTED" if one.change.significance is None else "UNSURE", Tone.MUTED)
+    return Cell("UNSURE" if one.is_tested else "UNTESTED", Tone.MUTED)
 
 
 def _check(one: CheckChange, alpha: float) -> str:
@@ -178,14 +184,20 @@ def _check(one: CheckChange, alpha: float) -> str:
     status = f"{sentences.STATUS[then.status]} → {sentences.STATUS[now.status]}"
     text = f"{sentences.title(now)}: {status}"
     change = one.change
-    values = " → ".join(numbers.value_of(each) for each in (change.before, change.after))
-    if then.estimate is not None or now.estimate is not None:
-        text += f", {values}"
-    told = changed(change, alpha)
-    text += f"; {told}" if told else ""
     pairs = [sentences.witness(each.first, each.second, each.decided_by) for each in (then, now)]
-    if all(pairs) and pairs[0] != pairs[1]:
-        text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
+    values = [numbers.value_of(each) for each in (change.before, change.after)]
+    is_other = all(pairs) and pairs[0] != pairs[1]
+    if is_other and not now.spread:
+        # Whose values these are: a change between different groups is nobody's.
+        text += f", worst {values[0]} by {pairs[0]} before, {values[1]} by {pairs[1]} now"
+    else:
+        if then.estimate is not None or now.estimate is not None:
+            text += f", {' → '.join(values)}"
+        told = changed(change, alpha)
+        text += f"; {told}" if told else ""
+        if is_other:
+            text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
+    text += _by_group(one, alpha)
     if one.newly_beyond:
         text += f"; newly beyond its limit: {sentences.crossings(one.newly_beyond)}"
     if one.recast:
@@ -193,11 +205,36 @@ def _check(one: CheckChange, alpha: float) -> str:
     return f"{text} ({now.check.id})"
 
 
+def _by_group(one: CheckChange, alpha: float) -> str:
+    """The groups to tell, each beside itself: the worst ones, and who changed significantly."""
+    told = [
+        each
+        for each in one.groups
+        if not (each.decided and each.decides)
+        and (each.decided or each.decides or each.change.is_significant(alpha))
+    ]
+    told.sort(key=lambda each: not (each.decided or each.decides))
+    shown = [f"; {_group(each, alpha)}" for each in told[:_FEW_GROUPS]]
+    left = len(told) - len(shown)
+    more = f"; and {left} more changed significantly" if left else ""
+    return "".join(shown) + more
+
+
+def _group(one: GroupChange, alpha: float) -> str:
+    """A group beside itself: `sex=F 0.5000 → 0.3790: -0.1210 [...], worse: p = .0001`."""
+    named = numbers.named_group(one.group) if one.group else "all groups"
+    where = f" in {numbers.named_group(one.stratum)}" if one.stratum else ""
+    change = one.change
+    values = " → ".join(numbers.value_of(each) for each in (change.before, change.after))
+    told = changed(change, alpha)
+    return f"{named}{where} {values}" + (f": {told}" if told else "")
+
+
 def changed(change: Change, alpha: float) -> str:
     """A change in half a sentence: how far, between what, how surely."""
     if math.isnan(change.value):
         return change.why
-    turned = " in its distance from parity, for it turned round" if change.turned else ""
+    turned = " in its distance from parity, because its sign changed" if change.turned else ""
     if change.way is Way.SAME:
         return f"no change{turned}"
     is_ratio = change.scale is Scale.RATIO
@@ -210,12 +247,13 @@ def changed(change: Change, alpha: float) -> str:
 
 
 def _surely(change: Change, alpha: float) -> str:
-    """Whether chance may explain it."""
+    """How strong the evidence of a change is."""
     ways = {Way.WORSE: "worse", Way.BETTER: "better"}
     way = ways.get(change.way, str(change.way))
     test = change.significance
     if test is None:
-        return f"{way}; {change.why}" if change.why else way
+        why = change.why.removesuffix(_SAID)
+        return f"{way}; {why}" if why else way
     p = f"p {numbers.probability(test.p, alpha)} ({test.test}"
     if test.family > 1:
         adjusted = numbers.probability(test.adjusted, alpha).removeprefix("= ")
@@ -223,14 +261,14 @@ def _surely(change: Change, alpha: float) -> str:
         p += f"; {adjusted} {how} {test.family}"
     if change.is_significant(alpha):
         return f"{way}: {p})"
-    return f"{way}, but chance may explain it: {p})"
+    return f"{way}, not significant: {p})"
 
 
 def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
     found = changes.reversals
     if not found:
         return
-    yield Heading("Reversals that are not as before")
+    yield Heading("Changed reversals")
     told = found[:_FEW_REVERSALS] if is_short else found
     yield Entries([(_reversal_word(one), _reversal(one)) for one in told])
     if left := found[len(told) :]:
@@ -251,7 +289,7 @@ def _reversal_word(one: ReversalChange) -> Cell:
 def _reversal(one: ReversalChange) -> str:
     kinds = [sentences.KIND[kind] for kind in (one.before, one.after) if kind is not None]
     pair = " against ".join(map(names.name, one.pair))
-    chance = "" if one.significant else ", which chance may explain"
+    chance = "" if one.significant else ", not significant"
     where = f"{sentences.title_of(one.rate)} of the {one.of} by {names.name(one.attribute)}, {pair}"
     return f"{where}, given {numbers.subset(one.given)}: {' → '.join(kinds)}{chance}"
 
@@ -268,8 +306,7 @@ def _meaning(changes: Changes) -> Iterator[Block]:
     yield Heading("How changes are tested")
     if changes.sampling is Sampling.SAME_PEOPLE:
         yield Paragraph(
-            "Nothing is: of the same people a test of independent samples errs, as a rule towards "
-            "seeing nothing. The numbers stand beside each other without a word on chance.",
+            "Not tested: the samples are not independent. The changes are ordered by their size.",
             Tone.MUTED,
         )
         return
@@ -283,11 +320,12 @@ def _meaning(changes: Changes) -> Iterator[Block]:
         if changes.sampling is Sampling.PAIRED
         else "A share is tested by z, or by Fisher where few are expected, with Newcombe's "
         "interval; a mean by Welch; every other number by the variances that its own intervals "
-        "imply (MOVER). A value that is the worst of several is tested for as many (Šidák)."
+        "imply (MOVER). Of a check each group is compared with itself; the worst value is tested "
+        "only where it is of the same groups both times, or of all groups together."
     )
     yield Paragraph(
         f"{tests} Intervals of {level} are of each change by itself; p is {corrected} over all "
-        "checks, over all rates, and over all groupings of people. That a change may be chance "
-        "does not say that there is none: few people hide large changes.",
+        "groups of all checks, over all rates, and over all groupings of people. A change without "
+        "significance may still be there: few people hide large changes.",
         Tone.MUTED,
     )

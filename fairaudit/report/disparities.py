@@ -99,7 +99,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         shown = rows if most is None else rows[:most]
         yield Table(
             caption,
-            (numbers.subset(by), "of all", "count", "rate", level, "diff.", "ratio", "p"),
+            (numbers.subset(by), "of known", "count", "rate", level, "diff.", "ratio", "p"),
             [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
             (False, True, True, True, True, True, True, True),
             more=_more(len(rows) - len(shown)),
@@ -110,7 +110,7 @@ def legend(result: AuditResult) -> Paragraph:
     """What the columns of a table of rates mean."""
     level = _level(result)
     return Paragraph(
-        "of all: the group's share of the people whose group is known; count: people counted in "
+        "of known: the group's share of the people whose group is known; count: people counted in "
         "the rate, of those it is taken over; diff. (points) and ratio: to the group marked as "
         f"reference, the declared one or else the largest; {level}: the interval (Wilson's, of a "
         "share), for each group by itself; p: of no difference to the reference, by a z test, or F "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairaudit.metrics.notions import NOTIONS, Notion
 from fairaudit.report.blocks import Cell, Document, Facts, Heading, Paragraph, Table
 from fairaudit.result import Definition
 
@@ -56,7 +57,21 @@ def markdown(definitions: Sequence[Definition]) -> str:
     for one in definitions:
         lines += ["", f"## {one.title}", "", one.means, ""]
         lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in facts(one)]
+    lines += ["", "## Not measured here", "", _NOT_HERE, ""]
+    lines += [_notion(one) for one in NOTIONS]
     return "\n".join([*lines, ""])
+
+
+_NOT_HERE = (
+    "Well-known names that are no metric here, with the reason and the nearest measures; "
+    "`fairaudit explain NAME` says so, too."
+)
+
+
+def _notion(one: Notion) -> str:
+    """A line on a notion that is no metric here."""
+    also = ", ".join(f"`{name}`" for name in one.names)
+    return f"- {also}: not here, because {one.advice}. Source: {one.source}."
 
 
 def _as_code(name: str, text: str) -> str:

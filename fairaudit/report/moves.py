@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from fairaudit.compare import Change, Changes, PeopleChange, RateChange, Sampling, Scale, Way
@@ -20,6 +20,8 @@ _MARKS = {
     Way.SAME: "",
     Way.UNKNOWN: "",
 }
+_FEW_UNTESTED = 6
+"""So many tables without tests are shown, those with the largest changes."""
 _MOST_LINES = 8
 """More lines are not told apart."""
 
@@ -39,12 +41,15 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
     everybody = [one for one in changes.rates if not one.by]
     if everybody:
         yield _everybody(everybody, changes)
-    chance, told, pictures = 0, list[Table](), list[Figure]()
+    told, pictures, left = list[Table](), list[Figure](), list[list[RateChange]]()
+    shown_untested = _largest_untested(tables, most)
     for (metric, of, by, stratum, said), rows in tables.items():
         if not by:
             continue
-        if most is not None and not any(one.change.is_significant(changes.alpha) for one in rows):
-            chance += 1
+        is_sure = any(one.change.is_significant(changes.alpha) for one in rows)
+        is_large = (metric, of, by, stratum, said) in shown_untested
+        if most is not None and not (is_sure or is_large):
+            left.append(rows)
             continue
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         title = f"{sentences.title_of(metric).capitalize()}{said}{_of(changes, of)} by "
@@ -58,13 +63,7 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
             pictures.append(Figure(title, _described(rows, changes.alpha), picture))
     yield from pictures
     yield from told
-    if chance:
-        tables_ = "table" if chance == 1 else "tables"
-        yield Paragraph(
-            f"{chance} {tables_} more in which no change is beyond chance: --verbose, or "
-            "-o changes.json, has them all.",
-            Tone.MUTED,
-        )
+    yield from _left_out(left)
     pairs = (
         "-/+: people whom the first model alone counts in the rate, and the second alone; "
         if changes.sampling is Sampling.PAIRED
@@ -72,9 +71,69 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
     )
     yield Paragraph(
         f"change: of shares in points; {pairs}p: * where it is below {changes.alpha:g} among all "
-        "rates, and then the last word says which way; elsewhere chance may explain the change.",
+        "rates, and then the last word says which way; without a * these numbers cannot tell the "
+        "change from none, and without a p it is not tested.",
         Tone.MUTED,
     )
+
+
+def _is_tested(rows: Sequence[RateChange]) -> bool:
+    """Whether every change of a table that is a number has a test; groups set aside have none."""
+    return all(
+        one.change.significance is not None
+        for one in rows
+        if one.is_compared and not math.isnan(one.change.value) and one.change.way is not Way.SAME
+    )
+
+
+def _largest(rows: Sequence[RateChange]) -> RateChange:
+    """The change of a table that is largest among those without a test."""
+    return max((one for one in rows if one.change.significance is None), key=_size)
+
+
+def _size(one: RateChange) -> float:
+    """How far a rate moved: a share in itself, a ratio by its logarithm."""
+    change = one.change
+    if not one.is_compared or math.isnan(change.value):
+        return -1.0
+    if change.scale is Scale.RATIO:
+        return abs(math.log(change.value)) if change.value > 0 else math.inf
+    return abs(change.value)
+
+
+def _largest_untested(tables: Mapping[_Key, Sequence[RateChange]], most: int | None) -> set[_Key]:
+    """The tables with untested changes that are shown all the same: those with the largest."""
+    untested = [key for key, rows in tables.items() if key[2] and not _is_tested(rows)]
+    untested.sort(key=lambda key: -_size(_largest(tables[key])))
+    return {*untested[: None if most is None else _FEW_UNTESTED]}
+
+
+def _left_out(left: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
+    """How many tables are not shown: those without a significant change, those without tests."""
+    untested = sorted(
+        (rows for rows in left if not _is_tested(rows)), key=lambda rows: -_size(_largest(rows))
+    )
+    same = sum(all(one.change.way is Way.SAME for one in rows) for rows in left)
+    tested = len(left) - len(untested) - same
+    all_of_them = "--verbose, or -o changes.json, has them all."
+    for count, what in ((tested, "a significant change"), (same, "any change")):
+        if count:
+            text = f"{count} {_tables(count)} more without {what}: {all_of_them}"
+            yield Paragraph(text, Tone.MUTED)
+    if untested:
+        one = _largest(untested[0])
+        share = sentences.is_share(one.metric)
+        both = one.change.before, one.change.after
+        sides = " → ".join(_value(each, share=share) for each in both)
+        name = f"{sentences.title_of(one.metric)} of {numbers.named_group(one.group)}"
+        text = f"{len(untested)} {_tables(len(untested))} more with changes that are not tested, "
+        text += "the largest "
+        text += f"{name}: {sides}. {all_of_them[0].upper()}{all_of_them[1:]}"
+        yield Paragraph(text, Tone.MUTED)
+
+
+def _tables(count: int) -> str:
+    return "table" if count == 1 else "tables"
 
 
 def _everybody(rows: Sequence[RateChange], changes: Changes) -> Table:
@@ -214,12 +273,14 @@ def _point(x: str, one: Estimate) -> Point:
 
 def _described(rows: Sequence[RateChange], alpha: float) -> str:
     """The picture in words."""
+    if not any(one.change.significance for one in rows):
+        return "From before to after, not tested."
     sure = [one for one in rows if one.change.is_significant(alpha)]
     if not sure:
-        return "From before to after no group changes beyond chance."
+        return "From before to after no group changes significantly."
     named = ", ".join(f"{numbers.group(one.group)} {_MARKS[one.change.way]}" for one in sure[:5])
     more = f" and {len(sure) - 5} more" if len(sure) > 5 else ""
-    return f"From before to after beyond chance: {named}{more}."
+    return f"From before to after significantly: {named}{more}."
 
 
 def people(changes: Changes, most: int | None) -> Iterator[Block]:
@@ -237,7 +298,7 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
         shown = ordered if most is None else ordered[:most]
         by = numbers.subset(one.by)
         yield Table(
-            f"People by {by}",
+            f"People by {by}; shares of those whose group is known",
             (by, "before", "after", "share before", "share after", "points"),
             [
                 [
@@ -256,7 +317,7 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
 
 
 def _is_otherwise(one: PeopleChange, alpha: float) -> bool:
-    """Whether people are spread otherwise beyond chance, or groups are new or gone."""
+    """Whether people are significantly spread otherwise, or groups are new or gone."""
     test = one.significance
     return bool(one.new or one.gone) or (test is not None and test.adjusted < alpha)
 
@@ -267,11 +328,13 @@ def _entry(one: PeopleChange, alpha: float) -> tuple[Cell, str]:
     text = f"by {numbers.subset(one.by)}: "
     if test is None:
         text += one.why
+        if one.most_moved:
+            text += f"; the largest move of a share is {100 * one.most_moved:.1f} points"
     else:
         is_sure = test.adjusted < alpha
         word, tone = ("moved", Tone.WARN) if is_sure else ("unsure", Tone.MUTED)
         text += f"the largest move of a share is {100 * one.most_moved:.1f} points, "
-        text += "" if is_sure else "which chance may explain, "
+        text += "" if is_sure else "not significant, "
         text += f"p {numbers.probability(test.p, alpha)} ({test.test})"
     for names, what in ((one.new, "new"), (one.gone, "gone")):
         if names:

@@ -290,6 +290,11 @@ def _sureness(finding: Finding) -> Iterator[Block]:
         then = "no number" if before.value is None else numbers.number(before.value)
         made = f"{before.earlier.created[:10]} ({sentences.age(before.earlier)})"
         pairs.append(("baseline", f"{before.status}, {then}, on {made}"))
+        if before.decided_by and not before.is_decided_alike(finding):
+            own = "no number" if before.own is None else numbers.number(before.own)
+            whose = "the same groups" if finding.spread else numbers.named_group(finding.first)
+            decided = f"{whose} had {own} then; {sentences.earlier_witness(before)} decided"
+            pairs.append(("its own", decided))
     for one in finding.waived:
         pairs.append(("waived", sentences.waived(one, finding).removeprefix("waived ")))
     if pairs:

@@ -10,6 +10,7 @@ from fairaudit.cube import Group
 from fairaudit.errors import Place
 from fairaudit.evidence import Part, Side
 from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
+from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Kind, Reversal
@@ -208,15 +209,39 @@ def _before(finding: Finding, before: Before) -> str:
         passed = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
         if only_warned or before.status in passed:
             return f"before: {before.status}, {_made(before.earlier)}"
-        values = [_crossing(one) for one in before.worse]
+        both = zip(before.worse, before.own_worse, strict=True)
+        values = [_worse(now, own) for now, own in both]
         values += [pair(one) for one in before.reversals]
-        return f"worse than before: {_few(values)}, {_against(finding, before)}"
+        worst = _earlier_worst(finding, before)
+        return f"worse than before: {_few(values)}{worst}, {_when(before)}"
     beyond = finding.crossed or finding.reversals
     if not beyond or finding.status is Status.WAIVED or not _fails(finding):
         return ""
     others = " against ".join(map(numbers.named_group, before.between))
-    moved = f"; it was between others: {others}" if others else ""
+    moved = f"; previously between other groups: {others}" if others else ""
     return f"as before: {_against(finding, before)}{moved}"
+
+
+def _worse(now: Crossing, own: float | None) -> str:
+    """A value beyond the limit beside what the same group, or spread, had in the baseline."""
+    then = "no value before" if own is None else f"{numbers.number(own)} before"
+    return f"{_crossing(now)} ({then})"
+
+
+def _earlier_worst(finding: Finding, before: Before) -> str:
+    """Who decided the check in the baseline, where that was not who does now."""
+    if before.value is None or not before.decided_by or before.is_decided_alike(finding):
+        return ""
+    if finding.spread and frozenset(before.stratum) == frozenset(finding.stratum):
+        return f"; then {earlier_witness(before)}"  # the value is that of the same spread
+    return f"; the worst before: {earlier_witness(before)} {numbers.number(before.value)}"
+
+
+def earlier_witness(before: Before) -> str:
+    """The groups that decided a check in the baseline, and their stratum."""
+    groups = " against ".join(map(numbers.named_group, before.decided_by))
+    stratum = f" in {numbers.named_group(before.stratum)}" if before.stratum else ""
+    return f"{groups}{stratum}"
 
 
 def _fails(finding: Finding) -> bool:
@@ -225,12 +250,17 @@ def _fails(finding: Finding) -> bool:
 
 
 def _against(finding: Finding, before: Before) -> str:
-    now = math.nan if finding.estimate is None else finding.estimate.value
-    then = math.nan if before.value is None else before.value
-    made = f"{_made(before.earlier)}, tolerance {before.earlier.tolerance}"
     if finding.reversals:
-        return made
-    return f"{numbers.number(now)} against {numbers.number(then)} {made}"
+        return _when(before)
+    now = math.nan if finding.estimate is None else finding.estimate.value
+    then = math.nan if before.own is None else before.own
+    values = f"{numbers.number(now)} against {numbers.number(then)}"
+    worst = "" if before.between else _earlier_worst(finding, before)
+    return f"{values} {_when(before)}{worst}"
+
+
+def _when(before: Before) -> str:
+    return f"{_made(before.earlier)}, tolerance {before.earlier.tolerance}"
 
 
 def _made(earlier: Earlier) -> str:
@@ -458,16 +488,18 @@ def pair(one: Reversal) -> str:
     return f"{names.name(one.attribute)}: {first} against {second}"
 
 
-def subgroup(one: Subgroup, rate: str, alpha: float) -> str:
+def subgroup(one: Subgroup, rate: str, inference: Inference) -> str:
     """A subgroup in one sentence of numbers, with the groups it is part of."""
     low, high = (f"{100 * end:.1f}" for end in one.ends)
     more = "more" if one.divergence >= 0 else "less"
+    is_raw = inference.correction is Correction.NONE
+    adjusted, uncorrected = ("p", ", uncorrected") if is_raw else ("adjusted p", "")
     text = (
         f"{numbers.named_group(one.group)}: {title_of(rate)} {_rate_of(one)}, "
         f"{numbers.percent(one.share)} of those it is taken over; "
         f"{100 * abs(one.divergence):.1f} points {more} than everybody "
-        f"({numbers.percent(one.everybody)}) [{low}, {high}], adjusted p "
-        f"{numbers.probability(one.adjusted, alpha)} ({one.test})"
+        f"({numbers.percent(one.everybody)}) [{low}, {high}], {adjusted} "
+        f"{numbers.probability(one.adjusted, inference.alpha)} ({one.test}{uncorrected})"
     )
     parts = [
         f"{numbers.named_group(part.group)} {numbers.points(part.divergence)}" for part in one.parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairaudit import names
+from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult
@@ -12,13 +13,14 @@ from fairaudit.subgroups import Searched, Subgroup, Subgroups
 from fairaudit.verdict import SubgroupCheck
 
 _ABOUT = (
-    "diff.: points more or less than everybody, the subgroup itself included; adj. p: of the test "
-    "against all others (z, or F by Fisher's where a count below 5 is expected), by Holm over "
-    "every subgroup looked at, those not listed too. Ordered by the interval's end that is nearest "
-    "to no difference. Below a subgroup stand the groups of one condition less, with their own "
-    "differences: one that diverges the same way explains it where it does so by as much, or where "
-    "the subgroup does not differ significantly from the rest of it. The intervals are each "
-    "subgroup's by itself; what was picked for standing out lies nearer to everybody than it looks."
+    "of all: of everybody in the denominator, those whose group is not known included; diff.: "
+    "points more or less than everybody, the subgroup itself included; {p}: of the test against "
+    "all others (z, or F by Fisher's where a count below 5 is expected), {corrected}. "
+    "Ordered by the interval's end that is nearest to no difference. Below a subgroup stand the "
+    "groups of one condition less, with their own differences: one that diverges the same way "
+    "explains it where it does so by as much, or where the subgroup does not differ significantly "
+    "from the rest of it. The intervals are each subgroup's by itself; what was picked for "
+    "standing out lies nearer to everybody than it looks."
 )
 
 
@@ -33,18 +35,31 @@ def section(result: AuditResult) -> Iterator[Block]:
     for one in search.rates:
         yield Paragraph(_summary(one, search))
         if one.listed:
-            text = sentences.subgroup(one.listed[0], one.rate, inference.alpha)
+            text = sentences.subgroup(one.listed[0], one.rate, inference)
             yield Entries([(Cell("stands out most", Tone.WARN), text)])
             yield from figures.subgroups(one)
             level = f"{float(100 * inference.confidence):g} %"
-            yield _table(one, level, inference.alpha)
+            yield _table(one, level, inference)
         elif one.widest is not None:
-            text = sentences.subgroup(one.widest, one.rate, inference.alpha)
+            text = sentences.subgroup(one.widest, one.rate, inference)
             yield Entries([(Cell("the widest", Tone.MUTED), text)])
         if one.unfairest is not None:
             yield Paragraph(_unfairness(one, one.unfairest))
     if any(one.listed for one in search.rates):
-        yield Paragraph(_ABOUT, Tone.MUTED)
+        yield Paragraph(_about(search, inference), Tone.MUTED)
+
+
+def _about(search: Subgroups, inference: Inference) -> str:
+    """How to read the table, with the correction that the spec chose."""
+    how = "uncorrected: among so many tests some p are small by chance"
+    if inference.correction is not Correction.NONE:
+        looked_at = numbers.whole(search.looked_at)
+        how = f"corrected by {inference.correction.words} over all {looked_at} subgroups looked at"
+    return _ABOUT.format(p=_p_of(inference), corrected=how)
+
+
+def _p_of(inference: Inference) -> str:
+    return "p" if inference.correction is Correction.NONE else "adj. p"
 
 
 def whose_rate(result: AuditResult, check: SubgroupCheck) -> Searched | None:
@@ -86,11 +101,11 @@ def _summary(one: Searched, search: Subgroups) -> str:
     return text + "."
 
 
-def _table(one: Searched, level: str, alpha: float) -> Table:
+def _table(one: Searched, level: str, inference: Inference) -> Table:
     return Table(
         f"{sentences.title_of(one.rate)}: whom no larger group explains",
-        ("subgroup", "of all", "count", "rate", "diff.", level, "adj. p"),
-        [_cells(each, alpha) for each in one.listed],
+        ("subgroup", "of all", "count", "rate", "diff.", level, _p_of(inference)),
+        [_cells(each, inference.alpha) for each in one.listed],
         (False, True, True, True, True, True, True),
     )
 

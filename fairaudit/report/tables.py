@@ -2,8 +2,9 @@
 
 A number that does not exist is None, and the state beside it says why: never 0. Names of attributes
 stand behind `group.`, those of strata behind `given.`, so that an attribute called `n` or `metric`
-meets no column of ours. `people` and `share` are those of the group; `n`, `numerator` and
-`denominator` those of the rate, where weighted sums are `numerator / scale`.
+meets no column of ours. `people` and `share_of_known` are those of the group, a share of the people
+whose group is known; `n`, `numerator` and `denominator` those of the rate, where weighted sums are
+`numerator / scale`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _WHOSE = {
 }
 _FOUND = {
     "people": Kind.WHOLE,
-    "share": Kind.NUMBER,
+    "share_of_known": Kind.NUMBER,
     "standing": Kind.TEXT,
     "n": Kind.WHOLE,
     "numerator": Kind.WHOLE,
@@ -141,7 +142,7 @@ def _whose(row: GroupRow | RateRow) -> dict[str, Value]:
 
 
 def _people(row: GroupRow | None) -> dict[str, Value]:
-    return {} if row is None else {"people": row.n, "share": row.share}
+    return {} if row is None else {"people": row.n, "share_of_known": row.share}
 
 
 def _rate(row: RateRow) -> dict[str, Value]:

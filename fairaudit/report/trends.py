@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from fairaudit.answers import Answer
+from fairaudit.compare import Values, Who, deciding, listed, values_of
+from fairaudit.estimate import Estimate
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
 from fairaudit.report.labels import natural, short
@@ -32,17 +34,24 @@ _MOST_DRAWN = 6
 _MOST_NAMED = 14
 """So many names have room below an axis."""
 _MOST_OF_A_NAME = 16
+_MOST_LINES = 6
+"""More lines are not told apart."""
 _NAMED = 3
 _MOST_INTERVALS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class _Trend:
-    """A check of one spec in its files, in their natural order; `failed` have no result at all."""
+    """A check of one spec in its files, in their natural order; `failed` have no result at all.
+
+    `values` are those of every group that it judges, file by file: each group is followed by
+    itself. They are empty where one value is of all groups.
+    """
 
     spec: str
     findings: Sequence[tuple[str, Finding]]
     failed: Sequence[str] = ()
+    values: Sequence[Values] = ()
 
     @property
     def counted(self) -> Counter[Status]:
@@ -63,7 +72,9 @@ def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) 
     drawn = [(one, lines) for one in found if (lines := _lines(one)) is not None]
     more = len(found) - min(len(drawn), _MOST_DRAWN)
     for at, (one, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
-        note = "" if _has_room(lines.lines[0].points) else "So many intervals are not drawn. "
+        every = [point for line in lines.lines for point in line.points]
+        note = "" if _has_room(every) else "So many intervals are not drawn. "
+        note += _left_out(one, lines)
         note += _failed(one)
         if more and at == min(len(drawn), _MOST_DRAWN) - 1:
             word = "check is" if more == 1 else "checks are"
@@ -77,6 +88,7 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
     """Each check of each spec that has several results."""
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: natural(pair[0]))
     found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
+    values: dict[tuple[str, str], list[Values]] = {}
     failed: dict[str, list[str]] = {}
     results: Counter[str] = Counter()
     for one in answers:
@@ -85,10 +97,27 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
         if not isinstance(one.found, AuditResult):
             failed.setdefault(one.spec, []).append(name)
         elif results[one.spec] > 1:
+            rows = listed(one.found)
             for finding in one.found.findings:
-                found.setdefault((one.spec, finding.check.id), []).append((name, finding))
-    for (spec, _), findings in found.items():
-        yield _Trend(spec, findings, failed.get(spec, ()))
+                key = one.spec, finding.check.id
+                found.setdefault(key, []).append((name, finding))
+                values.setdefault(key, []).append(values_of(finding, rows))
+    for (spec, id_), findings in found.items():
+        yield _Trend(spec, findings, failed.get(spec, ()), _of_groups(values[spec, id_]))
+
+
+def _of_groups(values: Sequence[Values]) -> Sequence[Values]:
+    """The values of each file, where they are of several groups, or strata."""
+    who = {each for one in values for each in one}
+    return values if len(who) > 1 else ()
+
+
+def _left_out(one: _Trend, lines: Lines) -> str:
+    """How many groups have no line."""
+    left = len({who for values in one.values for who in values}) - len(lines.lines)
+    if not one.values or left <= 0:
+        return ""
+    return f"{left} more {'group is' if left == 1 else 'groups are'} not drawn. "
 
 
 def _failed(one: _Trend) -> str:
@@ -133,9 +162,9 @@ def _lines(one: _Trend) -> Lines | None:
     check = one.findings[0][1].check
     is_named = len(one.findings) <= _MOST_NAMED
     points = [
-        Point(short(name) if is_named else at, finding.estimate.value, *_ends(finding))
+        Point(short(name) if is_named else at, finding.estimate.value, *_ends(finding.estimate))
         for at, (name, finding) in enumerate(one.findings, 1)
-        if _is_number(finding) and finding.estimate is not None
+        if _is_number(finding.estimate) and finding.estimate is not None
     ]
     if len(points) < 2 or not isinstance(check, Check):
         return None
@@ -143,13 +172,40 @@ def _lines(one: _Trend) -> Lines | None:
         points = [Point(each.x, each.y) for each in points]
     first, last = (short(one.findings[at][0], _MOST_OF_A_NAME) for at in (0, -1))
     below = "file" if is_named else f"file, from {first} to {last}"
-    line = Line("", points)
+    lines = _lines_of_groups(one, is_named=is_named) or (Line("", points),)
     return Lines(
         below,
         check.asked.short or check.asked.title,
-        (line,),
+        lines,
         limits=_limits(check.warn, check.fail),
     )
+
+
+def _lines_of_groups(one: _Trend, *, is_named: bool) -> tuple[Line, ...]:
+    """A line for each group, or stratum; of many those that were the worst most often.
+
+    The one with the most values comes first: its files are the axis.
+    """
+    names = [short(name) if is_named else at for at, (name, _) in enumerate(one.findings, 1)]
+    points: dict[Who, list[Point]] = {}
+    called: dict[Who, str] = {}
+    for name, values in zip(names, one.values, strict=False):
+        for who, (group, stratum, estimate) in values.items():
+            if _is_number(estimate):
+                points.setdefault(who, []).append(Point(name, estimate.value, *_ends(estimate)))
+                called[who] = numbers.group((*group, *stratum))
+    worst = _worst_times(one)
+    lines = [(Line(called[who], some), worst[who]) for who, some in points.items() if len(some) > 1]
+    lines.sort(key=lambda pair: -pair[1])
+    kept = sorted((line for line, _ in lines[:_MOST_LINES]), key=lambda line: -len(line.points))
+    if not _has_room([point for line in kept for point in line.points]):
+        kept = [Line(line.label, [Point(each.x, each.y) for each in line.points]) for line in kept]
+    return tuple(kept)
+
+
+def _worst_times(one: _Trend) -> Counter[Who]:
+    """In how many files each group was the worst."""
+    return Counter(deciding(finding) for _, finding in one.findings if _is_number(finding.estimate))
 
 
 def _has_room(points: Sequence[Point]) -> bool:
@@ -157,14 +213,29 @@ def _has_room(points: Sequence[Point]) -> bool:
     return len(points) <= _MOST_INTERVALS
 
 
-def _is_number(finding: Finding) -> bool:
-    found = finding.estimate
-    return found is not None and not found.suppressed and math.isfinite(found.value)
+def _worst_groups(one: _Trend) -> str:
+    """Whose the worst values are: where they are of several groups, no line joins them."""
+    called = {
+        who: (group, stratum)
+        for values in one.values
+        for who, (group, stratum, _) in values.items()
+    }
+    told = []
+    for who, times in _worst_times(one).most_common(_NAMED):
+        group, stratum = called.get(who, ((), ()))
+        name = numbers.named_group((*group, *stratum)) if group or stratum else "others"
+        told.append(f"{name} in {numbers.whole(times)}")
+    more = len(_worst_times(one)) - len(told)
+    return f"of {', '.join(told)}" + (f" and {more} more" if more > 0 else "")
 
 
-def _ends(finding: Finding) -> tuple[float | None, float | None]:
+def _is_number(estimate: Estimate | None) -> bool:
+    return estimate is not None and not estimate.suppressed and math.isfinite(estimate.value)
+
+
+def _ends(estimate: Estimate) -> tuple[float | None, float | None]:
     """The interval of a value, where both its ends are numbers."""
-    low, high = (finding.estimate.low, finding.estimate.high) if finding.estimate else (None, None)
+    low, high = estimate.low, estimate.high
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return None, None
     return low, high
@@ -180,14 +251,17 @@ def _in_words(one: _Trend, lines: Lines) -> str:
     points = [
         (finding.estimate.value, short(name))
         for name, finding in one.findings
-        if _is_number(finding) and finding.estimate is not None
+        if _is_number(finding.estimate) and finding.estimate is not None
     ]
     (least, where), (most, there) = (
         which(points, key=lambda pair: pair[0]) for which in (min, max)
     )
     count = len(one.findings)
     text = f"{one.findings[0][1].check.id} in {numbers.whole(count)} files: "
-    text += f"from {numbers.number(least)} ({where}) to {numbers.number(most)} ({there})"
+    worst = "the worst value " if one.values else ""
+    text += f"{worst}from {numbers.number(least)} ({where}) to {numbers.number(most)} ({there})"
+    if one.values:
+        text += f", {_worst_groups(one)}"
     if lines.limits:
         text += f"; limit {' and '.join(f'{limit:g}' for limit in lines.limits)}"
     told = [

@@ -22,7 +22,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from fairaudit.cube import ExcludeBelow
+from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import CATALOGUE, COMPARISONS, Minimum, comparison, find, suggestion
 from fairaudit.metrics import Policy as ReferencePolicy
@@ -382,11 +382,18 @@ class Exclusion(_Strict):
 
     share: Share
     reason: _Reason
+    of: Annotated[
+        Literal["known", "all"],
+        Field(
+            description="What the share is of: the people whose group is known, or all people, "
+            "those whose group is not known included."
+        ),
+    ] = "known"
 
     @property
     def rule(self) -> ExcludeBelow:
         """The rule as it is applied."""
-        return ExcludeBelow(self.share, self.reason)
+        return ExcludeBelow(self.share, self.reason, ShareOf(self.of))
 
 
 class Groups(_Strict):

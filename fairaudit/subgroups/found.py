@@ -18,9 +18,9 @@ import numpy as np
 
 from fairaudit.arrays import Floats
 from fairaudit.cube import Cube, Grouping, Ints, Marks
-from fairaudit.evidence import Sample, name_of_test, two_samples
+from fairaudit.evidence import Sample, corrected, name_of_test, two_samples
 from fairaudit.metrics.inference import Inference
-from fairaudit.stats import families, proportions
+from fairaudit.stats import proportions
 from fairaudit.subgroups.asked import Search
 from fairaudit.subgroups.counting import Enumerated, enumerated
 from fairaudit.subgroups.records import Part, Searched, Subgroup, Subgroups
@@ -46,7 +46,8 @@ def discover(cubes: Sequence[Cube], asked: Search) -> Discovery:
     ps = [_p_values(one, asked.inference) for one in found]
     ends = np.cumsum([len(p) for p, _ in ps])[:-1]
     # One family: every subgroup of every rate, listed or not.
-    adjusted = np.split(families.holm(np.concatenate([p for p, _ in ps])), ends)
+    family = corrected(np.concatenate([p for p, _ in ps]), asked.inference.correction)
+    adjusted = np.split(family, ends)
     tested = tuple(
         Tested(one, asked.inference, p, exact, mine)
         for one, (p, exact), mine in zip(found, ps, adjusted, strict=True)
@@ -137,7 +138,7 @@ class Tested:
         """Which of some significant entries a group that contains them explains.
 
         That group diverges significantly itself and the same way, and either by as much or more,
-        or the entry does not differ significantly from the rest of it (Holm over all such pairs).
+        or the entry does not differ significantly from the rest of it (one family of such pairs).
         """
         found = np.zeros(len(which), dtype=np.bool_)
         pairs = [*_parents(self.entries, which)]
@@ -154,7 +155,7 @@ class Tested:
         child, mine, theirs = child[~as_much], mine[~as_much], theirs[~as_much]
         p, _ = _against_rest(self.entries, mine, theirs, self.inference)
         # NaN: nobody else is in it, so it is the same people.
-        found[child[~(families.holm(p) < alpha)]] = True
+        found[child[~(corrected(p, self.inference.correction) < alpha)]] = True
         return found
 
     def subgroup(self, at: int) -> Subgroup:

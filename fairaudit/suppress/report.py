@@ -32,9 +32,16 @@ from fairaudit.suppress.ledger import published_ledger
 from fairaudit.suppress.made import Made, Value
 from fairaudit.suppress.protect import Item, Protection, protect
 from fairaudit.suppress.scores import Scored
-from fairaudit.verdict import Check, Finding, NotEvaluated
+from fairaudit.verdict import Before, Check, Finding, NotEvaluated
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?\s?%?")
+
+
+def _unnamed(before: Before) -> Before:
+    """What a check said before, without other groups' values: nothing tells how few they were."""
+    own_worse = tuple(None for _ in before.own_worse)
+    told = replace(before, own=None, own_worse=own_worse, decided_by=(), stratum=())
+    return told if before.own == before.value else replace(told, worse_by=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -360,7 +367,8 @@ class _Rows:
         if is_shown:
             same = {each.reason for each in left_out} >= {each.reason for each in one.not_evaluated}
             why = one.why if same or not one.why else self.reason
-            return self.alone(replace(one, not_evaluated=left_out, why=why))
+            shown = replace(one, not_evaluated=left_out, why=why)
+            return self.alone(replace(shown, before=shown.before and _unnamed(shown.before)))
         return replace(
             one,
             estimate=None if one.estimate is None else self.nothing,
@@ -378,7 +386,7 @@ class _Rows:
             missing=None,
             waived=tuple(replace(each, crossed=()) for each in one.waived),
             before=one.before
-            and replace(one.before, value=None, worse_by=None, worse=(), reversals=()),
+            and replace(_unnamed(one.before), value=None, worse_by=None, worse=(), reversals=()),
         )
 
     def alone(self, one: Finding) -> Finding:

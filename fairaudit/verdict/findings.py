@@ -83,9 +83,11 @@ class Earlier:
 class Before:
     """What a check said in an earlier result.
 
-    `worse_by` is how much farther beyond the limit the value is now, None where that is no number;
-    `worse` are the crossings, and `reversals` the reversals, that were not there or not so bad;
-    `between` are the groups that made a spread then, where others do now.
+    `value` decided then, by the groups `decided_by` in `stratum`. `own` is what the group (in a
+    spread: the stratum) that decides now had then, None where the earlier result does not tell it;
+    `worse_by` is how much farther beyond the limit it is now, None where that is no number. `worse`
+    are the crossings that were not there or not so bad, `own_worse` what each of them was then;
+    `reversals` likewise. `between` are the groups that made a spread then, where others do now.
     """
 
     earlier: Earlier
@@ -95,6 +97,16 @@ class Before:
     worse: tuple[Crossing, ...] = ()
     reversals: tuple[Reversal, ...] = ()
     between: tuple[Group, ...] = ()
+    own: float | None = None
+    own_worse: tuple[float | None, ...] = ()
+    decided_by: tuple[Group, ...] = ()
+    stratum: Group = ()
+
+    def is_decided_alike(self, finding: Finding) -> bool:
+        """Whether the same groups in the same stratum decided then as do now."""
+        now = [group for group in (finding.first, finding.second) if group]
+        whose = [{frozenset(group) for group in groups} for groups in (self.decided_by, now)]
+        return whose[0] == whose[1] and frozenset(self.stratum) == frozenset(finding.stratum)
 
 
 @dataclass(frozen=True, slots=True)

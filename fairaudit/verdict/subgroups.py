@@ -112,6 +112,7 @@ def _told(finding: Finding, tested: Tested, at: int, family: int) -> Finding:
     """The finding with the subgroup that decides; its value is how far it lies from everybody."""
     chosen = tested.subgroup(at)
     low, high = chosen.ends
+    correction = tested.inference.correction.words
     estimate = Estimate(
         abs(chosen.divergence),
         n=chosen.under,
@@ -121,6 +122,6 @@ def _told(finding: Finding, tested: Tested, at: int, family: int) -> Finding:
         low=low,
         high=high,
         method="Newcombe, mapped",
-        significance=Significance(chosen.test, chosen.p, chosen.adjusted, family, "Holm"),
+        significance=Significance(chosen.test, chosen.p, chosen.adjusted, family, correction),
     )
     return replace(finding, estimate=estimate, first=chosen.group, subgroup=chosen)

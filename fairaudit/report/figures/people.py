@@ -42,7 +42,8 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
         title,
         " ".join(_words(each) for each in panels),
         Bars("people", rows),
-        note="Grey: a group that is not known, or too small to be compared.",
+        note="Per cent of the people whose group is known. Grey: a group that is not known, or too "
+        "small to be compared.",
     )
 
 

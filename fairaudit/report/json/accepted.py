@@ -142,20 +142,37 @@ def write_before(one: Before) -> dict[str, Any]:
         "reversals": [write_pair(each) for each in one.reversals],
         "reversals_listed": [write_which(each) for each in one.reversals],
         "between": [write_group(group) for group in one.between],
+        "own": _write_own(one.own),
+        "own_worse": [_write_own(own) for own in one.own_worse],
+        "decided_by": [write_group(group) for group in one.decided_by],
+        "stratum": write_group(one.stratum),
     }
+
+
+def _write_own(value: float | None) -> dict[str, Any]:
+    """What a group had then; undefined where the earlier result does not tell it."""
+    return write_value(math.nan if value is None else value)
+
+
+def _read_own(row: Member) -> float | None:
+    value = read_value(row)
+    return None if value is None or math.isnan(value) else value
 
 
 def read_before(row: Member, earlier: Earlier, reversals: Mapping[Which, Reversal]) -> Before:
     """What the check said in the baseline, which the whole result names."""
-    value = read_value(row)
     return Before(
         earlier,
         row["status"].text(),
-        None if value is None or math.isnan(value) else value,
+        _read_own(row),
         row["worse_by"].or_none(Member.number),
         row["worse"].each(read_crossing),
         row["reversals_listed"].each(lambda one: read_listed(one, reversals)),
         row["between"].each(read_group),
+        _read_own(row["own"]),
+        row["own_worse"].each(_read_own),
+        row["decided_by"].each(read_group),
+        read_group(row["stratum"]),
     )
 
 

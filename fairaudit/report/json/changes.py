@@ -10,6 +10,7 @@ from fairaudit.compare import (
     Change,
     Changes,
     CheckChange,
+    GroupChange,
     Origin,
     Otherwise,
     PeopleChange,
@@ -97,7 +98,7 @@ def _file(one: DataFile) -> dict[str, Any]:
 
 def _check(one: CheckChange, alpha: float) -> dict[str, Any]:
     """A check with its two answers; `verdict` is the word for its change."""
-    word = "unsure"
+    word = "unsure" if one.is_tested else "untested"
     if one.is_worse(alpha):
         word = "worse"
     elif one.is_better(alpha):
@@ -112,6 +113,18 @@ def _check(one: CheckChange, alpha: float) -> dict[str, Any]:
         "recast": one.recast,
         "newly_beyond": [write_crossing(each) for each in one.newly_beyond],
         "lost": [write_group(each) for each in one.lost],
+        **_change(one.change, alpha),
+        "groups": [_group(each, alpha) for each in one.groups],
+    }
+
+
+def _group(one: GroupChange, alpha: float) -> dict[str, Any]:
+    """A group that a check judged both times, beside itself."""
+    return {
+        "group": write_group(one.group),
+        "given": write_group(one.stratum),
+        "decided": one.decided,
+        "decides": one.decides,
         **_change(one.change, alpha),
     }
 

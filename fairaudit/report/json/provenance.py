@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from fairaudit.cube import ExcludeBelow
+from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.ledger import Ledger, Line, PublishedLedger, PublishedLine
 from fairaudit.report.json.options import (
     read_inference,
@@ -110,11 +110,13 @@ def _exclude_below(rule: ExcludeBelow) -> dict[str, Any]:
         "share": float(rule.share),
         "share_text": str(rule.share),
         "reason": rule.reason,
+        "of": str(rule.of),
     }
 
 
 def _read_exclude_below(row: Member) -> ExcludeBelow:
-    return ExcludeBelow(row["share_text"].fraction(), row["reason"].text())
+    share, reason = row["share_text"].fraction(), row["reason"].text()
+    return ExcludeBelow(share, reason, row["of"].one_of(ShareOf))
 
 
 def write_ledger(ledger: Ledger | PublishedLedger) -> dict[str, Any]:

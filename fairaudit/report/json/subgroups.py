@@ -21,7 +21,7 @@ def write_subgroups(result: AuditResult) -> Iterator[dict[str, Any]]:
     """The subgroups that are told, by rate; `listed` those of the list, in its order."""
     if result.subgroups is None:
         return
-    alpha = result.provenance.inference.alpha
+    inference = result.provenance.inference
     for one in result.subgroups.rates:
         told = {each.group: each for each in one.listed}
         for each in (one.widest, one.unfairest):
@@ -34,7 +34,7 @@ def write_subgroups(result: AuditResult) -> Iterator[dict[str, Any]]:
                 "of": one.of,
                 "listed": each.group in listed,
                 **write_subgroup(each),
-                "sentence": sentences.subgroup(each, one.rate, alpha),
+                "sentence": sentences.subgroup(each, one.rate, inference),
             }
 
 

@@ -1,0 +1,120 @@
+"""The values of every group that a check judges, so that each is compared with itself.
+
+The worst value of one result beside the worst of another may be of different people: its change is
+nobody's. Of a spread (one value for all groups) each stratum is compared with itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from fairaudit.cube import Group
+from fairaudit.estimate import Estimate
+from fairaudit.metrics import Measure, Policy, Quantity, Standing
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.verdict import Check, Crossing, Finding, NotEvaluated
+
+Who: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
+"""A group (of a spread: none) in a stratum, whatever the order of columns."""
+_Values: TypeAlias = dict[Who, tuple[Group, Group, Estimate]]
+Values: TypeAlias = Mapping[Who, tuple[Group, Group, Estimate]]
+"""By group and stratum: both as they are written, and the value."""
+_About: TypeAlias = tuple[str, str, frozenset[str]]
+Listed: TypeAlias = Mapping[_About, Sequence[RateRow | ComparisonRow]]
+"""The rows of a result by their measure, outcome and groups."""
+_Entry: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], str, frozenset[str]]
+
+
+def listed(result: AuditResult) -> Listed:
+    """The rates of groups that are judged, and the comparisons, by measure, outcome and groups."""
+    rows: dict[_About, list[RateRow | ComparisonRow]] = {}
+    for rate in result.rates:
+        if rate.standing is Standing.ELIGIBLE and rate.by:
+            rows.setdefault((rate.metric, rate.of, frozenset(rate.by)), []).append(rate)
+    for row in result.comparisons:
+        rows.setdefault((row.metric, row.of, frozenset(row.by)), []).append(row)
+    return rows
+
+
+def deciding(finding: Finding) -> Who:
+    """Whose value decides a check."""
+    return frozenset(() if finding.spread else finding.first), frozenset(finding.stratum)
+
+
+def own_values(
+    before: Finding, after: Finding, results: tuple[Listed, Listed]
+) -> tuple[Values, Values] | None:
+    """The values of all groups that a check judged in both results.
+
+    They are in the rows of the entry that the check belongs to: the one whose row for the deciding
+    group has the check's value. None where a result does not list them.
+    """
+    sides = [
+        _entries(finding, result) for finding, result in zip((before, after), results, strict=True)
+    ]
+    common = [entry for entry in sides[0] if entry in sides[1]]
+    if not common:
+        return None
+    then, now = (side[common[0]] for side in sides)
+    return then, now
+
+
+def values_of(finding: Finding, result: Listed) -> Values:
+    """The values of all groups that a check judges in one result; empty where it lists none."""
+    return next(iter(_entries(finding, result).values()), {})
+
+
+def _entries(finding: Finding, result: Listed) -> dict[_Entry, _Values]:
+    """The values of each entry of the spec that the check may belong to."""
+    check, estimate = finding.check, finding.estimate
+    if not isinstance(check, Check) or estimate is None:
+        return {}
+    spared = {(frozenset(who.group), frozenset(who.stratum)) for who in _spared(finding)}
+    entries: dict[_Entry, _Values] = {}
+    for entry, group, stratum, value in _rows(check, result):
+        who = frozenset(group), frozenset(stratum)
+        if who not in spared:
+            entries.setdefault(entry, {})[who] = group, stratum, value
+    decided = deciding(finding)
+    fitting = {}
+    for entry, values in entries.items():
+        row = values.get(decided)
+        if row is not None and row[2].value == estimate.value:
+            # The check's own estimate also holds its fraction.
+            fitting[entry] = {**values, decided: (row[0], row[1], estimate)}
+    return fitting
+
+
+def _spared(finding: Finding) -> Iterator[Crossing | NotEvaluated]:
+    """Who is not judged, or waived."""
+    yield from (left_out for left_out in finding.not_evaluated if left_out.group)
+    for waiver in finding.waived:
+        yield from waiver.crossed
+
+
+def _rows(check: Check, result: Listed) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
+    """The rows that a check may have judged: their entry, group, stratum and value."""
+    compare, is_rate = None, isinstance(check.asked, Quantity)
+    if isinstance(check.asked, Measure) and check.asked.id == check.asked.parts[0][0].id:
+        compare = check.asked.comparison.id
+    for row in result.get((check.asked.id, check.of, frozenset(check.by)), ()):
+        given = {name for name, _ in row.stratum}
+        if isinstance(row, ComparisonRow):
+            given |= {*row.averaged}
+            if is_rate or row.compare != compare:
+                continue
+        elif not is_rate:
+            continue
+        if given == {*check.given}:
+            yield _entry(row), row.group or (), row.stratum, row.estimate
+
+
+def _entry(row: RateRow | ComparisonRow) -> _Entry:
+    """What tells the rows of one entry of a spec from those of another."""
+    said = repr(sorted(row.parameters.items(), key=str))
+    if isinstance(row, RateRow):
+        return "", "", frozenset(), said, frozenset()
+    # Two entries may name two references; another policy may choose another group next time.
+    level = frozenset(row.second if row.reference == Policy.LEVEL else ())
+    return row.compare or "", row.reference or "", level, said, frozenset(row.averaged)
