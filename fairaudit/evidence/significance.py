@@ -344,6 +344,8 @@ def _gap(tables: Floats) -> Floats:
 
 def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Tests:
     """Rates averaged over strata: Cochran–Mantel–Haenszel within them."""
+    if reading.strata is not None and asked.comparison.exact_in_strata is not None:
+        return _common_to_strata(evaluation, reading, reading.strata)
     table, terms = evaluation.strata, evaluation.terms
     policy = terms.policy
     if table is None or not reading.quantity.share:
@@ -371,6 +373,20 @@ def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Test
     a, c = (np.nan_to_num(one.value)[strata] * size for one, size in ((each, n), (rest, m)))
     p = stratified.mantel_haenszel(a, n, c, m).p
     found = Tests(p[None], "Cochran–Mantel–Haenszel", about=(*_about(each), "in strata"))
+    return _over_pairs(found, evaluation) if policy in EXTREMES else found
+
+
+def _common_to_strata(evaluation: Evaluation, reading: Reading, inner: Reading) -> Tests:
+    """An odds ratio that strata have in common: Cochran–Mantel–Haenszel."""
+    policy, table = evaluation.terms.policy, evaluation.strata
+    outer = None if evaluation.against is None else evaluation.against.strata
+    if policy in WITH_ITSELF and table is not None:
+        others = all_others(tally_for(reading.quantity, table), Policy.OVERALL)
+        outer = read(reading.quantity, others, evaluation.terms.parameters)
+    if outer is None:
+        return _none(evaluation, "there is no other side")
+    p = stratified.mantel_haenszel(*inner.trials, *outer.trials).p
+    found = Tests(p[None], "Cochran–Mantel–Haenszel", about=(*_about(inner), "common odds ratio"))
     return _over_pairs(found, evaluation) if policy in EXTREMES else found
 
 

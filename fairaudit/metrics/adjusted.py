@@ -15,8 +15,8 @@ from fairaudit.metrics.average import POOLED, Average, Weights, averaged, exactl
 from fairaudit.metrics.comparisons import ITSELF
 from fairaudit.metrics.counts import Tally, collapsed
 from fairaudit.metrics.evaluation import Evaluation, Terms, beside_reference
-from fairaudit.metrics.measures import Measure
-from fairaudit.metrics.quantities import Reading
+from fairaudit.metrics.measures import Comparison, Measure, Pair, Sides
+from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.reading import (
     applied,
     beside,
@@ -33,7 +33,9 @@ from fairaudit.metrics.reference import EXTREMES, NOBODY, Policy, reference_inde
 from fairaudit.stats import mover
 
 
-def _reading_of_average(reading: Reading, value: Floats, weights: Floats, n: Ints) -> Reading:
+def _reading_of_average(
+    reading: Reading, value: Floats, weights: Floats, n: Ints, support: Marks
+) -> Reading:
     """The averages [1, G] of a reading as one of its own, by the weights [Z, G] of its strata.
 
     The weights are taken as given, so that what varies are the values in the strata.
@@ -53,6 +55,7 @@ def _reading_of_average(reading: Reading, value: Floats, weights: Floats, n: Int
         value,
         n,
         n.astype(np.float64),
+        strata=replace(reading, value=np.where(support, reading.value, np.nan)),
         ends=None if in_strata is None else ends,
         method="MOVER",
     )
@@ -107,7 +110,7 @@ def bare_average(
         second=np.full_like(own, NOBODY),
         judged=takes_part,
         takes_part=takes_part,
-        reading=_reading_of_average(reading, found.first, found.first_weights, n),
+        reading=_reading_of_average(reading, found.first, found.first_weights, n, found.support),
         fraction=exact,
         strata=table,
         averaged=found,
@@ -177,10 +180,11 @@ def average_to_reference(
     compared = comparable(table)
     sides, people = (reading.value, against.value), (mass(reading), mass(against))
     found = averaged(how, table.strata, sides, people, table.known_strata, compared)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = values_compared(quantity, comparison, found.first, found.second)
 
     def exact(_: int, g: int) -> Fraction | None:
+        if comparison.exact_in_strata is not None:
+            return comparison.exact_in_strata(_pairs_of(readings, g))
+
         def of(side: Tally, z: int) -> Fraction | None:
             return exact_of(quantity, side, terms.parameters, z, g)
 
@@ -195,12 +199,12 @@ def average_to_reference(
         np.asarray((one.n * found.support).sum(axis=0, keepdims=True)) for one in (reading, against)
     )
     readings = (
-        _reading_of_average(reading, found.first, found.first_weights, n),
-        _reading_of_average(against, found.second, found.second_weights, m),
+        _reading_of_average(reading, found.first, found.first_weights, n, found.support),
+        _reading_of_average(against, found.second, found.second_weights, m, found.support),
     )
     # Who is large enough, is so in the strata that are compared, and whom it is compared with too.
     takes_part = participants_overall(table, np.minimum(n, m), reading, terms.minimum)
-    place = (index, usable)
+    place, value = (index, usable), _values_of(quantity, comparison, readings)
     evaluation = beside_reference(measure, whole, terms, readings, value, takes_part, place, exact)
     return replace(evaluation, strata=table, averaged=found)
 
@@ -238,17 +242,67 @@ def _average_to_extreme(
         beside_all(ours.value),
         beside_all(ours.n),
         beside_all(ours.size),
+        strata=ours.strata and _of_column(ours.strata, best),
         ends=None if in_all is None else ends,
         method=ours.method,
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = values_compared(quantity, comparison, one.value, against.value)
+    readings = (ours, against)
+    value = _values_of(quantity, comparison, readings)
 
     def exact(z: int, g: int) -> Fraction | None:
+        if comparison.exact_in_strata is not None:
+            return comparison.exact_in_strata(_pairs_of(readings, g))
         return applied(comparison, one.exact(z, g), one.exact(z, int(best)))
 
-    place, readings = (index, usable), (one.reading, against)
+    place = (index, usable)
     evaluation = beside_reference(
         measure, one.table, terms, readings, value, one.takes_part, place, exact
     )
     return replace(evaluation, strata=table, averaged=one.averaged)
+
+
+def _of_column(reading: Reading, g: int) -> Reading:
+    """What is known of a share in the strata of one group, beside every group."""
+
+    def beside_all(values: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
+        return None if values is None else np.broadcast_to(values[:, g : g + 1], values.shape)
+
+    return replace(
+        reading,
+        value=beside_all(reading.value),
+        n=beside_all(reading.n),
+        size=beside_all(reading.size),
+        over=beside_all(reading.over),
+        under=beside_all(reading.under),
+        weight=beside_all(reading.weight),
+        deviation=None,
+        ends=None,
+    )
+
+
+def _values_of(
+    quantity: Quantity, comparison: Comparison, readings: tuple[Reading, Reading]
+) -> Floats:
+    """Both averages compared, or what their strata have in common."""
+    one, two = readings
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if comparison.exact_in_strata is not None and comparison.contrast is not None:
+            return comparison.contrast(Sides(one, two, one))
+        return values_compared(quantity, comparison, one.value, two.value)
+
+
+def _pairs_of(readings: tuple[Reading, Reading], g: int) -> list[Pair]:
+    """Numerators and denominators of a group and its reference, of every stratum that has both."""
+    one, two = (reading.strata for reading in readings)
+    if one is None or two is None or one.over is None or two.over is None:
+        return []
+    assert one.under is not None
+    assert two.under is not None
+    strata = np.flatnonzero(~np.isnan(one.value[:, g])).tolist()
+    return [
+        (
+            (int(one.over[z, g]), int(one.under[z, g])),
+            (int(two.over[z, g]), int(two.under[z, g])),
+        )
+        for z in strata
+    ]

@@ -98,7 +98,8 @@ class Reading:
     squared deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are
     the probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
     with `single` [bins] where a bin holds one value; `fit` sets it beside a reference by least
-    squares. `ends` gives the interval of every value, by the way that `method` names; None where
+    squares; `strata` are the values that an average was made of, where both sides have people.
+    `ends` gives the interval of every value, by the way that `method` names; None where
     there is none. `estimates` and `intervals` are those that were made of it.
     """
 
@@ -116,6 +117,7 @@ class Reading:
     scores: Ints | None = None
     single: Marks | None = None
     fit: Fitted | None = None
+    strata: Reading | None = None
     ends: Callable[[Alpha], Ends] | None = None
     method: str = ""
     estimates: dict[tuple[int, int, float], Estimate] = field(default_factory=dict, repr=False)
@@ -135,6 +137,22 @@ class Reading:
     def binomial(self) -> bool:
         """Whether it is a share of people, so that it varies as hits among trials do."""
         return self.quantity.share and self.under is not None
+
+    @property
+    def trials(self) -> tuple[Floats, Floats]:
+        """Hits and trials of a share of people, of the effective size under survey weights."""
+        size = np.where(np.isnan(self.value), 0.0, self.size)
+        return np.nan_to_num(self.value) * size, size
+
+    @property
+    def masses(self) -> tuple[Floats, Floats]:
+        """The same as people, or as their weights."""
+        if self.over is None or self.under is None or self.weight is None:
+            return self.trials
+        known = ~np.isnan(self.value)
+        return np.where(known, self.over, 0) / self.scale, np.where(
+            known, self.under, 0
+        ) / self.scale
 
     @property
     def odds(self) -> Floats | None:

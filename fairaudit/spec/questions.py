@@ -389,6 +389,9 @@ class Questions:
         if isinstance(asked, Whole):
             self._fault(where, f"{asked.id} is no rate that could be averaged", key=True)
             return None
+        if isinstance(asked, Measure) and asked.comparison.exact_in_strata is not None:
+            self._fault(where, f"{asked.id} says itself how strata are weighed", key=True)
+            return None
         contrasts = (
             [how.id for _, how in asked.parts if how.contrast] if isinstance(asked, Measure) else []
         )
