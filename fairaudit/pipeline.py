@@ -41,7 +41,14 @@ from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
 from fairaudit.tables.names import refuse_unknown, unweighed
-from fairaudit.tables.notices import impossible, medians, repeated, unequal_rates, unjudged
+from fairaudit.tables.notices import (
+    impossible,
+    matched,
+    medians,
+    repeated,
+    unequal_rates,
+    unjudged,
+)
 from fairaudit.tables.scores import scores
 from fairaudit.verdict import (
     AnyCheck,
@@ -261,6 +268,7 @@ class _Question:
                 *unjudged(read.checks, [one.name for one in read.predictions]),
                 *impossible(self.checks, table),
                 *repeated(cube),
+                *matched(cube, read.shown),
                 *medians(table, read.shown),
                 *_told_of(searched),
                 *_unscanned(scanned),
