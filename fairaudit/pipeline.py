@@ -42,6 +42,7 @@ from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
 from fairaudit.tables.names import refuse_unknown, unweighed
 from fairaudit.tables.notices import (
+    by_rows,
     impossible,
     matched,
     medians,
@@ -268,7 +269,7 @@ class _Question:
                 *unjudged(read.checks, [one.name for one in read.predictions]),
                 *impossible(self.checks, table),
                 *repeated(cube),
-                *matched(cube, read.shown),
+                *(matched(cube, read.shown) if read.cluster is None else by_rows(read)),
                 *medians(table, read.shown),
                 *_told_of(searched),
                 *_unscanned(scanned),
@@ -527,6 +528,8 @@ def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
         exclude_below=read.exclude_below,
         inference=read.inference,
         created=_now(),
+        cluster=value_of(read.cluster),
+        clusters=None if cube.clusters is None else cube.clusters.count,
     )
 
 
@@ -553,4 +556,7 @@ def _hash(cube: Cube) -> str:
     for name, amount in sorted(cube.amounts.items()):
         sums = [(one.values.tolist(), one.scale) for one in amount.sums()]
         found.update(repr((name, amount.n.tolist(), sums)).encode())
+    if cube.clusters is not None:
+        for entries in (cube.clusters.cell, cube.clusters.code, cube.clusters.mass):
+            found.update(entries.tobytes())
     return found.hexdigest()

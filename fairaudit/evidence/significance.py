@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.evidence import clusters as by_clusters
 from fairaudit.evidence.intervals import Band, band, lacks_interval, pairs_of
 from fairaudit.evidence.samples import EXPECTED, Sample, name_of_test, two_samples
 from fairaudit.metrics import (
@@ -32,7 +33,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.classes import Shares
 from fairaudit.metrics.inference import TTest
 from fairaudit.metrics.measures import REMAINDER, Shape
-from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.quantities import BY_CLUSTERS, Formula
 from fairaudit.metrics.reading import all_others, beside, read, tally_for
 from fairaudit.metrics.reference import EXTREMES, WITH_ITSELF
 from fairaudit.metrics.scores import Average, Distribution
@@ -48,6 +49,7 @@ MOST_DEALT = 10**9
 _MOST_STANDARDIZED = 300
 _FARTHEST = 38.0
 _STEPS = 36
+_FEW_CLUSTERS = by_clusters.TOO_FEW.removeprefix("none: ")
 
 Key: TypeAlias = tuple[object, ...]
 """What makes two tests one: the same counts, compared in the same way."""
@@ -77,9 +79,13 @@ class Tests:
 
 def tested(evaluation: Evaluation) -> Tests:
     """The test of no disparity for every value of an evaluation."""
+    lacking = by_clusters.lacks_clusters(evaluation)
+    if lacking is not None:
+        return _none(evaluation, lacking.removeprefix("none: "))
     with np.errstate(invalid="ignore", divide="ignore"):
         found = _tests(evaluation)
-    p = np.where(np.isnan(evaluation.value), np.nan, found.p)
+    unknown = np.isnan(evaluation.value) | by_clusters.few_clusters(evaluation)
+    p = np.where(unknown, np.nan, found.p)
     return replace(found, p=p)
 
 
@@ -185,6 +191,9 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
     if one.fit is not None:
         p = means.two_sided(one.fit.value / one.fit.error, np.asarray(one.fit.df))
         return Tests(p, "least squares t", about=("least squares", one.quantity.id))
+    if one.binomial and two.binomial and by_clusters.is_clustered(evaluation):
+        p = by_clusters.of_pair_tested(one, two)
+        return Tests(p, f"z, {BY_CLUSTERS}", about=_about(one), why=_FEW_CLUSTERS)
     if one.binomial and two.binomial:
         inference = evaluation.terms.inference
         p, exact = two_samples(Sample.of(one), Sample.of(two), inference)
@@ -208,6 +217,8 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
 def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:
     """All groups that take part at once."""
     among = evaluation.takes_part
+    if reading.clustered is not None:
+        return _among_clusters(evaluation, reading)
     if reading.binomial:
         hits = np.nan_to_num(reading.value) * reading.size
         tables = np.stack([hits, reading.size - hits], axis=1)
@@ -228,6 +239,19 @@ def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:
     return _by_interval(evaluation)
 
 
+def _among_clusters(evaluation: Evaluation, reading: Reading) -> Tests:
+    """The same of shares in clusters: z of two groups, χ² of more, with the sizes for pairs."""
+    alone, among = by_clusters.of_two_groups(evaluation), evaluation.takes_part
+    robust = by_clusters.for_pairs(reading, among)
+    hits = np.nan_to_num(robust.value) * np.nan_to_num(robust.size)
+    tables = np.stack([hits, np.nan_to_num(robust.size) - hits], axis=1)
+    found = _independent([tables], among, weighted=True)
+    p = by_clusters.of_pair_tested(*by_clusters.pair_of_spread(evaluation, reading))[:, :1]
+    name = "z" if alone.all() else found.usual
+    p = np.where(alone, p, found.p.reshape(p.shape))
+    return Tests(p, f"{name}, {BY_CLUSTERS}", about=_about(reading), why=_FEW_CLUSTERS)
+
+
 def _reshaped(found: Tests, about: Key, evaluation: Evaluation) -> Tests:
     """One p-value a stratum, [Z], as a column."""
     shape = (len(evaluation.value), 1)
@@ -243,13 +267,18 @@ def _of_whole(asked: Whole, evaluation: Evaluation) -> Tests:
         return _by_interval(evaluation)
     terms, table = evaluation.terms, evaluation.table
     tables = asked.independence(table, terms.minimum, terms.parameters)
-    among, weighted = evaluation.takes_part, table.squares is not None
+    among = evaluation.takes_part
+    weighted = table.squares is not None or table.clusters is not None
     by_information = asked.information
     found = _independent(tables, among, weighted=weighted, by_information=by_information)
     about: Key = ("classes", len(tables), by_information)
     if len(table.classes) == 2 and len(tables) == 1 and not by_information:
         # Of two classes it is the test of the selection rate.
         about = (frozenset({"selected", "rejected"}),)
+    if table.clusters is not None:
+        # The classes of a group have one effective size, the lowest: not that of a rate's own test.
+        found = replace(found, usual=f"{found.usual}, {BY_CLUSTERS}")
+        about = (*about, BY_CLUSTERS)
     return _reshaped(found, about, evaluation)
 
 

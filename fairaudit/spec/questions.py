@@ -300,6 +300,11 @@ class Questions:
                 f"{asked.id} at a threshold counts the bins of a score, which a weighted sample "
                 "does not have yet: leave out the weight, or `at`"
             )
+        if self.shape.columns.cluster is not None:
+            return (
+                f"{asked.id} at a threshold counts the bins of a score, which are not counted by "
+                "clusters: leave out the cluster, or `at`"
+            )
         labels = asked.needs & {Need.LABEL}
         return _lacking(labels, of, self.outcomes, one_class=False) and (
             f"{asked.id} needs a label of two classes: name it in `columns`"

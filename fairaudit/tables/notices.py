@@ -21,7 +21,7 @@ from fairaudit.metrics.rates import (
     TRUE_POSITIVE_RATE,
 )
 from fairaudit.metrics.scores import SCORING_RATE
-from fairaudit.spec import Shown
+from fairaudit.spec import Shown, Spec
 from fairaudit.tables.entries import TableOf, quantities
 from fairaudit.verdict import AnyCheck, Check
 
@@ -174,6 +174,24 @@ def matched(cube: Cube, shown: Iterable[Shown]) -> Iterator[str]:
                 "tests treat them as independent: `columns: {cluster: column}` names the column "
                 "of rows that belong together"
             )
+
+
+def by_rows(spec: Spec) -> Iterator[str]:
+    """What takes rows for independent though the spec names their clusters."""
+    listed = [
+        *(["the tests of Simpson's reversals"] if spec.simpson else []),
+        *(["the intervals of curves and of score summaries"] if _has_score(spec) else []),
+    ]
+    if listed:
+        assert spec.cluster is not None
+        yield (
+            f"clusters by {spec.cluster.value} are not in {' and '.join(listed)}, which treat rows "
+            "as independent"
+        )
+
+
+def _has_score(spec: Spec) -> bool:
+    return any(one.score is not None for one in spec.predictions)
 
 
 def repeated(cube: Cube) -> Iterator[str]:

@@ -1,0 +1,306 @@
+"""How shares of people vary where rows come in clusters: by the totals of clusters, not of rows.
+
+The residual of a cluster is `y - p n`: its hits, less those expected at the share p of its n
+people. The variance of a share is that of its residuals (linearisation), and so is the covariance
+of two shares that have clusters in common, such as both sides of matched pairs. Rao & Scott (1992),
+A simple method for the analysis of clustered binary data, Biometrics 48:577.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.cube import ClusteredTable
+from fairaudit.once import once
+from fairaudit.stats import means, normal
+
+FEWEST_CLUSTERS = 10
+"""Of fewer clusters no variance is estimated."""
+
+Slots: TypeAlias = tuple[tuple[int, ...], ...]
+"""How often each cell [Y, P] of a table counts."""
+
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crowd:
+    """Whose clusters stand beside each group: `everybody` times all, `own` times the group `index`.
+
+    `weights` are the marks [Y] of positive labels and [P] of positive classes, by which cells are
+    counted.
+    """
+
+    table: ClusteredTable
+    label: Marks
+    plus: Marks
+    labels: int
+    classes: int
+    everybody: int = 0
+    own: int = 1
+    index: Ints | None = None
+
+    def at(self, index: Ints) -> Crowd:
+        """The group that `index` [Z, 1] names, beside each group."""
+        return replace(self, everybody=0, own=1, index=index)
+
+    def rest(self) -> Crowd:
+        """All others in the stratum."""
+        return replace(self, everybody=1, own=-1)
+
+    def overall(self) -> Crowd:
+        """Everybody in the stratum."""
+        return replace(self, everybody=1, own=0)
+
+    def slots(self, cells: Sequence[str]) -> Slots:
+        """How often each cell of the table counts in a sum of named cells."""
+        _, size_y, size_p, _ = self.table.shape
+        found = np.zeros((size_y, size_p), dtype=np.int64)
+        known_y, known_p = np.arange(size_y) < self.labels, np.arange(size_p) < self.classes
+        anybody, anything = np.ones_like(known_y), np.ones_like(known_p)
+        masks = {
+            "tp": (self.label, self.plus),
+            "fp": (known_y & ~self.label, self.plus),
+            "fn": (self.label, known_p & ~self.plus),
+            "tn": (known_y & ~self.label, known_p & ~self.plus),
+            "selected": (anybody, self.plus),
+            "rejected": (anybody, known_p & ~self.plus),
+            "positives": (self.label, anything),
+            "negatives": (known_y & ~self.label, anything),
+        }
+        for cell in cells:
+            y, p = masks[cell]
+            found += np.outer(y, p)
+        return tuple(tuple(row) for row in found.tolist())
+
+    def totals(self, over: Sequence[str], under: Sequence[str]) -> ClusterTotals:
+        """The sums of products of cluster totals, for a share of these cells."""
+        return _totals(self, self.slots(over), self.slots(under))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterTotals:
+    """Sums over clusters of y y', y n' and n n' for all columns (stratum, group): sparse [ZG, ZG].
+
+    `clusters` [Z, G] are those in which the crowd has somebody.
+    """
+
+    hits: Any
+    mixed: Any
+    trials: Any
+    clusters: Ints
+    crowd: Crowd
+
+    def product(self, other: ClusterTotals, one: Floats, two: Floats) -> Floats:
+        """The sum over clusters of both crowds' residuals multiplied, [Z, G].
+
+        `one` and `two` are the shares about which they are taken.
+        """
+        first, second = self.crowd, other.crowd
+        return np.asarray(
+            _bilinear(self.hits, first, second)
+            - two * _bilinear(self.mixed, first, second)
+            - one * _bilinear(self.mixed, second, first)
+            + one * two * _bilinear(self.trials, first, second)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusteredShare:
+    """A share of people in clusters: its totals, and the sum of its squared residuals, [Z, G].
+
+    `floored` is how much the standard error was raised to that of independent rows, as a factor
+    from 0 to 1.
+    """
+
+    totals: ClusterTotals
+    value: Floats
+    squares: Floats
+    floored: Floats
+
+    @classmethod
+    def of(
+        cls, totals: ClusterTotals, value: Floats, under: Floats, size: Floats
+    ) -> tuple[ClusteredShare, Floats]:
+        """A share, and how many independent rows would tell as much; NaN of too few clusters.
+
+        Never more than `size`, that of independent rows: clusters that happen to differ less than
+        rows by chance are no evidence. A share of 0 or 1 shows no variance; there all members of a
+        cluster are taken to be alike. Few clusters estimate their own variance badly: Student's t
+        takes the place of the normal distribution (Korn & Graubard 1998, Surv Methodol 24:193).
+        """
+        m = totals.clusters.astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squares = np.maximum(totals.product(totals, value, value), 0.0)
+            variance = squares / under**2 * m / (m - 1)
+            alike = under**2 / _bilinear(totals.trials, totals.crowd, totals.crowd)
+            varies = (value > 0) & (value < 1)
+            raw = np.where(varies & (variance > 0), value * (1 - value) / variance, np.inf)
+            raw = np.where(varies, raw, alike)
+            floored = np.sqrt(np.minimum(size / raw, 1.0))
+            found = np.minimum(size, raw) * _fewer(m)
+        found = np.where(m < FEWEST_CLUSTERS, np.nan, found)
+        return cls(totals, value, squares, np.where(np.isnan(floored), 1.0, floored)), found
+
+    def correlation(self, other: ClusteredShare) -> Floats:
+        """The correlation of two shares over the clusters they have in common, [Z, G].
+
+        A positive one makes their difference surer, so it is taken no larger than the raised
+        standard errors leave it.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            both = self.totals.product(other.totals, self.value, other.value)
+            found = both / np.sqrt(self.squares * other.squares)
+        found = np.clip(np.where(np.isfinite(found), found, 0.0), -1.0, 1.0)
+        return np.where(found > 0, found * self.floored * other.floored, found)
+
+    def least_correlation(self, among: Marks) -> Floats:
+        """The lowest correlation of two groups that take part, [Z, 1]; 0 where none is below."""
+        crowd, (strata, groups) = self.totals.crowd, self.value.shape
+        found = np.zeros((strata, 1))
+        for k in np.flatnonzero(among.any(axis=0)).tolist():
+            other = replace(self.totals, crowd=crowd.at(np.full((strata, 1), k)))
+            column = (self.value, self.squares, self.floored)
+            beside = ClusteredShare(other, *(one[:, k : k + 1] for one in column))
+            pairs = among & among[:, k : k + 1] & (np.arange(groups) != k)
+            lowest = np.where(pairs, self.correlation(beside), 0.0)
+            found = np.minimum(found, lowest.min(axis=1, keepdims=True, initial=0.0))
+        return found
+
+
+def class_sizes(crowd: Crowd, counts: Floats, n: Ints, among: Marks) -> Floats:
+    """How many independent rows would tell as much of every class, [Z, G]; NaN of few clusters.
+
+    `counts` [Z, K, G] are those of the classes, `n` [Z, G] the people. The class that clusters are
+    most alike in decides, and so does the lowest correlation of two groups.
+    """
+    _, size_y, size_p, _ = crowd.table.shape
+    classes = counts.shape[1]
+    under = counts.sum(axis=1)
+    found = n.astype(np.float64)
+    for k in range(classes):
+        over, whole = (
+            tuple((tuple(int(p in some) for p in range(size_p)),) * size_y)
+            for some in ({k}, {*range(classes)})
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = counts[:, k] / under
+        totals = _totals(crowd, over, whole)
+        share, size = ClusteredShare.of(totals, value, under, n.astype(np.float64))
+        found = np.minimum(found, size / (1 - share.least_correlation(among)))
+    return found
+
+
+def _fewer(clusters: Floats) -> Floats:
+    """By which factor few clusters say less than many: (z / t)² of their degrees of freedom."""
+    df = np.maximum(clusters - 1, 1.0)
+    return np.asarray((normal.critical(_ALPHA) / means.critical(df, _ALPHA)) ** 2)
+
+
+def _bilinear(matrix: Any, first: Crowd, second: Crowd) -> Floats:  # noqa: ANN401  # sparse
+    """A' M b for every column, a and b being the two crowds beside it: [Z, G]."""
+    strata, _, _, groups = first.table.shape
+    whole, rows, columns = _margins(matrix, strata, groups)
+    i, j = (_places(one, strata, groups) for one in (first, second))
+    found = np.zeros((strata, groups))
+    if first.everybody and second.everybody:
+        found = found + whole
+    if first.everybody and second.own:
+        found = found + second.own * columns.reshape(-1)[j]
+    if first.own and second.everybody:
+        found = found + first.own * rows.reshape(-1)[i]
+    if first.own and second.own:
+        cells = np.asarray(matrix[i.reshape(-1), j.reshape(-1)]).reshape(strata, groups)
+        found = found + first.own * second.own * cells
+    return found
+
+
+def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Floats]:  # noqa: ANN401
+    """Of each stratum the sum of all products, and those of every group's rows and columns."""
+    rows, columns = (np.asarray(matrix.sum(axis=at)).reshape(strata, groups) for at in (1, 0))
+    return rows.sum(axis=1, keepdims=True), rows, columns
+
+
+def _places(crowd: Crowd, strata: int, groups: int) -> Ints:
+    """The column of the group that a crowd is made of, beside each group: [Z, G]."""
+    own = np.arange(groups) if crowd.index is None else crowd.index
+    start = (np.arange(strata) * groups)[:, None]
+    return np.broadcast_to(start + own, (strata, groups))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entries:
+    """The entries of the clusters that a table has: rows (stratum, cluster), columns and cells."""
+
+    row: Ints
+    column: Ints
+    slot: Ints
+    mass: Floats
+    rows: int
+
+
+@once
+def _entries(table: ClusteredTable) -> _Entries:
+    clusters = table.clusters
+    _, _, classes, groups = table.shape
+    at = table.place[clusters.cell]
+    inside = at >= 0
+    z, y, p, g = np.unravel_index(at[inside], table.shape)
+    rows, row = np.unique(z * clusters.count + clusters.code[inside], return_inverse=True)
+    mass = clusters.mass[inside]
+    if table.kept is not None:
+        mass = mass * table.kept[y]
+    return _Entries(row, z * groups + g, y * classes + p, mass, len(rows))
+
+
+@once
+def _known_totals(table: ClusteredTable) -> dict[tuple[Slots, Slots], tuple[Any, Any, Any, Any]]:  # noqa: ARG001  # what it remembers for
+    return {}
+
+
+def _totals(crowd: Crowd, over: Slots, under: Slots) -> ClusterTotals:
+    """The products of a share's cluster totals, worked out once for each table."""
+    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+
+    known, key = _known_totals(crowd.table), (over, under)
+    strata, _, _, groups = crowd.table.shape
+    if key not in known:
+        entries = _entries(crowd.table)
+        shape = (entries.rows, strata * groups)
+
+        def summed(slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
+            mass = entries.mass * np.array(slots, dtype=np.float64).reshape(-1)[entries.slot]
+            some = mass != 0
+            places = (entries.row[some], entries.column[some])
+            return sparse.csr_matrix((mass[some], places), shape=shape)
+
+        y, n = summed(over), summed(under)
+        there = n.copy()
+        there.data = np.ones_like(there.data)
+        known[key] = y.T @ y, y.T @ n, n.T @ n, there
+    hits, mixed, trials, there = known[key]
+    clusters = _clusters_of(crowd, there, strata, groups)
+    return ClusterTotals(hits.tocsr(), mixed.tocsr(), trials.tocsr(), clusters, crowd)
+
+
+def _clusters_of(crowd: Crowd, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401
+    """In how many clusters a crowd has somebody, [Z, G]."""
+    own = np.asarray(there.sum(axis=0), dtype=np.int64).reshape(strata, groups)
+    if not crowd.everybody:
+        return np.asarray(own.reshape(-1)[_places(crowd, strata, groups)])
+    in_row = np.asarray(there.sum(axis=1)).reshape(-1)
+    rows, columns = there.nonzero()
+    # A row is a cluster in a stratum: each is counted once, by its share of its groups.
+    everybody = np.zeros(strata * groups)
+    np.add.at(everybody, columns, 1 / in_row[rows])
+    total = np.rint(everybody.reshape(strata, groups).sum(axis=1, keepdims=True)).astype(np.int64)
+    if not crowd.own:
+        return np.broadcast_to(total, (strata, groups))
+    alone = np.zeros(strata * groups, dtype=np.int64)
+    np.add.at(alone, columns[in_row[rows] == 1], 1)
+    return np.asarray(total - alone.reshape(strata, groups))
