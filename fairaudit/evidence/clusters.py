@@ -13,7 +13,18 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
-from fairaudit.metrics import Comparison, Evaluation, Mean, Measure, Quantity, Rate, Reading
+from fairaudit.metrics import (
+    NO_PARAMETERS,
+    Comparison,
+    Evaluation,
+    Mean,
+    Measure,
+    Quantity,
+    Rate,
+    Reading,
+    compared,
+    evaluate,
+)
 from fairaudit.metrics.clusters import FEWEST_CLUSTERS
 from fairaudit.metrics.comparisons import (
     COHENS_H,
@@ -28,7 +39,8 @@ from fairaudit.metrics.comparisons import (
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.intervals import Interval
 from fairaudit.metrics.quantities import BY_CLUSTERS
-from fairaudit.stats import clustered, proportions
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.stats import clustered, families, proportions
 
 _COMPARED = {
     how.id
@@ -157,6 +169,43 @@ def pair_of_spread(evaluation: Evaluation, reading: Reading) -> Pair:
     measure = evaluation.asked
     highest_first = not isinstance(measure, Measure) or measure.comparison.highest_first
     return (high, low) if highest_first else (low, high)
+
+
+def rate_gap(evaluation: Evaluation) -> Evaluation | None:
+    """The gap of the selection rate behind ε of two classes, which is the same where neither is.
+
+    None for several classes, and for those of which the spec calls none positive.
+    """
+    table = evaluation.table
+    if table.positive is None or len(table.classes) != 2 or int(table.positive.sum()) != 1:
+        return None
+    terms = replace(evaluation.terms, reference=None, parameters=NO_PARAMETERS)
+    found = evaluate(compared(SELECTION_RATE, GAP), table, terms)
+    same = found.reading is not None and found.reading.clustered is not None
+    return found if same and (found.takes_part == evaluation.takes_part).all() else None
+
+
+def of_epsilon(gap: Evaluation, alpha: Alpha) -> Interval | None:
+    """ε of two classes in two groups, with what both groups' clusters have in common: [Z, 1]."""
+    assert gap.reading is not None
+    first, second = pair_of_spread(gap, gap.reading)
+    if first.clustered is None or second.clustered is None:
+        return None
+    r = first.clustered.correlation(second.clustered)
+    each = np.broadcast_to(families.per_comparison(alpha, np.array(2.0)), (len(r),))[:, None]
+    assert first.ends is not None
+    assert second.ends is not None
+    highs, lows = first.ends(each), second.ends(each)
+    of_hits = clustered.ratio(first.value, highs, second.value, lows, r)
+    spared = [(1 - one.value, (1 - high, 1 - low)) for one, (low, high) in
+              ((second, lows), (first, highs))]  # fmt: skip
+    of_misses = clustered.ratio(*spared[0], *spared[1], r)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = (
+            np.log(np.maximum(one, other)[:, :1])
+            for one, other in zip(of_hits, of_misses, strict=True)
+        )
+    return Interval(np.maximum(low, 0.0), high, f"MOVER, {BY_CLUSTERS}")
 
 
 def _beside_all(reading: Reading, index: Ints) -> Reading:

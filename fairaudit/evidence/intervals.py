@@ -391,9 +391,20 @@ def _of_whole(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
         return f"none: {asked.no_interval}"
     low, high = asked.interval(evaluation.table, terms.minimum, terms.parameters, alpha)
     method = asked.method
-    if by_clusters.is_clustered(evaluation):
-        method = f"{method}, {BY_CLUSTERS}"
-    return Interval(low[:, None], high[:, None], method)
+    found = Interval(low[:, None], high[:, None], method)
+    return _of_clusters(found, evaluation, alpha) if by_clusters.is_clustered(evaluation) else found
+
+
+def _of_clusters(found: Interval, evaluation: Evaluation, alpha: Alpha) -> Interval:
+    """The interval of ε where rows come in clusters: of two groups with what they share."""
+    alone = by_clusters.of_two_groups(evaluation)
+    gap = by_clusters.rate_gap(evaluation) if alone.any() else None
+    pair = None if gap is None else by_clusters.of_epsilon(gap, alpha)
+    if pair is None:
+        return found._replace(method=f"{found.method}, {BY_CLUSTERS}")
+    low, high = (np.where(alone, *ends) for ends in zip(pair[:2], found[:2], strict=True))
+    name = pair.method if alone.all() else f"{found.method}, {BY_CLUSTERS}"
+    return Interval(low, high, name)
 
 
 def _less(evaluation: Evaluation, alpha: Alpha) -> Interval | str:

@@ -266,6 +266,9 @@ def _of_whole(asked: Whole, evaluation: Evaluation) -> Tests:
     if asked.independence is None:
         return _by_interval(evaluation)
     terms, table = evaluation.terms, evaluation.table
+    gap = by_clusters.rate_gap(evaluation) if table.clusters is not None else None
+    if gap is not None and gap.reading is not None:
+        return _among_clusters(gap, gap.reading)
     tables = asked.independence(table, terms.minimum, terms.parameters)
     among = evaluation.takes_part
     weighted = table.squares is not None or table.clusters is not None

@@ -181,6 +181,7 @@ def by_rows(spec: Spec) -> Iterator[str]:
     listed = [
         *(["the tests of Simpson's reversals"] if spec.simpson else []),
         *(["the intervals of curves and of score summaries"] if _has_score(spec) else []),
+        *(["the tests of one model against another"] if len(spec.predictions) > 1 else []),
     ]
     if listed:
         assert spec.cluster is not None
