@@ -230,7 +230,7 @@ class _Question:
         searched = None
         if raw.searched is not None:
             searched = Searched(tuple(recoded.searched), raw.searched.left_out)
-        scanned = _scanned(read.simpson, table, searched)
+        scanned = _scanned(read.simpson, _of_rows(table) if read.cluster else table, searched)
         discovered = None
         if read.subgroups is not None:
             discovered = discover(recoded.tables or (cube,), read.subgroups)
@@ -464,6 +464,16 @@ def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
         against = table(check.by, check.strata, check.against, check.of)
         against = waiving.without(against, aside)
     return evaluate_against(check.asked, cut, check.terms, against)
+
+
+def _of_rows(table: TableOf) -> TableOf:
+    """The same tables without clusters, for what takes rows for independent."""
+
+    @cache
+    def plain(by: Grouping, given: Grouping, of: str, beside: str | None = None) -> GroupTable:
+        return replace(table(by, given, of, beside), clusters=None)
+
+    return plain
 
 
 def _scanned(asked: Scan | None, table: TableOf, searched: Searched | None) -> Scanned:

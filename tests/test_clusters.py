@@ -301,6 +301,70 @@ def test_what_has_no_variance_by_clusters_has_no_interval_and_no_test() -> None:
         assert "between clusters" in finding.estimate.no_interval
 
 
+def test_rates_without_a_variance_by_clusters_have_no_interval() -> None:
+    rows = drawn(2, shared=False)
+    data = frame(rows).with_columns(z=pl.int_range(pl.len()) % 2, y=pl.int_range(pl.len()) % 3 % 2)
+    label = {"column": "y", "positive": 1, "negative": 0}
+    metrics = ["expected_utility", "generalized_entropy", "selected_share", "balanced_accuracy"]
+    average = {"metric": "selection_rate", "given": "z", "average": "uniform"}
+    entries: list[Any] = [{"metric": name} for name in metrics]
+    entries[0]["utilities"] = {"tp": 1, "fp": -1, "fn": 0, "tn": 0}
+    result = fairaudit.audit(spec(*entries, average, label=label, strata=["z"]), data=data)
+    for row in result.rates:
+        if row.metric == "balanced_accuracy":
+            assert row.estimate.low is not None
+            continue
+        if row.metric == "selection_rate" and row.stratum:
+            continue
+        assert row.estimate.low is None, row
+        assert "cluster" in row.estimate.no_interval, row
+
+
+def test_balanced_accuracy_is_no_surer_than_both_its_rates() -> None:
+    """Both rates' intervals at half of α, which hold together whatever they have in common."""
+    rows = drawn(2, shared=True)
+    data = frame(rows).with_columns(y=pl.int_range(pl.len()) % 2)
+    label = {"column": "y", "positive": 1, "negative": 0}
+    rates = ["true_positive_rate", "true_negative_rate"]
+    both = fairaudit.audit(
+        {**spec(*rates, label=label), "inference": {"confidence": 0.975}}, data=data
+    )
+    mean = fairaudit.audit(spec("balanced_accuracy", label=label), data=data)
+    for row in mean.rates:
+        parts = [one.estimate for one in both.rates if one.group == row.group]
+        lows = [one.low for one in parts if one.low is not None]
+        assert row.estimate.low == pytest.approx(sum(lows) / 2)
+
+
+def test_a_pass_on_few_clusters_says_nothing_of_what_it_missed() -> None:
+    rows = [one for one in drawn(3, shared=False) if int(one[1][1:]) < 8]
+    wide = {**DIFFERENCE, "fail": {"outside": [-0.99, 0.99]}}
+    result = audit(rows, wide)
+    assert result.verdict is Verdict.PASS
+    assert finding_of(result).detectable is None
+
+
+def test_the_gap_in_people_is_as_many_standard_errors_wide_as_its_test_says() -> None:
+    finding = finding_of(audit(drawn(2, shared=False), DIFFERENCE))
+    assert finding.estimate is not None
+    assert finding.estimate.significance is not None
+    assert finding.practice is not None
+    z = stats.norm.isf(finding.estimate.significance.p / 2)
+    assert finding.practice.deviations == pytest.approx(z)
+
+
+def test_reversals_take_rows_for_independent_and_say_so() -> None:
+    rows = drawn(2, shared=True)
+    data = frame(rows).with_columns(z=pl.int_range(pl.len()) % 2)
+    read = {**spec(DIFFERENCE, strata=["z"]), "simpson": {"warn": True}}
+    result = fairaudit.audit(read, data=data)
+    plain = {**spec(DIFFERENCE, strata=["z"], cluster=None), "simpson": {"warn": True}}
+    other = fairaudit.audit(plain, data=data)
+    assert result.compared == other.compared
+    assert len(result.reversals) == len(other.reversals)
+    assert any("treat rows as independent" in one for one in result.notices)
+
+
 def test_the_number_of_clusters_is_told() -> None:
     result = audit(drawn(1, shared=True), DIFFERENCE)
     assert (result.provenance.cluster, result.provenance.clusters) == ("c", 40)

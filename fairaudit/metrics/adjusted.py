@@ -16,7 +16,7 @@ from fairaudit.metrics.comparisons import ITSELF
 from fairaudit.metrics.counts import Tally, collapsed
 from fairaudit.metrics.evaluation import Evaluation, Terms, beside_reference
 from fairaudit.metrics.measures import Comparison, Measure, Pair, Sides
-from fairaudit.metrics.quantities import Quantity, Reading
+from fairaudit.metrics.quantities import BY_CLUSTERS, Quantity, Reading
 from fairaudit.metrics.reading import (
     applied,
     beside,
@@ -40,7 +40,9 @@ def _reading_of_average(
 
     The weights are taken as given, so that what varies are the values in the strata.
     """
-    in_strata = reading.ends
+    # Clusters may be in several strata, whose rates then go together.
+    by_clusters = reading.method.endswith(BY_CLUSTERS)
+    in_strata = None if by_clusters else reading.ends
 
     def ends(alpha: Alpha) -> Ends:
         assert in_strata is not None
@@ -57,7 +59,7 @@ def _reading_of_average(
         n.astype(np.float64),
         strata=replace(reading, value=np.where(support, reading.value, np.nan)),
         ends=None if in_strata is None else ends,
-        method="MOVER",
+        method=BY_CLUSTERS if by_clusters else "MOVER",
     )
 
 
