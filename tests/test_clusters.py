@@ -17,6 +17,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 import fairaudit
 from fairaudit.answers import Answer
+from fairaudit.compare import compare
 from fairaudit.errors import DataError, SpecError
 from fairaudit.report import json as report_json
 from fairaudit.report import markdown
@@ -422,3 +423,62 @@ def test_the_notice_of_matched_sets_is_silent_where_they_are_declared() -> None:
     for cluster, told in ((None, True), ("c", False)):
         result = fairaudit.audit(spec(metric, strata=["c"], cluster=cluster), data=frame(rows))
         assert any("not independent" in one for one in result.notices) is told
+
+
+def three(seed: int) -> list[Row]:
+    """Decisions in three groups that all have the same clusters."""
+    random = np.random.default_rng(seed)
+    rows: list[Row] = []
+    for at in range(30):
+        chance = random.beta(1, 2)
+        for g in ("a", "b", "c"):
+            people = random.integers(0, 5)
+            rows += [(g, f"c{at}", int(random.random() < chance)) for _ in range(people)]
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rest_of_three_groups_varies_as_one_group_of_them(seed: int) -> None:
+    rows = three(seed)
+    joined = [(g if g == "a" else "b", c, d) for g, c, d in rows]
+    rest = audit(rows, {**DIFFERENCE, "reference": "rest"})
+    expected = newcombe(joined)
+    for row in rest.comparisons:
+        if dict(row.group or ()) == {"g": "a"}:
+            assert (row.estimate.low, row.estimate.high) == pytest.approx(expected, abs=1e-9)
+
+
+def test_each_stratum_is_an_audit_of_its_own() -> None:
+    rows = drawn(7, shared=True)
+    data = frame(rows).with_columns(z=pl.int_range(pl.len()) % 2)
+    given = fairaudit.audit(spec({**DIFFERENCE, "given": "z"}, strata=["z"]), data=data)
+    for z in (0, 1):
+        alone = fairaudit.audit(spec(DIFFERENCE), data=data.filter(pl.col("z") == z))
+        (one,) = [row for row in given.comparisons if dict(row.stratum) == {"z": str(z)}]
+        (other,) = alone.comparisons
+        assert (one.estimate.low, one.estimate.high) == pytest.approx(
+            (other.estimate.low, other.estimate.high)
+        )
+
+
+def test_two_reports_of_clusters_are_compared_without_a_test() -> None:
+    before, after = (audit(drawn(seed, shared=True), DIFFERENCE) for seed in (1, 2))
+    changes = compare(before, after, same_people=False)
+    assert changes.rates
+    for row in changes.rates:
+        assert row.change.significance is None
+        assert "clusters" in row.change.why
+
+
+def test_epsilon_of_two_groups_has_the_test_of_its_rates() -> None:
+    epsilon = {"metric": "differential_fairness", "fail": {"above": 0.01, "significant": True}}
+    one, two = (finding.estimate for finding in audit(pairs(60, 60, 60, 30), epsilon, GAP).findings)
+    assert one is not None
+    assert two is not None
+    assert one.significance is not None
+    assert two.significance is not None
+    assert one.significance.p == pytest.approx(two.significance.p)
+    assert one.method == "MOVER, cluster-robust"
+    assert one.low is not None
+    assert one.high is not None
+    assert one.low <= one.value <= one.high

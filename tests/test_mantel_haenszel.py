@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 import fairaudit
@@ -177,3 +179,60 @@ def test_every_reference_gives_a_value(reference: str) -> None:
 def test_it_weighs_the_strata_itself() -> None:
     with pytest.raises(SpecError, match="says itself how strata are weighed"):
         audit(strata([(8, 4, 5, 9)]), {"average": "uniform"})
+
+
+CELLS = st.tuples(*[st.integers(1, 30)] * 4)
+
+
+@given(tables=st.lists(CELLS, min_size=1, max_size=5))
+@settings(max_examples=25)
+def test_turned_round_it_is_its_reciprocal(tables: list[tuple[int, int, int, int]]) -> None:
+    """With the groups swapped, or the classes, value and ends are those of 1 / value."""
+    estimate = row_of(audit(strata(tables))).estimate
+    assert estimate.low is not None
+    assert estimate.high is not None
+    for turned in (
+        [(c, d, a, b) for a, b, c, d in tables],
+        [(b, a, d, c) for a, b, c, d in tables],
+    ):
+        other = row_of(audit(strata(turned))).estimate
+        assert other.value * estimate.value == pytest.approx(1)
+        assert other.low == pytest.approx(1 / estimate.high)
+
+
+@given(tables=st.lists(CELLS, min_size=1, max_size=4), times=st.integers(2, 9))
+@settings(max_examples=15)
+def test_more_of_the_same_people_leave_the_value_and_narrow_the_interval(
+    tables: list[tuple[int, int, int, int]], times: int
+) -> None:
+    one, more = (row_of(audit(strata(tables, n))).estimate for n in (1, times))
+    assert more.value == pytest.approx(one.value)
+    assert one.low is not None
+    assert more.low is not None
+    assert more.low > one.low
+
+
+@given(sides=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=5))
+@settings(max_examples=15)
+def test_equal_groups_have_1_and_no_evidence(sides: list[tuple[int, int]]) -> None:
+    result = audit(strata([(a, b, a, b) for a, b in sides]), {"fail": {"outside": [0.99, 1.01]}})
+    (finding,) = result.findings
+    assert finding.estimate is not None
+    assert finding.estimate.value == pytest.approx(1)
+    assert finding.estimate.significance is not None
+    assert finding.estimate.significance.p == pytest.approx(1)
+
+
+@given(tables=st.lists(CELLS, min_size=1, max_size=5))
+@settings(max_examples=25)
+def test_its_interval_and_its_test_agree(tables: list[tuple[int, int, int, int]]) -> None:
+    (finding,) = audit(strata(tables), {"fail": {"outside": [0.01, 99]}}).findings
+    estimate = finding.estimate
+    assert estimate is not None
+    assert estimate.significance is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    if not estimate.low <= 1 <= estimate.high:
+        assert estimate.significance.p < 0.1
+    if estimate.significance.p < 0.01:
+        assert not estimate.low <= 1 <= estimate.high
