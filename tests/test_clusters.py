@@ -291,7 +291,12 @@ def test_what_has_no_variance_by_clusters_has_no_interval_and_no_test() -> None:
     metrics = [
         {"metric": "cramers_v", "fail": {"above": 0.9}},
         {"metric": "normalized_difference", "reference": "b", "fail": {"outside": [-0.9, 0.9]}},
-        {**DIFFERENCE, "given": "z", "average": "pooled"},
+        {
+            "metric": "mantel_haenszel_odds_ratio",
+            "given": "z",
+            "reference": "b",
+            "fail": {"above": 99},
+        },
     ]
     data = frame(rows).with_columns(z=pl.int_range(pl.len()) % 2)
     result = fairaudit.audit(spec(*metrics, strata=["z"]), data=data)
@@ -482,3 +487,84 @@ def test_epsilon_of_two_groups_has_the_test_of_its_rates() -> None:
     assert one.low is not None
     assert one.high is not None
     assert one.low <= one.value <= one.high
+
+
+def averaged(rows: list[tuple[str, str, int, str]], weights: dict[str, float]) -> tuple[float, ...]:
+    """Both weighted averages and their covariance, by a loop over clusters in plain Python."""
+    rates = {}
+    for g in ("a", "b"):
+        for z in weights:
+            own = [d for group, _, d, stratum in rows if (group, stratum) == (g, z)]
+            rates[g, z] = sum(own) / len(own), len(own)
+    residuals: dict[str, dict[str, float]] = {"a": {}, "b": {}}
+    for g in ("a", "b"):
+        for z, weight in weights.items():
+            p, n = rates[g, z]
+            members = [(c, d) for group, c, d, stratum in rows if (group, stratum) == (g, z)]
+            m = len({c for c, _ in members})
+            for c, d in members:
+                step = weight / n * math.sqrt(m / (m - 1)) * (d - p)
+                residuals[g][c] = residuals[g].get(c, 0.0) + step
+    a, b = (sum(weight * rates[g, z][0] for z, weight in weights.items()) for g in ("a", "b"))
+    names = residuals["a"].keys() | residuals["b"].keys()
+    of_a, of_b = ([residuals[g].get(c, 0.0) for c in sorted(names)] for g in ("a", "b"))
+    products = ((of_a, of_a), (of_b, of_b), (of_a, of_b))
+    sums = (sum(x * y for x, y in zip(*pair, strict=True)) for pair in products)
+    return (a, b, *sums)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_averages_over_strata_vary_with_clusters_that_span_them(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    rows: list[tuple[str, str, int, str]] = []
+    for at in range(60):
+        chance = random.beta(0.5, 0.8)
+        for _ in range(random.integers(3, 9)):
+            g, z = random.choice(["a", "b"]), random.choice(["x", "y"])
+            rows.append((str(g), f"c{at}", int(random.random() < chance), str(z)))
+    data = pl.DataFrame(rows, schema=["g", "c", "d", "z"], orient="row")
+    entry = {**DIFFERENCE, "given": "z", "average": "uniform"}
+    (row,) = fairaudit.audit(spec(entry, strata=["z"]), data=data).comparisons
+    a, b, v, w, both = averaged(rows, {"x": 0.5, "y": 0.5})
+    assert row.estimate.value == pytest.approx(a - b)
+    sizes = []
+    # The clusters are alike enough that no variance is raised to that of rows.
+    for g, rate, variance in (("a", a, v), ("b", b, w)):
+        m = len({c for group, c, *_ in rows if group == g})
+        few = (stats.norm.ppf(0.975) / stats.t.ppf(0.975, m - 1)) ** 2
+        sizes.append(rate * (1 - rate) / variance * few)
+    (l1, u1), (l2, u2) = (
+        proportion_confint(rate * size, size, method="wilson")
+        for rate, size in zip((a, b), sizes, strict=True)
+    )
+    r = both / math.sqrt(v * w)
+    low = (a - l1) ** 2 + (u2 - b) ** 2 - 2 * r * (a - l1) * (u2 - b)
+    high = (u1 - a) ** 2 + (b - l2) ** 2 - 2 * r * (u1 - a) * (b - l2)
+    expected = (a - b - math.sqrt(low), a - b + math.sqrt(high))
+    assert (row.estimate.low, row.estimate.high) == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_average_over_one_stratum_is_that_stratum() -> None:
+    rows = drawn(6, shared=True)
+    data = frame(rows).with_columns(z=pl.lit("x"))
+    averages = fairaudit.audit(
+        spec({**DIFFERENCE, "given": "z", "average": "pooled"}, strata=["z"]), data=data
+    )
+    one, other = (finding_of(result).estimate for result in (averages, audit(rows, DIFFERENCE)))
+    assert one is not None
+    assert other is not None
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-3)
+    assert one.significance is not None
+    assert other.significance is not None
+    assert one.significance.p == pytest.approx(other.significance.p, rel=0.05)
+
+
+def test_strata_of_one_cluster_each_have_no_variance() -> None:
+    """Matched pairs given the pair: nothing varies within a stratum, so nothing is known."""
+    entry = {**DIFFERENCE, "given": "c", "average": "pooled"}
+    result = fairaudit.audit(spec(entry, strata=["c"]), data=frame(pairs(20, 20, 20, 9)))
+    estimate = finding_of(result).estimate
+    assert estimate is not None
+    assert estimate.low is None
+    assert estimate.significance is None
+    assert result.verdict is not Verdict.FAIL

@@ -65,15 +65,23 @@ def lacks_clusters(evaluation: Evaluation) -> str | None:
     """Why nothing is known of how a value varies with clusters; None where it is, or none exist."""
     if not is_clustered(evaluation):
         return None
-    if evaluation.subtracts or evaluation.averaged is not None:
-        return NOT_BY_CLUSTERS
     asked = evaluation.asked
+    if evaluation.subtracts or (evaluation.averaged is not None and not _of_averages(evaluation)):
+        return NOT_BY_CLUSTERS
     if isinstance(asked, Quantity):
         return None if isinstance(asked, Rate | Mean) else NOT_BY_CLUSTERS
     if not isinstance(asked, Measure):
         return None if asked.id == DIFFERENTIAL_FAIRNESS.id else NOT_BY_CLUSTERS
     known = all(isinstance(quantity, Rate) and how.id in _COMPARED for quantity, how in asked.parts)
     return None if known and not asked.mean and not asked.fitted else NOT_BY_CLUSTERS
+
+
+def _of_averages(evaluation: Evaluation) -> bool:
+    """Whether both averages of each pair have a variance between clusters."""
+    return all(
+        reading is not None and reading.by_clusters is not None
+        for reading in (evaluation.reading, evaluation.against)
+    )
 
 
 def few_clusters(evaluation: Evaluation) -> Marks:
@@ -92,9 +100,9 @@ def few_clusters(evaluation: Evaluation) -> Marks:
 def of_pair(how: Comparison, pair: Pair, alpha: Alpha) -> Interval | str:
     """The interval of two shares compared, with the correlation over the clusters of both."""
     one, two = pair
-    if one.clustered is None or two.clustered is None or one.ends is None or two.ends is None:
+    r = _correlation(one, two)
+    if r is None or one.ends is None or two.ends is None:
         return NOT_BY_CLUSTERS
-    r = one.clustered.correlation(two.clustered)
     ours, theirs = one.ends(alpha), two.ends(alpha)
     sides = (one.value, ours, two.value, theirs)
     if how.id in {DIFFERENCE.id, GAP.id, SHORTFALL.id}:
@@ -114,6 +122,15 @@ def of_pair(how: Comparison, pair: Pair, alpha: Alpha) -> Interval | str:
         for value, ends in ((one.value, ours), (two.value, theirs))
     ]
     return _named(clustered.difference(*scaled[0], *scaled[1], r), "MOVER")
+
+
+def _correlation(one: Reading, two: Reading) -> Floats | None:
+    """The correlation of two shares, or of two averages; None where clusters do not tell it."""
+    if one.by_clusters is not None and two.by_clusters is not None:
+        return one.by_clusters.with_other
+    if one.clustered is not None and two.clustered is not None:
+        return one.clustered.correlation(two.clustered)
+    return None
 
 
 def _named(ends: Ends, name: str) -> Interval:
@@ -139,9 +156,9 @@ def _arcsine(share: Floats) -> Floats:
 
 def of_pair_tested(one: Reading, two: Reading) -> Floats:
     """The p-values of equal shares: z, with the effective sizes and the correlation of both."""
-    if one.clustered is None or two.clustered is None:
+    r = _correlation(one, two)
+    if r is None:
         return np.full_like(one.value, np.nan)
-    r = one.clustered.correlation(two.clustered)
     return clustered.z_test(one.value, one.size, two.value, two.size, r)
 
 

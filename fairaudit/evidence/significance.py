@@ -50,6 +50,7 @@ _MOST_STANDARDIZED = 300
 _FARTHEST = 38.0
 _STEPS = 36
 _FEW_CLUSTERS = by_clusters.TOO_FEW.removeprefix("none: ")
+_NOT_BY_CLUSTERS = by_clusters.NOT_BY_CLUSTERS.removeprefix("none: ")
 
 Key: TypeAlias = tuple[object, ...]
 """What makes two tests one: the same counts, compared in the same way."""
@@ -376,6 +377,8 @@ def _gap(tables: Floats) -> Floats:
 
 def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Tests:
     """Rates averaged over strata: Cochran–Mantel–Haenszel within them."""
+    if by_clusters.is_clustered(evaluation):
+        return _averages_by_clusters(evaluation, reading)
     if reading.strata is not None and asked.comparison.exact_in_strata is not None:
         return _common_to_strata(evaluation, reading, reading.strata)
     table, terms = evaluation.strata, evaluation.terms
@@ -406,6 +409,16 @@ def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Test
     p = stratified.mantel_haenszel(a, n, c, m).p
     found = Tests(p[None], "Cochran–Mantel–Haenszel", about=(*_about(each), "in strata"))
     return _over_pairs(found, evaluation) if policy in EXTREMES else found
+
+
+def _averages_by_clusters(evaluation: Evaluation, reading: Reading) -> Tests:
+    """Averages over strata whose clusters tell how they vary: z."""
+    other = evaluation.against
+    if other is None or evaluation.terms.policy in WITH_ITSELF:
+        return _none(evaluation, _NOT_BY_CLUSTERS)
+    p, about = by_clusters.of_pair_tested(reading, other), (*_about(reading), "averages")
+    average = None if evaluation.terms.average is None else str(evaluation.terms.average)
+    return Tests(p, f"z, {BY_CLUSTERS}", about=(*about, average), why=_FEW_CLUSTERS)
 
 
 def _common_to_strata(evaluation: Evaluation, reading: Reading, inner: Reading) -> Tests:

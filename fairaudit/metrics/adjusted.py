@@ -11,12 +11,13 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.average import POOLED, Average, Weights, averaged, exactly
+from fairaudit.metrics.average import POOLED, Average, Averaged, Weights, averaged, exactly
+from fairaudit.metrics.clusters import AveragedShare, Side, averaged_shares
 from fairaudit.metrics.comparisons import ITSELF
 from fairaudit.metrics.counts import Tally, collapsed
 from fairaudit.metrics.evaluation import Evaluation, Terms, beside_reference
 from fairaudit.metrics.measures import Comparison, Measure, Pair, Sides
-from fairaudit.metrics.quantities import BY_CLUSTERS, Quantity, Reading
+from fairaudit.metrics.quantities import BY_CLUSTERS, Quantity, Rate, Reading, effective_size
 from fairaudit.metrics.reading import (
     applied,
     beside,
@@ -30,7 +31,7 @@ from fairaudit.metrics.reading import (
     whole_mass,
 )
 from fairaudit.metrics.reference import EXTREMES, NOBODY, Policy, reference_index
-from fairaudit.stats import mover
+from fairaudit.stats import mover, proportions
 
 
 def _reading_of_average(
@@ -204,11 +205,47 @@ def average_to_reference(
         _reading_of_average(reading, found.first, found.first_weights, n, found.support),
         _reading_of_average(against, found.second, found.second_weights, m, found.support),
     )
+    readings = _by_clusters(readings, (tally, others), (reading, against), found)
     # Who is large enough, is so in the strata that are compared, and whom it is compared with too.
     takes_part = participants_overall(table, np.minimum(n, m), reading, terms.minimum)
     place, value = (index, usable), _values_of(quantity, comparison, readings)
     evaluation = beside_reference(measure, whole, terms, readings, value, takes_part, place, exact)
     return replace(evaluation, strata=table, averaged=found)
+
+
+def _by_clusters(
+    readings: tuple[Reading, Reading],
+    tallies: tuple[Tally, Tally],
+    in_strata: tuple[Reading, Reading],
+    found: Averaged,
+) -> tuple[Reading, Reading]:
+    """Both averages with their variance between clusters, where they are of shares."""
+    quantity = in_strata[0].quantity
+    first, second = (tally.clusters for tally in tallies)
+    if first is None or second is None or not isinstance(quantity, Rate) or not quantity.of_group:
+        return readings
+    weights = (found.first_weights, found.second_weights)
+    sides = [
+        Side(crowd, one.value, mass(one), weight, effective_size(tally, quantity.under))
+        for crowd, one, weight, tally in zip(
+            (first, second), in_strata, weights, tallies, strict=True
+        )
+    ]
+    shares = averaged_shares(quantity.over, quantity.under, (sides[0], sides[1]))
+    one, two = (_of_share(*pair) for pair in zip(readings, shares, strict=True))
+    return one, two
+
+
+def _of_share(reading: Reading, share: AveragedShare) -> Reading:
+    """An average with the interval that its clusters leave it."""
+    value, size = reading.value, share.size
+    return replace(
+        reading,
+        size=size,
+        by_clusters=share,
+        ends=lambda alpha: proportions.wilson(value, size, alpha),
+        method=f"Wilson, {BY_CLUSTERS}",
+    )
 
 
 def _average_to_extreme(

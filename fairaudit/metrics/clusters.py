@@ -235,27 +235,37 @@ def _places(crowd: Crowd, strata: int, groups: int) -> Ints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entries:
-    """The entries of the clusters that a table has: rows (stratum, cluster), columns and cells."""
+    """The entries of the clusters that a table has: rows (stratum, cluster), columns and cells.
+
+    `stratum` and `cluster` are those of each row.
+    """
 
     row: Ints
     column: Ints
     slot: Ints
     mass: Floats
-    rows: int
+    stratum: Ints
+    cluster: Ints
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.stratum)
 
 
 @once
 def _entries(table: ClusteredTable) -> _Entries:
     clusters = table.clusters
     _, _, classes, groups = table.shape
-    at = table.place[clusters.cell]
-    inside = at >= 0
-    z, y, p, g = np.unravel_index(at[inside], table.shape)
+    places = table.place[clusters.cell]
+    inside = places >= 0
+    z, y, p, g = np.unravel_index(places[inside], table.shape)
     rows, row = np.unique(z * clusters.count + clusters.code[inside], return_inverse=True)
     mass = clusters.mass[inside]
     if table.kept is not None:
         mass = mass * table.kept[y]
-    return _Entries(row, z * groups + g, y * classes + p, mass, len(rows))
+    at = np.divmod(rows, max(clusters.count, 1))
+    return _Entries(row, z * groups + g, y * classes + p, mass, *at)
 
 
 @once
@@ -304,3 +314,107 @@ def _clusters_of(crowd: Crowd, there: Any, strata: int, groups: int) -> Ints:  #
     alone = np.zeros(strata * groups, dtype=np.int64)
     np.add.at(alone, columns[in_row[rows] == 1], 1)
     return np.asarray(total - alone.reshape(strata, groups))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AveragedShare:
+    """A share averaged over strata, beside the one that it is compared with: [1, G].
+
+    `with_other` is the correlation of both, `size` how many independent rows would tell as much.
+    """
+
+    size: Floats
+    with_other: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """One side of a comparison in strata: whose clusters, and arrays [Z, G].
+
+    The share, the mass of its denominator, the weight of each stratum, and how many independent
+    rows would tell as much if there were no clusters.
+    """
+
+    crowd: Crowd
+    value: Floats
+    mass: Floats
+    weight: Floats
+    size: Floats
+
+
+def averaged_shares(
+    over: Sequence[str], under: Sequence[str], sides: tuple[Side, Side]
+) -> tuple[AveragedShare, AveragedShare]:
+    """Both averages of every group and its reference, by the totals of clusters in all strata.
+
+    The residual of a cluster is the sum of those in its strata, each by its weight: a cluster may
+    be in several. A stratum where a side has one cluster alone shows no variance, and leaves none.
+    """
+    crowd = sides[0].crowd
+    table = _Rows(_entries(crowd.table), crowd, over, under)
+    groups = crowd.table.shape[3]
+    products, clusters = np.zeros((3, groups)), np.zeros((2, groups))
+    for g in range(groups):
+        residuals = []
+        for at, side in enumerate(sides):
+            residual, clusters[at, g] = table.residuals(side, g)
+            residuals.append(residual)
+        one, two = residuals
+        products[:, g] = one @ one, two @ two, one @ two
+    values = [
+        np.where(side.weight > 0, side.weight * side.value, 0.0).sum(axis=0) for side in sides
+    ]
+    found = []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.clip(np.nan_to_num(products[2] / np.sqrt(products[0] * products[1])), -1.0, 1.0)
+        for at, side in enumerate(sides):
+            spread = values[at] * (1 - values[at])
+            of_rows = side.weight**2 * side.value * (1 - side.value) / side.size
+            plain = np.where(side.weight > 0, of_rows, 0.0).sum(axis=0)
+            variance = np.maximum(products[at], plain)
+            r = np.where(r > 0, r * np.sqrt(products[at] / variance), r)
+            size = np.where(spread > 0, spread / variance, clusters[at]) * _fewer(clusters[at])
+            found.append(np.where(clusters[at] < FEWEST_CLUSTERS, np.nan, size)[None])
+    r = np.nan_to_num(r)[None]
+    return AveragedShare(found[0], r), AveragedShare(found[1], r)
+
+
+class _Rows:
+    """Hits and trials of every row (stratum, cluster), of one group at a time."""
+
+    def __init__(
+        self, entries: _Entries, crowd: Crowd, over: Sequence[str], under: Sequence[str]
+    ) -> None:
+        self._entries, self._groups = entries, crowd.table.shape[3]
+        hits, trials = (
+            entries.mass * np.array(crowd.slots(cells), dtype=np.float64).reshape(-1)[entries.slot]
+            for cells in (over, under)
+        )
+        self._cells = hits, trials
+        self._group = entries.column % self._groups
+        self._everybody = tuple(self._summed(one, None) for one in self._cells)
+        _, self._cluster = np.unique(entries.cluster, return_inverse=True)
+
+    def residuals(self, side: Side, g: int) -> tuple[Floats, int]:
+        """The weighted residual of every cluster, and in how many the side has somebody."""
+        crowd, z = side.crowd, self._entries.stratum
+        index = g if crowd.index is None else int(crowd.index[0, 0])
+        hits, trials = (
+            crowd.everybody * everybody + (crowd.own * self._summed(one, index) if crowd.own else 0)
+            for everybody, one in zip(self._everybody, self._cells, strict=True)
+        )
+        weight, value, mass = side.weight[:, g], side.value[:, g], side.mass[:, g]
+        counted = (trials > 0) & (weight[z] > 0)
+        in_stratum = np.bincount(z[counted], minlength=len(weight)).astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            few = np.sqrt(in_stratum / (in_stratum - 1))
+            scaled = weight / mass * np.where(in_stratum == 1, np.nan, few)
+            residual = np.where(counted, scaled[z] * (hits - value[z] * trials), 0.0)
+        found = np.bincount(self._cluster, residual, minlength=1).astype(np.float64)
+        return found, len(np.unique(self._cluster[counted]))
+
+    def _summed(self, cells: Floats, g: int | None) -> Floats:
+        some = slice(None) if g is None else self._group == g
+        return np.bincount(
+            self._entries.row[some], cells[some], minlength=self._entries.rows
+        ).astype(np.float64)

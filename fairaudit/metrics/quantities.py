@@ -14,7 +14,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.estimate import Estimate
-from fairaudit.metrics.clusters import ClusteredShare
+from fairaudit.metrics.clusters import AveragedShare, ClusteredShare
 from fairaudit.metrics.counts import Cell, Counts, Tally
 from fairaudit.metrics.records import (
     NO_PARAMETERS,
@@ -103,7 +103,8 @@ class Reading:
     the probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
     with `single` [bins] where a bin holds one value; `fit` sets it beside a reference by least
     squares; `strata` are the values that an average was made of, where both sides have people;
-    `clustered` tells how a share varies with the clusters that rows come in.
+    `clustered` tells how a share varies with the clusters that rows come in, `by_clusters` how an
+    average over strata does.
     `ends` gives the interval of every value, by the way that `method` names; None where
     there is none. `estimates` and `intervals` are those that were made of it.
     """
@@ -124,6 +125,7 @@ class Reading:
     fit: Fitted | None = None
     strata: Reading | None = None
     clustered: ClusteredShare | None = None
+    by_clusters: AveragedShare | None = None
     ends: Callable[[Alpha], Ends] | None = None
     method: str = ""
     estimates: dict[tuple[int, int, float], Estimate] = field(default_factory=dict, repr=False)
