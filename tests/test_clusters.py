@@ -568,3 +568,35 @@ def test_strata_of_one_cluster_each_have_no_variance() -> None:
     assert estimate.low is None
     assert estimate.significance is None
     assert result.verdict is not Verdict.FAIL
+
+
+def competing(seed: int) -> list[Row]:
+    """Jobs with three applicants, one of each group; one of them is selected."""
+    random = np.random.default_rng(seed)
+    rows: list[Row] = []
+    for at in range(70):
+        chosen = int(random.choice(3, p=[0.5, 0.3, 0.2]))
+        rows += [(g, f"job{at}", int(chosen == k)) for k, g in enumerate("abc")]
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_three_groups_are_tested_with_the_lowest_correlation_of_two(seed: int) -> None:
+    rows = competing(seed)
+    y = np.array([d for *_, d in rows], dtype=float)
+    x = np.array([[g == one for one in "abc"] for g, *_ in rows], dtype=float)
+    groups = np.array([int(c[3:]) for _, c, _ in rows])
+    fit = sm.OLS(y, x).fit(cov_type="cluster", cov_kwds={"groups": groups, "use_correction": False})
+    covariance, rates = np.asarray(fit.cov_params()), np.asarray(fit.params)
+    deviations = np.sqrt(np.diag(covariance))
+    lowest = min((covariance / np.outer(deviations, deviations)).min(), 0.0)
+    raw = rates * (1 - rates) / (np.diag(covariance) * 70 / 69)
+    few = (stats.norm.ppf(0.975) / stats.t.ppf(0.975, 69)) ** 2
+    size = np.minimum(raw, 70) * few / (1 - lowest)
+    table = np.stack([rates * size, (1 - rates) * size])
+    expected = stats.chi2_contingency(table, correction=False).pvalue
+    estimate = finding_of(audit(rows, GAP)).estimate
+    assert estimate is not None
+    assert estimate.significance is not None
+    assert estimate.significance.p == pytest.approx(expected, rel=1e-6)
+    assert estimate.method.endswith("cluster-robust")

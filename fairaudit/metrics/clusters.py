@@ -161,16 +161,27 @@ class ClusteredShare:
 
     def least_correlation(self, among: Marks) -> Floats:
         """The lowest correlation of two groups that take part, [Z, 1]; 0 where none is below."""
-        crowd, (strata, groups) = self.totals.crowd, self.value.shape
-        found = np.zeros((strata, 1))
-        for k in np.flatnonzero(among.any(axis=0)).tolist():
-            other = replace(self.totals, crowd=crowd.at(np.full((strata, 1), k)))
-            column = (self.value, self.squares, self.floored)
-            beside = ClusteredShare(other, *(one[:, k : k + 1] for one in column))
-            pairs = among & among[:, k : k + 1] & (np.arange(groups) != k)
-            lowest = np.where(pairs, self.correlation(beside), 0.0)
-            found = np.minimum(found, lowest.min(axis=1, keepdims=True, initial=0.0))
-        return found
+        totals, (strata, groups) = self.totals, self.value.shape
+        i, j = (np.asarray(one) for one in totals.trials.nonzero())
+        some = (i != j) & among.reshape(-1)[i] & among.reshape(-1)[j]
+        i, j = i[some], j[some]
+        found = np.zeros(strata)
+        if len(i):
+            p, squares = self.value.reshape(-1), self.squares.reshape(-1)
+            hits, mixed, turned, trials = (
+                np.asarray(matrix[at]).reshape(-1)
+                for matrix, at in (
+                    (totals.hits, (i, j)),
+                    (totals.mixed, (i, j)),
+                    (totals.mixed, (j, i)),
+                    (totals.trials, (i, j)),
+                )
+            )
+            both = hits - p[j] * mixed - p[i] * turned + p[i] * p[j] * trials
+            with np.errstate(divide="ignore", invalid="ignore"):
+                r = np.nan_to_num(both / np.sqrt(squares[i] * squares[j]))
+            np.minimum.at(found, i // groups, np.clip(r, -1.0, 0.0))
+        return found[:, None]
 
 
 def class_sizes(crowd: Crowd, counts: Floats, n: Ints, among: Marks) -> Floats:
