@@ -89,47 +89,47 @@ def few_clusters(evaluation: Evaluation) -> Marks:
 
     Of other values the size of each share says so, which has no number then.
     """
-    found = np.zeros((len(evaluation.value), 1), dtype=np.bool_)
+    few = np.zeros((len(evaluation.value), 1), dtype=np.bool_)
     for leaf in evaluation.leaves:
         if leaf.spread and leaf.reading is not None:
             lacking = leaf.takes_part & np.isnan(leaf.reading.size) & (leaf.reading.n > 0)
-            found |= lacking.any(axis=1, keepdims=True)
-    return found
+            few |= lacking.any(axis=1, keepdims=True)
+    return few
 
 
 def of_pair(how: Comparison, pair: Pair, alpha: Alpha) -> Interval | str:
     """The interval of two shares compared, with the correlation over the clusters of both."""
-    one, two = pair
-    r = _correlation(one, two)
-    if r is None or one.ends is None or two.ends is None:
+    first, second = pair
+    r = _correlation(first, second)
+    if r is None or first.ends is None or second.ends is None:
         return NOT_BY_CLUSTERS
-    ours, theirs = one.ends(alpha), two.ends(alpha)
-    sides = (one.value, ours, two.value, theirs)
+    first_ends, second_ends = first.ends(alpha), second.ends(alpha)
+    sides = (first.value, first_ends, second.value, second_ends)
     if how.id in {DIFFERENCE.id, GAP.id, SHORTFALL.id}:
-        found = _named(clustered.difference(*sides, r), "Newcombe")
-        return found.turned() if how.id == SHORTFALL.id else found
+        interval = _named(clustered.difference(*sides, r), "Newcombe")
+        return interval.turned() if how.id == SHORTFALL.id else interval
     if how.id in {RATIO.id, MIN_RATIO.id, LOG_RATIO.id}:
-        found = _ratio(pair, sides, r, alpha)
+        interval = _ratio(pair, sides, r, alpha)
         if how.id != LOG_RATIO.id:
-            return found
+            return interval
         with np.errstate(divide="ignore", invalid="ignore"):
-            return Interval(np.log(found.low), np.log(found.high), found.method)
+            return Interval(np.log(interval.low), np.log(interval.high), interval.method)
     if how.id == ODDS_RATIO.id:
-        ends = clustered.woolf(one.value, one.size, two.value, two.size, r, alpha)
+        ends = clustered.woolf(first.value, first.size, second.value, second.size, r, alpha)
         return _named(ends, "Woolf, Gart's ½")
     scaled = [
         (_arcsine(value), (_arcsine(ends[0]), _arcsine(ends[1])))
-        for value, ends in ((one.value, ours), (two.value, theirs))
+        for value, ends in ((first.value, first_ends), (second.value, second_ends))
     ]
     return _named(clustered.difference(*scaled[0], *scaled[1], r), "MOVER")
 
 
-def _correlation(one: Reading, two: Reading) -> Floats | None:
+def _correlation(first: Reading, second: Reading) -> Floats | None:
     """The correlation of two shares, or of two averages; None where clusters do not tell it."""
-    if one.by_clusters is not None and two.by_clusters is not None:
-        return one.by_clusters.with_other
-    if one.clustered is not None and two.clustered is not None:
-        return one.clustered.correlation(two.clustered)
+    if first.by_clusters is not None and second.by_clusters is not None:
+        return first.by_clusters.with_other
+    if first.clustered is not None and second.clustered is not None:
+        return first.clustered.correlation(second.clustered)
     return None
 
 
@@ -141,8 +141,8 @@ def _ratio(
     pair: Pair, sides: tuple[Floats, Ends, Floats, Ends], r: Floats, alpha: Alpha
 ) -> Interval:
     """Koopman's where the two share no clusters; else MOVER with their correlation."""
-    one, two = pair
-    apart = proportions.koopman(one.value, one.size, two.value, two.size, alpha)
+    first, second = pair
+    apart = proportions.koopman(first.value, first.size, second.value, second.size, alpha)
     if not r.any():
         return _named(apart, "Koopman")
     together = clustered.ratio(*sides, r)
@@ -154,12 +154,12 @@ def _arcsine(share: Floats) -> Floats:
     return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
 
 
-def of_pair_tested(one: Reading, two: Reading) -> Floats:
+def of_pair_tested(first: Reading, second: Reading) -> Floats:
     """The p-values of equal shares: z, with the effective sizes and the correlation of both."""
-    r = _correlation(one, two)
+    r = _correlation(first, second)
     if r is None:
-        return np.full_like(one.value, np.nan)
-    return clustered.z_test(one.value, one.size, two.value, two.size, r)
+        return np.full_like(first.value, np.nan)
+    return clustered.z_test(first.value, first.size, second.value, second.size, r)
 
 
 def for_pairs(reading: Reading, among: Marks) -> Reading:
@@ -197,9 +197,9 @@ def rate_gap(evaluation: Evaluation) -> Evaluation | None:
     if table.positive is None or len(table.classes) != 2 or int(table.positive.sum()) != 1:
         return None
     terms = replace(evaluation.terms, reference=None, parameters=NO_PARAMETERS)
-    found = evaluate(compared(SELECTION_RATE, GAP), table, terms)
-    same = found.reading is not None and found.reading.clustered is not None
-    return found if same and (found.takes_part == evaluation.takes_part).all() else None
+    gap = evaluate(compared(SELECTION_RATE, GAP), table, terms)
+    same = gap.reading is not None and gap.reading.clustered is not None
+    return gap if same and (gap.takes_part == evaluation.takes_part).all() else None
 
 
 def of_epsilon(gap: Evaluation, alpha: Alpha) -> Interval | None:
@@ -209,18 +209,18 @@ def of_epsilon(gap: Evaluation, alpha: Alpha) -> Interval | None:
     if first.clustered is None or second.clustered is None:
         return None
     r = first.clustered.correlation(second.clustered)
-    each = np.broadcast_to(families.per_comparison(alpha, np.array(2.0)), (len(r),))[:, None]
+    level = np.broadcast_to(families.per_comparison(alpha, np.array(2.0)), (len(r),))[:, None]
     assert first.ends is not None
     assert second.ends is not None
-    highs, lows = first.ends(each), second.ends(each)
+    highs, lows = first.ends(level), second.ends(level)
     of_hits = clustered.ratio(first.value, highs, second.value, lows, r)
-    spared = [(1 - one.value, (1 - high, 1 - low)) for one, (low, high) in
+    spared = [(1 - reading.value, (1 - high, 1 - low)) for reading, (low, high) in
               ((second, lows), (first, highs))]  # fmt: skip
     of_misses = clustered.ratio(*spared[0], *spared[1], r)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (
-            np.log(np.maximum(one, other)[:, :1])
-            for one, other in zip(of_hits, of_misses, strict=True)
+            np.log(np.maximum(end_of_hits, end_of_misses)[:, :1])
+            for end_of_hits, end_of_misses in zip(of_hits, of_misses, strict=True)
         )
     return Interval(np.maximum(low, 0.0), high, f"MOVER, {BY_CLUSTERS}")
 

@@ -60,7 +60,7 @@ class Crowd:
     def slots(self, cells: Sequence[str]) -> Slots:
         """How often each cell of the table counts in a sum of named cells."""
         _, size_y, size_p, _ = self.table.shape
-        found = np.zeros((size_y, size_p), dtype=np.int64)
+        times = np.zeros((size_y, size_p), dtype=np.int64)
         known_y, known_p = np.arange(size_y) < self.labels, np.arange(size_p) < self.classes
         anybody, anything = np.ones_like(known_y), np.ones_like(known_p)
         masks = {
@@ -75,8 +75,8 @@ class Crowd:
         }
         for cell in cells:
             y, p = masks[cell]
-            found += np.outer(y, p)
-        return tuple(tuple(row) for row in found.tolist())
+            times += np.outer(y, p)
+        return tuple(tuple(row) for row in times.tolist())
 
     def totals(self, over: Sequence[str], under: Sequence[str]) -> ClusterTotals:
         """The sums of products of cluster totals, for a share of these cells."""
@@ -96,17 +96,17 @@ class ClusterTotals:
     clusters: Ints
     crowd: Crowd
 
-    def product(self, other: ClusterTotals, one: Floats, two: Floats) -> Floats:
+    def product(self, other: ClusterTotals, share: Floats, other_share: Floats) -> Floats:
         """The sum over clusters of both crowds' residuals multiplied, [Z, G].
 
-        `one` and `two` are the shares about which they are taken.
+        `share` and `other_share` are those about which they are taken.
         """
         first, second = self.crowd, other.crowd
         return np.asarray(
             _bilinear(self.hits, first, second)
-            - two * _bilinear(self.mixed, first, second)
-            - one * _bilinear(self.mixed, second, first)
-            + one * two * _bilinear(self.trials, first, second)
+            - other_share * _bilinear(self.mixed, first, second)
+            - share * _bilinear(self.mixed, second, first)
+            + share * other_share * _bilinear(self.trials, first, second)
         )
 
 
@@ -143,9 +143,9 @@ class ClusteredShare:
             raw = np.where(varies & (variance > 0), value * (1 - value) / variance, np.inf)
             raw = np.where(varies, raw, alike)
             floored = np.sqrt(np.minimum(size / raw, 1.0))
-            found = np.minimum(size, raw) * _fewer(m)
-        found = np.where(m < FEWEST_CLUSTERS, np.nan, found)
-        return cls(totals, value, squares, np.where(np.isnan(floored), 1.0, floored)), found
+            effective = np.minimum(size, raw) * _fewer(m)
+        effective = np.where(m < FEWEST_CLUSTERS, np.nan, effective)
+        return cls(totals, value, squares, np.where(np.isnan(floored), 1.0, floored)), effective
 
     def correlation(self, other: ClusteredShare) -> Floats:
         """The correlation of two shares over the clusters they have in common, [Z, G].
@@ -155,17 +155,17 @@ class ClusteredShare:
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             both = self.totals.product(other.totals, self.value, other.value)
-            found = both / np.sqrt(self.squares * other.squares)
-        found = np.clip(np.where(np.isfinite(found), found, 0.0), -1.0, 1.0)
-        return np.where(found > 0, found * self.floored * other.floored, found)
+            r = both / np.sqrt(self.squares * other.squares)
+        r = np.clip(np.where(np.isfinite(r), r, 0.0), -1.0, 1.0)
+        return np.where(r > 0, r * self.floored * other.floored, r)
 
     def least_correlation(self, among: Marks) -> Floats:
         """The lowest correlation of two groups that take part, [Z, 1]; 0 where none is below."""
         totals, (strata, groups) = self.totals, self.value.shape
-        i, j = (np.asarray(one) for one in totals.trials.nonzero())
-        some = (i != j) & among.reshape(-1)[i] & among.reshape(-1)[j]
-        i, j = i[some], j[some]
-        found = np.zeros(strata)
+        i, j = (np.asarray(place) for place in totals.trials.nonzero())
+        pairs = (i != j) & among.reshape(-1)[i] & among.reshape(-1)[j]
+        i, j = i[pairs], j[pairs]
+        lowest = np.zeros(strata)
         if len(i):
             p, squares = self.value.reshape(-1), self.squares.reshape(-1)
             hits, mixed, turned, trials = (
@@ -180,8 +180,8 @@ class ClusteredShare:
             both = hits - p[j] * mixed - p[i] * turned + p[i] * p[j] * trials
             with np.errstate(divide="ignore", invalid="ignore"):
                 r = np.nan_to_num(both / np.sqrt(squares[i] * squares[j]))
-            np.minimum.at(found, i // groups, np.clip(r, -1.0, 0.0))
-        return found[:, None]
+            np.minimum.at(lowest, i // groups, np.clip(r, -1.0, 0.0))
+        return lowest[:, None]
 
 
 def class_sizes(crowd: Crowd, counts: Floats, n: Ints, among: Marks) -> Floats:
@@ -193,18 +193,18 @@ def class_sizes(crowd: Crowd, counts: Floats, n: Ints, among: Marks) -> Floats:
     _, size_y, size_p, _ = crowd.table.shape
     classes = counts.shape[1]
     under = counts.sum(axis=1)
-    found = n.astype(np.float64)
+    sizes = n.astype(np.float64)
     for k in range(classes):
         over, whole = (
-            tuple((tuple(int(p in some) for p in range(size_p)),) * size_y)
-            for some in ({k}, {*range(classes)})
+            tuple((tuple(int(p in counted) for p in range(size_p)),) * size_y)
+            for counted in ({k}, {*range(classes)})
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             value = counts[:, k] / under
         totals = _totals(crowd, over, whole)
         share, size = ClusteredShare.of(totals, value, under, n.astype(np.float64))
-        found = np.minimum(found, size / (1 - share.least_correlation(among)))
-    return found
+        sizes = np.minimum(sizes, size / (1 - share.least_correlation(among)))
+    return sizes
 
 
 def _fewer(clusters: Floats) -> Floats:
@@ -217,18 +217,18 @@ def _bilinear(matrix: Any, first: Crowd, second: Crowd) -> Floats:  # noqa: ANN4
     """A' M b for every column, a and b being the two crowds beside it: [Z, G]."""
     strata, _, _, groups = first.table.shape
     whole, rows, columns = _margins(matrix, strata, groups)
-    i, j = (_places(one, strata, groups) for one in (first, second))
-    found = np.zeros((strata, groups))
+    i, j = (_places(crowd, strata, groups) for crowd in (first, second))
+    products = np.zeros((strata, groups))
     if first.everybody and second.everybody:
-        found = found + whole
+        products = products + whole
     if first.everybody and second.own:
-        found = found + second.own * columns.reshape(-1)[j]
+        products = products + second.own * columns.reshape(-1)[j]
     if first.own and second.everybody:
-        found = found + first.own * rows.reshape(-1)[i]
+        products = products + first.own * rows.reshape(-1)[i]
     if first.own and second.own:
         cells = np.asarray(matrix[i.reshape(-1), j.reshape(-1)]).reshape(strata, groups)
-        found = found + first.own * second.own * cells
-    return found
+        products = products + first.own * second.own * cells
+    return products
 
 
 def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Floats]:  # noqa: ANN401
@@ -296,9 +296,9 @@ def _totals(crowd: Crowd, over: Slots, under: Slots) -> ClusterTotals:
 
         def summed(slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
             mass = entries.mass * np.array(slots, dtype=np.float64).reshape(-1)[entries.slot]
-            some = mass != 0
-            places = (entries.row[some], entries.column[some])
-            return sparse.csr_matrix((mass[some], places), shape=shape)
+            counted = mass != 0
+            places = (entries.row[counted], entries.column[counted])
+            return sparse.csr_matrix((mass[counted], places), shape=shape)
 
         y, n = summed(over), summed(under)
         there = n.copy()
@@ -370,12 +370,12 @@ def averaged_shares(
         for at, side in enumerate(sides):
             residual, clusters[at, g] = table.residuals(side, g)
             residuals.append(residual)
-        one, two = residuals
-        products[:, g] = one @ one, two @ two, one @ two
+        first, second = residuals
+        products[:, g] = first @ first, second @ second, first @ second
     values = [
         np.where(side.weight > 0, side.weight * side.value, 0.0).sum(axis=0) for side in sides
     ]
-    found = []
+    sizes = []
     with np.errstate(divide="ignore", invalid="ignore"):
         r = np.clip(np.nan_to_num(products[2] / np.sqrt(products[0] * products[1])), -1.0, 1.0)
         for at, side in enumerate(sides):
@@ -385,9 +385,9 @@ def averaged_shares(
             variance = np.maximum(products[at], plain)
             r = np.where(r > 0, r * np.sqrt(products[at] / variance), r)
             size = np.where(spread > 0, spread / variance, clusters[at]) * _fewer(clusters[at])
-            found.append(np.where(clusters[at] < FEWEST_CLUSTERS, np.nan, size)[None])
+            sizes.append(np.where(clusters[at] < FEWEST_CLUSTERS, np.nan, size)[None])
     r = np.nan_to_num(r)[None]
-    return AveragedShare(found[0], r), AveragedShare(found[1], r)
+    return AveragedShare(sizes[0], r), AveragedShare(sizes[1], r)
 
 
 class _Rows:
@@ -403,7 +403,7 @@ class _Rows:
         )
         self._cells = hits, trials
         self._group = entries.column % self._groups
-        self._everybody = tuple(self._summed(one, None) for one in self._cells)
+        self._everybody = tuple(self._summed(cells, None) for cells in self._cells)
         _, self._cluster = np.unique(entries.cluster, return_inverse=True)
 
     def residuals(self, side: Side, g: int) -> tuple[Floats, int]:
@@ -411,8 +411,9 @@ class _Rows:
         crowd, z = side.crowd, self._entries.stratum
         index = g if crowd.index is None else int(crowd.index[0, 0])
         hits, trials = (
-            crowd.everybody * everybody + (crowd.own * self._summed(one, index) if crowd.own else 0)
-            for everybody, one in zip(self._everybody, self._cells, strict=True)
+            crowd.everybody * everybody
+            + (crowd.own * self._summed(cells, index) if crowd.own else 0)
+            for everybody, cells in zip(self._everybody, self._cells, strict=True)
         )
         weight, value, mass = side.weight[:, g], side.value[:, g], side.mass[:, g]
         counted = (trials > 0) & (weight[z] > 0)
@@ -421,11 +422,11 @@ class _Rows:
             few = np.sqrt(in_stratum / (in_stratum - 1))
             scaled = weight / mass * np.where(in_stratum == 1, np.nan, few)
             residual = np.where(counted, scaled[z] * (hits - value[z] * trials), 0.0)
-        found = np.bincount(self._cluster, residual, minlength=1).astype(np.float64)
-        return found, len(np.unique(self._cluster[counted]))
+        of_clusters = np.bincount(self._cluster, residual, minlength=1).astype(np.float64)
+        return of_clusters, len(np.unique(self._cluster[counted]))
 
     def _summed(self, cells: Floats, g: int | None) -> Floats:
-        some = slice(None) if g is None else self._group == g
+        rows = slice(None) if g is None else self._group == g
         return np.bincount(
-            self._entries.row[some], cells[some], minlength=self._entries.rows
+            self._entries.row[rows], cells[rows], minlength=self._entries.rows
         ).astype(np.float64)

@@ -38,9 +38,11 @@ def difference(
         return value - below, value + above
 
 
-def _together(one: Floats, two: Floats, r: Floats) -> Floats:
+def _together(first: Floats, second: Floats, r: Floats) -> Floats:
     """The standard error of a difference from those of its two sides."""
-    return np.asarray(np.sqrt(np.maximum(one * one + two * two - 2 * r * one * two, 0.0)))
+    return np.asarray(
+        np.sqrt(np.maximum(first * first + second * second - 2 * r * first * second, 0.0))
+    )
 
 
 def ratio(
@@ -102,7 +104,7 @@ def z_test(p: Floats, n: Floats, q: Floats, m: Floats, r: Floats) -> Floats:
     """
     with np.errstate(all="ignore"):
         share = (p * n + q * m) / (n + m)
-        one, two = np.sqrt(share * (1 - share) / n), np.sqrt(share * (1 - share) / m)
+        first, second = np.sqrt(share * (1 - share) / n), np.sqrt(share * (1 - share) / m)
         gap = np.subtract(p, q)
-        z = np.where(gap == 0, 0.0, gap / _together(one, two, r))
+        z = np.where(gap == 0, 0.0, gap / _together(first, second, r))
     return np.asarray(two_sided(np.where(np.isnan(p * q * n * m), np.nan, z)))
