@@ -32,6 +32,8 @@ __all__ = [
     "Amount",
     "AmountName",
     "Aside",
+    "ClusteredTable",
+    "Clusters",
     "Cube",
     "ExcludeBelow",
     "Excluded",
@@ -229,6 +231,42 @@ class Aside:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Clusters:
+    """Which rows belong together: an entry [E] for each cluster that occurs in a cell.
+
+    `cell` is its place in the cube, `code` the number of the cluster, of so many as `count` says,
+    `mass` the people of the cluster in that cell, or their survey weight.
+    """
+
+    count: int
+    cell: Ints
+    code: Ints
+    mass: Floats
+
+    @classmethod
+    def gather(cls, cell: Ints, code: Ints, mass: Floats) -> Clusters:
+        """Entries in canonical form: each cluster once in a cell, in ascending order."""
+        known, code = np.unique(code, return_inverse=True)
+        size = max(len(known), 1)
+        places, index = np.unique(cell * size + code, return_inverse=True)
+        found = np.bincount(index, mass, minlength=len(places)).astype(np.float64)
+        return cls(len(known), places // size, places % size, found)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class ClusteredTable:
+    """The clusters of a table: `place` [C] is where each cell of the cube stands in it, or -1.
+
+    The table has the shape [Z, Y, P, G]; `kept` [Y] marks the label classes that count.
+    """
+
+    clusters: Clusters
+    place: Ints
+    shape: tuple[int, int, int, int]
+    kept: Marks | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
     """The same people by two outcomes: `mass` is [Z, Y, P, Q, G], Q the classes of the other.
 
@@ -251,6 +289,7 @@ class GroupTable:
     score, by the same strata and groups, where a metric asks for it. `excluded` groups are counted
     among everybody, and never compared. `aside` are those whom `missing: {protected: aside}` leaves
     out of this grouping. `pairs` counts the same people by the outcome beside this one, too.
+    `clusters` are those that the rows belong to, where the spec names them.
     """
 
     by: Grouping
@@ -274,6 +313,7 @@ class GroupTable:
     excluded: Excluded | None = None
     aside: Aside | None = None
     pairs: Pairs | None = None
+    clusters: ClusteredTable | None = None
 
     @property
     def eligible(self) -> Marks:
@@ -315,6 +355,7 @@ class Cube:
     weight: Sum | None = None
     squares: Sum | None = None
     amounts: Mapping[AmountName, Amount] = field(default_factory=dict)
+    clusters: Clusters | None = None
     _names: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -331,8 +372,12 @@ class Cube:
         weight: Sum | None = None,
         squares: Sum | None = None,
         amounts: Mapping[AmountName, Amount] | None = None,
+        cluster: Ints | None = None,
     ) -> Cube:
-        """A cube in canonical form: equal combinations joined, cells in ascending order."""
+        """A cube in canonical form: equal combinations joined, cells in ascending order.
+
+        `cluster` numbers the cluster that the people of each given combination belong to.
+        """
         cells, index = distinct(codes)
         size = len(cells)
 
@@ -355,9 +400,12 @@ class Cube:
             joined(weight),
             joined(squares),
             {name: one.changed(counted, lowest) for name, one in (amounts or {}).items()},
+            None if cluster is None else Clusters.gather(index, cluster, _plain(people, weight)),
         )
 
     def __add__(self, other: Cube) -> Cube:
+        if self.clusters is not None or other.clusters is not None:
+            raise ValueError("clusters are numbered by cube: count the files of both together")
         if self._terms() != other._terms():
             raise ValueError("cubes of different columns cannot be added")
         keys = [mine.united(theirs) for mine, theirs in zip(self.keys, other.keys, strict=True)]
@@ -480,6 +528,7 @@ class Cube:
             },
             aside=self._aside((by, given, of), known, strata, shape),
             pairs=self._pairs(beside, codes, at, shape, each),
+            clusters=self._clustered(within, at, shape),
         )  # fmt: skip
 
     def excluded(self, by: Grouping, rule: ExcludeBelow) -> Excluded:
@@ -552,6 +601,16 @@ class Cube:
         flat = _add_up(mass, at * size + q, int(np.prod(shape)) * size)
         return Pairs(np.moveaxis(flat.reshape(*shape, size), -1, 3), positive)
 
+    def _clustered(
+        self, within: Marks, at: Ints, shape: tuple[int, int, int, int]
+    ) -> ClusteredTable | None:
+        """The clusters of a table, by where the cells that are in it stand."""
+        if self.clusters is None:
+            return None
+        place = np.full(len(self.codes), -1, dtype=np.int64)
+        place[within] = at
+        return ClusteredTable(self.clusters, place, shape)
+
     def _classes(self, of: str, codes: NDArray[np.int32]) -> tuple[KeyColumn | None, Ints]:
         key = self.outcome(of)
         if key is None:
@@ -601,6 +660,13 @@ def _add_up(values: Ints, index: Ints, size: int) -> Ints:
     total = np.zeros(size, dtype=values.dtype)
     np.add.at(total, index, values)
     return total
+
+
+def _plain(people: Ints, weight: Sum | None) -> Floats:
+    """People, or what they weigh, as plain numbers."""
+    if weight is None:
+        return people.astype(np.float64)
+    return weight.values.astype(np.float64) / weight.scale
 
 
 def _slots(codes: NDArray[np.int32], size: int) -> Ints:

@@ -41,7 +41,15 @@ from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
 from fairaudit.tables.names import refuse_unknown, unweighed
-from fairaudit.tables.notices import impossible, medians, repeated, unequal_rates, unjudged
+from fairaudit.tables.notices import (
+    by_rows,
+    impossible,
+    matched,
+    medians,
+    repeated,
+    unequal_rates,
+    unjudged,
+)
 from fairaudit.tables.scores import scores
 from fairaudit.verdict import (
     AnyCheck,
@@ -225,7 +233,7 @@ class _Question:
         searched = None
         if raw.searched is not None:
             searched = Searched(tuple(recoded.searched), raw.searched.left_out)
-        scanned = _scanned(read.simpson, table, searched)
+        scanned = _scanned(read.simpson, _of_rows(table) if read.cluster else table, searched)
         discovered = None
         if read.subgroups is not None:
             discovered = discover(recoded.tables or (cube,), read.subgroups)
@@ -264,6 +272,7 @@ class _Question:
                 *unjudged(read.checks, [one.name for one in read.predictions]),
                 *impossible(self.checks, table),
                 *repeated(cube),
+                *(matched(cube, read.shown) if read.cluster is None else by_rows(read)),
                 *medians(table, read.shown),
                 *_told_of(searched),
                 *_unscanned(scanned),
@@ -462,6 +471,16 @@ def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
     return evaluate_against(check.asked, cut, check.terms, against)
 
 
+def _of_rows(table: TableOf) -> TableOf:
+    """The same tables without clusters, for what takes rows for independent."""
+
+    @cache
+    def plain(by: Grouping, given: Grouping, of: str, beside: str | None = None) -> GroupTable:
+        return replace(table(by, given, of, beside), clusters=None)
+
+    return plain
+
+
 def _scanned(asked: Scan | None, table: TableOf, searched: Searched | None) -> Scanned:
     """The reversals that a spec asks for, given its own columns and those that were searched."""
     if asked is None:
@@ -524,6 +543,8 @@ def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
         exclude_below=read.exclude_below,
         inference=read.inference,
         created=_now(),
+        cluster=value_of(read.cluster),
+        clusters=None if cube.clusters is None else cube.clusters.count,
     )
 
 
@@ -550,4 +571,7 @@ def _hash(cube: Cube) -> str:
     for name, amount in sorted(cube.amounts.items()):
         sums = [(one.values.tolist(), one.scale) for one in amount.sums()]
         found.update(repr((name, amount.n.tolist(), sums)).encode())
+    if cube.clusters is not None:
+        for entries in (cube.clusters.cell, cube.clusters.code, cube.clusters.mass):
+            found.update(entries.tobytes())
     return found.hexdigest()

@@ -108,7 +108,7 @@ class Plan:
     `tokens` that mean it everywhere. `capped` are columns every level of which would be a group, so
     they may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets histograms.
     `tables` are of people by a few keys each, which need not be among `keys`: what would
-    explode the cells is counted beside them.
+    explode the cells is counted beside them. `cluster` is the key of rows that belong together.
     """
 
     keys: tuple[Key, ...]
@@ -124,6 +124,7 @@ class Plan:
     adding: Adding = NOTHING_ADDED
     tables: tuple[tuple[Key, ...], ...] = ()
     search: Search | None = None
+    cluster: str | None = None
 
     @property
     def table_keys(self) -> tuple[Key, ...]:
@@ -283,6 +284,9 @@ def plan(spec: Spec) -> Plan:
             cuts.setdefault(outcome.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
     texts += [one.column for one in spec.features]
+    if spec.cluster is not None:
+        texts.append(spec.cluster)
+        keys.setdefault(spec.cluster.value)
     made = _keys(keys, cuts)
     return Plan(
         keys=made,
@@ -302,6 +306,7 @@ def plan(spec: Spec) -> Plan:
         adding=_adding(spec),
         tables=_tables(spec, made),
         search=_search(spec, made, texts),
+        cluster=value_of(spec.cluster),
     )
 
 
@@ -431,7 +436,7 @@ def _terms(one: Plan) -> tuple[object, ...]:
     """What all specs that share a pass have in common."""
     rows = one.tokens, one.format, one.count, one.weight, value_of(one.filter)
     # A table beside the cells has keys of its own, so it is shared as it stands.
-    return *rows, one.scores, one.search, one.tables, one.keys if one.tables else ()
+    return *rows, one.cluster, one.scores, one.search, one.tables, one.keys if one.tables else ()
 
 
 def _keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:

@@ -74,6 +74,7 @@ class Provenance:
     """What was run on what: enough to run it again.
 
     With `suppress_below` small counts are hidden, and every number that would tell them is None.
+    `cluster` is the column of rows that belong together, `clusters` how many such there are.
     """
 
     version: str
@@ -94,6 +95,8 @@ class Provenance:
     inference: Inference
     created: str
     suppress_below: int | None = None
+    cluster: str | None = None
+    clusters: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1279,6 +1279,23 @@ def conditional_demographic_disparity(rows: Rows, everybody: Rows) -> Number:
     return _mean(found)
 
 
+def mantel_haenszel_odds_ratio(rows: Rows, reference: Rows, _everybody: Rows = ()) -> Number:
+    """Return the sum over strata of a d / N, divided by that of b c / N (Mantel & Haenszel 1959).
+
+    a are the selected of the group and b its rejected, c and d those of the reference, N all four;
+    strata where a side has nobody add nothing.
+    """
+    own, other = by_stratum(rows), by_stratum(reference)
+    over = under = Fraction(0)
+    for z in own.keys() & other.keys():
+        a, n = share("selection_rate", own[z])
+        c, m = share("selection_rate", other[z])
+        if n and m:
+            over += Fraction(a * (m - c), n + m)
+            under += Fraction((n - a) * c, n + m)
+    return _divide(over, under)
+
+
 def belift(everybody: Rows, group: str, stratum: str) -> Number:
     """Return p(+|g,z) / p(+|z)."""
     members = [row for row in everybody if row.stratum == stratum]
@@ -1305,6 +1322,7 @@ CONDITIONAL: dict[str, Callable[[Rows, Rows, Rows], Number]] = {
     "conditional_equal_opportunity_ratio": conditional_equal_opportunity_ratio,
     "unexplained_difference": lambda own, other, _: unexplained_difference(own, other).d_u,
     "explained_difference": lambda own, other, _: unexplained_difference(own, other).d_e,
+    "mantel_haenszel_odds_ratio": mantel_haenszel_odds_ratio,
     "conditional_demographic_disparity": lambda own, _, everybody: (
         conditional_demographic_disparity(own, everybody)
     ),
@@ -1592,6 +1610,15 @@ PUBLISHED: tuple[Published, ...] = (
         "metrics.md 9, kidney",
         ("standardized_selection_rate", "kidney", "0.83255", "A", "B"),
         ("standardized_selection_rate", "kidney", "0.77888", "B", "A"),
+    ),
+    *_known(
+        "R 4.5, mantelhaen.test(UCBAdmissions), and its reciprocal",
+        ("mantel_haenszel_odds_ratio", "berkeley", "1.105343", "women", "men"),
+        ("mantel_haenszel_odds_ratio", "berkeley", "0.9046968", "men", "women"),
+    ),
+    *_known(
+        "metrics.md 9, kidney",
+        ("mantel_haenszel_odds_ratio", "kidney", "1.446847", "A", "B"),
     ),
     *_known(
         "metrics.md 5, kidney, prior 1/2",

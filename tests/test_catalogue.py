@@ -243,6 +243,7 @@ CONDITIONAL = [
     "conditional_equal_opportunity_ratio",
     "unexplained_difference",
     "explained_difference",
+    "mantel_haenszel_odds_ratio",
 ]
 
 

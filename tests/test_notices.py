@@ -142,3 +142,30 @@ def test_models_that_select_unequally_are_noticed(audit_csv: Audit) -> None:
     assert any("now 50.0%, next 75.0%" in one for one in audit_csv(text, read).notices)
     read["columns"]["models"]["next"] = {"prediction": one}
     assert not any("equally many" in one for one in audit_csv(text, read).notices)
+
+
+def sets(many: int, people: int) -> str:
+    """So many strata, each of so many people of two groups in turn."""
+    lines = ["race,label,y,n,ad"]
+    for at in range(many):
+        lines += [f"r{row % 2},{(at + row) % 2},{row % 2},1,ad{at}" for row in range(people)]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("many", "people", "told"), [(60, 2, True), (30, 6, True), (29, 2, False), (40, 7, False)]
+)
+def test_strata_of_few_people_may_be_matched_sets(
+    audit_csv: Audit, many: int, people: int, told: bool
+) -> None:
+    metric = {
+        "metric": "selection_rate",
+        "compare": "difference",
+        "given": "ad",
+        "average": "pooled",
+    }
+    read = spec({**metric, "reference": "largest"}, strata=["ad"])
+    notices = [one for one in audit_csv(sets(many, people), read).notices if "cluster" in one]
+    assert bool(notices) is told
+    if told:
+        assert f"ad: {many} strata, and the median stratum has {people} people" in notices[0]

@@ -389,14 +389,14 @@ def test_bounds_for_sparse_strata_are_where_the_squared_error_is_that_large() ->
     total = [sum(w * a / n for w, (a, n, _, _) in zip(weights, tables, strict=True)),
              sum(w * c / m for w, (_, _, c, m) in zip(weights, tables, strict=True))]  # fmt: skip
 
-    def variance(delta: float) -> float:
+    def variance(delta: float) -> Any:
         return sum(
             w * w * ((a * (m - c) + c * (n - a)) / (n * m) * (1 / n + 1 / m) / 2
                      + delta * ((1 - 2 * a / n) / n - (1 - 2 * c / m) / m) / 2)
             for w, (a, n, c, m) in zip(weights, tables, strict=True)
         )  # fmt: skip
 
-    def of_ratio(rho: float) -> float:
+    def of_ratio(rho: float) -> Any:
         return sum(
             w * w * ((a / n - rho * a * c / (n * m)) / n
                      + (rho * rho * c / m - rho * a * c / (n * m)) / m)
@@ -416,5 +416,5 @@ def test_matched_pairs_are_told_by_the_pairs_that_differ() -> None:
     tables = [(1, 1, 0, 1)] * 22 + [(0, 1, 1, 1)] * 9 + [(1, 1, 1, 1)] * 30 + [(0, 1, 0, 1)] * 39
     alpha = float(mcnemar([[30, 22], [9, 39]], exact=False, correction=False).pvalue)
     cells = [np.array([[table[at]] for table in tables], dtype=float) for at in range(4)]
-    low, _ = strata.average_difference(np.full((100, 1), 0.01), *cells, alpha)
+    low, _ = strata.average_difference(np.full((100, 1), 0.01), *cells, alpha=alpha)
     assert float(low[0]) == pytest.approx(0, abs=1e-9)

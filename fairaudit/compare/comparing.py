@@ -17,6 +17,7 @@ from fairaudit.result import AuditResult
 
 _SAME_PEOPLE = "not tested: the same people both times"
 _UNPAIRED = "not tested: not counted person by person"
+_CLUSTERED = "not tested: rows come in clusters, which a report does not list"
 _CONFIDENCE = "not tested: the intervals are of unlike confidence"
 
 
@@ -81,6 +82,8 @@ def _changes(
     barred = {Sampling.SAME_PEOPLE: _SAME_PEOPLE, Sampling.PAIRED: _UNPAIRED}.get(sampling, "")
     if before.provenance.inference.confidence != inference.confidence:
         barred = barred or _CONFIDENCE
+    if before.provenance.cluster or after.provenance.cluster:
+        barred = barred or _CLUSTERED
     weighted = bool(before.provenance.weight or after.provenance.weight)
     checks = compared_checks(
         before,

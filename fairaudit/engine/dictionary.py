@@ -59,7 +59,7 @@ def count(
     files: Sequence[tuple[Path, str]], plan: Plan, progress: Progress
 ) -> dict[str, list[Counted]]:
     """The counts of those Parquet files (path, name) that this route serves, by name."""
-    if plan.filter or plan.adding.columns or (plan.count and plan.weight):
+    if plan.filter or plan.adding.columns or (plan.count and plan.weight) or plan.cluster:
         return {}
     tasks = [task for path, name in files for task in _tasks(path, name, plan)]
     if not tasks:

@@ -48,7 +48,7 @@ def joined(
     check_people(sum(int(one.people.sum()) for one in measures))
     keys = tuple(_united([one.keys[at] for one in counted]) for at in range(len(plan.keys)))
     if len(rows) > MOST_CELLS:
-        raise _too_many(keys, len(rows))
+        raise _too_many(plan, keys, len(rows))
     blank = sum(one.blank for one in ready)
     lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
     skipped = [f"{lines} and not counted"] if blank else []
@@ -240,7 +240,12 @@ def _code_of(level: Level, key: RawKey) -> int:
     return key.levels.index(level) if level in key.levels else -2
 
 
-def _too_many(keys: Sequence[RawKey], cells: int) -> DataError:
+def _too_many(plan: Plan, keys: Sequence[RawKey], cells: int) -> DataError:
+    if plan.cluster is not None:
+        return DataError(
+            f"{cells:,} combinations of levels and clusters, the budget is {MOST_CELLS:,}",
+            "audit fewer columns at a time, or leave out `cluster`",
+        )
     widest = max(keys, key=lambda key: len(key.levels))
     return DataError(
         f"{cells:,} combinations of levels, the budget is {MOST_CELLS:,}: the column "

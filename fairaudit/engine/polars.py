@@ -363,6 +363,6 @@ def _raw_key(key: Key, column: pl.Series) -> RawKey:
         return RawKey(key, codes)
     text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
     levels: Sequence[str | None] = text.unique().sort(nulls_last=True).to_list()
-    place = {level: at for at, level in enumerate(levels)}
-    codes = np.array([place[level] for level in text.to_list()], dtype=np.int64)
+    # A column of clusters has millions of levels: they are ranked, not looked up one by one.
+    codes = text.rank("dense").cast(pl.Int64).fill_null(len(levels)).to_numpy() - 1
     return RawKey(key, codes, tuple(levels))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.evidence import clusters as by_clusters
 from fairaudit.evidence.sparse import in_sparse_strata
 from fairaudit.metrics import (
     Asked,
@@ -50,7 +51,7 @@ from fairaudit.metrics.measures import (
     Shape,
 )
 from fairaudit.metrics.paired import Paired, paired
-from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.quantities import BY_CLUSTERS, Formula
 from fairaudit.metrics.reading import all_others, read, tally_for
 from fairaudit.metrics.reference import EXTREMES, ONE_GROUP, WITH_ITSELF
 from fairaudit.metrics.scores import Average
@@ -94,16 +95,19 @@ class Band:
 def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
     """The interval of every value of an evaluation, at the confidence it was asked with."""
     alpha = evaluation.terms.inference.alpha if alpha is None else alpha
+    lacking = by_clusters.lacks_clusters(evaluation)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = _interval(evaluation, alpha)
+        found = lacking or _interval(evaluation, alpha)
     if isinstance(found, str):
         nothing = np.full_like(evaluation.value, np.nan)
         return Band(nothing, nothing, "", found)
     # No value, no interval; and none that the value itself is outside of.
     open_ = np.isnan(evaluation.value) | np.isnan(found.low) | np.isnan(found.high)
+    open_ |= by_clusters.few_clusters(evaluation)
+    too_little = by_clusters.TOO_FEW if by_clusters.is_clustered(evaluation) else TOO_LITTLE
     low = np.where(open_, np.nan, np.fmin(found.low, evaluation.value))
     high = np.where(open_, np.nan, np.fmax(found.high, evaluation.value))
-    why = TOO_LITTLE if open_.all() else ""
+    why = too_little if open_.all() else ""
     return Band(low, high, found.method, why, _other_part(evaluation, alpha))
 
 
@@ -181,6 +185,8 @@ def _of_two(
     evaluation: Evaluation, how: Comparison, one: Reading, two: Reading, alpha: Alpha
 ) -> Interval | str:
     assert how.interval is not None
+    if by_clusters.is_clustered(evaluation):
+        return by_clusters.of_pair(how, (one, two), alpha)
     inference, find = evaluation.terms.inference, how.interval
     if find is of_ratio and inference.ratio is RatioInterval.KATZ:
         find = of_ratio_by_logs
@@ -235,7 +241,32 @@ def _over_pairs(
     evaluation: Evaluation, reading: Reading, how: Comparison, alpha: Alpha, parts: int
 ) -> Interval | str:
     """Of the largest difference, or the smallest ratio, over all pairs that take part."""
+    found = _over_every_pair(evaluation, reading, how, alpha, parts)
+    alone = by_clusters.of_two_groups(evaluation)
+    if isinstance(found, str) or reading.clustered is None:
+        return found
+    found = found._replace(method=f"{found.method}, {BY_CLUSTERS}")
+    if not alone.any():
+        return found
+    pair = by_clusters.pair_of_spread(evaluation, reading)
+    each = _for_pairs(evaluation.takes_part, alpha, parts)
+    exact = by_clusters.of_pair(how, pair, each[:, None])
+    if isinstance(exact, str):
+        return exact
+    low, high = exact.low[:, :1], exact.high[:, :1]
+    ends = (low, np.minimum(high, 1.0)) if how.quotient else (np.maximum(low, 0.0), high)
+    low, high = (
+        np.where(alone, *sides) for sides in zip(ends, (found.low, found.high), strict=True)
+    )
+    return Interval(low, high, exact.method if alone.all() else found.method)
+
+
+def _over_every_pair(
+    evaluation: Evaluation, reading: Reading, how: Comparison, alpha: Alpha, parts: int
+) -> Interval | str:
+    """The same of any number of groups: all pairs together."""
     among = evaluation.takes_part
+    reading = by_clusters.for_pairs(reading, among)
     if reading.ends is None:
         return _nothing(reading)
     each = _for_pairs(among, alpha, parts)
@@ -322,6 +353,7 @@ def _to_extreme(
         return found if isinstance(found, str) else found.turned()
     if how.interval not in _TO_EXTREME:
         return "none: the extreme group is chosen from the same data"
+    reading = by_clusters.for_pairs(reading, evaluation.takes_part)
     if reading.ends is None:
         return _nothing(reading)
     among, each = evaluation.takes_part, _for_pairs(evaluation.takes_part, alpha)
@@ -370,7 +402,8 @@ def _folded(asked: Measure, parts: Sequence[Evaluation], alpha: Alpha) -> Interv
     fold = asked.fold
     if fold is REMAINDER:
         return _REMAINDER
-    adds = fold is MEAN and asked.to_reference
+    # Rates of the same clusters go together: their variances do not add up.
+    adds = fold is MEAN and asked.to_reference and not by_clusters.is_clustered(parts[0])
     found = [_compared(part, alpha, 1 if adds else len(parts)) for part in parts]
     for one in found:
         if isinstance(one, str):
@@ -437,7 +470,21 @@ def _of_whole(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
     if asked.interval is None:
         return f"none: {asked.no_interval}"
     low, high = asked.interval(evaluation.table, terms.minimum, terms.parameters, alpha)
-    return Interval(low[:, None], high[:, None], asked.method)
+    method = asked.method
+    found = Interval(low[:, None], high[:, None], method)
+    return _of_clusters(found, evaluation, alpha) if by_clusters.is_clustered(evaluation) else found
+
+
+def _of_clusters(found: Interval, evaluation: Evaluation, alpha: Alpha) -> Interval:
+    """The interval of ε where rows come in clusters: of two groups with what they share."""
+    alone = by_clusters.of_two_groups(evaluation)
+    gap = by_clusters.rate_gap(evaluation) if alone.any() else None
+    pair = None if gap is None else by_clusters.of_epsilon(gap, alpha)
+    if pair is None:
+        return found._replace(method=f"{found.method}, {BY_CLUSTERS}")
+    low, high = (np.where(alone, *ends) for ends in zip(pair[:2], found[:2], strict=True))
+    name = pair.method if alone.all() else f"{found.method}, {BY_CLUSTERS}"
+    return Interval(low, high, name)
 
 
 def _less(evaluation: Evaluation, alpha: Alpha) -> Interval | str:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
+from fairaudit.evidence.clusters import NOT_BY_CLUSTERS, TOO_FEW
 from fairaudit.evidence.intervals import TOO_LITTLE
 from fairaudit.metrics import NOBODY, Evaluation, Measure, Reading
+from fairaudit.metrics.quantities import BY_CLUSTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]
     value = float(reading.value[at])
     why = ""
     if math.isnan(low) and not math.isnan(value):
-        why = TOO_LITTLE if reading.ends is not None else f"none: {reading.quantity.no_interval}"
+        why = _why_none(reading)
     return Estimate(
         value=value,
         n=int(reading.n[at]),
@@ -97,6 +99,14 @@ def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]
         high=None if math.isnan(high) else high,
         error=0.0 if reading.error is None else float(reading.error[at]),
     )
+
+
+def _why_none(reading: Reading) -> str:
+    """Why a value has no interval."""
+    by_clusters = reading.method.endswith(BY_CLUSTERS)
+    if reading.ends is not None:
+        return TOO_FEW if by_clusters else TOO_LITTLE
+    return NOT_BY_CLUSTERS if by_clusters else f"none: {reading.quantity.no_interval}"
 
 
 def _outcome_parts(evaluation: Evaluation, z: int) -> tuple[Part, ...]:

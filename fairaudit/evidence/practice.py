@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, Group
-from fairaudit.estimate import Estimate
+from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.parts import Part
 from fairaudit.metrics import Evaluation, Measure
-from fairaudit.stats import power, proportions, simultaneous
+from fairaudit.stats import normal, power, proportions, simultaneous
 from fairaudit.stats.proportions import EXPECTED
 
 FOUR_FIFTHS = Fraction(4, 5)
@@ -89,6 +89,16 @@ def practice(part: Part, limit: Fraction = FOUR_FIFTHS, *, burden: bool = False)
     )
 
 
+def by_clusters(kit: Practice, found: Significance | None) -> Practice | None:
+    """The kit of rows that come in clusters: as many standard errors apart as their own test says.
+
+    None where that test is of more than the two groups, or there is none.
+    """
+    if found is None or not found.test.startswith("z"):
+        return None
+    return replace(kit, deviations=float(normal.critical(found.p)))
+
+
 def detectable(
     evaluation: Evaluation, below: Decimal | None, above: Decimal | None
 ) -> Detectable | None:
@@ -125,7 +135,9 @@ def detectable(
         np.where(np.isnan(wide), -np.inf, np.where(np.isnan(found), np.inf, abs(found) - abs(wide)))
         for found, wide in zip(seen, allowed, strict=True)
     ]
-    thin = np.where(judged & ~np.isnan(two.value), np.maximum(*excess), -np.inf)
+    # Of too few clusters there is no size, and so nothing to say of what it would show.
+    known = judged & ~np.isnan(two.value) & ~np.isnan(one.size) & ~np.isnan(two.size)
+    thin = np.where(known, np.maximum(*excess), -np.inf)
     if not thin.size or thin.max() <= _NEAR:
         return None
     z, g = np.unravel_index(int(np.argmax(np.where(thin > _NEAR, -one.size, -np.inf))), thin.shape)

@@ -15,7 +15,7 @@ from fairaudit.stats.proportions import EXPECTED
 
 
 class Sample(NamedTuple):
-    """Shares, and how large the sample is behind each; no counts under survey weights."""
+    """Shares, and how large the sample is behind each; no counts under weights or in clusters."""
 
     share: Floats
     size: Floats
@@ -25,7 +25,7 @@ class Sample(NamedTuple):
     @classmethod
     def of(cls, reading: Reading) -> Sample:
         """Those of a reading, [Z, G]."""
-        if reading.weight is not None:
+        if reading.weight is not None or reading.clustered is not None:
             return cls(reading.value, reading.size, None, None)
         return cls(reading.value, reading.size, reading.over, reading.under)
 

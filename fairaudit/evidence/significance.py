@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.evidence import clusters as by_clusters
 from fairaudit.evidence.intervals import Band, band, has_extreme_interval, lacks_interval, pairs_of
 from fairaudit.evidence.maxima import Alike, alike_classes, alike_means
 from fairaudit.evidence.pairs import Chosen, pair_test, to_extreme
@@ -34,7 +35,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.classes import Shares
 from fairaudit.metrics.inference import TTest
 from fairaudit.metrics.measures import MEAN, REMAINDER, Shape
-from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.quantities import BY_CLUSTERS, Formula
 from fairaudit.metrics.reading import all_others, beside, read, tally_for, values_compared
 from fairaudit.metrics.reference import EXTREMES, WITH_ITSELF
 from fairaudit.metrics.scores import Average, Distribution
@@ -45,6 +46,8 @@ _MOST_STANDARDIZED = 300
 _MOST_EXTREME = 100
 _FARTHEST = 38.0
 _STEPS = 36
+_FEW_CLUSTERS = by_clusters.TOO_FEW.removeprefix("none: ")
+_NOT_BY_CLUSTERS = by_clusters.NOT_BY_CLUSTERS.removeprefix("none: ")
 
 Key: TypeAlias = tuple[object, ...]
 """What makes two tests one: the same counts, compared in the same way."""
@@ -103,9 +106,13 @@ class Tests:
 
 def tested(evaluation: Evaluation) -> Tests:
     """The test of no disparity for every value of an evaluation."""
+    lacking = by_clusters.lacks_clusters(evaluation)
+    if lacking is not None:
+        return _none(evaluation, lacking.removeprefix("none: "))
     with np.errstate(invalid="ignore", divide="ignore"):
         tests = _tests(evaluation)
-    p = np.where(np.isnan(evaluation.value), np.nan, tests.p)
+    unknown = np.isnan(evaluation.value) | by_clusters.few_clusters(evaluation)
+    p = np.where(unknown, np.nan, tests.p)
     return replace(tests, p=p)
 
 
@@ -158,6 +165,10 @@ def _of_measure(asked: Measure, evaluation: Evaluation) -> Tests:
     reading = evaluation.reading
     if reading is None:
         return _none(evaluation, "there is nothing to compare")
+    if evaluation.averaged is not None and by_clusters.is_clustered(evaluation):
+        return _averages_by_clusters(evaluation, reading)
+    if reading.strata is not None and asked.comparison.exact_in_strata is not None:
+        return _common_to_strata(evaluation, reading, reading.strata)
     if evaluation.averaged is not None:
         return replace(_by_interval(evaluation), together=_in_strata(evaluation, asked, reading))
     if asked.mean or asked.comparison.shape is Shape.SPREAD:
@@ -249,6 +260,7 @@ def _between_two(evaluation: Evaluation, reading: Reading) -> Tests:
 def _to_extreme(evaluation: Evaluation, reading: Reading) -> Tests:
     """Each group against all that lie farther out: the extreme one may be a handful of people."""
     inference, policy = evaluation.terms.inference, evaluation.terms.policy
+    reading = by_clusters.for_pairs(reading, evaluation.takes_part)
     tests = [pair_test(reading, z, inference) for z in range(len(reading.value))]
     if any(test is None for test in tests):
         return _by_interval(evaluation)
@@ -293,6 +305,9 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
         about = ("least squares", one.quantity.id, evaluation.terms.parameters)
         statistic = Statistic("t", t, (np.broadcast_to(df, t.shape),))
         return Tests(means.two_sided(t, df), ("least squares t",), about=about, statistic=statistic)
+    if one.binomial and two.binomial and by_clusters.is_clustered(evaluation):
+        p = by_clusters.of_pair_tested(one, two)
+        return Tests(p, (f"z, {BY_CLUSTERS}",), about=_about(one), why=_FEW_CLUSTERS)
     if one.binomial and two.binomial:
         first, second = Sample.of(one), Sample.of(two)
         p, exact = two_samples(first, second, inference)
@@ -328,6 +343,8 @@ def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:
     asked, inference = evaluation.asked, evaluation.terms.inference
     assert isinstance(asked, Measure)
     among = evaluation.takes_part
+    if reading.clustered is not None:
+        return _among_clusters(evaluation, reading)
     if reading.binomial:
         hits = np.nan_to_num(reading.value) * reading.size
         tables = np.stack([reading.size - hits, hits], axis=1)
@@ -344,6 +361,35 @@ def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:
         return _by_interval(evaluation)
     chosen = None if asked.mean else lambda crosses: _chosen(evaluation, crosses)
     return _of_strata(alike, _about(reading), chosen)
+
+
+def _among_clusters(evaluation: Evaluation, reading: Reading) -> Tests:
+    """The same of shares in clusters: z of two groups, of more the sizes that serve every pair."""
+    alone, among = by_clusters.of_two_groups(evaluation), evaluation.takes_part
+    robust = by_clusters.for_pairs(reading, among)
+    size = np.nan_to_num(robust.size)
+    hits = np.nan_to_num(robust.value) * size
+    alike = [
+        alike_classes(counts, some, evaluation.terms.inference, weighted=True)
+        for counts, some in zip(np.stack([size - hits, hits], axis=1), among, strict=True)
+    ]
+    asked = evaluation.asked
+    is_mean = isinstance(asked, Measure) and asked.mean
+    of_pairs = None if is_mean else lambda crosses: _chosen(evaluation, crosses)
+    tests = _of_strata(alike, _about(reading), of_pairs)
+    pair = by_clusters.of_pair_tested(*by_clusters.pair_of_spread(evaluation, reading))[:, :1]
+    names = (f"z, {BY_CLUSTERS}", *(f"{name}, {BY_CLUSTERS}" for name in tests.names))
+    which = np.where(alone, 0, _which(tests) + 1)
+    beyond = tests.beyond
+
+    def beyond_or_pair(crosses: Crosses) -> Floats:
+        assert beyond is not None
+        return np.where(alone, pair, beyond(crosses))
+
+    return replace(
+        tests, p=np.where(alone, pair, tests.p), names=names, which=which, why=_FEW_CLUSTERS,
+        statistic=None, beyond=None if beyond is None else beyond_or_pair,
+    )  # fmt: skip
 
 
 def _of_strata(
@@ -388,6 +434,9 @@ def _of_whole(asked: Whole, evaluation: Evaluation) -> Tests:
     if asked.independence is None:
         return _by_interval(evaluation)
     terms, table = evaluation.terms, evaluation.table
+    gap = by_clusters.rate_gap(evaluation) if table.clusters is not None else None
+    if gap is not None and gap.reading is not None:
+        return replace(_among_clusters(gap, gap.reading), beyond=None)
     tables = asked.independence(table, terms.minimum, terms.parameters)
     shown = [_shown(asked, evaluation, counts) for counts in tables]
     each = [
@@ -395,7 +444,8 @@ def _of_whole(asked: Whole, evaluation: Evaluation) -> Tests:
             [
                 alike_classes(
                     counts[z], some, terms.inference,
-                    weighted=table.squares is not None, information=asked.information,
+                    weighted=table.squares is not None or table.clusters is not None,
+                    information=asked.information,
                     shown=None if values is None else values[z],
                 )
                 for z, some in enumerate(evaluation.takes_part)
@@ -440,6 +490,36 @@ def _log_ratios(crosses: Crosses) -> Chosen:
             return crosses(np.log(high) - np.log(low))
 
     return chosen
+
+
+def _averages_by_clusters(evaluation: Evaluation, reading: Reading) -> Tests:
+    """Averages over strata whose clusters tell how they vary: z."""
+    other = evaluation.against
+    if other is None or evaluation.terms.policy in WITH_ITSELF:
+        return _none(evaluation, _NOT_BY_CLUSTERS)
+    p, about = by_clusters.of_pair_tested(reading, other), (*_about(reading), "averages")
+    average = None if evaluation.terms.average is None else str(evaluation.terms.average)
+    return Tests(p, (f"z, {BY_CLUSTERS}",), about=(*about, average), why=_FEW_CLUSTERS)
+
+
+def _common_to_strata(evaluation: Evaluation, reading: Reading, inner: Reading) -> Tests:
+    """An odds ratio that strata have in common: Cochran–Mantel–Haenszel."""
+    policy, table = evaluation.terms.policy, evaluation.strata
+    outer = None if evaluation.against is None else evaluation.against.strata
+    if policy in WITH_ITSELF and table is not None:
+        others = all_others(tally_for(reading.quantity, table), Policy.OVERALL)
+        outer = read(reading.quantity, others, evaluation.terms.parameters)
+    if outer is None:
+        return _none(evaluation, "there is no other side")
+    joined = stratified.mantel_haenszel(*inner.trials, *outer.trials)
+    value = np.asarray(joined.statistic)[None]
+    tests = Tests(
+        joined.p[None],
+        ("Cochran–Mantel–Haenszel",),
+        about=(*_about(inner), "common odds ratio"),
+        statistic=Statistic("χ²", value, (np.ones_like(value),)),
+    )
+    return _over_pairs(tests, evaluation) if policy in EXTREMES else tests
 
 
 def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Together | None:

@@ -49,6 +49,8 @@ def interval_in_words(asked: Asked) -> str:
     if isinstance(asked, Quantity):
         return _of_quantity(asked)
     how, quantity = asked.comparison, asked.parts[0][0]
+    if how.exact_in_strata is not None:
+        return "Robins–Breslow–Greenland"
     if how.id == "itself" or asked.averages:
         return "MOVER over strata"
     if asked.reference is Policy.HIGHEST:

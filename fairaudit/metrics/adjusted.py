@@ -11,12 +11,13 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.average import POOLED, Average, Weights, averaged, exactly
+from fairaudit.metrics.average import POOLED, Average, Averaged, Weights, averaged, exactly
+from fairaudit.metrics.clusters import AveragedShare, Side, averaged_shares
 from fairaudit.metrics.comparisons import ITSELF
 from fairaudit.metrics.counts import Tally, collapsed
 from fairaudit.metrics.evaluation import Evaluation, Terms, beside_reference
-from fairaudit.metrics.measures import Measure
-from fairaudit.metrics.quantities import Reading
+from fairaudit.metrics.measures import Comparison, Measure, Pair, Sides
+from fairaudit.metrics.quantities import BY_CLUSTERS, Quantity, Rate, Reading, effective_size
 from fairaudit.metrics.reading import (
     applied,
     beside,
@@ -30,15 +31,19 @@ from fairaudit.metrics.reading import (
     whole_mass,
 )
 from fairaudit.metrics.reference import EXTREMES, NOBODY, Policy, reference_index
-from fairaudit.stats import mover
+from fairaudit.stats import mover, proportions
 
 
-def _reading_of_average(reading: Reading, value: Floats, weights: Floats, n: Ints) -> Reading:
+def _reading_of_average(
+    reading: Reading, value: Floats, weights: Floats, n: Ints, support: Marks
+) -> Reading:
     """The averages [1, G] of a reading as one of its own, by the weights [Z, G] of its strata.
 
     The weights are taken as given, so that what varies are the values in the strata.
     """
-    in_strata = reading.ends
+    # Clusters may be in several strata, whose rates then go together.
+    by_clusters = reading.method.endswith(BY_CLUSTERS)
+    in_strata = None if by_clusters else reading.ends
 
     def ends(alpha: Alpha) -> Ends:
         assert in_strata is not None
@@ -53,8 +58,9 @@ def _reading_of_average(reading: Reading, value: Floats, weights: Floats, n: Int
         value,
         n,
         n.astype(np.float64),
+        strata=replace(reading, value=np.where(support, reading.value, np.nan)),
         ends=None if in_strata is None else ends,
-        method="MOVER",
+        method=BY_CLUSTERS if by_clusters else "MOVER",
     )
 
 
@@ -107,7 +113,7 @@ def bare_average(
         second=np.full_like(own, NOBODY),
         judged=takes_part,
         takes_part=takes_part,
-        reading=_reading_of_average(reading, found.first, found.first_weights, n),
+        reading=_reading_of_average(reading, found.first, found.first_weights, n, found.support),
         fraction=exact,
         strata=table,
         averaged=found,
@@ -177,10 +183,11 @@ def average_to_reference(
     compared = comparable(table)
     sides, people = (reading.value, against.value), (mass(reading), mass(against))
     found = averaged(how, table.strata, sides, people, table.known_strata, compared)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = values_compared(quantity, comparison, found.first, found.second)
 
     def exact(_: int, g: int) -> Fraction | None:
+        if comparison.exact_in_strata is not None:
+            return comparison.exact_in_strata(_pairs_of(readings, g))
+
         def of(side: Tally, z: int) -> Fraction | None:
             return exact_of(quantity, side, terms.parameters, z, g)
 
@@ -195,14 +202,50 @@ def average_to_reference(
         np.asarray((one.n * found.support).sum(axis=0, keepdims=True)) for one in (reading, against)
     )
     readings = (
-        _reading_of_average(reading, found.first, found.first_weights, n),
-        _reading_of_average(against, found.second, found.second_weights, m),
+        _reading_of_average(reading, found.first, found.first_weights, n, found.support),
+        _reading_of_average(against, found.second, found.second_weights, m, found.support),
     )
+    readings = _by_clusters(readings, (tally, others), (reading, against), found)
     # Who is large enough, is so in the strata that are compared, and whom it is compared with too.
     takes_part = participants_overall(table, np.minimum(n, m), reading, terms.minimum)
-    place = (index, usable)
+    place, value = (index, usable), _values_of(quantity, comparison, readings)
     evaluation = beside_reference(measure, whole, terms, readings, value, takes_part, place, exact)
     return replace(evaluation, strata=table, averaged=found)
+
+
+def _by_clusters(
+    readings: tuple[Reading, Reading],
+    tallies: tuple[Tally, Tally],
+    in_strata: tuple[Reading, Reading],
+    found: Averaged,
+) -> tuple[Reading, Reading]:
+    """Both averages with their variance between clusters, where they are of shares."""
+    quantity = in_strata[0].quantity
+    first, second = (tally.clusters for tally in tallies)
+    if first is None or second is None or not isinstance(quantity, Rate) or not quantity.of_group:
+        return readings
+    weights = (found.first_weights, found.second_weights)
+    sides = [
+        Side(crowd, one.value, mass(one), weight, effective_size(tally, quantity.under))
+        for crowd, one, weight, tally in zip(
+            (first, second), in_strata, weights, tallies, strict=True
+        )
+    ]
+    shares = averaged_shares(quantity.over, quantity.under, (sides[0], sides[1]))
+    one, two = (_of_share(*pair) for pair in zip(readings, shares, strict=True))
+    return one, two
+
+
+def _of_share(reading: Reading, share: AveragedShare) -> Reading:
+    """An average with the interval that its clusters leave it."""
+    value, size = reading.value, share.size
+    return replace(
+        reading,
+        size=size,
+        by_clusters=share,
+        ends=lambda alpha: proportions.wilson(value, size, alpha),
+        method=f"Wilson, {BY_CLUSTERS}",
+    )
 
 
 def _average_to_extreme(
@@ -238,17 +281,67 @@ def _average_to_extreme(
         beside_all(ours.value),
         beside_all(ours.n),
         beside_all(ours.size),
+        strata=ours.strata and _of_column(ours.strata, best),
         ends=None if in_all is None else ends,
         method=ours.method,
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = values_compared(quantity, comparison, one.value, against.value)
+    readings = (ours, against)
+    value = _values_of(quantity, comparison, readings)
 
     def exact(z: int, g: int) -> Fraction | None:
+        if comparison.exact_in_strata is not None:
+            return comparison.exact_in_strata(_pairs_of(readings, g))
         return applied(comparison, one.exact(z, g), one.exact(z, int(best)))
 
-    place, readings = (index, usable), (one.reading, against)
+    place = (index, usable)
     evaluation = beside_reference(
         measure, one.table, terms, readings, value, one.takes_part, place, exact
     )
     return replace(evaluation, strata=table, averaged=one.averaged)
+
+
+def _of_column(reading: Reading, g: int) -> Reading:
+    """What is known of a share in the strata of one group, beside every group."""
+
+    def beside_all(values: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
+        return None if values is None else np.broadcast_to(values[:, g : g + 1], values.shape)
+
+    return replace(
+        reading,
+        value=beside_all(reading.value),
+        n=beside_all(reading.n),
+        size=beside_all(reading.size),
+        over=beside_all(reading.over),
+        under=beside_all(reading.under),
+        weight=beside_all(reading.weight),
+        deviation=None,
+        ends=None,
+    )
+
+
+def _values_of(
+    quantity: Quantity, comparison: Comparison, readings: tuple[Reading, Reading]
+) -> Floats:
+    """Both averages compared, or what their strata have in common."""
+    one, two = readings
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if comparison.exact_in_strata is not None and comparison.contrast is not None:
+            return comparison.contrast(Sides(one, two, one))
+        return values_compared(quantity, comparison, one.value, two.value)
+
+
+def _pairs_of(readings: tuple[Reading, Reading], g: int) -> list[Pair]:
+    """Numerators and denominators of a group and its reference, of every stratum that has both."""
+    one, two = (reading.strata for reading in readings)
+    if one is None or two is None or one.over is None or two.over is None:
+        return []
+    assert one.under is not None
+    assert two.under is not None
+    strata = np.flatnonzero(~np.isnan(one.value[:, g])).tolist()
+    return [
+        (
+            (int(one.over[z, g]), int(one.under[z, g])),
+            (int(two.over[z, g]), int(two.under[z, g])),
+        )
+        for z in strata
+    ]

@@ -10,8 +10,10 @@ import numpy as np
 from fairaudit.metrics import intervals
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.contrasts import (
+    common_odds_ratio,
     correlation,
     divergence,
+    exact_common_odds_ratio,
     exact_normalized,
     normalized,
     standardized,
@@ -118,6 +120,24 @@ ODDS_RATIO = Comparison(
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
     quotient=True,
     interval=intervals.of_odds_ratio,
+)
+COMMON_ODDS_RATIO = Comparison(
+    id="common_odds_ratio",
+    title="Odds ratio that the strata have in common",
+    family="comparison",
+    means="The odds ratio of people of the same stratum, the same in all of them; 1 at parity.",
+    caution="Where the strata's odds ratios differ it stands for none of them.",
+    no_interval="an odds ratio of 0, or an infinite one, has no variance on the log scale",
+    source=works.MANTEL,
+    formula="Σ over strata of a d / N, over Σ of b c / N: a selected and b not of the group, c and "
+    "d of the reference, N both",
+    shape=Shape.TO_REFERENCE,
+    ideal=1,
+    apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
+    quotient=True,
+    contrast=common_odds_ratio,
+    exact_in_strata=exact_common_odds_ratio,
+    interval=intervals.of_common_odds_ratio,
 )
 STANDARDIZED_DIFFERENCE = Comparison(
     id="standardized_difference",

@@ -11,7 +11,13 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.average import MIDDLE, OWN, POOLED, UNIFORM
-from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF, RATIO, SHORTFALL
+from fairaudit.metrics.comparisons import (
+    COMMON_ODDS_RATIO,
+    DIFFERENCE,
+    ITSELF,
+    RATIO,
+    SHORTFALL,
+)
 from fairaudit.metrics.counts import Tally
 from fairaudit.metrics.measures import REMAINDER, Measure
 from fairaudit.metrics.quantities import Formula, effective_size
@@ -180,6 +186,25 @@ MEASURES = (
         parts=((r.SELECTION_RATE, SHORTFALL), (r.SELECTION_RATE, SHORTFALL)),
         averages=(OWN, MIDDLE),
         fold=REMAINDER,
+        conditional=True,
+    ),
+    Measure(
+        id="mantel_haenszel_odds_ratio",
+        title="Mantel–Haenszel odds ratio",
+        short="MH odds ratio",
+        aliases=("common_odds_ratio", "cochran_mantel_haenszel"),
+        family="conditional",
+        means="The odds of being selected against the reference's, among people of the same "
+        "stratum; 1 at parity.",
+        caution=_FACTOR + " One number for all strata: where their odds ratios differ it stands "
+        "for none of them, and where they go in both directions it may be 1. The rates beside it "
+        "are those of both groups at the same mix of strata, whose odds ratio is another number.",
+        source=works.MANTEL,
+        elsewhere="The interval is that of Robins, Breslow & Greenland (1986) for its logarithm, "
+        "https://doi.org/10.2307/2531052; the test is Cochran's (1954) and theirs, without "
+        "continuity correction. R's `mantelhaen.test` has the same numbers with `correct = FALSE`.",
+        parts=((r.SELECTION_RATE, COMMON_ODDS_RATIO),),
+        averages=(POOLED,),
         conditional=True,
     ),
     Measure(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairaudit.cube import Floats
-from fairaudit.metrics.measures import Sides
+from fairaudit.metrics.measures import Pair, Sides
+from fairaudit.stats.strata import mantel_haenszel
 
 
 def _deviations(sides: Sides) -> tuple[Floats, Floats, Floats]:
@@ -83,3 +85,21 @@ def divergence(sides: Sides) -> Floats:
     terms: Any = np.where(p == 0, 0.0, p * np.log(p / q))
     # Rounding may leave a zero divergence just below zero.
     return np.asarray(np.maximum(terms.sum(axis=1), 0.0))
+
+
+def common_odds_ratio(sides: Sides) -> Floats:
+    """Σ a d / N over Σ b c / N, a of n in the group and c of m in the reference of each stratum."""
+    one, two = sides.group.strata, sides.reference.strata
+    if one is None or two is None:
+        return np.full_like(sides.group.value, np.nan)
+    return np.asarray(mantel_haenszel(*one.masses, *two.masses).odds_ratio[None])
+
+
+def exact_common_odds_ratio(strata: Sequence[Pair]) -> Fraction | None:
+    """The same of one pair, by numerators and denominators in every stratum."""
+    over = under = Fraction(0)
+    for (a, n), (c, m) in strata:
+        if n and m:
+            over += Fraction(a * (m - c), n + m)
+            under += Fraction((n - a) * c, n + m)
+    return over / under if under else None

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
+from fairaudit.cube import Amount, ClusteredTable, Floats, GroupTable, Ints, Marks, Sum
+from fairaudit.metrics.clusters import Crowd
 from fairaudit.once import once
 
 Cell: TypeAlias = Any
@@ -179,7 +180,9 @@ class Tally:
 
     `classes` [Z, P, G] is the mass of each class of the outcome, `sums` are those of the numbers
     that belong to it, `scores` the histogram of its score. `each` holds a tally for each class
-    against the rest, where a measure averages over classes.
+    against the rest, where a measure averages over classes. `clusters` tells whose clusters stand
+    beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
+    known.
     """
 
     people: Counts
@@ -192,16 +195,22 @@ class Tally:
     sums: Mapping[str, Sums] = field(default_factory=dict)
     scores: Scores | None = None
     each: tuple[Tally, ...] = ()
+    clusters: Crowd | None = None
+    unknown_clusters: bool = False
 
     def overall(self) -> Tally:
         """Everybody in the stratum, the group included, beside each group."""
         return self.changed(
-            lambda cell: np.broadcast_to(cell.sum(axis=-1, keepdims=True), cell.shape)
+            lambda cell: np.broadcast_to(cell.sum(axis=-1, keepdims=True), cell.shape),
+            self.clusters and self.clusters.overall(),
         )
 
     def rest(self) -> Tally:
         """Everybody else in the stratum, beside each group."""
-        return self.changed(lambda cell: cell.sum(axis=-1, keepdims=True) - cell)
+        return self.changed(
+            lambda cell: cell.sum(axis=-1, keepdims=True) - cell,
+            self.clusters and self.clusters.rest(),
+        )
 
     def everywhere(self) -> Tally:
         """Everybody in all known strata, beside each group of each stratum."""
@@ -210,7 +219,7 @@ class Tally:
             everybody = cell[self.known_strata].sum(axis=(0, -1), keepdims=True)
             return np.broadcast_to(everybody, cell.shape)
 
-        return self.changed(total)
+        return replace(self.changed(total), unknown_clusters=self.clusters is not None)
 
     def everywhere_else(self) -> Tally:
         """Everybody in all known strata but the group in its own, beside each group."""
@@ -220,7 +229,7 @@ class Tally:
             everybody = cell[self.known_strata].sum(axis=(0, -1), keepdims=True)
             return everybody - np.where(known, cell, 0)
 
-        return self.changed(others)
+        return replace(self.changed(others), unknown_clusters=self.clusters is not None)
 
     def taken(self, index: Ints) -> Tally:
         """The cells of the group that `index` [Z, 1] names, beside each group."""
@@ -229,7 +238,7 @@ class Tally:
             at = index.reshape(len(index), *([1] * (cell.ndim - 1)))
             return np.broadcast_to(np.take_along_axis(cell, at, axis=-1), cell.shape)
 
-        return self.changed(take)
+        return self.changed(take, self.clusters and self.clusters.at(index))
 
     def one(self, z: int, g: int) -> Tally:
         """What is counted of one group, as Python integers."""
@@ -242,8 +251,8 @@ class Tally:
             each=(),
         )
 
-    def changed(self, change: Callable[[Cell], Cell]) -> Tally:
-        """Everything counted, changed in the same way."""
+    def changed(self, change: Callable[[Cell], Cell], clusters: Crowd | None = None) -> Tally:
+        """Everything counted, changed in the same way; `clusters` are those of the new crowds."""
         people = self.people.map(change)
         return replace(
             self,
@@ -254,6 +263,7 @@ class Tally:
             sums={name: sums.map(change) for name, sums in self.sums.items()},
             scores=None if self.scores is None else self.scores.map(change),
             each=tuple(one.changed(change) for one in self.each),
+            clusters=clusters,
         )
 
 
@@ -271,7 +281,18 @@ def tally_of(table: GroupTable) -> Tally:
         table.known_strata,
         _sums_of(table),
         _scores_of(table),
+        clusters=_crowd_of(table),
     )
+
+
+def _crowd_of(table: GroupTable) -> Crowd | None:
+    """Each group by its clusters."""
+    if table.clusters is None:
+        return None
+    _, size_y, size_p, _ = table.clusters.shape
+    label = _or_none(table.positive_label, np.zeros(size_y, dtype=np.bool_))
+    plus = _or_none(table.positive, np.zeros(size_p, dtype=np.bool_))
+    return Crowd(table.clusters, label, plus, len(table.labels), len(table.classes))
 
 
 def _sums_of(table: GroupTable) -> dict[str, Sums]:
@@ -352,7 +373,17 @@ def collapsed(table: GroupTable) -> GroupTable:
         },
         histogram=table.histogram
         and replace(table.histogram, strata=((),), people=joined(table.histogram.people)),
+        clusters=table.clusters and _without_strata(table.clusters, table.known_strata),
     )
+
+
+def _without_strata(clusters: ClusteredTable, known: Marks) -> ClusteredTable:
+    _, *cells = clusters.shape
+    size = max(int(np.prod(cells)), 1)
+    z = np.where(clusters.place < 0, 0, clusters.place // size)
+    there = (clusters.place >= 0) & known[z]
+    place = np.where(there, clusters.place % size, -1)
+    return replace(clusters, place=place, shape=(1, cells[0], cells[1], cells[2]))
 
 
 def _or_none(marks: Marks | None, like: Marks) -> Marks:

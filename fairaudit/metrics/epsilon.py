@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
+from fairaudit.metrics.clusters import class_sizes
+from fairaudit.metrics.counts import tally_of
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.picking import pick, pick_pair
@@ -134,6 +136,7 @@ def _within(
         people=people,
         mass=people if table.mass is table.people else kept(table.mass),
         squares=None if table.squares is None else kept(table.squares),
+        clusters=table.clusters and replace(table.clusters, kept=labels),
     )
     everybody = table.eligible & (table.n > 0)
     return _of_classes(within, table.classes, (0, 1), minimum, parameters, among=everybody)
@@ -251,7 +254,18 @@ def _spread(
 
 def class_counts(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
     """People by class and group, [Z, classes, G]; under survey weights as many as say as much."""
-    return [_differential_fairness(table, minimum, NO_PARAMETERS).counts]
+    return [_by_clusters(table, _differential_fairness(table, minimum, NO_PARAMETERS)).counts]
+
+
+def _by_clusters(table: GroupTable, one: WholeReading) -> WholeReading:
+    """The counts as many as say as much, where rows come in clusters."""
+    crowd = tally_of(table).clusters
+    if crowd is None:
+        return one
+    under = one.counts.sum(axis=1, keepdims=True)
+    size = class_sizes(crowd, one.counts, one.n, one.takes_part)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return replace(one, counts=np.where(under > 0, one.counts / under * size, 0.0))
 
 
 def _counts_within_labels(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
@@ -312,7 +326,7 @@ def _interval(
 def _interval_of_classes(
     table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
 ) -> Ends:
-    plain = _differential_fairness(table, minimum, NO_PARAMETERS)
+    plain = _by_clusters(table, _differential_fairness(table, minimum, NO_PARAMETERS))
     return _interval(plain, alpha, parameters=parameters)
 
 

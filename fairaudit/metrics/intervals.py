@@ -14,7 +14,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Floats
 from fairaudit.histogram import ranked
 from fairaudit.metrics.quantities import Reading
-from fairaudit.stats import means, mover, normal, proportions, ranks
+from fairaudit.stats import means, mover, normal, proportions, ranks, strata
 
 
 class Interval(NamedTuple):
@@ -118,6 +118,23 @@ def of_odds_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(
         np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), "MOVER of the odds"
     )
+
+
+def of_common_odds_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+    """Of the odds ratio that strata have in common, by the variance of its logarithm.
+
+    None where it is 0 or infinite: such a logarithm has no variance.
+    """
+    if one.strata is None or two.strata is None:
+        return None
+    inner, outer = one.strata, two.strata
+    sample = strata.mantel_haenszel(*inner.trials, *outer.trials, alpha)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.log(strata.mantel_haenszel(*inner.masses, *outer.masses).odds_ratio)
+        reach = np.log(sample.odds_high) - np.log(sample.odds_ratio)
+        ends = (np.where(np.isfinite(log), np.exp(log + far), np.nan) for far in (-reach, reach))
+        low, high = (np.reshape(end, (1, -1)) for end in ends)
+    return Interval(low, high, "Robins–Breslow–Greenland")
 
 
 def of_arcsines(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:

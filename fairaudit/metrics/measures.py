@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.quantities import Quantity, Reading
 from fairaudit.metrics.records import Bounds, Named, Need, Parameters
 from fairaudit.metrics.reference import Policy
+
+Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+"""Numerator and denominator of a group, and of its reference."""
 
 
 class Shape(StrEnum):
@@ -43,10 +46,11 @@ class Comparison(Named):
     `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
     spread: the highest and the lowest, in the order that `highest_first` says. Where values alone
     do not do, `contrast` takes the readings, and `exact_of` the fractions over / under of both
-    sides, and `error_of` tells what bins hide. `of_positives`: numbers with a sign must both be
-    positive. `range` are the values it can take where they do not follow from the quantity's.
-    `interval` is that of two sides; `maps` where it follows from one to the rest when everybody is
-    the reference.
+    sides, and `error_of` tells what bins hide. `exact_in_strata` takes those fractions of every
+    stratum: such a comparison has one value for all strata, and its `contrast` reads the `strata`
+    of the readings. `of_positives`: numbers with a sign must both be positive. `range` are the
+    values it can take where they do not follow from the quantity's. `interval` is that of two
+    sides; `maps` where it follows from one to the rest when everybody is the reference.
     """
 
     shape: Shape
@@ -58,6 +62,7 @@ class Comparison(Named):
     rational: bool = True
     contrast: Callable[[Sides], Floats] | None = None
     exact_of: Callable[[tuple[int, int], tuple[int, int]], Fraction | None] | None = None
+    exact_in_strata: Callable[[Sequence[Pair]], Fraction | None] | None = None
     error_of: Callable[[Sides], Floats] | None = None
     of_positives: bool = False
     range: Bounds | None = None
@@ -195,7 +200,9 @@ class Measure(Named):
     @property
     def formula(self) -> str:
         """The formula in the ids of its parts."""
-        averages = [f" averaged ({one})" for one in self.averages] or [""] * len(self.parts)
+        weighs_strata = self.comparison.exact_in_strata is not None
+        said = () if weighs_strata else self.averages
+        averages = [f" averaged ({one})" for one in said] or [""] * len(self.parts)
         terms = [
             f"{compare.id}({quantity.id}{average})"
             for (quantity, compare), average in zip(self.parts, averages, strict=True)

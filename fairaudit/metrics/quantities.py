@@ -14,6 +14,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.estimate import Estimate
+from fairaudit.metrics.clusters import AveragedShare, ClusteredShare
 from fairaudit.metrics.counts import Cell, Counts, Tally
 from fairaudit.metrics.records import (
     NO_PARAMETERS,
@@ -27,6 +28,9 @@ from fairaudit.metrics.records import (
 from fairaudit.stats import means, mover, proportions
 
 _OF_LABEL = frozenset({"positives", "negatives"})
+
+BY_CLUSTERS = "cluster-robust"
+"""What is added to the name of an interval or a test whose variance is that of clusters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +108,10 @@ class Reading:
     squared deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are
     the probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
     with `single` [bins] where a bin holds one value; `fit` sets it beside a reference by least
-    squares. `ends` gives the interval of every value, by the way that `method` names; None where
+    squares; `strata` are the values that an average was made of, where both sides have people;
+    `clustered` tells how a share varies with the clusters that rows come in, `by_clusters` how an
+    average over strata does.
+    `ends` gives the interval of every value, by the way that `method` names; None where
     there is none. `estimates` and `intervals` are those that were made of it.
     """
 
@@ -122,6 +129,9 @@ class Reading:
     scores: Ints | None = None
     single: Marks | None = None
     fit: Fitted | None = None
+    strata: Reading | None = None
+    clustered: ClusteredShare | None = None
+    by_clusters: AveragedShare | None = None
     ends: Callable[[Alpha], Ends] | None = None
     method: str = ""
     estimates: dict[tuple[int, int, float], Estimate] = field(default_factory=dict, repr=False)
@@ -141,6 +151,22 @@ class Reading:
     def binomial(self) -> bool:
         """Whether it is a share of people, so that it varies as hits among trials do."""
         return self.quantity.share and self.under is not None
+
+    @property
+    def trials(self) -> tuple[Floats, Floats]:
+        """Hits and trials of a share of people, of the effective size under survey weights."""
+        size = np.where(np.isnan(self.value), 0.0, self.size)
+        return np.nan_to_num(self.value) * size, size
+
+    @property
+    def masses(self) -> tuple[Floats, Floats]:
+        """The same as people, or as their weights."""
+        if self.over is None or self.under is None or self.weight is None:
+            return self.trials
+        known = ~np.isnan(self.value)
+        return np.where(known, self.over, 0) / self.scale, np.where(
+            known, self.under, 0
+        ) / self.scale
 
     @property
     def odds(self) -> Floats | None:
@@ -197,8 +223,7 @@ class Rate(Quantity):
     def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:  # noqa: ARG002  # takes none
         """Its value in every stratum and group."""
         over, under = _total(tally.mass, self.over), _total(tally.mass, self.under)
-        # A cell may stand twice in a formula (f1), but its people are counted once.
-        counted = sorted(set(self.under) if self.proportion else self.cells)
+        counted = self._counted
         n = _total(tally.people, counted)
         size = effective_size(tally, counted)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -206,6 +231,11 @@ class Rate(Quantity):
             share = value if self.proportion else (
                 _total(tally.mass, self.hits) / _total(tally.mass, counted)
             )  # fmt: skip
+        clustered = None
+        by_clusters = tally.clusters is not None or tally.unknown_clusters
+        if by_clusters:
+            clustered, size = self._clustered(tally, share, size)
+        with np.errstate(invalid="ignore"):
             deviation = size * value * (1 - value) if self.proportion else None
         weight = None if tally.squares is None else under
         of_share = self.of_share
@@ -227,9 +257,30 @@ class Rate(Quantity):
             tally.scale,
             weight,
             deviation=deviation,
+            clustered=clustered,
             ends=ends,
-            method="Wilson",
+            method=f"Wilson, {BY_CLUSTERS}" if by_clusters else "Wilson",
         )
+
+    def _clustered(
+        self, tally: Tally, share: Floats, size: Floats
+    ) -> tuple[ClusteredShare | None, Floats]:
+        """How the share varies with clusters, and how many rows would tell as much by themselves.
+
+        A share of everybody's people, or of people of several strata, has no variance here.
+        """
+        under = self._counted
+        of_all = any(cell.startswith("all_") for cell in under)
+        if tally.clusters is None or of_all:
+            return None, np.full_like(size, np.nan)
+        over = self.over if self.proportion else self.hits
+        mass = np.asarray(_total(tally.mass, under), dtype=np.float64) / tally.scale
+        return ClusteredShare.of(tally.clusters.totals(over, under), share, mass, size)
+
+    @property
+    def _counted(self) -> list[str]:
+        """The cells of the share, each once: one may stand twice in a formula (f1)."""
+        return sorted(set(self.under) if self.proportion else self.cells)
 
     def exact(
         self,
@@ -270,6 +321,11 @@ class Mean(Quantity):
         size = np.min([part.size for part in parts], axis=0)
 
         def ends(alpha: Alpha) -> Ends:
+            if tally.clusters is not None:
+                # Rates of the same clusters go together: both intervals hold, however they do.
+                both = [part.ends(alpha / len(parts)) for part in parts if part.ends is not None]
+                low, high = (np.mean([one[side] for one in both], axis=0) for side in (0, 1))
+                return low, high
             each = [part.ends(alpha) for part in parts if part.ends is not None]
             sides = (np.stack([one[side] for one in each]) for side in (0, 1))
             weights = np.full((len(parts), 1, 1), 1 / len(parts))

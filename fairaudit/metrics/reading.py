@@ -12,7 +12,7 @@ from fairaudit.metrics.classes import Macro
 from fairaudit.metrics.counts import Tally, against_rest, tally_of
 from fairaudit.metrics.measures import Comparison
 from fairaudit.metrics.minimum import Minimum, of_everybody
-from fairaudit.metrics.quantities import Quantity, Rate, Reading
+from fairaudit.metrics.quantities import BY_CLUSTERS, Mean, Quantity, Rate, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
 from fairaudit.metrics.reference import Policy
 from fairaudit.once import once
@@ -47,7 +47,12 @@ def read(quantity: Quantity, tally: Tally, parameters: Parameters = NO_PARAMETER
     """A quantity in every stratum and group, read once for each table."""
     known, key = _readings(tally), (quantity.id, parameters if quantity.takes else NO_PARAMETERS)
     if key not in known:
-        known[key] = quantity.read(tally, parameters)
+        found = quantity.read(tally, parameters)
+        clustered = tally.clusters is not None or tally.unknown_clusters
+        if clustered and not isinstance(quantity, Rate | Mean):
+            # Its interval would take rows for independent.
+            found = replace(found, ends=None, method=BY_CLUSTERS)
+        known[key] = found
     return known[key]
 
 

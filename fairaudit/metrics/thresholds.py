@@ -41,6 +41,7 @@ def _cut(table: GroupTable, is_above: np.ndarray[tuple[int], np.dtype[np.bool_]]
         mass=people,
         scale=1,
         squares=None,
+        clusters=None,
         amounts={},
         histogram=None,
         aside=None if table.aside is None else _open(table.aside),

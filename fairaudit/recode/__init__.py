@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fairaudit.arrays import Ints
 from fairaudit.cube import ASIDE, UNKNOWN, Amount, AmountName, Cube, Marks, Role, Sum
 from fairaudit.errors import DataError, NothingToAudit, Seek, SpecError
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
@@ -19,6 +20,7 @@ from fairaudit.plan import Plan, RawCells
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.axis import DROP, Axis, Findings
+from fairaudit.recode.clusters import cluster_codes
 from fairaudit.recode.groups import candidate_axis, group_axis
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.scores import Distribution, Recoding
@@ -54,7 +56,7 @@ def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     for axis in axes:
         _refuse_missing(axis, cells, plan)
     added = amounts(cells, plan, spec)
-    cube = _cube(cells, axes, added)
+    cube = _cube(cells, axes, added, cluster_codes(cells, plan))
     scores = _distributions(cells, named, plan, spec)
     tables = table_cubes(cells, plan, spec, named, features, cube.ledger)
     told = (
@@ -147,7 +149,12 @@ def _refuse_nothing(cells: RawCells) -> None:
         )
 
 
-def _cube(cells: RawCells, axes: Sequence[Axis], added: Mapping[AmountName, Amount]) -> Cube:
+def _cube(
+    cells: RawCells,
+    axes: Sequence[Axis],
+    added: Mapping[AmountName, Amount],
+    clusters: Ints | None = None,
+) -> Cube:
     ledger, stays = _ledger(cells, axes)
     if not stays.any() or not cells.people[stays].sum():
         raise NothingToAudit(
@@ -172,6 +179,7 @@ def _cube(cells: RawCells, axes: Sequence[Axis], added: Mapping[AmountName, Amou
         cells.weight and staying(cells.weight),
         cells.squares and staying(cells.squares),
         {name: one.changed(lambda n: n[stays], staying) for name, one in added.items()},
+        None if clusters is None else clusters[stays],
     )
 
 

@@ -178,6 +178,10 @@ def _provenance(result: AuditResult) -> Iterator[Block]:
         and f"the column {names.name(made.weight)}; the sampling design is not "
         f"modelled, intervals use the effective sample size; largest rounding of a weight "
         f"{made.weight_error:.1g}",
+        "clusters": made.cluster
+        and f"{numbers.whole(made.clusters or 0)}, by the column {names.name(made.cluster)}; "
+        "intervals and tests named cluster-robust have the variance between clusters, the others "
+        "none",
         "smallest group": "; ".join(_smallest(made)),
         "suppressed": made.suppress_below
         and f"counts of fewer than {made.suppress_below} people, and what would tell them; zeros "

@@ -84,6 +84,7 @@ class _Builder:
         if not outcomes:
             self._fault(("columns",), "name an outcome: a label, a prediction or a decision")
         self._weighted(outcomes)
+        self._clustered()
         if not protected or not outcomes:
             raise SpecError(self.faults)
         groupings = Groupings(
@@ -120,6 +121,7 @@ class _Builder:
             numbers=numbers,
             count=self._optional(("columns", "count"), columns.count),
             weight=self._optional(("columns", "weight"), columns.weight),
+            cluster=self._optional(("columns", "cluster"), columns.cluster),
             format=self._format(),
             missing=self._missing(),
             filter=self._optional(("filter",), shape.filter),
@@ -380,6 +382,24 @@ class _Builder:
                 f"the numbers of a weighted sample ({number}) are not added up yet: leave out "
                 "the weight, or the numbers",
             )
+
+    def _clustered(self) -> None:
+        """A fault where clusters meet what has no cluster-robust counts."""
+        shape, where = self.shape, ("columns", "cluster")
+        if shape.columns.cluster is None:
+            return
+        if shape.subgroups is not None:
+            message = "subgroups of clustered rows are not looked for yet: leave out one of the two"
+            self._fault(where, message)
+        if shape.simpson.search:
+            message = "`simpson: {search: …}` cannot be combined with `cluster`: leave out one"
+            self._fault(where, message)
+        if shape.suppress_below is not None:
+            message = (
+                "intervals by clusters tell how alike the members of clusters are, which are "
+                "counts of few people: leave out `cluster` or `suppress_below`"
+            )
+            self._fault(where, message)
 
     def _format(self) -> Format:
         shape = self.shape.format

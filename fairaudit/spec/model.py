@@ -247,6 +247,7 @@ class Spec:
     numbers: tuple[Outcome, ...]
     count: Text | None
     weight: Text | None
+    cluster: Text | None
     format: Format
     missing: Missing
     filter: Text | None

@@ -301,6 +301,11 @@ class Questions:
                 f"{asked.id} at a threshold counts the bins of a score, which a weighted sample "
                 "does not have yet: leave out the weight, or `at`"
             )
+        if self.shape.columns.cluster is not None:
+            return (
+                f"{asked.id} at a threshold counts the bins of a score, which are not counted by "
+                "clusters: leave out the cluster, or `at`"
+            )
         labels = asked.needs & {Need.LABEL}
         return _lacking(labels, of, self.outcomes, one_class=False) and (
             f"{asked.id} needs a label of two classes: name it in `columns`"
@@ -389,6 +394,9 @@ class Questions:
             self._fault(where, "an average is taken over strata: say `given:`", key=True)
         if isinstance(asked, Whole):
             self._fault(where, f"{asked.id} is no rate that could be averaged", key=True)
+            return None
+        if isinstance(asked, Measure) and asked.comparison.exact_in_strata is not None:
+            self._fault(where, f"{asked.id} says itself how strata are weighed", key=True)
             return None
         contrasts = (
             [how.id for _, how in asked.parts if how.contrast] if isinstance(asked, Measure) else []

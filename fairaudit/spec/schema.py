@@ -352,6 +352,7 @@ class Columns(_Strict):
     numbers: dict[str, Text] = {}
     count: Text | None = None
     weight: Text | None = None
+    cluster: Text | None = None
     strata: _Strata = {}
     features: _Strata = {}
 

@@ -29,7 +29,7 @@ def lattice(
     """A row for each subset, with the worst value of each measure that a spec asks for."""
     asked = [one for one in shown if one.given == ((),)]
     titles = _titles(asked)
-    first = first_appearances(cube, table, asked)
+    first = first_appearances(cube, table, asked if cube.clusters is None else ())
     for by in cube.subsets():
         entries = []
         groups, smallest = 0, 0

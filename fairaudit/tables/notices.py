@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from fairaudit.cube import Cube, Grouping, GroupTable
+from fairaudit.cube import ASIDE, Cube, Grouping, GroupTable, distinct
 from fairaudit.histogram import median_bin
 from fairaudit.metrics import Measure, describe
 from fairaudit.metrics.counts import tally_of
@@ -21,13 +21,17 @@ from fairaudit.metrics.rates import (
     TRUE_POSITIVE_RATE,
 )
 from fairaudit.metrics.scores import SCORING_RATE
-from fairaudit.spec import Shown
+from fairaudit.spec import Shown, Spec
 from fairaudit.tables.entries import TableOf, quantities
 from fairaudit.verdict import AnyCheck, Check
 
 _ONE_POINT = 0.01
 _ENOUGH_CELLS = 20
 """Fewer cells may all be multiples of 2 by chance: once in a million runs with twenty."""
+
+_MANY_STRATA = 30
+_FEW_PEOPLE = 6
+"""A legitimate factor has fewer levels with more people; a job ad gets four or five letters."""
 
 _TIED = {
     rate.id: tied
@@ -148,6 +152,47 @@ def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[str]:
         f"({precision:.1%}) and the TPR ({recall:.1%}) of {names[one]}, the FPR of {names[other]} "
         f"would {would}, where that of {names[one]} is {fp[one] / (fp + tn)[one]:.1%}"
     )
+
+
+def matched(cube: Cube, shown: Iterable[Shown]) -> Iterator[str]:
+    """Strata that look like matched sets: very many of them, with a few people each.
+
+    Where rows of a set are alike, a test that takes them for independent people is wrong.
+    """
+    for given in dict.fromkeys(given for one in shown for given in one.given if given):
+        codes = cube.codes[:, [[key.name for key in cube.keys].index(name) for name in given]]
+        known = np.all(codes != ASIDE, axis=1) & (cube.people > 0)
+        for at, name in enumerate(given):
+            known &= ~np.isin(codes[:, at], list(cube.key(name).unknown))
+        strata, index = distinct(codes[known])
+        people = np.bincount(index, cube.people[known], minlength=len(strata))
+        if len(people) >= _MANY_STRATA and float(np.median(people)) <= _FEW_PEOPLE:
+            yield (
+                f"{' × '.join(given)}: {len(people):,} strata, and the median stratum has "
+                f"{float(np.median(people)):g} people. If these are matched pairs, or decisions "
+                "about the same person or the same job, the rows are not independent, and the "
+                "tests treat them as independent: `columns: {cluster: column}` names the column "
+                "of rows that belong together"
+            )
+
+
+def by_rows(spec: Spec) -> Iterator[str]:
+    """What takes rows for independent though the spec names their clusters."""
+    listed = [
+        *(["the tests of Simpson's reversals"] if spec.simpson else []),
+        *(["the intervals of curves and of score summaries"] if _has_score(spec) else []),
+        *(["the tests of one model against another"] if len(spec.predictions) > 1 else []),
+    ]
+    if listed:
+        assert spec.cluster is not None
+        yield (
+            f"clusters by {spec.cluster.value} are not in {' and '.join(listed)}, which treat rows "
+            "as independent"
+        )
+
+
+def _has_score(spec: Spec) -> bool:
+    return any(one.score is not None for one in spec.predictions)
 
 
 def repeated(cube: Cube) -> Iterator[str]:

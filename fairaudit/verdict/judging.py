@@ -20,6 +20,7 @@ from fairaudit.evidence import (
 )
 from fairaudit.evidence.practice import (
     FOUR_FIFTHS,
+    by_clusters,
     detectable,
     practice,
 )
@@ -208,6 +209,8 @@ def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
     if finding.status is Status.PASS:
         thin = detectable(evaluation, limit.below, limit.above)
     kit = practice(finding.parts[0], goal, burden=_is_burden(asked, evaluation.table))
+    if kit is not None and evaluation.table.clusters is not None:
+        kit = by_clusters(kit, finding.estimate.significance if finding.estimate else None)
     return replace(finding, practice=kit, detectable=thin)
 
 

@@ -38,6 +38,8 @@ def write_data(made: Provenance) -> dict[str, Any]:
         "count": made.count,
         "weight": made.weight,
         "weight_error": made.weight_error if made.weight else None,
+        "cluster": made.cluster,
+        "clusters": made.clusters,
     }
 
 
@@ -74,6 +76,8 @@ def read_provenance(whole: Member) -> Provenance:
         inference=read_inference(options["inference"]),
         created=whole["created"].text(),
         suppress_below=options["suppress_below"].or_none(Member.integer),
+        cluster=data["cluster"].or_none(Member.text) if "cluster" in data else None,
+        clusters=data["clusters"].or_none(Member.count) if "clusters" in data else None,
     )
 
 

@@ -1,0 +1,257 @@
+"""Intervals and tests of shares where rows come in clusters: both sides may share clusters.
+
+A share has the effective size that its clusters leave it, as under survey weights. Two shares of
+the same clusters go together: their correlation is in the interval and the test of a pair. Over
+several pairs at a time only a negative one is counted, which makes differences less sure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.metrics import (
+    NO_PARAMETERS,
+    Comparison,
+    Evaluation,
+    Mean,
+    Measure,
+    Quantity,
+    Rate,
+    Reading,
+    compared,
+    evaluate,
+)
+from fairaudit.metrics.clusters import FEWEST_CLUSTERS
+from fairaudit.metrics.comparisons import (
+    COHENS_H,
+    DIFFERENCE,
+    GAP,
+    LOG_RATIO,
+    MIN_RATIO,
+    ODDS_RATIO,
+    RATIO,
+    SHORTFALL,
+)
+from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.intervals import Interval
+from fairaudit.metrics.quantities import BY_CLUSTERS
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.stats import clustered, families, proportions
+
+_COMPARED = {
+    how.id
+    for how in (DIFFERENCE, SHORTFALL, RATIO, LOG_RATIO, ODDS_RATIO, COHENS_H, GAP, MIN_RATIO)
+}
+
+TOO_FEW = f"none: fewer than {FEWEST_CLUSTERS} clusters in a group"
+NOT_BY_CLUSTERS = "none: its variance between clusters is not estimated"
+
+Pair: TypeAlias = tuple[Reading, Reading]
+
+
+def is_clustered(evaluation: Evaluation) -> bool:
+    """Whether the rows of an evaluation come in clusters."""
+    return any(
+        table is not None and table.clusters is not None
+        for table in (evaluation.table, evaluation.strata)
+    )
+
+
+def lacks_clusters(evaluation: Evaluation) -> str | None:
+    """Why nothing is known of how a value varies with clusters; None where it is, or none exist."""
+    if not is_clustered(evaluation):
+        return None
+    asked = evaluation.asked
+    if evaluation.subtracts or (evaluation.averaged is not None and not _of_averages(evaluation)):
+        return NOT_BY_CLUSTERS
+    if isinstance(asked, Quantity):
+        return None if isinstance(asked, Rate | Mean) else NOT_BY_CLUSTERS
+    if not isinstance(asked, Measure):
+        return None if asked.id == DIFFERENTIAL_FAIRNESS.id else NOT_BY_CLUSTERS
+    known = all(isinstance(quantity, Rate) and how.id in _COMPARED for quantity, how in asked.parts)
+    return None if known and not asked.mean and not asked.fitted else NOT_BY_CLUSTERS
+
+
+def _of_averages(evaluation: Evaluation) -> bool:
+    """Whether both averages of each pair have a variance between clusters."""
+    return all(
+        reading is not None and reading.by_clusters is not None
+        for reading in (evaluation.reading, evaluation.against)
+    )
+
+
+def few_clusters(evaluation: Evaluation) -> Marks:
+    """Where a group that a spread is of has too few clusters, [Z, 1].
+
+    Of other values the size of each share says so, which has no number then.
+    """
+    few = np.zeros((len(evaluation.value), 1), dtype=np.bool_)
+    for leaf in evaluation.leaves:
+        if leaf.spread and leaf.reading is not None:
+            lacking = leaf.takes_part & np.isnan(leaf.reading.size) & (leaf.reading.n > 0)
+            few |= lacking.any(axis=1, keepdims=True)
+    return few
+
+
+def of_pair(how: Comparison, pair: Pair, alpha: Alpha) -> Interval | str:
+    """The interval of two shares compared, with the correlation over the clusters of both."""
+    first, second = pair
+    r = _correlation(first, second)
+    if r is None or first.ends is None or second.ends is None:
+        return NOT_BY_CLUSTERS
+    first_ends, second_ends = first.ends(alpha), second.ends(alpha)
+    sides = (first.value, first_ends, second.value, second_ends)
+    if how.id in {DIFFERENCE.id, GAP.id, SHORTFALL.id}:
+        interval = _named(clustered.difference(*sides, r), "Newcombe")
+        return interval.turned() if how.id == SHORTFALL.id else interval
+    if how.id in {RATIO.id, MIN_RATIO.id, LOG_RATIO.id}:
+        interval = _ratio(pair, sides, r, alpha)
+        if how.id != LOG_RATIO.id:
+            return interval
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return Interval(np.log(interval.low), np.log(interval.high), interval.method)
+    if how.id == ODDS_RATIO.id:
+        ends = clustered.woolf(first.value, first.size, second.value, second.size, r, alpha)
+        return _named(ends, "Woolf, Gart's ½")
+    scaled = [
+        (_arcsine(value), (_arcsine(ends[0]), _arcsine(ends[1])))
+        for value, ends in ((first.value, first_ends), (second.value, second_ends))
+    ]
+    return _named(clustered.difference(*scaled[0], *scaled[1], r), "MOVER")
+
+
+def _correlation(first: Reading, second: Reading) -> Floats | None:
+    """The correlation of two shares, or of two averages; None where clusters do not tell it."""
+    if first.by_clusters is not None and second.by_clusters is not None:
+        return first.by_clusters.with_other
+    if first.clustered is not None and second.clustered is not None:
+        return first.clustered.correlation(second.clustered)
+    return None
+
+
+def _named(ends: Ends, name: str) -> Interval:
+    return Interval(*ends, f"{name}, {BY_CLUSTERS}")
+
+
+def _ratio(
+    pair: Pair, sides: tuple[Floats, Ends, Floats, Ends], r: Floats, alpha: Alpha
+) -> Interval:
+    """Koopman's where the two share no clusters; else MOVER with their correlation."""
+    first, second = pair
+    apart = proportions.koopman(first.value, first.size, second.value, second.size, alpha)
+    if not r.any():
+        return _named(apart, "Koopman")
+    together = clustered.ratio(*sides, r)
+    low, high = (np.where(r == 0, *ends) for ends in zip(apart, together, strict=True))
+    return _named((low, high), "MOVER")
+
+
+def _arcsine(share: Floats) -> Floats:
+    return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
+
+
+def of_pair_tested(first: Reading, second: Reading) -> Floats:
+    """The p-values of equal shares: z, with the effective sizes and the correlation of both."""
+    r = _correlation(first, second)
+    if r is None:
+        return np.full_like(first.value, np.nan)
+    return clustered.z_test(first.value, first.size, second.value, second.size, r)
+
+
+def for_pairs(reading: Reading, among: Marks) -> Reading:
+    """The reading with the sizes by which every pair of its groups may be taken as independent.
+
+    var(p - q) is at most (1 - r) times that of independent shares, for a correlation r below 0.
+    """
+    if reading.clustered is None:
+        return reading
+    size = reading.size / (1 - reading.clustered.least_correlation(among))
+    value = reading.value
+    return replace(
+        reading,
+        size=size,
+        ends=lambda alpha: proportions.wilson(value, size, alpha),
+        estimates={},
+        intervals={},
+    )
+
+
+def pair_of_spread(evaluation: Evaluation, reading: Reading) -> Pair:
+    """Both groups of a spread beside every group: of two groups the pair is known beforehand."""
+    high, low = (_beside_all(reading, index) for index in (evaluation.first, evaluation.second))
+    measure = evaluation.asked
+    highest_first = not isinstance(measure, Measure) or measure.comparison.highest_first
+    return (high, low) if highest_first else (low, high)
+
+
+def rate_gap(evaluation: Evaluation) -> Evaluation | None:
+    """The gap of the selection rate behind ε of two classes, which is the same where neither is.
+
+    None for several classes, and for those of which the spec calls none positive.
+    """
+    table = evaluation.table
+    if table.positive is None or len(table.classes) != 2 or int(table.positive.sum()) != 1:
+        return None
+    terms = replace(evaluation.terms, reference=None, parameters=NO_PARAMETERS)
+    gap = evaluate(compared(SELECTION_RATE, GAP), table, terms)
+    same = gap.reading is not None and gap.reading.clustered is not None
+    return gap if same and (gap.takes_part == evaluation.takes_part).all() else None
+
+
+def of_epsilon(gap: Evaluation, alpha: Alpha) -> Interval | None:
+    """ε of two classes in two groups, with what both groups' clusters have in common: [Z, 1]."""
+    assert gap.reading is not None
+    first, second = pair_of_spread(gap, gap.reading)
+    if first.clustered is None or second.clustered is None:
+        return None
+    r = first.clustered.correlation(second.clustered)
+    level = np.broadcast_to(families.per_comparison(alpha, np.array(2.0)), (len(r),))[:, None]
+    assert first.ends is not None
+    assert second.ends is not None
+    highs, lows = first.ends(level), second.ends(level)
+    of_hits = clustered.ratio(first.value, highs, second.value, lows, r)
+    spared = [(1 - reading.value, (1 - high, 1 - low)) for reading, (low, high) in
+              ((second, lows), (first, highs))]  # fmt: skip
+    of_misses = clustered.ratio(*spared[0], *spared[1], r)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = (
+            np.log(np.maximum(end_of_hits, end_of_misses)[:, :1])
+            for end_of_hits, end_of_misses in zip(of_hits, of_misses, strict=True)
+        )
+    return Interval(np.maximum(low, 0.0), high, f"MOVER, {BY_CLUSTERS}")
+
+
+def _beside_all(reading: Reading, index: Ints) -> Reading:
+    assert reading.clustered is not None
+    at = np.maximum(index, 0)
+
+    def taken(values: Floats) -> Floats:
+        return np.broadcast_to(np.take_along_axis(values, at, axis=1), values.shape)
+
+    share, value, size = reading.clustered, taken(reading.value), taken(reading.size)
+    totals = replace(share.totals, crowd=share.totals.crowd.at(at))
+    beside = replace(
+        share,
+        totals=totals,
+        value=value,
+        squares=taken(share.squares),
+        floored=taken(share.floored),
+    )
+    return replace(
+        reading,
+        value=value,
+        size=size,
+        clustered=beside,
+        ends=lambda alpha: proportions.wilson(value, size, alpha),
+        estimates={},
+        intervals={},
+    )
+
+
+def of_two_groups(evaluation: Evaluation) -> Marks:
+    """Where a spread is of two groups alone, [Z, 1]."""
+    return np.asarray(evaluation.takes_part.sum(axis=1, keepdims=True) == 2)

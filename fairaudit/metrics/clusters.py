@@ -1,0 +1,432 @@
+"""How shares of people vary where rows come in clusters: by the totals of clusters, not of rows.
+
+The residual of a cluster is `y - p n`: its hits, less those expected at the share p of its n
+people. The variance of a share is that of its residuals (linearisation), and so is the covariance
+of two shares that have clusters in common, such as both sides of matched pairs. Rao & Scott (1992),
+A simple method for the analysis of clustered binary data, Biometrics 48:577.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.cube import ClusteredTable
+from fairaudit.once import once
+from fairaudit.stats import means, normal
+
+FEWEST_CLUSTERS = 10
+"""Of fewer clusters no variance is estimated."""
+
+Slots: TypeAlias = tuple[tuple[int, ...], ...]
+"""How often each cell [Y, P] of a table counts."""
+
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crowd:
+    """Whose clusters stand beside each group: `everybody` times all, `own` times the group `index`.
+
+    `weights` are the marks [Y] of positive labels and [P] of positive classes, by which cells are
+    counted.
+    """
+
+    table: ClusteredTable
+    label: Marks
+    plus: Marks
+    labels: int
+    classes: int
+    everybody: int = 0
+    own: int = 1
+    index: Ints | None = None
+
+    def at(self, index: Ints) -> Crowd:
+        """The group that `index` [Z, 1] names, beside each group."""
+        return replace(self, everybody=0, own=1, index=index)
+
+    def rest(self) -> Crowd:
+        """All others in the stratum."""
+        return replace(self, everybody=1, own=-1)
+
+    def overall(self) -> Crowd:
+        """Everybody in the stratum."""
+        return replace(self, everybody=1, own=0)
+
+    def slots(self, cells: Sequence[str]) -> Slots:
+        """How often each cell of the table counts in a sum of named cells."""
+        _, size_y, size_p, _ = self.table.shape
+        times = np.zeros((size_y, size_p), dtype=np.int64)
+        known_y, known_p = np.arange(size_y) < self.labels, np.arange(size_p) < self.classes
+        anybody, anything = np.ones_like(known_y), np.ones_like(known_p)
+        masks = {
+            "tp": (self.label, self.plus),
+            "fp": (known_y & ~self.label, self.plus),
+            "fn": (self.label, known_p & ~self.plus),
+            "tn": (known_y & ~self.label, known_p & ~self.plus),
+            "selected": (anybody, self.plus),
+            "rejected": (anybody, known_p & ~self.plus),
+            "positives": (self.label, anything),
+            "negatives": (known_y & ~self.label, anything),
+        }
+        for cell in cells:
+            y, p = masks[cell]
+            times += np.outer(y, p)
+        return tuple(tuple(row) for row in times.tolist())
+
+    def totals(self, over: Sequence[str], under: Sequence[str]) -> ClusterTotals:
+        """The sums of products of cluster totals, for a share of these cells."""
+        return _totals(self, self.slots(over), self.slots(under))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterTotals:
+    """Sums over clusters of y y', y n' and n n' for all columns (stratum, group): sparse [ZG, ZG].
+
+    `clusters` [Z, G] are those in which the crowd has somebody.
+    """
+
+    hits: Any
+    mixed: Any
+    trials: Any
+    clusters: Ints
+    crowd: Crowd
+
+    def product(self, other: ClusterTotals, share: Floats, other_share: Floats) -> Floats:
+        """The sum over clusters of both crowds' residuals multiplied, [Z, G].
+
+        `share` and `other_share` are those about which they are taken.
+        """
+        first, second = self.crowd, other.crowd
+        return np.asarray(
+            _bilinear(self.hits, first, second)
+            - other_share * _bilinear(self.mixed, first, second)
+            - share * _bilinear(self.mixed, second, first)
+            + share * other_share * _bilinear(self.trials, first, second)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusteredShare:
+    """A share of people in clusters: its totals, and the sum of its squared residuals, [Z, G].
+
+    `floored` is how much the standard error was raised to that of independent rows, as a factor
+    from 0 to 1.
+    """
+
+    totals: ClusterTotals
+    value: Floats
+    squares: Floats
+    floored: Floats
+
+    @classmethod
+    def of(
+        cls, totals: ClusterTotals, value: Floats, under: Floats, size: Floats
+    ) -> tuple[ClusteredShare, Floats]:
+        """A share, and how many independent rows would tell as much; NaN of too few clusters.
+
+        Never more than `size`, that of independent rows: clusters that happen to differ less than
+        rows by chance are no evidence. A share of 0 or 1 shows no variance; there all members of a
+        cluster are taken to be alike. Few clusters estimate their own variance badly: Student's t
+        takes the place of the normal distribution (Korn & Graubard 1998, Surv Methodol 24:193).
+        """
+        m = totals.clusters.astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squares = np.maximum(totals.product(totals, value, value), 0.0)
+            variance = squares / under**2 * m / (m - 1)
+            alike = under**2 / _bilinear(totals.trials, totals.crowd, totals.crowd)
+            varies = (value > 0) & (value < 1)
+            raw = np.where(varies & (variance > 0), value * (1 - value) / variance, np.inf)
+            raw = np.where(varies, raw, alike)
+            floored = np.sqrt(np.minimum(size / raw, 1.0))
+            effective = np.minimum(size, raw) * _fewer(m)
+        effective = np.where(m < FEWEST_CLUSTERS, np.nan, effective)
+        return cls(totals, value, squares, np.where(np.isnan(floored), 1.0, floored)), effective
+
+    def correlation(self, other: ClusteredShare) -> Floats:
+        """The correlation of two shares over the clusters they have in common, [Z, G].
+
+        A positive one makes their difference surer, so it is taken no larger than the raised
+        standard errors leave it.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            both = self.totals.product(other.totals, self.value, other.value)
+            r = both / np.sqrt(self.squares * other.squares)
+        r = np.clip(np.where(np.isfinite(r), r, 0.0), -1.0, 1.0)
+        return np.where(r > 0, r * self.floored * other.floored, r)
+
+    def least_correlation(self, among: Marks) -> Floats:
+        """The lowest correlation of two groups that take part, [Z, 1]; 0 where none is below."""
+        totals, (strata, groups) = self.totals, self.value.shape
+        i, j = (np.asarray(place) for place in totals.trials.nonzero())
+        pairs = (i != j) & among.reshape(-1)[i] & among.reshape(-1)[j]
+        i, j = i[pairs], j[pairs]
+        lowest = np.zeros(strata)
+        if len(i):
+            p, squares = self.value.reshape(-1), self.squares.reshape(-1)
+            hits, mixed, turned, trials = (
+                np.asarray(matrix[at]).reshape(-1)
+                for matrix, at in (
+                    (totals.hits, (i, j)),
+                    (totals.mixed, (i, j)),
+                    (totals.mixed, (j, i)),
+                    (totals.trials, (i, j)),
+                )
+            )
+            both = hits - p[j] * mixed - p[i] * turned + p[i] * p[j] * trials
+            with np.errstate(divide="ignore", invalid="ignore"):
+                r = np.nan_to_num(both / np.sqrt(squares[i] * squares[j]))
+            np.minimum.at(lowest, i // groups, np.clip(r, -1.0, 0.0))
+        return lowest[:, None]
+
+
+def class_sizes(crowd: Crowd, counts: Floats, n: Ints, among: Marks) -> Floats:
+    """How many independent rows would tell as much of every class, [Z, G]; NaN of few clusters.
+
+    `counts` [Z, K, G] are those of the classes, `n` [Z, G] the people. The class that clusters are
+    most alike in decides, and so does the lowest correlation of two groups.
+    """
+    _, size_y, size_p, _ = crowd.table.shape
+    classes = counts.shape[1]
+    under = counts.sum(axis=1)
+    sizes = n.astype(np.float64)
+    for k in range(classes):
+        over, whole = (
+            tuple((tuple(int(p in counted) for p in range(size_p)),) * size_y)
+            for counted in ({k}, {*range(classes)})
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = counts[:, k] / under
+        totals = _totals(crowd, over, whole)
+        share, size = ClusteredShare.of(totals, value, under, n.astype(np.float64))
+        sizes = np.minimum(sizes, size / (1 - share.least_correlation(among)))
+    return sizes
+
+
+def _fewer(clusters: Floats) -> Floats:
+    """By which factor few clusters say less than many: (z / t)² of their degrees of freedom."""
+    df = np.maximum(clusters - 1, 1.0)
+    return np.asarray((normal.critical(_ALPHA) / means.critical(df, _ALPHA)) ** 2)
+
+
+def _bilinear(matrix: Any, first: Crowd, second: Crowd) -> Floats:  # noqa: ANN401  # sparse
+    """A' M b for every column, a and b being the two crowds beside it: [Z, G]."""
+    strata, _, _, groups = first.table.shape
+    whole, rows, columns = _margins(matrix, strata, groups)
+    i, j = (_places(crowd, strata, groups) for crowd in (first, second))
+    products = np.zeros((strata, groups))
+    if first.everybody and second.everybody:
+        products = products + whole
+    if first.everybody and second.own:
+        products = products + second.own * columns.reshape(-1)[j]
+    if first.own and second.everybody:
+        products = products + first.own * rows.reshape(-1)[i]
+    if first.own and second.own:
+        cells = np.asarray(matrix[i.reshape(-1), j.reshape(-1)]).reshape(strata, groups)
+        products = products + first.own * second.own * cells
+    return products
+
+
+def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Floats]:  # noqa: ANN401
+    """Of each stratum the sum of all products, and those of every group's rows and columns."""
+    rows, columns = (np.asarray(matrix.sum(axis=at)).reshape(strata, groups) for at in (1, 0))
+    return rows.sum(axis=1, keepdims=True), rows, columns
+
+
+def _places(crowd: Crowd, strata: int, groups: int) -> Ints:
+    """The column of the group that a crowd is made of, beside each group: [Z, G]."""
+    own = np.arange(groups) if crowd.index is None else crowd.index
+    start = (np.arange(strata) * groups)[:, None]
+    return np.broadcast_to(start + own, (strata, groups))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entries:
+    """The entries of the clusters that a table has: rows (stratum, cluster), columns and cells.
+
+    `stratum` and `cluster` are those of each row.
+    """
+
+    row: Ints
+    column: Ints
+    slot: Ints
+    mass: Floats
+    stratum: Ints
+    cluster: Ints
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.stratum)
+
+
+@once
+def _entries(table: ClusteredTable) -> _Entries:
+    clusters = table.clusters
+    _, _, classes, groups = table.shape
+    places = table.place[clusters.cell]
+    inside = places >= 0
+    z, y, p, g = np.unravel_index(places[inside], table.shape)
+    rows, row = np.unique(z * clusters.count + clusters.code[inside], return_inverse=True)
+    mass = clusters.mass[inside]
+    if table.kept is not None:
+        mass = mass * table.kept[y]
+    at = np.divmod(rows, max(clusters.count, 1))
+    return _Entries(row, z * groups + g, y * classes + p, mass, *at)
+
+
+@once
+def _known_totals(table: ClusteredTable) -> dict[tuple[Slots, Slots], tuple[Any, Any, Any, Any]]:  # noqa: ARG001  # what it remembers for
+    return {}
+
+
+def _totals(crowd: Crowd, over: Slots, under: Slots) -> ClusterTotals:
+    """The products of a share's cluster totals, worked out once for each table."""
+    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+
+    known, key = _known_totals(crowd.table), (over, under)
+    strata, _, _, groups = crowd.table.shape
+    if key not in known:
+        entries = _entries(crowd.table)
+        shape = (entries.rows, strata * groups)
+
+        def summed(slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
+            mass = entries.mass * np.array(slots, dtype=np.float64).reshape(-1)[entries.slot]
+            counted = mass != 0
+            places = (entries.row[counted], entries.column[counted])
+            return sparse.csr_matrix((mass[counted], places), shape=shape)
+
+        y, n = summed(over), summed(under)
+        there = n.copy()
+        there.data = np.ones_like(there.data)
+        known[key] = y.T @ y, y.T @ n, n.T @ n, there
+    hits, mixed, trials, there = known[key]
+    clusters = _clusters_of(crowd, there, strata, groups)
+    return ClusterTotals(hits.tocsr(), mixed.tocsr(), trials.tocsr(), clusters, crowd)
+
+
+def _clusters_of(crowd: Crowd, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401
+    """In how many clusters a crowd has somebody, [Z, G]."""
+    own = np.asarray(there.sum(axis=0), dtype=np.int64).reshape(strata, groups)
+    if not crowd.everybody:
+        return np.asarray(own.reshape(-1)[_places(crowd, strata, groups)])
+    in_row = np.asarray(there.sum(axis=1)).reshape(-1)
+    rows, columns = there.nonzero()
+    # A row is a cluster in a stratum: each is counted once, by its share of its groups.
+    everybody = np.zeros(strata * groups)
+    np.add.at(everybody, columns, 1 / in_row[rows])
+    total = np.rint(everybody.reshape(strata, groups).sum(axis=1, keepdims=True)).astype(np.int64)
+    if not crowd.own:
+        return np.broadcast_to(total, (strata, groups))
+    alone = np.zeros(strata * groups, dtype=np.int64)
+    np.add.at(alone, columns[in_row[rows] == 1], 1)
+    return np.asarray(total - alone.reshape(strata, groups))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AveragedShare:
+    """A share averaged over strata, beside the one that it is compared with: [1, G].
+
+    `with_other` is the correlation of both, `size` how many independent rows would tell as much.
+    """
+
+    size: Floats
+    with_other: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """One side of a comparison in strata: whose clusters, and arrays [Z, G].
+
+    The share, the mass of its denominator, the weight of each stratum, and how many independent
+    rows would tell as much if there were no clusters.
+    """
+
+    crowd: Crowd
+    value: Floats
+    mass: Floats
+    weight: Floats
+    size: Floats
+
+
+def averaged_shares(
+    over: Sequence[str], under: Sequence[str], sides: tuple[Side, Side]
+) -> tuple[AveragedShare, AveragedShare]:
+    """Both averages of every group and its reference, by the totals of clusters in all strata.
+
+    The residual of a cluster is the sum of those in its strata, each by its weight: a cluster may
+    be in several. A stratum where a side has one cluster alone shows no variance, and leaves none.
+    """
+    crowd = sides[0].crowd
+    table = _Rows(_entries(crowd.table), crowd, over, under)
+    groups = crowd.table.shape[3]
+    products, clusters = np.zeros((3, groups)), np.zeros((2, groups))
+    for g in range(groups):
+        residuals = []
+        for at, side in enumerate(sides):
+            residual, clusters[at, g] = table.residuals(side, g)
+            residuals.append(residual)
+        first, second = residuals
+        products[:, g] = first @ first, second @ second, first @ second
+    values = [
+        np.where(side.weight > 0, side.weight * side.value, 0.0).sum(axis=0) for side in sides
+    ]
+    sizes = []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.clip(np.nan_to_num(products[2] / np.sqrt(products[0] * products[1])), -1.0, 1.0)
+        for at, side in enumerate(sides):
+            spread = values[at] * (1 - values[at])
+            of_rows = side.weight**2 * side.value * (1 - side.value) / side.size
+            plain = np.where(side.weight > 0, of_rows, 0.0).sum(axis=0)
+            variance = np.maximum(products[at], plain)
+            r = np.where(r > 0, r * np.sqrt(products[at] / variance), r)
+            size = np.where(spread > 0, spread / variance, clusters[at]) * _fewer(clusters[at])
+            sizes.append(np.where(clusters[at] < FEWEST_CLUSTERS, np.nan, size)[None])
+    r = np.nan_to_num(r)[None]
+    return AveragedShare(sizes[0], r), AveragedShare(sizes[1], r)
+
+
+class _Rows:
+    """Hits and trials of every row (stratum, cluster), of one group at a time."""
+
+    def __init__(
+        self, entries: _Entries, crowd: Crowd, over: Sequence[str], under: Sequence[str]
+    ) -> None:
+        self._entries, self._groups = entries, crowd.table.shape[3]
+        hits, trials = (
+            entries.mass * np.array(crowd.slots(cells), dtype=np.float64).reshape(-1)[entries.slot]
+            for cells in (over, under)
+        )
+        self._cells = hits, trials
+        self._group = entries.column % self._groups
+        self._everybody = tuple(self._summed(cells, None) for cells in self._cells)
+        _, self._cluster = np.unique(entries.cluster, return_inverse=True)
+
+    def residuals(self, side: Side, g: int) -> tuple[Floats, int]:
+        """The weighted residual of every cluster, and in how many the side has somebody."""
+        crowd, z = side.crowd, self._entries.stratum
+        index = g if crowd.index is None else int(crowd.index[0, 0])
+        hits, trials = (
+            crowd.everybody * everybody
+            + (crowd.own * self._summed(cells, index) if crowd.own else 0)
+            for everybody, cells in zip(self._everybody, self._cells, strict=True)
+        )
+        weight, value, mass = side.weight[:, g], side.value[:, g], side.mass[:, g]
+        counted = (trials > 0) & (weight[z] > 0)
+        in_stratum = np.bincount(z[counted], minlength=len(weight)).astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            few = np.sqrt(in_stratum / (in_stratum - 1))
+            scaled = weight / mass * np.where(in_stratum == 1, np.nan, few)
+            residual = np.where(counted, scaled[z] * (hits - value[z] * trials), 0.0)
+        of_clusters = np.bincount(self._cluster, residual, minlength=1).astype(np.float64)
+        return of_clusters, len(np.unique(self._cluster[counted]))
+
+    def _summed(self, cells: Floats, g: int | None) -> Floats:
+        rows = slice(None) if g is None else self._group == g
+        return np.bincount(
+            self._entries.row[rows], cells[rows], minlength=self._entries.rows
+        ).astype(np.float64)
