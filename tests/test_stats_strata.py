@@ -416,5 +416,6 @@ def test_matched_pairs_are_told_by_the_pairs_that_differ() -> None:
     tables = [(1, 1, 0, 1)] * 22 + [(0, 1, 1, 1)] * 9 + [(1, 1, 1, 1)] * 30 + [(0, 1, 0, 1)] * 39
     alpha = float(mcnemar([[30, 22], [9, 39]], exact=False, correction=False).pvalue)
     cells = [np.array([[table[at]] for table in tables], dtype=float) for at in range(4)]
-    low, _ = strata.average_difference(np.full((100, 1), 0.01), *cells, alpha=alpha)
+    a, n, c, m = cells
+    low, _ = strata.average_difference(np.full((100, 1), 0.01), a, n, c, m, alpha)
     assert float(low[0]) == pytest.approx(0, abs=1e-9)
