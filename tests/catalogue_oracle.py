@@ -1043,15 +1043,17 @@ def differential_fairness_credible(
 ) -> Number:
     """Return epsilon over a credible region: the largest ln U(y,g) - ln L(y,h), g other than h.
 
-    U and L bound P(y|g) by equal tails of Beta(n_y + prior, n - n_y + (|Y|-1) prior), each with
-    half of 1 - confidence^(1/(k(|Y|-1))).
+    U and L bound P(y|g) by equal tails of Beta(n_y + prior, n - n_y + (|Y|-1) prior). The k groups'
+    posteriors are independent: each may miss with 1 - confidence^(1/k). Of two outcomes one says
+    it all; of more each may miss with 1/|Y| of that, for they depend on each other (Bonferroni).
     """
     joint = _joint(rows)
     if joint is None or len(_margin(joint)) < 2:
         return None
     classes = _margin(joint)
     others = len(classes) - 1
-    tail = (1 - confidence ** (1 / (len(joint) * others))) / 2
+    miss = 1 - confidence ** (1 / len(joint))
+    tail = (miss if others == 1 else miss / len(classes)) / 2
     ratios = []
     for y in classes:
         bounds = []

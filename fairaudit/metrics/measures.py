@@ -211,7 +211,8 @@ class Whole(Named):
     `interval` gives the ends [Z] of its interval, found by the way that `method` names;
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
     is no disparity, which `information` tests by the likelihood ratio. One that is a test
-    statistic itself is `standard_normal` where there is none.
+    statistic itself is `standard_normal` where there is none. `read_at` reads a number that depends
+    on how sure the audit asks to be: it takes α too.
     """
 
     read: Callable[[GroupTable, Minimum, Parameters], WholeReading]
@@ -227,6 +228,15 @@ class Whole(Named):
     independence: Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]] | None = None
     information: bool = False
     standard_normal: bool = False
+    read_at: Callable[[GroupTable, Minimum, Parameters, float], WholeReading] | None = None
+
+    def reading(
+        self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float
+    ) -> WholeReading:
+        """Its number on a table, at that α where it depends on it."""
+        if self.read_at is not None:
+            return self.read_at(table, minimum, parameters, alpha)
+        return self.read(table, minimum, parameters)
 
 
 @dataclass(frozen=True, slots=True)
