@@ -17,6 +17,7 @@ from fairaudit.evidence.appearances import Appearance
 from fairaudit.evidence.ways import interval_in_words, significance_in_words
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import (
+    DIRECTIONS,
     FAMILIES,
     Asked,
     Bounds,
@@ -529,13 +530,7 @@ def _needs(record: Asked) -> str:
 
 def _direction(record: Asked | Comparison) -> str:
     if isinstance(record, Quantity):
-        words = {
-            "higher": "higher is better for the group",
-            "lower": "lower is better for the group",
-            "polarity": "higher is better, unless the spec says `favourable: false`",
-            "neither": "neither way is better by itself",
-        }
-        return words[record.better]
+        return DIRECTIONS[record.better].words
     ideal = f"{record.ideal} at parity"
     if isinstance(record, Measure) and record.signed:
         return f"{ideal}, either side departs from it"

@@ -13,9 +13,10 @@ from fairaudit.metrics import sources as works
 from fairaudit.metrics.average import MIDDLE, OWN, POOLED, UNIFORM
 from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF, RATIO, SHORTFALL
 from fairaudit.metrics.counts import Tally
+from fairaudit.metrics.direction import Better
 from fairaudit.metrics.measures import REMAINDER, Measure
 from fairaudit.metrics.quantities import Formula, effective_size
-from fairaudit.metrics.records import Better, Need, Parameters
+from fairaudit.metrics.records import Need, Parameters
 from fairaudit.metrics.reference import Policy
 from fairaudit.stats import proportions
 

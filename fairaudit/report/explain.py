@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairaudit.metrics import DIRECTIONS, QUANTITIES, Better
 from fairaudit.report.blocks import Cell, Document, Facts, Heading, Paragraph, Table
 from fairaudit.result import Definition
 
@@ -52,11 +53,44 @@ def markdown(definitions: Sequence[Definition]) -> str:
         "Printed by `fairaudit metrics --format markdown` from the records that compute them; "
         "`fairaudit explain NAME` prints one of these pages."
     )
-    lines = ["# The metrics", "", origin]
+    lines = ["# The metrics", "", origin, "", *_directions()]
     for one in definitions:
         lines += ["", f"## {one.title}", "", one.means, ""]
         lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in facts(one)]
     return "\n".join([*lines, ""])
+
+
+def _directions() -> list[str]:
+    """Which side of each rate is worse off, of a benefit and of a burden, as a table."""
+    rule = (
+        "A finding names the group that is worse off, tables put it first, and a comparison of two "
+        "results calls a change better or worse, by this rule alone. It asks whom an outcome, or "
+        "an error, harms. The positive is a benefit, or a burden where the spec says "
+        "`favourable: false`. Where there is no answer the report names nobody. A measure follows "
+        "the rate that decides it; a mean of several rates names nobody. Of one `class` of several "
+        "nobody says whether it is a benefit: only rates that do not turn with it have an answer."
+    )
+    heads = ("rate", "of a benefit, worse off", "of a burden, worse off", "why")
+    lines = [
+        "## Which side is worse off",
+        "",
+        rule,
+        "",
+        f"| {' | '.join(heads)} |",
+        "|---" * 4 + "|",
+    ]
+    for better, direction in DIRECTIONS.items():
+        rates = ", ".join(f"`{one.id}`" for one in QUANTITIES if one.better is better)
+        sides = (_WORSE_OFF[direction.benefit], _WORSE_OFF[direction.burden])
+        lines.append(f"| {' | '.join((rates, *sides, direction.why))} |")
+    return lines
+
+
+_WORSE_OFF = {
+    Better.HIGHER: "the lower rate",
+    Better.LOWER: "the higher rate",
+    Better.NEITHER: "no answer",
+}
 
 
 def _as_code(name: str, text: str) -> str:

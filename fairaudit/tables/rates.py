@@ -70,7 +70,10 @@ def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
 
 
 def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRow]:
-    """The rows of one rate, worst first in each stratum; small and unknown groups last."""
+    """The rows of one rate in each stratum; small and unknown groups last.
+
+    The worst come first; where neither way is better, the lowest.
+    """
     terms = replace(one.terms(table.by), reference=None)
     evaluation = evaluate(quantity, table, terms)
     reading = _reading(evaluation)
@@ -114,7 +117,8 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
                     alpha=one.inference.alpha,
                 )
             )
-    low_is_worse = _low_is_worse(quantity, favourable=table.favourable)
+    favourable = None if terms.of_class is not None else table.favourable
+    low_is_worse = quantity.better.given(favourable=favourable) is not Better.LOWER
     order = list(Standing)
 
     def worst_first(row: RateRow) -> tuple[int, int, float]:
@@ -136,12 +140,6 @@ def _reading(evaluation: Evaluation) -> Reading:
     if evaluation.reading is None:
         raise ValueError(f"{evaluation.asked.id} is not one quantity")
     return evaluation.reading
-
-
-def _low_is_worse(quantity: Quantity, *, favourable: bool) -> bool:
-    if quantity.better is Better.POLARITY:
-        return favourable
-    return quantity.better is not Better.LOWER
 
 
 def _beside(one: Shown, table: GroupTable) -> Reference:
