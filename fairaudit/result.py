@@ -27,6 +27,7 @@ from fairaudit.metrics import (
     Need,
     Quantity,
     Standing,
+    Whole,
 )
 from fairaudit.metrics.example import example_of
 from fairaudit.metrics.inference import Inference
@@ -531,6 +532,8 @@ def _needs(record: Asked) -> str:
 def _direction(record: Asked | Comparison) -> str:
     if isinstance(record, Quantity):
         return DIRECTIONS[record.better].words
+    if isinstance(record, Whole) and record.parity:
+        return f"at parity {record.parity}"
     ideal = f"{record.ideal} at parity"
     if isinstance(record, Measure) and record.signed:
         return f"{ideal}, either side departs from it"

@@ -943,6 +943,20 @@ def well_calibration(rows: Rows) -> Number:
     return _largest(calibration_error(own, rows) for own in groups) if len(groups) >= 2 else None
 
 
+def multicalibration(rows: Rows) -> Number:
+    """Return the largest |mean label - mean score| over the groups and the bins of the scores."""
+    bins = _bins(rows)
+    groups = [_judged_scores(members) for members in by_group(rows).values()]
+    if bins is None or len(groups) < 2 or not all(groups) or not _is_probability(rows):
+        return None
+    found = [
+        _mean([(label - score, n) for score, label, n in own if bins[score] == place])
+        for own in groups
+        for place in set(bins.values())
+    ]
+    return _largest(abs(value) for value in found if value is not None)
+
+
 # --- All groups at once: differential fairness (metrics.md 5) ----------------------------------
 
 
@@ -1124,6 +1138,7 @@ TABLE: dict[str, Callable[[Rows], Number]] = {
     "balance_positive_class": balance_positive_class,
     "balance_negative_class": balance_negative_class,
     "well_calibration": well_calibration,
+    "multicalibration": multicalibration,
     "differential_equalized_odds": differential_equalized_odds,
     "differential_equal_opportunity": differential_equal_opportunity,
     "differential_fairness_credible": differential_fairness_credible,

@@ -92,9 +92,10 @@ def _ends_of_share(cells: tuple[str, ...], tally: Tally, alpha: Alpha) -> Ends:
 
 
 def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[Need]) -> Formula:
+    counted = f"({' + '.join(cells)})"
     return Formula(
         id=name,
-        title=f"Share of the stratum{of}",
+        title=f"Share of the group{of} in the stratum",
         short=f"stratum{of}",
         family="conditional",
         means=f"The share of the group{of} that stands in the stratum.",
@@ -102,7 +103,7 @@ def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[
         source=works.BEUTEL,
         better=Better.NEITHER,
         conditional=True,
-        formula="n(z, g) / n(g), over strata that are known",
+        formula=f"{counted} in the stratum, divided by {counted} of the group in all known strata",
         undefined="the stratum is not known, or nobody to count",
         needs=needs,
         value_of=lambda tally, _: _share_of(cells, tally),
@@ -137,8 +138,9 @@ MEASURES = (
         "strata with the same weights (all alike, unless `average` says otherwise).",
         caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
         source=works.BEUTEL,
-        elsewhere="Beutel et al. weigh by P(A = a | s = 0) of the focused subgroup, which is "
-        "`average: group`.",
+        elsewhere="Beutel et al. also weigh by P(A = a | s = 0), all of the focused subgroup. "
+        "`average: group` weighs by those of the group that the rate is taken over, its negatives: "
+        "P(a | s, y-).",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
         averages=(UNIFORM,),
         conditional=True,
@@ -206,14 +208,16 @@ MEASURES = (
         family="conditional",
         means="The group's selection rate in the stratum divided by everybody's there.",
         caution=_FACTOR + " A large group pulls everybody's rate to its own.",
-        source=works.PEDRESCHI,
+        source=works.MANCUHAN,
+        elsewhere="Mancuhan & Clifton condition on all inputs by a Bayesian network; here the strata "
+        "are their summary, and the group stands over everybody in the same one.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=Policy.OVERALL,
         conditional=True,
     ),
     Measure(
         id="belift_overall",
-        title="Lift of a stratum over everybody",
+        title="Extended lift of a group and stratum over everybody",
         short="belift, all",
         family="conditional",
         means="The group's selection rate in the stratum divided by everybody's in all strata.",

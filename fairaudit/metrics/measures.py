@@ -158,6 +158,16 @@ class Measure(Named):
         return self.to_reference and not one_sided
 
     @property
+    def aggregate(self) -> str:
+        """How the values of all groups become one, in words; empty where each has its own."""
+        if not self.mean:
+            return ""
+        ideal = self.comparison.ideal
+        what = "mean absolute value" if not ideal else f"mean distance from {ideal}"
+        what = "exp of the mean |ln ratio|" if self.comparison.quotient else what
+        return f"{what} over groups, weighted by people"
+
+    @property
     def ideal(self) -> int | Fraction:
         """The value at parity; a remainder of two equal values is 0."""
         return 0 if self.fold is REMAINDER else self.comparison.ideal
@@ -212,13 +222,15 @@ class Whole(Named):
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
     is no disparity, which `information` tests by the likelihood ratio. One that is a test
     statistic itself is `standard_normal` where there is none. `read_at` reads a number that depends
-    on how sure the audit asks to be: it takes α too.
+    on how sure the audit asks to be: it takes α too. `parity` says what the value is where groups
+    are equal, where that is no number for all data; `ideal` is none then.
     """
 
     read: Callable[[GroupTable, Minimum, Parameters], WholeReading]
     formula: str
     needs: frozenset[Need] = frozenset({Need.CLASSES})
     ideal: int = 0
+    parity: str = ""
     bounds: Bounds = (0, None)
     takes: tuple[str, ...] = ()
     conditional: bool = False

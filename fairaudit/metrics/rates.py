@@ -12,7 +12,10 @@ from fairaudit.metrics.records import Example
 
 _CELLS = Counts.of_cells(tp=30, fp=10, fn=20, tn=40)
 _TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
-_BASE_RATES = "Depends on the base rate: groups with different base rates differ here by necessity."
+_BASE_RATES = (
+    "With different base rates, groups of equal true and false positive rates differ here, unless "
+    "one kind of error never occurs; by itself it can be equal."
+)
 
 
 def _example(over: int, under: int) -> Example:

@@ -53,11 +53,24 @@ def markdown(definitions: Sequence[Definition]) -> str:
         "Printed by `fairaudit metrics --format markdown` from the records that compute them; "
         "`fairaudit explain NAME` prints one of these pages."
     )
-    lines = ["# The metrics", "", origin, "", *_directions()]
+    lines = ["# The metrics", "", origin, "", *_aggregates(), *_directions()]
     for one in definitions:
         lines += ["", f"## {one.title}", "", one.means, ""]
         lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in facts(one)]
     return "\n".join([*lines, ""])
+
+
+def _aggregates() -> list[str]:
+    """What `aggregate: mean` makes of the values of all groups."""
+    rule = (
+        "`aggregate: mean` makes one value of a measure that compares each group with a reference. "
+        "Of differences it is the mean of their absolute values over the groups other than the "
+        "reference, weighted by people in the denominator (of a measure whose value at parity is "
+        "another number, of the distances from that). Of ratios it is exp of the mean |ln ratio|, "
+        "weighted alike: 1 at parity, never below, and 1.25 for groups that all have a ratio of "
+        "0.8. Chance alone moves it away from parity, the more the smaller the groups."
+    )
+    return ["## One value over all groups", "", rule, ""]
 
 
 def _directions() -> list[str]:

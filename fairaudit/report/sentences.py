@@ -82,6 +82,8 @@ def title(finding: Finding) -> str:
         words = [f"{asked.parts[0][0].title} of the {names.name(check.of)}"]
         to = f"{asked.comparison.id.replace('_', ' ')} {to}".rstrip()
     words += [to] if to else []
+    if isinstance(asked, Measure) and asked.mean:
+        words.append("mean over groups")
     words += [f"{name} {value}" for name, value in check.parameters.named().items()]
     if check.of_class is not None:
         words.append(f"class {names.name(check.of_class)}")
@@ -283,6 +285,8 @@ def _sides(finding: Finding) -> str:
     if isinstance(check, Check) and isinstance(check.asked, Quantity) and finding.estimate:
         behind = numbers.counts(finding.estimate)
         return numbers.named_group(finding.first) + (f" ({behind})" if behind else "")
+    if isinstance(check, Check) and isinstance(check.asked, Measure) and check.asked.mean:
+        return check.asked.aggregate
     parts = [_part(part) for part in _deciding(finding)]
     return "; ".join(parts) or witness(finding.first, finding.second, None)
 

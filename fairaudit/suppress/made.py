@@ -272,7 +272,7 @@ def _numbers(asked: Asked | None) -> tuple[Number, ...]:
 
 def _said(one: Shown, asked: Number) -> dict[str, object]:
     """What an entry says of one of its quantities, as its rows repeat it."""
-    others = {"against", *(one.parameters.named().keys() - {*asked.takes})}
+    others = {"against", "aggregate", *(one.parameters.named().keys() - {*asked.takes})}
     return {name: value for name, value in one.said.items() if name not in others}
 
 

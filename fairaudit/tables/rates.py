@@ -132,7 +132,11 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
 def _said(one: Shown, quantity: Quantity) -> dict[str, object]:
     """What an entry says of one of its quantities."""
     parameters = one.parameters.named().keys()
-    left_out = {"against", *(name for name in parameters if name not in quantity.takes)}
+    left_out = {
+        "against",
+        "aggregate",
+        *(name for name in parameters if name not in quantity.takes),
+    }
     return {name: value for name, value in one.said.items() if name not in left_out}
 
 
