@@ -116,7 +116,8 @@ class GroupRow:
 class RateRow:
     """A rate of one group, beside the group that its table compares with.
 
-    Difference and ratio are None where they are suppressed.
+    Difference and ratio are None where they are suppressed. `averaged` are the columns over whose
+    strata the rate was averaged.
     """
 
     metric: str
@@ -131,6 +132,7 @@ class RateRow:
     ratio: float | None
     parameters: Mapping[str, object] = field(default_factory=dict)
     alpha: float = 0.05
+    averaged: Grouping = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,6 +454,10 @@ class AuditResult:
                 rows.setdefault(row.group, {**levels, **people})
         for rate, column in zip(rates, called, strict=True):
             value = rate.estimate.value
+            if rate.group not in rows:
+                # Averaged over strata: its people are listed in each of them.
+                levels = {f"group.{at}" if at in ours else at: level for at, level in rate.group}
+                rows[rate.group] = {**levels, "n": None, "standing": str(rate.standing)}
             rows[rate.group][column] = None if math.isnan(value) else value
         return pl.DataFrame(list(rows.values()), infer_schema_length=None)
 
@@ -462,7 +468,7 @@ def _columns(rates: Sequence[RateRow]) -> list[str]:
     taken: dict[str, set[str]] = {}
     for one in rates:
         outcomes.setdefault(one.metric, set()).add(one.of)
-        taken.setdefault(one.metric, set()).add(repr(one.parameters))
+        taken.setdefault(one.metric, set()).add(repr((one.parameters, one.averaged)))
     found = []
     for one in rates:
         name = one.metric
@@ -470,6 +476,7 @@ def _columns(rates: Sequence[RateRow]) -> list[str]:
             name += f" of {one.of}"
         if len(taken[one.metric]) > 1:
             name += "".join(f" {key}={value}" for key, value in one.parameters.items())
+            name += f" over {'+'.join(one.averaged)}" if one.averaged else ""
         found.append(name)
     return found
 

@@ -1282,15 +1282,17 @@ def unexplained_difference(rows: Rows, reference: Rows, _everybody: Rows = ()) -
 def conditional_demographic_disparity(rows: Rows, everybody: Rows) -> Number:
     """Return the mean over people of the strata's `demographic_disparity`.
 
-    Strata where nobody is rejected or nobody is selected, or of one group alone, are not estimable,
-    and the rest weighs up to 1. A stratum where the group has nobody has disparity 0.
+    Strata where nobody is rejected or nobody is selected are not estimable, and the rest weighs up
+    to 1. A stratum where the group has nobody, or is alone, has disparity 0.
     """
     members = by_stratum(rows)
     found: Weighted = []
     for z, all_of_it in by_stratum(everybody).items():
-        if len(by_group(all_of_it)) < 2:
-            continue
         disparity = demographic_disparity(members.get(z, ()), all_of_it)
+        own, total = (cells(one) for one in (members.get(z, ()), all_of_it))
+        sides = ("rejected", "selected")
+        if all(own[side] == total[side] > 0 for side in sides):
+            disparity = Fraction(0)
         if disparity is not None:
             found.append((Fraction(disparity), _people(_decisions(all_of_it))))
     return _mean(found)

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from fairaudit.compare.records import Change, RateChange, Scale, Way
 from fairaudit.compare.testing import Kind, change_of
-from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import Better, Quantity, Rate, Standing, find
 from fairaudit.metrics.inference import Inference
@@ -39,16 +38,13 @@ def rate_changes(
 
 def places(rows: tuple[RateRow, ...]) -> dict[Place, RateRow]:
     """The rows by what they are about."""
-    return {
-        place_of(row.metric, row.of, row.stratum, row.group, row.parameters): row for row in rows
-    }
+    return {place_of(row): row for row in rows}
 
 
-def place_of(
-    metric: str, of: str, stratum: Group, group: Group, parameters: Mapping[str, object]
-) -> Place:
+def place_of(row: RateRow | RateChange) -> Place:
     """What a row is about, whatever the order of its columns."""
-    said = repr(sorted(parameters.items(), key=str))
+    said = repr((sorted(row.parameters.items(), key=str), sorted(row.averaged)))
+    metric, of, stratum, group = row.metric, row.of, row.stratum, row.group
     return metric, of, frozenset(stratum), frozenset(group), said, len(group)
 
 
@@ -78,6 +74,7 @@ def _changed(
         standing_after=now.standing,
         change=directed(change, quantity, favourable=_favourable(now, burdens)),
         parameters=now.parameters,
+        averaged=now.averaged,
     )
 
 

@@ -78,8 +78,8 @@ MEASURES = (
         means="The group's selection rate divided by everybody's.",
         caution=_IGNORES_THE_LABEL + " A large group pulls everybody's rate to its own.",
         source=works.PEDRESCHI,
-        elsewhere="Žliobaitė prints the general group on top, though the limits of her Table 4 need "
-        "the protected one; of reverse discrimination the limit is 1 / p(group), not infinite.",
+        elsewhere="Žliobaitė prints the general group on top, though the limits of her Table 4 "
+        "need the protected one. Its limit of reverse discrimination is 1 / p(group), not infinite.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=Policy.OVERALL,
     ),

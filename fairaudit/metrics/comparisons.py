@@ -143,8 +143,8 @@ STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     title="Standardized difference to the reference, by everybody's deviation",
     family="comparison",
     means="The difference in units of everybody's standard deviation; 0 at parity.",
-    caution="The deviation is that of all known groups together, their differences included: it may "
-    "be larger or smaller than the pooled one of the two groups compared.",
+    caution="The deviation is that of all known groups together, their differences included: it "
+    "may be larger or smaller than the pooled one of the two groups compared.",
     source=works.GILL,
     elsewhere="Fair-lending practice calls it the standardized mean difference (SMD).",
     formula="(group - reference) / the sample standard deviation of everybody",

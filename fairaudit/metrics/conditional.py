@@ -190,11 +190,14 @@ MEASURES = (
         title="Conditional demographic disparity",
         short="CDD",
         family="conditional",
-        means="The demographic disparity within strata, averaged by their people.",
+        means="The demographic disparity within strata, averaged by their people; a stratum that "
+        "holds one group alone has none.",
         caution=_FACTOR + " Strata where nobody, or everybody, is selected tell nothing.",
         source=works.WACHTER,
-        elsewhere="SageMaker Clarify counts strata without both outcomes as 0; here they are left "
-        "out, and listed.",
+        elsewhere="SageMaker Clarify prints the same number where every stratum has both outcomes. "
+        "In one where all are rejected, or all are selected, it takes the share of nobody as 0; "
+        "here that is undefined, and the stratum is left out, and listed.",
+        version=2,
         parts=((DEMOGRAPHIC_DISPARITY, ITSELF),),
         averages=(POOLED,),
         reference=Policy.OVERALL,
@@ -209,8 +212,8 @@ MEASURES = (
         means="The group's selection rate in the stratum divided by everybody's there.",
         caution=_FACTOR + " A large group pulls everybody's rate to its own.",
         source=works.MANCUHAN,
-        elsewhere="Mancuhan & Clifton condition on all inputs by a Bayesian network; here the strata "
-        "are their summary, and the group stands over everybody in the same one.",
+        elsewhere="Mancuhan & Clifton condition on all inputs by a Bayesian network; here the "
+        "strata are their summary, and the group stands over everybody in the same one.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=Policy.OVERALL,
         conditional=True,

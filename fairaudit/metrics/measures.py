@@ -158,6 +158,11 @@ class Measure(Named):
         return self.to_reference and not one_sided
 
     @property
+    def has_other_side(self) -> bool:
+        """Whether the value sets a group beside others; one of `itself` is a comparison already."""
+        return self.comparison.id != "itself"
+
+    @property
     def aggregate(self) -> str:
         """How the values of all groups become one, in words; empty where each has its own."""
         if not self.mean:
@@ -210,7 +215,7 @@ class Measure(Named):
             f"{compare.id}({quantity.id}{average})"
             for (quantity, compare), average in zip(self.parts, averages, strict=True)
         ]
-        to = f" to {self.reference}" if self.reference else ""
+        to = f" to {self.reference}" if self.reference and self.has_other_side else ""
         return (terms[0] if len(terms) == 1 else f"{self.fold.id}[{', '.join(terms)}]") + to
 
 

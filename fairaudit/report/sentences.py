@@ -75,7 +75,7 @@ def title(finding: Finding) -> str:
     if check.reference is not None:
         named = numbers.named_group(check.reference.group) if check.reference.group else ""
         to = f"to {named or check.reference.policy}"
-    elif isinstance(asked, Measure) and asked.reference is not None:
+    elif isinstance(asked, Measure) and asked.reference and asked.has_other_side:
         to = f"to the {asked.reference} group"
     if isinstance(asked, Measure) and asked.id == asked.parts[0][0].id:
         # A rate that the spec compares: the rate is the name, the comparison what is done to it.
@@ -306,6 +306,8 @@ def _deciding(finding: Finding) -> tuple[Part, ...]:
 def _part(part: Part) -> str:
     whose = f"{part.metric}: " if find(part.metric) is None else ""
     head = f"{whose}share of {numbers.outcome(part.outcome)}: " if part.outcome else ""
+    if part.first is not None and part.second is None:
+        return f"{title_of(part.metric)} {_side(part.first, part.metric)}"
     if part.first is None or part.second is None:
         return f"{title_of(part.metric)} {numbers.number(part.value)}"
     name = "" if part.outcome else f"{title_of(part.metric)} "
@@ -498,10 +500,15 @@ def is_share(metric: str) -> bool:
     return isinstance(record, Rate | Mean) and record.bounds == (0, 1)
 
 
-def said(parameters: Mapping[str, object]) -> str:
-    """What an entry says beside its measure, in a few words; empty where it says nothing."""
+def said(parameters: Mapping[str, object], averaged: Sequence[str] = ()) -> str:
+    """What an entry says beside its measure, in a few words; empty where it says nothing.
+
+    `averaged` are the columns over whose strata a rate was averaged.
+    """
     words = {"at": "at a score of", "class": "of class", "average": "averaged,"}
     found = [f"{words.get(name, name)} {_listed(value)}" for name, value in parameters.items()]
+    if averaged:
+        found.append(f"over {numbers.subset(tuple(averaged))}")
     return f" ({'; '.join(found)})" if found else ""
 
 

@@ -176,7 +176,8 @@ class Made:
             )
             if one.average is not None or any(each.conditional for each in asked):
                 wide = replace(value, stratum=None, groups=None, wide=True)
-                found += [replace(wide, given=given) for given in one.given]
+                own = [row.averaged] if row.averaged else one.given
+                found += [replace(wide, given=given) for given in own if given in one.given]
             else:
                 found.append(value)
         return list(dict.fromkeys(found))

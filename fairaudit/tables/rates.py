@@ -81,6 +81,8 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
     difference, ratio = (
         evaluate(compared(quantity, how), table, beside) for how in (DIFFERENCE, RATIO)
     )
+    strata = None if evaluation.averaged is None else evaluation.strata
+    averaged = () if strata is None else strata.given
     table, tests = evaluation.table, significances(difference)
     rows, said = [], _said(one, quantity)
     people, counted = table.n.tolist(), reading.n.tolist()
@@ -115,6 +117,7 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
                     ratio=ratios[z][g],
                     parameters=said,
                     alpha=one.inference.alpha,
+                    averaged=averaged,
                 )
             )
     favourable = None if terms.of_class is not None else table.favourable
