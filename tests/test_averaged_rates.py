@@ -53,6 +53,8 @@ def averages(people: People, at: int) -> dict[str, float]:
     return found
 
 
+SHORT = False
+"""Not all rows."""
 EXPECTED = {"d": averages(PEOPLE, 1), "e": averages(PEOPLE, 2)}
 
 
@@ -105,7 +107,7 @@ def test_a_report_has_a_table_for_each(form: str) -> None:
     answer = Answer("spec", None, audited())
     found = format_of(form)
     assert found is not None
-    text = str(found.render([answer], False))
+    text = str(found.render([answer], SHORT))
     for over in "de":
         assert re.search(rf"averaged,\s+pooled;\s+over\s+{over}\b", text)
 

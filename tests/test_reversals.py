@@ -155,7 +155,7 @@ def claim(one: Reversal) -> float:
         return crude
     if one.kind is Kind.MASKED:
         return together
-    if one.kind is Kind.MOST_STRATA:
+    if one.kind is Kind.MOST_PEOPLE:
         assert one.joined.opposite is not None
         return max(crude, one.joined.opposite)
     assert one.joined.difference is not None
@@ -436,10 +436,10 @@ def test_all_strata_may_turn_without_the_mix() -> None:
         ("b", "u"): (101_600, 200_000),
         ("b", "v"): (166_400, 800_000),
     }
-    finding = gate(cells, {"kind": "most_strata", "significant": True})
+    finding = gate(cells, {"kind": "most_people", "significant": True})
     assert finding.status is Status.FAIL
     (one,) = finding.reversals
-    assert (one.kind, one.reversed_strata, is_sure(one)) == (Kind.MOST_STRATA, 2, True)
+    assert (one.kind, one.reversed_strata, is_sure(one)) == (Kind.MOST_PEOPLE, 2, True)
 
 
 def test_what_is_sure_is_not_hidden_by_what_is_not() -> None:

@@ -79,7 +79,7 @@ MEASURES = (
         caution=_IGNORES_THE_LABEL + " A large group pulls everybody's rate to its own.",
         source=works.PEDRESCHI,
         elsewhere="Žliobaitė prints the general group on top, though the limits of her Table 4 "
-        "need the protected one. Its limit of reverse discrimination is 1 / p(group), not infinite.",
+        "need the protected one. The limit of reverse discrimination is 1 / p(group), not ∞.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=Policy.OVERALL,
     ),

@@ -51,7 +51,7 @@ BACKING = {
 KIND = {
     Kind.EVERY_STRATUM: "reversed in every stratum",
     Kind.ADJUSTED: "reversed after adjustment",
-    Kind.MOST_STRATA: "reversed for most people",
+    Kind.MOST_PEOPLE: "reversed for most people",
     Kind.MASKED: "a gap hidden in the aggregate",
     Kind.EXPLAINED: "a gap that the strata explain",
 }
