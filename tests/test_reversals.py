@@ -373,7 +373,8 @@ def test_the_sentence_of_berkeley() -> None:
     (told,) = sentences(fairaudit.audit(SPECS / "berkeley_admissions.yaml"))
     assert told == (
         "women against men, selection rate: lower overall, 30.4 % (557/1,835) against 44.5 % "
-        "(1,198/2,691), but higher in 4 of 6 strata of department, with 66.8 % of the people, and "
+        "(1,198/2,691), but higher in 4 of 6 strata of department (66.7 %), with 66.8 % of the "
+        "people, and "
         "at the same mix of department (43.0 % against 38.7 %): how the two spread over department "
         "accounts for 17.8 points, more than the whole gap of 14.2; within department women is "
         "3.6 points higher (p = .2169)."
