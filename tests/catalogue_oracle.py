@@ -1283,9 +1283,15 @@ def conditional_demographic_disparity(rows: Rows, everybody: Rows) -> Number:
     """Return the mean over people of the strata's `demographic_disparity`.
 
     Strata where nobody is rejected or nobody is selected are not estimable, and the rest weighs up
-    to 1. A stratum where the group has nobody, or is alone, has disparity 0.
+    to 1. A stratum where the group has nobody, or is alone, has disparity 0; where all strata are
+    of one group, nobody is compared.
     """
     members = by_stratum(rows)
+    if not any(
+        len(by_group(there)) >= 2 and {True, False} <= {row.prediction for row in there}
+        for there in by_stratum(everybody).values()
+    ):
+        return None
     found: Weighted = []
     for z, all_of_it in by_stratum(everybody).items():
         disparity = demographic_disparity(members.get(z, ()), all_of_it)

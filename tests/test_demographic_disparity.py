@@ -11,7 +11,7 @@ from evidence_specs import YES, document
 
 import fairaudit
 from fairaudit.report import sentences
-from fairaudit.verdict import Finding
+from fairaudit.verdict import Finding, Status
 
 Rows = list[tuple[str, str, int, int]]
 METRIC = {"metric": "conditional_demographic_disparity", "given": "z", "fail": {"above": 0.01}}
@@ -73,6 +73,15 @@ def test_a_stratum_where_nobody_is_selected_is_left_out_and_listed() -> None:
     assert values(rows)["a"] == pytest.approx(1 / 3)
     strata = {one.stratum for one in finding(rows).not_evaluated}
     assert strata == {(("z", "s3"),)}
+
+
+def test_strata_of_one_group_alone_compare_nobody() -> None:
+    """All of a in x, all of b in y: 1 - 1 everywhere, but nobody was compared: never a pass."""
+    apart: Rows = [("a", "x", 1, 90), ("a", "x", 0, 10), ("b", "y", 1, 10), ("b", "y", 0, 90)]
+    assert finding(apart).status is Status.INCONCLUSIVE
+    few: Rows = [*apart, ("a", "z", 1, 5), ("a", "z", 0, 5), ("b", "z", 1, 5), ("b", "z", 0, 5)]
+    assert finding(few).status is Status.INCONCLUSIVE
+    assert "of the people stand in strata where one side is missing" in finding(few).why
 
 
 def test_a_settled_stratum_adds_no_width() -> None:

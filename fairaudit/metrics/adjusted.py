@@ -11,7 +11,7 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.average import POOLED, Average, Weights, averaged, exactly
+from fairaudit.metrics.average import POOLED, Average, Averaged, Weights, averaged, exactly
 from fairaudit.metrics.comparisons import ITSELF
 from fairaudit.metrics.counts import Tally, collapsed
 from fairaudit.metrics.evaluation import Evaluation, Terms, beside_reference
@@ -180,6 +180,8 @@ def average_to_reference(
         reading = against = _in_strata(own, settled)
     sides, people = (reading.value, against.value), (mass(reading), mass(against))
     found = averaged(how, table.strata, sides, people, table.known_strata, compared)
+    if settled is not None:
+        found = _with_lone_strata(found, table, people[0])
     with np.errstate(divide="ignore", invalid="ignore"):
         value = values_compared(quantity, comparison, found.first, found.second)
 
@@ -238,6 +240,26 @@ def _in_strata(reading: Reading, settled: Marks) -> Reading:
         ends=None if in_strata is None else ends,
         estimates={},
         intervals={},
+    )
+
+
+def _with_lone_strata(found: Averaged, table: GroupTable, people: Floats) -> Averaged:
+    """An average with the people of strata of one group told as off support.
+
+    They weigh, but nobody there can differ: where all strata are such, there is no value, as a
+    pass would say of groups that were never compared.
+    """
+    known, two = table.known_strata[:, None], comparable(table)[:, None]
+    there = people * known
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = (there * ~(found.support & two)).sum(axis=0, keepdims=True) / there.sum(axis=0)
+    none = ~(found.support & two).any(axis=0, keepdims=True)
+    return replace(
+        found,
+        first=np.where(none, np.nan, found.first),
+        second=np.where(none, np.nan, found.second),
+        support=found.support & ~none,
+        off_support=np.nan_to_num(off),
     )
 
 
