@@ -23,6 +23,8 @@ import singles
 from numpy.random import Generator
 from singles import Study
 
+from fairaudit.metrics.epsilon import credible_ends
+
 BAR = maxima.BAR
 ENOUGH = 5
 """So many are expected on either side where an approximation is to hold."""
@@ -149,6 +151,42 @@ def _power(random: Generator, scale: float) -> Iterator[str]:
         )
 
 
+def _credible(random: Generator, scale: float) -> Iterator[str]:
+    """What the credible region of ε holds: of its posterior, and of truths drawn from the prior."""
+    draws = max(round(20_000 * scale), 1000)
+    yield f"### The credible region of ε, prior ½ an outcome: {draws:,} draws a setting"
+    yield ""
+    yield _joined(["outcomes", "groups", "people a group", "asked", "of its posterior, lowest of 5",
+                   "of truths from the prior"])  # fmt: skip
+    yield "|--:|--:|--:|--:|--:|--:|"
+    for outcomes in (2, 3, 5):
+        for groups in (2, 4, 10):
+            for people in (10, 1000):
+                for alpha in (0.05, 0.2):
+                    setting = (outcomes, groups, people, alpha)
+                    found = _held(random, draws, *setting)
+                    asked = (str(outcomes), str(groups), f"{people:,}", f"{1 - alpha:g}")
+                    yield _joined([*asked, *map(_three, found)])
+
+
+def _held(
+    random: Generator, draws: int, outcomes: int, groups: int, people: int, alpha: float
+) -> tuple[float, float]:
+    """How much of five posteriors their regions hold at least, and of how many truths."""
+    truths = random.dirichlet(np.full(outcomes, 0.5), (draws, groups))
+    counts = random.multinomial(people, truths).astype(np.float64)
+    low, high = credible_ends(
+        counts.swapaxes(1, 2), 0.5, np.full(draws, groups, dtype=np.int64), alpha
+    )
+    ends = [side.swapaxes(1, 2) for side in (low, high)]
+    of_truths = ((truths >= ends[0]) & (truths <= ends[1])).all(axis=(1, 2)).mean()
+    held = []
+    for at in range(5):
+        drawn = np.stack([random.dirichlet(one + 0.5, draws) for one in counts[at]], axis=1)
+        held.append(((drawn >= ends[0][at]) & (drawn <= ends[1][at])).all(axis=(1, 2)).mean())
+    return float(min(held)), float(of_truths)
+
+
 def _studies(studies: Sequence[Study]) -> Iterator[str]:
     """A line for each interval."""
     yield _joined(["interval of", "by", "settings", "mean", "lowest", "there",
@@ -196,6 +234,7 @@ PARTS: dict[str, Callable[[Generator, float], Iterator[str]]] = {
     "rivals": _rivals,
     "alarms": _alarms,
     "power": _power,
+    "credible": _credible,
 }
 
 

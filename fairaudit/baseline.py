@@ -27,6 +27,7 @@ from fairaudit.metrics import Comparison, Measure, Policy, Quantity, Standing, W
 from fairaudit.metrics.records import Named, plainly
 from fairaudit.result import SCHEMA_VERSION
 from fairaudit.simpson import Kind, Reversal
+from fairaudit.simpson.kinds import FORMER_NAMES
 from fairaudit.spec import Spec, Text
 from fairaudit.verdict import (
     AnyCheck,
@@ -47,6 +48,7 @@ Source: TypeAlias = str | Path | Mapping[str, Any]
 """A path of a JSON report, or the report itself as plain data."""
 
 _LENGTH = 16
+_FORMER = {str(kind): name for name, kind in FORMER_NAMES.items()}
 _NEAR = 1e-12
 """Where there are no fractions, less than this is rounding: the same value, not a worse one."""
 
@@ -229,7 +231,8 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
         case Decimal():
             return plainly(value)
         case Enum() | Fraction():
-            return str(value)
+            # By its former name, so that a baseline of an earlier version asks the same.
+            return _FORMER.get(str(value), str(value))
         case Mapping():
             return {str(name): _plain(one) for name, one in value.items()}
         case tuple() | list() | frozenset():

@@ -17,6 +17,7 @@ from fairaudit.evidence.appearances import Appearance
 from fairaudit.evidence.ways import interval_in_words, significance_in_words
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import (
+    DIRECTIONS,
     FAMILIES,
     Asked,
     Bounds,
@@ -26,6 +27,7 @@ from fairaudit.metrics import (
     Need,
     Quantity,
     Standing,
+    Whole,
 )
 from fairaudit.metrics.example import example_of
 from fairaudit.metrics.inference import Inference
@@ -117,7 +119,8 @@ class GroupRow:
 class RateRow:
     """A rate of one group, beside the group that its table compares with.
 
-    Difference and ratio are None where they are suppressed.
+    Difference and ratio are None where they are suppressed. `averaged` are the columns over whose
+    strata the rate was averaged.
     """
 
     metric: str
@@ -132,6 +135,7 @@ class RateRow:
     ratio: float | None
     parameters: Mapping[str, object] = field(default_factory=dict)
     alpha: float = 0.05
+    averaged: Grouping = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,6 +457,10 @@ class AuditResult:
                 rows.setdefault(row.group, {**levels, **people})
         for rate, column in zip(rates, called, strict=True):
             value = rate.estimate.value
+            if rate.group not in rows:
+                # Averaged over strata: its people are listed in each of them.
+                levels = {f"group.{at}" if at in ours else at: level for at, level in rate.group}
+                rows[rate.group] = {**levels, "n": None, "standing": str(rate.standing)}
             rows[rate.group][column] = None if math.isnan(value) else value
         return pl.DataFrame(list(rows.values()), infer_schema_length=None)
 
@@ -463,7 +471,7 @@ def _columns(rates: Sequence[RateRow]) -> list[str]:
     taken: dict[str, set[str]] = {}
     for one in rates:
         outcomes.setdefault(one.metric, set()).add(one.of)
-        taken.setdefault(one.metric, set()).add(repr(one.parameters))
+        taken.setdefault(one.metric, set()).add(repr((one.parameters, one.averaged)))
     found = []
     for one in rates:
         name = one.metric
@@ -471,6 +479,7 @@ def _columns(rates: Sequence[RateRow]) -> list[str]:
             name += f" of {one.of}"
         if len(taken[one.metric]) > 1:
             name += "".join(f" {key}={value}" for key, value in one.parameters.items())
+            name += f" over {'+'.join(one.averaged)}" if one.averaged else ""
         found.append(name)
     return found
 
@@ -532,13 +541,9 @@ def _needs(record: Asked) -> str:
 
 def _direction(record: Asked | Comparison) -> str:
     if isinstance(record, Quantity):
-        words = {
-            "higher": "higher is better for the group",
-            "lower": "lower is better for the group",
-            "polarity": "higher is better, unless the spec says `favourable: false`",
-            "neither": "neither way is better by itself",
-        }
-        return words[record.better]
+        return DIRECTIONS[record.better].words
+    if isinstance(record, Whole) and record.parity:
+        return f"at parity {record.parity}"
     ideal = f"{record.ideal} at parity"
     if isinstance(record, Measure) and record.signed:
         return f"{ideal}, either side departs from it"

@@ -943,6 +943,20 @@ def well_calibration(rows: Rows) -> Number:
     return _largest(calibration_error(own, rows) for own in groups) if len(groups) >= 2 else None
 
 
+def multicalibration(rows: Rows) -> Number:
+    """Return the largest |mean label - mean score| over the groups and the bins of the scores."""
+    bins = _bins(rows)
+    groups = [_judged_scores(members) for members in by_group(rows).values()]
+    if bins is None or len(groups) < 2 or not all(groups) or not _is_probability(rows):
+        return None
+    found = [
+        _mean([(label - score, n) for score, label, n in own if bins[score] == place])
+        for own in groups
+        for place in set(bins.values())
+    ]
+    return _largest(abs(value) for value in found if value is not None)
+
+
 # --- All groups at once: differential fairness (metrics.md 5) ----------------------------------
 
 
@@ -1043,15 +1057,17 @@ def differential_fairness_credible(
 ) -> Number:
     """Return epsilon over a credible region: the largest ln U(y,g) - ln L(y,h), g other than h.
 
-    U and L bound P(y|g) by equal tails of Beta(n_y + prior, n - n_y + (|Y|-1) prior), each with
-    half of 1 - confidence^(1/(k(|Y|-1))).
+    U and L bound P(y|g) by equal tails of Beta(n_y + prior, n - n_y + (|Y|-1) prior). The k groups'
+    posteriors are independent: each may miss with 1 - confidence^(1/k). Of two outcomes one says
+    it all; of more each may miss with 1/|Y| of that, for they depend on each other (Bonferroni).
     """
     joint = _joint(rows)
     if joint is None or len(_margin(joint)) < 2:
         return None
     classes = _margin(joint)
     others = len(classes) - 1
-    tail = (1 - confidence ** (1 / (len(joint) * others))) / 2
+    miss = 1 - confidence ** (1 / len(joint))
+    tail = (miss if others == 1 else miss / len(classes)) / 2
     ratios = []
     for y in classes:
         bounds = []
@@ -1122,6 +1138,7 @@ TABLE: dict[str, Callable[[Rows], Number]] = {
     "balance_positive_class": balance_positive_class,
     "balance_negative_class": balance_negative_class,
     "well_calibration": well_calibration,
+    "multicalibration": multicalibration,
     "differential_equalized_odds": differential_equalized_odds,
     "differential_equal_opportunity": differential_equal_opportunity,
     "differential_fairness_credible": differential_fairness_credible,
@@ -1265,15 +1282,23 @@ def unexplained_difference(rows: Rows, reference: Rows, _everybody: Rows = ()) -
 def conditional_demographic_disparity(rows: Rows, everybody: Rows) -> Number:
     """Return the mean over people of the strata's `demographic_disparity`.
 
-    Strata where nobody is rejected or nobody is selected, or of one group alone, are not estimable,
-    and the rest weighs up to 1. A stratum where the group has nobody has disparity 0.
+    Strata where nobody is rejected or nobody is selected are not estimable, and the rest weighs up
+    to 1. A stratum where the group has nobody, or is alone, has disparity 0; where all strata are
+    of one group, nobody is compared.
     """
     members = by_stratum(rows)
+    if not any(
+        len(by_group(there)) >= 2 and {True, False} <= {row.prediction for row in there}
+        for there in by_stratum(everybody).values()
+    ):
+        return None
     found: Weighted = []
     for z, all_of_it in by_stratum(everybody).items():
-        if len(by_group(all_of_it)) < 2:
-            continue
         disparity = demographic_disparity(members.get(z, ()), all_of_it)
+        own, total = (cells(one) for one in (members.get(z, ()), all_of_it))
+        sides = ("rejected", "selected")
+        if all(own[side] == total[side] > 0 for side in sides):
+            disparity = Fraction(0)
         if disparity is not None:
             found.append((Fraction(disparity), _people(_decisions(all_of_it))))
     return _mean(found)

@@ -818,7 +818,7 @@ def _kind(
     if is_crude_large and is_standardized_large and _opposes(standardized, crude):
         return "adjusted"
     if is_crude_large and share > Fraction(1, 2):
-        return "most_strata"
+        return "most_people"
     if not is_crude_large and is_standardized_large:
         return "masked"
     if is_crude_large and not is_standardized_large:

@@ -237,6 +237,7 @@ SCORED_TABLES = [
     "balance_positive_class",
     "balance_negative_class",
     "well_calibration",
+    "multicalibration",
 ]
 CONDITIONAL = [
     "conditional_equal_opportunity_gap",

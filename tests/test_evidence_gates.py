@@ -213,7 +213,7 @@ def test_undefined_says_what_missing_evidence_does() -> None:
 NO_TEST = {
     "well_calibration", "explained_difference", "differential_fairness_credible",
     "majority_baseline", "score_parity", "score_parity_gap", "test_fairness",
-    "between_group_generalized_entropy",
+    "between_group_generalized_entropy", "multicalibration",
 }  # fmt: skip
 """Of what compares groups: what has neither a test nor an interval to make one of."""
 
@@ -222,7 +222,7 @@ NO_INTERVAL = {
     "kl_divergence", "differential_fairness_credible", "total_variation", "mutual_information",
     "normalized_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
     "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap", "test_fairness",
-    "between_group_generalized_entropy", "trend",
+    "between_group_generalized_entropy", "trend", "multicalibration",
 }  # fmt: skip
 
 

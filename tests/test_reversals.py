@@ -155,7 +155,7 @@ def claim(one: Reversal) -> float:
         return crude
     if one.kind is Kind.MASKED:
         return together
-    if one.kind is Kind.MOST_STRATA:
+    if one.kind is Kind.MOST_PEOPLE:
         assert one.joined.opposite is not None
         return max(crude, one.joined.opposite)
     assert one.joined.difference is not None
@@ -373,7 +373,8 @@ def test_the_sentence_of_berkeley() -> None:
     (told,) = sentences(fairaudit.audit(SPECS / "berkeley_admissions.yaml"))
     assert told == (
         "women against men, selection rate: lower overall, 30.4 % (557/1,835) against 44.5 % "
-        "(1,198/2,691), but higher in 4 of 6 strata of department, with 66.8 % of the people, and "
+        "(1,198/2,691), but higher in 4 of 6 strata of department (66.7 %), with 66.8 % of the "
+        "people, and "
         "at the same mix of department (43.0 % against 38.7 %): how the two spread over department "
         "accounts for 17.8 points, more than the whole gap of 14.2; within department women is "
         "3.6 points higher (p = .2169)."
@@ -436,10 +437,10 @@ def test_all_strata_may_turn_without_the_mix() -> None:
         ("b", "u"): (101_600, 200_000),
         ("b", "v"): (166_400, 800_000),
     }
-    finding = gate(cells, {"kind": "most_strata", "significant": True})
+    finding = gate(cells, {"kind": "most_people", "significant": True})
     assert finding.status is Status.FAIL
     (one,) = finding.reversals
-    assert (one.kind, one.reversed_strata, is_sure(one)) == (Kind.MOST_STRATA, 2, True)
+    assert (one.kind, one.reversed_strata, is_sure(one)) == (Kind.MOST_PEOPLE, 2, True)
 
 
 def test_what_is_sure_is_not_hidden_by_what_is_not() -> None:

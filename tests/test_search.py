@@ -409,7 +409,7 @@ def planted(rows: int, *, reverses: bool) -> pl.DataFrame:
 
 
 def test_nothing_is_found_where_nothing_is_planted() -> None:
-    gate = {"search": True, "fail": "most_strata"}
+    gate = {"search": True, "fail": "most_people"}
     result = found_in(planted(2, reverses=False), columns=PEOPLE, simpson=gate)
     assert not [one for one in result.reversals if one.kind.reverses]
     assert result.verdict == "pass"

@@ -416,7 +416,7 @@ def test_simpson_signs_are_exact(audit_csv: Audit) -> None:
     equal = ("a,x,1,10", "a,x,0,10", "b,x,1,20", "b,x,0,20", "a,y,1,10", "a,y,0,10", "b,y,1,20")
     spec = {**STRATA, "metrics": ["selection_rate"]}
     result = audit_csv(
-        strata(*equal, "b,y,0,20"), {**spec, "simpson": {"min_gap": 0, "fail": "most_strata"}}
+        strata(*equal, "b,y,0,20"), {**spec, "simpson": {"min_gap": 0, "fail": "most_people"}}
     )
     assert only(result).status is Status.PASS
     rows = ("a,x,1,72", "a,x,0,168", "b,x,1,22", "b,x,0,8", "a,y,1,25", "a,y,0,5", "b,y,1,96")

@@ -231,7 +231,7 @@ def _values(result: AuditResult) -> dict[_Picked, _Many]:
         found.setdefault((picked, repr(row.parameters)), []).append(row.stratum)
     for rate in result.rates:
         if rate.standing is Standing.ELIGIBLE:
-            given = frozenset(name for name, _ in rate.stratum)
+            given = frozenset(rate.averaged) or frozenset(name for name, _ in rate.stratum)
             picked = _Picked(rate.metric, None, rate.of, frozenset(rate.by), given)
             found.setdefault((picked, repr(rate.parameters)), []).append(rate.stratum)
     most: dict[_Picked, _Many] = {}

@@ -95,7 +95,7 @@ def _changes(
     )
     then, now = places(before.rates), places(after.rates)
     for one in paired:
-        now.pop(place_of(one.metric, one.of, one.stratum, one.group, one.parameters), None)
+        now.pop(place_of(one), None)
     listed = rate_changes(
         then, now, inference, frozenset(after.burdens), barred=barred, weighted=weighted
     )

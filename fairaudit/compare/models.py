@@ -66,14 +66,14 @@ def paired_rates(result: AuditResult, first: str, second: str) -> Iterator[RateC
     for row in result.model_changes:
         one = row if (row.first, row.second) == (first, second) else row.swapped()
         if (one.first, one.second) == (first, second):
-            yield _rate_change(one, is_burden=second in result.burdens, alpha=_alpha(result))
+            yield _rate_change(one, favourable=second not in result.burdens, alpha=_alpha(result))
 
 
 def _alpha(result: AuditResult) -> float:
     return result.provenance.inference.alpha
 
 
-def _rate_change(one: ModelChange, *, is_burden: bool, alpha: float) -> RateChange:
+def _rate_change(one: ModelChange, *, favourable: bool, alpha: float) -> RateChange:
     record = find(one.metric)
     compared = one.standing is Standing.ELIGIBLE
     why = "" if compared else f"not compared: {one.standing.replace('_', ' ')}"
@@ -104,7 +104,7 @@ def _rate_change(one: ModelChange, *, is_burden: bool, alpha: float) -> RateChan
         group=one.group,
         standing_before=one.standing,
         standing_after=one.standing,
-        change=directed(change, quantity, is_burden=is_burden),
+        change=directed(change, quantity, favourable=favourable),
     )
 
 

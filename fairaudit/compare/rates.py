@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from fairaudit.compare.records import Change, RateChange, Scale, Way
 from fairaudit.compare.testing import Kind, change_of
-from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import Better, Quantity, Rate, Standing, find
 from fairaudit.metrics.inference import Inference
@@ -39,16 +38,13 @@ def rate_changes(
 
 def places(rows: tuple[RateRow, ...]) -> dict[Place, RateRow]:
     """The rows by what they are about."""
-    return {
-        place_of(row.metric, row.of, row.stratum, row.group, row.parameters): row for row in rows
-    }
+    return {place_of(row): row for row in rows}
 
 
-def place_of(
-    metric: str, of: str, stratum: Group, group: Group, parameters: Mapping[str, object]
-) -> Place:
+def place_of(row: RateRow | RateChange) -> Place:
     """What a row is about, whatever the order of its columns."""
-    said = repr(sorted(parameters.items(), key=str))
+    said = repr((sorted(row.parameters.items(), key=str), sorted(row.averaged)))
+    metric, of, stratum, group = row.metric, row.of, row.stratum, row.group
     return metric, of, frozenset(stratum), frozenset(group), said, len(group)
 
 
@@ -76,9 +72,15 @@ def _changed(
         group=now.group,
         standing_before=then.standing,
         standing_after=now.standing,
-        change=directed(change, quantity, is_burden=now.of in burdens),
+        change=directed(change, quantity, favourable=_favourable(now, burdens)),
         parameters=now.parameters,
+        averaged=now.averaged,
     )
+
+
+def _favourable(row: RateRow, burdens: frozenset[str]) -> bool | None:
+    """Whether the positive of a row is a benefit; of one class of several nobody says."""
+    return None if "class" in row.parameters else row.of not in burdens
 
 
 def kind_of(
@@ -102,14 +104,15 @@ def _counted(one: Estimate) -> bool:
     return one.scale == 1 and one.numerator is not None and one.denominator == one.n
 
 
-def directed(change: Change, quantity: Quantity | None, *, is_burden: bool) -> Change:
-    """The change with its word: better or worse for the group, where either way is."""
+def directed(change: Change, quantity: Quantity | None, *, favourable: bool | None) -> Change:
+    """The change with its word: better or worse for the group, where either way is.
+
+    `favourable` is whether the positive is a benefit, None where nobody says, as of one class.
+    """
     if change.way is Way.SAME or change.value != change.value:
         return change
     rises = change.value > (1 if change.scale is Scale.RATIO else 0)
-    better = Better.NEITHER if quantity is None else quantity.better
-    if better is Better.POLARITY:
-        better = Better.LOWER if is_burden else Better.HIGHER
+    better = Better.NEITHER if quantity is None else quantity.better.given(favourable=favourable)
     if better is Better.NEITHER:
         return replace(change, way=Way.HIGHER if rises else Way.LOWER)
     return replace(change, way=Way.BETTER if rises is (better is Better.HIGHER) else Way.WORSE)

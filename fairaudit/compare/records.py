@@ -212,6 +212,7 @@ class RateChange:
     standing_after: Standing
     change: Change
     parameters: Mapping[str, object] = field(default_factory=dict)
+    averaged: Grouping = ()
 
     @property
     def is_compared(self) -> bool:

@@ -273,7 +273,11 @@ def _appearance(one: _Judged, index: int, adjusted: float, family: int) -> Appea
         estimate=subset.crowds.estimate(at, inference.alpha),
         apart=beside,
         parents=parents,
-        worse_off=_is_worse(one.sought.rate, beside.difference, favourable=subset.table.favourable),
+        worse_off=_is_worse(
+            one.sought.rate,
+            beside.difference,
+            favourable=None if terms.of_class is not None else subset.table.favourable,
+        ),
         significance=Significance(
             f"largest p of {1 + len(parents)} tests ({', '.join(tests)})",
             float(one.p[index]),
@@ -284,12 +288,10 @@ def _appearance(one: _Judged, index: int, adjusted: float, family: int) -> Appea
     )
 
 
-def _is_worse(rate: Rate, difference: float, *, favourable: bool) -> bool | None:
-    """Whether a rate that differs so is the worse for the group."""
-    if rate.better is Better.NEITHER:
-        return None
-    less_is_worse = favourable if rate.better is Better.POLARITY else rate.better is Better.HIGHER
-    return (difference < 0) == less_is_worse
+def _is_worse(rate: Rate, difference: float, *, favourable: bool | None) -> bool | None:
+    """Whether a rate that differs so is the worse for the group; None where neither way is."""
+    better = rate.better.given(favourable=favourable)
+    return None if better is Better.NEITHER else (difference < 0) == (better is Better.HIGHER)
 
 
 def _parent(

@@ -64,7 +64,9 @@ def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
 
 
 def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
-    alpha = evaluation.terms.inference.alpha
+    alpha, asked = evaluation.terms.inference.alpha, evaluation.asked
+    if isinstance(asked, Measure) and not asked.has_other_side:
+        return None
     if second != NOBODY and evaluation.averaged is not None and evaluation.against is not None:
         # Averaged over the strata that both sides share, so beside each group another number.
         return Side(evaluation.table.groups[second], estimate_at(evaluation.against, z, w, alpha))

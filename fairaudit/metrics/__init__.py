@@ -11,6 +11,7 @@ from fairaudit.metrics.average import Average, Weights
 from fairaudit.metrics.classes import macro
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
+from fairaudit.metrics.direction import DIRECTIONS, Better
 from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
 from fairaudit.metrics.evaluation import Asked, Evaluation, Terms
@@ -34,7 +35,6 @@ from fairaudit.metrics.reasons import (
 from fairaudit.metrics.records import (
     FAMILIES,
     NO_PARAMETERS,
-    Better,
     Bounds,
     Named,
     Need,
@@ -152,6 +152,7 @@ def compared(quantity: Quantity, how: Comparison) -> Measure:
 __all__ = [
     "CATALOGUE",
     "COMPARISONS",
+    "DIRECTIONS",
     "FAMILIES",
     "MEASURES",
     "NOBODY",

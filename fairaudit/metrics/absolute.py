@@ -53,6 +53,9 @@ MEASURES = (
         means="The mean difference, divided by the largest that this share of selected allows.",
         caution=_IGNORES_THE_LABEL + " Undefined where nobody or everybody is selected.",
         source=works.ZLIOBAITE,
+        elsewhere="Žliobaitė prints the divisor of a positive difference alone, min(p(+) / p(ref), "
+        "p(-) / p(group)). Where the group is selected more it is min(p(+) / p(group), p(-) / "
+        "p(ref)) here, so that complete reverse separation is -1, as in her Table 4.",
         parts=((r.SELECTION_RATE, NORMALIZED),),
     ),
     Measure(
@@ -75,6 +78,8 @@ MEASURES = (
         means="The group's selection rate divided by everybody's.",
         caution=_IGNORES_THE_LABEL + " A large group pulls everybody's rate to its own.",
         source=works.PEDRESCHI,
+        elsewhere="Žliobaitė prints the general group on top, though the limits of her Table 4 "
+        "need the protected one. The limit of reverse discrimination is 1 / p(group), not ∞.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=Policy.OVERALL,
     ),
@@ -279,8 +284,10 @@ WHOLES = (
         title="η-neutrality",
         short="η",
         family="independence",
-        means="By how much the commonest coincidence of an outcome and a group exceeds chance.",
-        caution=_IGNORES_THE_LABEL + " Large where an outcome or a group is rare.",
+        means="By how much the most over-represented combination of an outcome and a group exceeds "
+        "what independence would give, as a share of that.",
+        caution=_IGNORES_THE_LABEL + " Large where an outcome or a group is rare; says nothing of "
+        "combinations that occur too seldom.",
         independence=class_counts,
         no_interval=LIFTED_BY_CHANCE,
         source=works.FUKUCHI,
@@ -293,12 +300,13 @@ WHOLES = (
         short="predictability",
         family="independence",
         means="How often the outcome is guessed right by somebody who knows only the group.",
-        caution="High wherever one outcome is common: read it beside `majority_baseline`.",
+        caution="High wherever one outcome is common, and never below `majority_baseline`: a limit "
+        "on it may be crossed where groups are equal. `goodman_kruskal_lambda` is 0 there.",
         independence=class_counts,
         no_interval=LIFTED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="Σ over g of max over y of n(y, g), divided by n",
-        ideal=0,
+        parity="the share of the commonest outcome (`majority_baseline`), never below",
         bounds=(0, 1),
         read=_whole(_predictability),
     ),
@@ -312,6 +320,7 @@ WHOLES = (
         no_interval=LIFTED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="max over y of n(y), divided by n",
+        parity="any value: it does not look at groups",
         bounds=(0, 1),
         read=_whole(_baseline),
     ),

@@ -180,15 +180,22 @@ def average_to_reference(
     if how.weights is Weights.POOLED and reference.policy is Policy.OVERALL:
         # The group is among everybody already.
         how = Average(Weights.REFERENCE)
-    compared = comparable(table)
+    compared, settled = comparable(table), None
+    if comparison is ITSELF:
+        compared, settled = table.known_strata, _settled(tally)
+        reading = against = _in_strata(own, settled)
     sides, people = (reading.value, against.value), (mass(reading), mass(against))
     found = averaged(how, table.strata, sides, people, table.known_strata, compared)
+    if settled is not None:
+        found = _with_lone_strata(found, table, people[0])
 
     def exact(_: int, g: int) -> Fraction | None:
         if comparison.exact_in_strata is not None:
             return comparison.exact_in_strata(_pairs_of(readings, g))
 
         def of(side: Tally, z: int) -> Fraction | None:
+            if settled is not None and settled[z, g]:
+                return Fraction(0)
             return exact_of(quantity, side, terms.parameters, z, g)
 
         strata = range(len(table.strata))
@@ -245,6 +252,57 @@ def _of_share(reading: Reading, share: AveragedShare) -> Reading:
         by_clusters=share,
         ends=lambda alpha: proportions.wilson(value, size, alpha),
         method=f"Wilson, {BY_CLUSTERS}",
+    )
+
+
+def _settled(tally: Tally) -> Marks:
+    """Where a group's disparity is 0 whatever is decided, [Z, G]: it is there alone, or not at all.
+
+    Whoever makes up all of the rejected and all of the selected has 1 - 1, whoever is not there
+    0 - 0. Where nobody is rejected, or nobody selected, there is no share of them.
+    """
+    mass = tally.mass
+    both = (mass.all_rejected > 0) & (mass.all_selected > 0)
+    alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
+    return np.asarray(both & (alone | (mass.rejected + mass.selected == 0)))
+
+
+def _in_strata(reading: Reading, settled: Marks) -> Reading:
+    """The disparities of strata as an average takes them: where they are settled, 0 of no width."""
+    in_strata = reading.ends
+
+    def ends(alpha: Alpha) -> Ends:
+        assert in_strata is not None
+        low, high = in_strata(alpha)
+        return np.where(settled, 0.0, low), np.where(settled, 0.0, high)
+
+    value = np.where(settled, 0.0, reading.value)
+    return replace(
+        reading,
+        value=value,
+        ends=None if in_strata is None else ends,
+        estimates={},
+        intervals={},
+    )
+
+
+def _with_lone_strata(found: Averaged, table: GroupTable, people: Floats) -> Averaged:
+    """An average with the people of strata of one group told as off support.
+
+    They weigh, but nobody there can differ: where all strata are such, there is no value, as a
+    pass would say of groups that were never compared.
+    """
+    known, two = table.known_strata[:, None], comparable(table)[:, None]
+    there = people * known
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = (there * ~(found.support & two)).sum(axis=0, keepdims=True) / there.sum(axis=0)
+    none = ~(found.support & two).any(axis=0, keepdims=True)
+    return replace(
+        found,
+        first=np.where(none, np.nan, found.first),
+        second=np.where(none, np.nan, found.second),
+        support=found.support & ~none,
+        off_support=np.nan_to_num(off),
     )
 
 

@@ -12,11 +12,12 @@ from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import DIVERGENCE
 from fairaudit.metrics.counts import Tally, tally_of
+from fairaudit.metrics.direction import Better
 from fairaudit.metrics.epsilon import class_counts
 from fairaudit.metrics.measures import Measure, Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.quantities import Formula, Quantity, Reading
-from fairaudit.metrics.records import LIFTED_BY_CHANCE, NO_PARAMETERS, Better, Need, Parameters
+from fairaudit.metrics.records import LIFTED_BY_CHANCE, NO_PARAMETERS, Need, Parameters
 
 _MOST_CLASSES = 16
 """Up to so many classes every set of them is looked at."""
@@ -58,7 +59,7 @@ def macro(base: Quantity) -> Macro:
     """The macro mean of a quantity, under its own id."""
     words = {
         name: getattr(base, name)
-        for name in ("caution", "source", "family", "elsewhere", "better", "bounds", "takes")
+        for name in ("caution", "source", "family", "elsewhere", "bounds", "takes")
     }
     return Macro(
         id=f"macro_{base.id}",
@@ -66,6 +67,7 @@ def macro(base: Quantity) -> Macro:
         short=f"macro {base.short}",
         means=f"{base.means} Each class against the rest, and the plain mean over classes.",
         base=base,
+        better=base.better.of_classes,
         no_interval="its classes are of the same people, and not independent",
         **words,
     )

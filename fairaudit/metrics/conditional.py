@@ -19,9 +19,10 @@ from fairaudit.metrics.comparisons import (
     SHORTFALL,
 )
 from fairaudit.metrics.counts import Tally
+from fairaudit.metrics.direction import Better
 from fairaudit.metrics.measures import REMAINDER, Measure
 from fairaudit.metrics.quantities import Formula, effective_size
-from fairaudit.metrics.records import Better, Need, Parameters
+from fairaudit.metrics.records import Need, Parameters
 from fairaudit.metrics.reference import Policy
 from fairaudit.stats import proportions
 
@@ -97,9 +98,10 @@ def _ends_of_share(cells: tuple[str, ...], tally: Tally, alpha: Alpha) -> Ends:
 
 
 def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[Need]) -> Formula:
+    counted = f"({' + '.join(cells)})"
     return Formula(
         id=name,
-        title=f"Share of the stratum{of}",
+        title=f"Share of the group{of} in the stratum",
         short=f"stratum{of}",
         family="conditional",
         means=f"The share of the group{of} that stands in the stratum.",
@@ -107,7 +109,7 @@ def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[
         source=works.BEUTEL,
         better=Better.NEITHER,
         conditional=True,
-        formula="n(z, g) / n(g), over strata that are known",
+        formula=f"{counted} in the stratum, divided by {counted} of the group in all known strata",
         undefined="the stratum is not known, or nobody to count",
         needs=needs,
         value_of=lambda tally, _: _share_of(cells, tally),
@@ -142,8 +144,9 @@ MEASURES = (
         "strata with the same weights (all alike, unless `average` says otherwise).",
         caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
         source=works.BEUTEL,
-        elsewhere="Beutel et al. weigh by P(A = a | s = 0) of the focused subgroup, which is "
-        "`average: group`.",
+        elsewhere="Beutel et al. also weigh by P(A = a | s = 0), all of the focused subgroup. "
+        "`average: group` weighs by those of the group that the rate is taken over, its negatives: "
+        "P(a | s, y-).",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
         averages=(UNIFORM,),
         conditional=True,
@@ -212,11 +215,14 @@ MEASURES = (
         title="Conditional demographic disparity",
         short="CDD",
         family="conditional",
-        means="The demographic disparity within strata, averaged by their people.",
+        means="The demographic disparity within strata, averaged by their people; a stratum that "
+        "holds one group alone has none.",
         caution=_FACTOR + " Strata where nobody, or everybody, is selected tell nothing.",
         source=works.WACHTER,
-        elsewhere="SageMaker Clarify counts strata without both outcomes as 0; here they are left "
-        "out, and listed.",
+        elsewhere="SageMaker Clarify prints the same number where every stratum has both outcomes. "
+        "In one where all are rejected, or all are selected, it takes the share of nobody as 0; "
+        "here that is undefined, and the stratum is left out, and listed.",
+        version=2,
         parts=((DEMOGRAPHIC_DISPARITY, ITSELF),),
         averages=(POOLED,),
         reference=Policy.OVERALL,
@@ -230,14 +236,16 @@ MEASURES = (
         family="conditional",
         means="The group's selection rate in the stratum divided by everybody's there.",
         caution=_FACTOR + " A large group pulls everybody's rate to its own.",
-        source=works.PEDRESCHI,
+        source=works.MANCUHAN,
+        elsewhere="Mancuhan & Clifton condition on all inputs by a Bayesian network; here the "
+        "strata are their summary, and the group stands over everybody in the same one.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=Policy.OVERALL,
         conditional=True,
     ),
     Measure(
         id="belift_overall",
-        title="Lift of a stratum over everybody",
+        title="Extended lift of a group and stratum over everybody",
         short="belift, all",
         family="conditional",
         means="The group's selection rate in the stratum divided by everybody's in all strata.",

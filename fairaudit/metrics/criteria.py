@@ -22,7 +22,11 @@ from fairaudit.metrics.reference import Policy
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _NEEDS_A_TRUSTED_LABEL = "Trusts the label: if the label is biased, so is this."
 _FEW_CASES = "Undefined where a group has nobody to judge it on; look at the denominators."
-_BASE_RATES = "Groups with different base rates differ here by necessity."
+_BASE_RATES = (
+    "Groups with different base rates cannot have equal predictive values and equal true and false "
+    "positive rates at once, unless one kind of error never occurs (Chouldechova 2017; Kleinberg, "
+    "Mullainathan & Raghavan 2016)."
+)
 
 
 def _signed(quantity: Quantity, comparison: Comparison, aliases: tuple[str, ...] = ()) -> Measure:
@@ -344,12 +348,13 @@ CRITERIA = (
         id="well_calibration",
         title="Well-calibration",
         short="worst ECE",
-        aliases=("multicalibration", "calibration_within_groups"),
+        aliases=("calibration_within_groups",),
         family="sufficiency",
         means="The largest expected calibration error of a group.",
         caution=s.CALIBRATION_ERROR.caution,
         source=works.KLEINBERG,
-        elsewhere="Over every subset of the attributes it is multicalibration of that lattice.",
+        elsewhere="A mean over bins: a bin that is far off may stand among many that are not. "
+        "`multicalibration` is the largest gap of any bin.",
         parts=((s.CALIBRATION_ERROR, HIGHEST),),
     ),
 )

@@ -18,6 +18,7 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.clusters import class_sizes
 from fairaudit.metrics.counts import tally_of
+from fairaudit.metrics.inference import USUAL
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.picking import pick, pick_pair
@@ -26,7 +27,6 @@ from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
 from fairaudit.stats import families, simultaneous
 
 _PSEUDO_COUNTS = ("smoothing", "concentration")
-_CREDIBLE = 0.95
 _JEFFREYS = 0.5
 
 
@@ -142,25 +142,38 @@ def _within(
     return _of_classes(within, table.classes, (0, 1), minimum, parameters, among=everybody)
 
 
-def _credible(table: GroupTable, minimum: Minimum, parameters: Parameters) -> WholeReading:
-    """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
+def credible_ends(counts: Floats, prior: float, groups: Ints, alpha: float) -> Ends:
+    """The ends of Θ, the box that holds all groups' outcome probabilities with 1 - `alpha`.
+
+    `counts` are [Z, Y, G]; of `groups` [Z] the posteriors are independent, so each group holds
+    (1 - alpha)^(1 / groups). Within a group the marginals of a Dirichlet depend on each other: with
+    more than two outcomes the tails add up at most (Bonferroni), whatever that dependence is.
+    """
     from scipy.special import betaincinv  # noqa: PLC0415  # only who asks for it pays
 
+    classes = counts.shape[1]
+    a = counts + prior
+    b = a.sum(axis=1, keepdims=True) - a
+    tail = 1 - (1 - alpha) ** (1 / np.maximum(groups, 1))[:, None, None]
+    if classes != 2:
+        tail = tail / classes
+        return betaincinv(a, b, tail / 2), betaincinv(a, b, 1 - tail / 2)
+    # The second outcome's ends are what the first one's leave.
+    lower, upper = (betaincinv(a[:, :1], b[:, :1], p) for p in (tail / 2, 1 - tail / 2))
+    return np.append(lower, 1 - upper, axis=1), np.append(upper, 1 - lower, axis=1)
+
+
+def _credible(
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float = USUAL.alpha
+) -> WholeReading:
+    """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
     plain = _of_classes(table, table.classes, (0, 1), minimum, NO_PARAMETERS)
     classes = len(table.classes)
     prior = parameters.per_outcome(classes) or _JEFFREYS
-    a = plain.counts + prior
-    b = a.sum(axis=1, keepdims=True) - a
-    groups = plain.takes_part.sum(axis=1)[:, None, None]
-    tail = 1 - _CREDIBLE ** (1 / np.maximum(groups * (classes - 1), 1))
-    asked = slice(1 if classes == 2 else None)
-    upper, lower = (betaincinv(a[:, asked], b[:, asked], p) for p in (1 - tail / 2, tail / 2))
-    if classes == 2:
-        # The second outcome's ends are what the first one's leave.
-        upper, lower = np.append(upper, 1 - lower, axis=1), np.append(lower, 1 - upper, axis=1)
+    lower, upper = credible_ends(plain.counts, prior, plain.takes_part.sum(axis=1), alpha)
+    at = np.arange(len(lower))
     ends = [np.log(upper), np.log(lower)]
-    at = np.arange(len(a))
-    best, outcome = np.full(len(a), np.nan), np.full(len(a), -1, dtype=np.int64)
+    best, outcome = np.full(len(at), np.nan), np.full(len(at), -1, dtype=np.int64)
     high, low = outcome.copy(), outcome.copy()
     # As for ε itself: groups without anybody in the denominator leave it undefined.
     enough = (plain.takes_part.sum(axis=1) >= 2) & ~(
@@ -453,17 +466,20 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = Whole(
     short="ε of Θ",
     aliases=("epsilon_credible",),
     family="independence",
-    means="The largest log-ratio that any distribution in a credible region of 95 % allows: Θ of "
-    "Definition 3.1.",
+    means="The largest log-ratio that any distribution in a credible region of the audit's "
+    "confidence allows: Θ of Definition 3.1.",
     caution="An upper bound that grows with the number of groups and as they shrink; no interval "
     "of ε, and no test.",
     source=works.FOULDS,
     elsewhere="A percentile interval of posterior draws of ε misses 0 always at equality, and is "
     "not offered.",
     read=_credible,
-    formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals at "
-    "1 - 0.95^(1 / (groups · (classes - 1))), pseudo-count ½ unless said otherwise",
+    read_at=_credible,
+    formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals that miss "
+    "with t = 1 - confidence^(1 / groups), with more than two classes with t / classes; "
+    "pseudo-count ½ unless said otherwise",
     takes=_PSEUDO_COUNTS,
+    version=2,
     no_interval="it is the end of a credible region itself",
 )
 

@@ -369,7 +369,7 @@ def _folded(measure: Measure, parts: list[Evaluation]) -> Evaluation:
 
 
 def _whole(asked: Whole, table: GroupTable, terms: Terms) -> Evaluation:
-    reading = asked.read(table, terms.minimum, terms.parameters)
+    reading = asked.reading(table, terms.minimum, terms.parameters, terms.inference.alpha)
     return Evaluation(
         asked=asked,
         table=table,

@@ -15,10 +15,11 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import Cell, Counts, Tally, tally_of
+from fairaudit.metrics.direction import Better
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.quantities import Formula, effective_size
-from fairaudit.metrics.records import LIFTED_BY_CHANCE, Better, Need, Parameters
+from fairaudit.metrics.records import LIFTED_BY_CHANCE, Need, Parameters
 from fairaudit.stats import normal, proportions
 
 _BOTH = frozenset({Need.LABEL, Need.PREDICTION})

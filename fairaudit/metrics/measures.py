@@ -163,6 +163,21 @@ class Measure(Named):
         return self.to_reference and not one_sided
 
     @property
+    def has_other_side(self) -> bool:
+        """Whether the value sets a group beside others; one of `itself` is a comparison already."""
+        return self.comparison.id != "itself"
+
+    @property
+    def aggregate(self) -> str:
+        """How the values of all groups become one, in words; empty where each has its own."""
+        if not self.mean:
+            return ""
+        ideal = self.comparison.ideal
+        what = "mean absolute value" if not ideal else f"mean distance from {ideal}"
+        what = "exp of the mean |ln ratio|" if self.comparison.quotient else what
+        return f"{what} over groups, weighted by people"
+
+    @property
     def ideal(self) -> int | Fraction:
         """The value at parity; a remainder of two equal values is 0."""
         return 0 if self.fold is REMAINDER else self.comparison.ideal
@@ -207,7 +222,7 @@ class Measure(Named):
             f"{compare.id}({quantity.id}{average})"
             for (quantity, compare), average in zip(self.parts, averages, strict=True)
         ]
-        to = f" to {self.reference}" if self.reference else ""
+        to = f" to {self.reference}" if self.reference and self.has_other_side else ""
         return (terms[0] if len(terms) == 1 else f"{self.fold.id}[{', '.join(terms)}]") + to
 
 
@@ -219,13 +234,17 @@ class Whole(Named):
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
     is no disparity, which `information` tests by the likelihood ratio; of two classes they are
     those of a rate with the `cells`. A limit on one that is `of_log_ratios` is held against each
-    pair's. One that is a test statistic itself is `standard_normal` where there is none.
+    pair's. One that is a test statistic itself is `standard_normal` where there is none. `read_at`
+    reads a number that depends on how sure the audit asks to be: it takes α too. `parity` says
+    what the value is where groups are equal, where that is no number for all data; `ideal` is
+    none then.
     """
 
     read: Callable[[GroupTable, Minimum, Parameters], WholeReading]
     formula: str
     needs: frozenset[Need] = frozenset({Need.CLASSES})
     ideal: int = 0
+    parity: str = ""
     bounds: Bounds = (0, None)
     takes: tuple[str, ...] = ()
     conditional: bool = False
@@ -237,6 +256,15 @@ class Whole(Named):
     information: bool = False
     of_log_ratios: bool = False
     standard_normal: bool = False
+    read_at: Callable[[GroupTable, Minimum, Parameters, float], WholeReading] | None = None
+
+    def reading(
+        self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float
+    ) -> WholeReading:
+        """Its number on a table, at that α where it depends on it."""
+        if self.read_at is not None:
+            return self.read_at(table, minimum, parameters, alpha)
+        return self.read(table, minimum, parameters)
 
 
 @dataclass(frozen=True, slots=True)

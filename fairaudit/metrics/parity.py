@@ -76,17 +76,19 @@ def _parity_gap(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeRead
     return _widest(top, bottom, takes_part, n, hidden)
 
 
+def _in_bins(values: Ints | Floats, number: Ints) -> Ints | Floats:
+    """The sums [Z, bins, G] of values [Z, B, G] over the calibration bins that `number` gives."""
+    bins = np.unique(number)
+    if not len(bins):
+        return values
+    return np.stack([values[:, number == at].sum(axis=1) for at in bins], axis=1)
+
+
 def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
     """The largest gap over score bins of P(y = + | bin, g), among groups with people in the bin."""
     scores, n, takes_part = _asked(table, minimum)
     number = calibration_bins(scores)
-    bins = np.unique(number)
-    plus, minus = (
-        np.stack([scores.people[:, label][:, number == one].sum(axis=1) for one in bins], axis=1)
-        if len(bins)
-        else scores.people[:, label]
-        for label in (1, 0)
-    )
+    plus, minus = (_in_bins(scores.people[:, label], number) for label in (1, 0))
     people = plus + minus
     n = np.asarray(people.sum(axis=1))
     there = takes_part[:, None] & (people > 0) & minimum.admits(people)
@@ -99,6 +101,36 @@ def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeR
     if (number < 0).any():  # ten equal bins are of [0, 1] alone
         return WholeReading.of(np.full(len(n), np.nan), takes_part, n)
     return found
+
+
+def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
+    """The largest |mean y - mean s| of a group in a score bin, among bins with enough people."""
+    scores, _n, takes_part = _asked(table, minimum)
+    number = calibration_bins(scores)
+    middle, half = ((scores.high + sign * scores.low)[None, :, None] / 2 for sign in (1, -1))
+    labelled = scores.people[:, 0] + scores.people[:, 1]
+    plus, people, sums, doubts = (
+        _in_bins(values, number)
+        for values in (scores.people[:, 1], labelled, labelled * middle, labelled * half)
+    )
+    n = np.asarray(people.sum(axis=1), dtype=np.int64)
+    there = takes_part[:, None] & (people > 0) & minimum.admits(people)
+    if not there.size or (number < 0).any():
+        return WholeReading.of(np.full(len(n), np.nan), takes_part, n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.where(there, np.abs(plus - sums) / people, -np.inf)
+        inside = np.where(there, doubts / people, 0.0)
+    of_group = apart.max(axis=1)
+    value = of_group.max(axis=1)
+    defined = _defined(takes_part, n) & np.isfinite(value)
+    error = np.minimum(inside.max(axis=(1, 2)) + _across(scores, number, takes_part), 1.0)
+    return WholeReading.of(
+        np.where(defined, value, np.nan),
+        takes_part,
+        n,
+        high=np.where(defined, of_group.argmax(axis=1), -1),
+        error=np.where(defined, error, 0.0),
+    )
 
 
 def _across(scores: Scores, number: Ints, takes_part: Marks) -> Floats:
@@ -185,5 +217,25 @@ TEST_FAIRNESS = Whole(
     undefined="no bin with people of two groups, or scores outside [0, 1] in ten bins",
     read=_test_fairness,
 )
+MULTICALIBRATION = Whole(
+    id="multicalibration",
+    title="Multicalibration",
+    short="worst bin",
+    family="sufficiency",
+    means="The largest distance, over groups and score bins, of the share of positives from the "
+    "mean score: no bin of any group is farther off.",
+    caution="Bins of few people are far off by chance: `min_size` holds in each bin.",
+    no_interval=_PICKED,
+    source=works.HEBERT_JOHNSON,
+    elsewhere="Hébert-Johnson et al. ask it of every group of a rich class, and may leave out a "
+    "small share of each: ask it by the subsets of the attributes. `well_calibration` is the "
+    "largest mean over bins.",
+    formula="max over groups g and bins b of |mean y - mean s| in b and g; ten bins of [0, 1], or "
+    "each value of at most twenty",
+    needs=frozenset({Need.SCORE, Need.DISTRIBUTION, Need.LABEL}),
+    bounds=(0, 1),
+    undefined="no bin with people, or scores outside [0, 1]",
+    read=_multicalibration,
+)
 
-WHOLES = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS)
+WHOLES = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)

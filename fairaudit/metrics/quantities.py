@@ -16,9 +16,9 @@ from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.estimate import Estimate
 from fairaudit.metrics.clusters import AveragedShare, ClusteredShare
 from fairaudit.metrics.counts import Cell, Counts, Tally
+from fairaudit.metrics.direction import Better
 from fairaudit.metrics.records import (
     NO_PARAMETERS,
-    Better,
     Bounds,
     Example,
     Named,

@@ -6,12 +6,16 @@ from fractions import Fraction
 
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import Counts
+from fairaudit.metrics.direction import Better
 from fairaudit.metrics.quantities import Mean, Quantity, Rate
-from fairaudit.metrics.records import Better, Example
+from fairaudit.metrics.records import Example
 
 _CELLS = Counts.of_cells(tp=30, fp=10, fn=20, tn=40)
 _TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
-_BASE_RATES = "Depends on the base rate: groups with different base rates differ here by necessity."
+_BASE_RATES = (
+    "With different base rates, groups of equal true and false positive rates differ here, unless "
+    "one kind of error never occurs; by itself it can be equal."
+)
 
 
 def _example(over: int, under: int) -> Example:
@@ -57,7 +61,7 @@ TRUE_POSITIVE_RATE = Rate(
     means="Of those who truly qualify, the share that is selected.",
     caution=_TRUSTS_THE_LABEL,
     source=works.HARDT,
-    better=Better.HIGHER,
+    better=Better.HIGHER_OF_BENEFIT,
     over=("tp",),
     under=("tp", "fn"),
     example=_example(30, 50),
@@ -71,7 +75,7 @@ FALSE_NEGATIVE_RATE = Rate(
     means="Of those who truly qualify, the share that is passed over.",
     caution=_TRUSTS_THE_LABEL,
     source=works.CHOULDECHOVA,
-    better=Better.LOWER,
+    better=Better.LOWER_OF_BENEFIT,
     over=("fn",),
     under=("tp", "fn"),
     example=_example(20, 50),
@@ -85,7 +89,7 @@ FALSE_POSITIVE_RATE = Rate(
     means="Of those whose label is negative, the share that is selected.",
     caution=_TRUSTS_THE_LABEL,
     source=works.CHOULDECHOVA,
-    better=Better.LOWER,
+    better=Better.LOWER_OF_BURDEN,
     over=("fp",),
     under=("fp", "tn"),
     example=_example(10, 50),
@@ -99,7 +103,7 @@ TRUE_NEGATIVE_RATE = Rate(
     means="Of those whose label is negative, the share that is not selected.",
     caution=_TRUSTS_THE_LABEL,
     source=works.MLHEALTH,
-    better=Better.HIGHER,
+    better=Better.HIGHER_OF_BURDEN,
     over=("tn",),
     under=("fp", "tn"),
     example=_example(40, 50),
@@ -113,7 +117,7 @@ POSITIVE_PREDICTIVE_VALUE = Rate(
     means="Of those selected, the share that truly qualifies.",
     caution=_BASE_RATES,
     source=works.CHOULDECHOVA,
-    better=Better.HIGHER,
+    better=Better.NEITHER,
     over=("tp",),
     under=("tp", "fp"),
     example=_example(30, 40),
@@ -127,7 +131,7 @@ FALSE_DISCOVERY_RATE = Rate(
     means="Of those selected, the share whose label is negative.",
     caution=_BASE_RATES,
     source=works.VERMA,
-    better=Better.LOWER,
+    better=Better.NEITHER,
     over=("fp",),
     under=("tp", "fp"),
     example=_example(10, 40),
@@ -141,7 +145,7 @@ NEGATIVE_PREDICTIVE_VALUE = Rate(
     means="Of those not selected, the share whose label is negative.",
     caution=_BASE_RATES,
     source=works.VERMA,
-    better=Better.HIGHER,
+    better=Better.NEITHER,
     over=("tn",),
     under=("tn", "fn"),
     example=_example(40, 60),
@@ -155,7 +159,7 @@ FALSE_OMISSION_RATE = Rate(
     means="Of those not selected, the share that truly qualifies.",
     caution=_BASE_RATES,
     source=works.VERMA,
-    better=Better.LOWER,
+    better=Better.NEITHER,
     over=("fn",),
     under=("tn", "fn"),
     example=_example(20, 60),

@@ -16,15 +16,6 @@ Bounds: TypeAlias = tuple[int | None, int | None]
 """The least and greatest value a measure can take; None where there is no bound."""
 
 
-class Better(StrEnum):
-    """Which way is better for the people counted; `polarity`: as the spec's `favourable` says."""
-
-    HIGHER = "higher"
-    LOWER = "lower"
-    POLARITY = "polarity"
-    NEITHER = "neither"
-
-
 class Need(StrEnum):
     """What a measure needs of a spec."""
 

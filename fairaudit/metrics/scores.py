@@ -16,10 +16,11 @@ from fairaudit.metrics import rates as r
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.counts import Scores, Sums, Tally
+from fairaudit.metrics.direction import Better
 from fairaudit.metrics.intervals import of_ranked_scores
 from fairaudit.metrics.measures import Sides
 from fairaudit.metrics.quantities import Formula, Quantity, Reading, effective_size
-from fairaudit.metrics.records import NO_PARAMETERS, Better, Need, Parameters
+from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
 from fairaudit.once import once
 from fairaudit.stats import means, proportions, ranks
 

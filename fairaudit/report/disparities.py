@@ -90,7 +90,10 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
     shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
     for (metric, of, by, stratum, said), run in groupby(
         rates,
-        key=lambda row: (row.metric, row.of, row.by, row.stratum, sentences.said(row.parameters)),
+        key=lambda row: (
+            *(row.metric, row.of, row.by, row.stratum),
+            sentences.said(row.parameters, row.averaged),
+        ),
     ):
         rows = list(run)
         title = _title(metric, result)
@@ -151,7 +154,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         ("", "of the", "count", "rate", _level(result)),
         [
             [
-                Cell(_title(row.metric, result) + sentences.said(row.parameters)),
+                Cell(_title(row.metric, result) + sentences.said(row.parameters, row.averaged)),
                 Cell(names.name(row.of)),
                 Cell(numbers.counts(row.estimate)),
                 Cell(_value(row)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairaudit.metrics import DIRECTIONS, QUANTITIES, Better
 from fairaudit.metrics.notions import NOTIONS, Notion
 from fairaudit.report.blocks import Cell, Document, Facts, Heading, Paragraph, Table
 from fairaudit.result import Definition
@@ -53,7 +54,7 @@ def markdown(definitions: Sequence[Definition]) -> str:
         "Printed by `fairaudit metrics --format markdown` from the records that compute them; "
         "`fairaudit explain NAME` prints one of these pages."
     )
-    lines = ["# The metrics", "", origin]
+    lines = ["# The metrics", "", origin, "", *_aggregates(), *_directions()]
     for one in definitions:
         lines += ["", f"## {one.title}", "", one.means, ""]
         lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in facts(one)]
@@ -72,6 +73,52 @@ def _notion(one: Notion) -> str:
     """A line on a notion that is no metric here."""
     also = ", ".join(f"`{name}`" for name in one.names)
     return f"- {also}: not here, because {one.advice}. Source: {one.source}."
+
+
+def _aggregates() -> list[str]:
+    """What `aggregate: mean` makes of the values of all groups."""
+    rule = (
+        "`aggregate: mean` makes one value of a measure that compares each group with a reference. "
+        "Of differences it is the mean of their absolute values over the groups other than the "
+        "reference, weighted by people in the denominator (of a measure whose value at parity is "
+        "another number, of the distances from that). Of ratios it is exp of the mean |ln ratio|, "
+        "weighted alike: 1 at parity, never below, and 1.25 for groups that all have a ratio of "
+        "0.8. Chance alone moves it away from parity, the more the smaller the groups."
+    )
+    return ["## One value over all groups", "", rule, ""]
+
+
+def _directions() -> list[str]:
+    """Which side of each rate is worse off, of a benefit and of a burden, as a table."""
+    rule = (
+        "A finding names the group that is worse off, tables put it first, and a comparison of two "
+        "results calls a change better or worse, by this rule alone. It asks whom an outcome, or "
+        "an error, harms. The positive is a benefit, or a burden where the spec says "
+        "`favourable: false`. Where there is no answer the report names nobody. A measure follows "
+        "the rate that decides it; a mean of several rates names nobody. Of one `class` of several "
+        "nobody says whether it is a benefit: only rates that do not turn with it have an answer."
+    )
+    heads = ("rate", "of a benefit, worse off", "of a burden, worse off", "why")
+    lines = [
+        "## Which side is worse off",
+        "",
+        rule,
+        "",
+        f"| {' | '.join(heads)} |",
+        "|---" * 4 + "|",
+    ]
+    for better, direction in DIRECTIONS.items():
+        rates = ", ".join(f"`{one.id}`" for one in QUANTITIES if one.better is better)
+        sides = (_WORSE_OFF[direction.benefit], _WORSE_OFF[direction.burden])
+        lines.append(f"| {' | '.join((rates, *sides, direction.why))} |")
+    return lines
+
+
+_WORSE_OFF = {
+    Better.HIGHER: "the lower rate",
+    Better.LOWER: "the higher rate",
+    Better.NEITHER: "no answer",
+}
 
 
 def _as_code(name: str, text: str) -> str:

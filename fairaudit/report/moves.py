@@ -36,7 +36,13 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
     yield Heading("Rates of groups, worse first")
     tables: dict[_Key, list[RateChange]] = {}
     for one in changes.rates:
-        key = (one.metric, one.of, one.by, one.stratum, sentences.said(one.parameters))
+        key = (
+            one.metric,
+            one.of,
+            one.by,
+            one.stratum,
+            sentences.said(one.parameters, one.averaged),
+        )
         tables.setdefault(key, []).append(one)
     everybody = [one for one in changes.rates if not one.by]
     if everybody:
@@ -139,7 +145,7 @@ def _tables(count: int) -> str:
 def _everybody(rows: Sequence[RateChange], changes: Changes) -> Table:
     named = [
         (
-            f"{sentences.title_of(one.metric)}{sentences.said(one.parameters)}"
+            f"{sentences.title_of(one.metric)}{sentences.said(one.parameters, one.averaged)}"
             + _of(changes, one.of)
             + (f", {numbers.named_group(one.stratum)}" if one.stratum else ""),
             one,

@@ -359,7 +359,7 @@ def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
         for row in result.rates
         if row.of in outcomes
         and set(row.by) == set(check.by)
-        and {name for name, _ in row.stratum} == set(check.given)
+        and ({name for name, _ in row.stratum} or {*row.averaged}) == set(check.given)
         and row.metric in _rates(check)
     ]
     counts = [

@@ -126,6 +126,8 @@ def _masked(one: Reversal) -> str:
 def _explained(one: Reversal) -> str:
     way = "higher" if one.crude > 0 else "lower"
     mix = f"hardly so at the same mix of {_given(one)} ({_same_mix(one)})"
+    if one.reversed_strata:
+        mix += f", and {'lower' if one.crude > 0 else 'higher'} in {_where(one)}"
     return f"{way} overall, {_overall(one)}, but {mix}: {_parts(one)}"
 
 
@@ -148,8 +150,11 @@ def _where(one: Reversal) -> str:
     if count == strata:
         whole = {1: "the only stratum", 2: "both strata"}.get(strata, f"all {strata} strata")
         return f"{whole} of {_given(one)}"
-    people = numbers.percent(one.opposite_weight)
-    return f"{count} of {strata} strata of {_given(one)}, with {people} of the people"
+    people, share_of = (
+        numbers.percent(value) for value in (one.opposite_weight, one.opposite_strata)
+    )
+    of_strata = f"{count} of {strata} strata of {_given(one)} ({share_of})"
+    return f"{of_strata}, with {people} of the people"
 
 
 def _parts(one: Reversal) -> str:

@@ -52,7 +52,7 @@ BACKING = {
 KIND = {
     Kind.EVERY_STRATUM: "reversed in every stratum",
     Kind.ADJUSTED: "reversed after adjustment",
-    Kind.MOST_STRATA: "reversed for most people",
+    Kind.MOST_PEOPLE: "reversed for most people",
     Kind.MASKED: "a gap hidden in the aggregate",
     Kind.EXPLAINED: "a gap that the strata explain",
 }
@@ -76,13 +76,15 @@ def title(finding: Finding) -> str:
     if check.reference is not None:
         named = numbers.named_group(check.reference.group) if check.reference.group else ""
         to = f"to {named or check.reference.policy}"
-    elif isinstance(asked, Measure) and asked.reference is not None:
+    elif isinstance(asked, Measure) and asked.reference and asked.has_other_side:
         to = f"to the {asked.reference} group"
     if isinstance(asked, Measure) and asked.id == asked.parts[0][0].id:
         # A rate that the spec compares: the rate is the name, the comparison what is done to it.
         words = [f"{asked.parts[0][0].title} of the {names.name(check.of)}"]
         to = f"{asked.comparison.id.replace('_', ' ')} {to}".rstrip()
     words += [to] if to else []
+    if isinstance(asked, Measure) and asked.mean:
+        words.append("mean over groups")
     words += [f"{name} {value}" for name, value in check.parameters.named().items()]
     if check.of_class is not None:
         words.append(f"class {names.name(check.of_class)}")
@@ -313,6 +315,8 @@ def _sides(finding: Finding) -> str:
     if isinstance(check, Check) and isinstance(check.asked, Quantity) and finding.estimate:
         behind = numbers.counts(finding.estimate)
         return numbers.named_group(finding.first) + (f" ({behind})" if behind else "")
+    if isinstance(check, Check) and isinstance(check.asked, Measure) and check.asked.mean:
+        return check.asked.aggregate
     parts = [_part(part) for part in _deciding(finding)]
     return "; ".join(parts) or witness(finding.first, finding.second, None)
 
@@ -332,6 +336,8 @@ def _deciding(finding: Finding) -> tuple[Part, ...]:
 def _part(part: Part) -> str:
     whose = f"{part.metric}: " if find(part.metric) is None else ""
     head = f"{whose}share of {numbers.outcome(part.outcome)}: " if part.outcome else ""
+    if part.first is not None and part.second is None:
+        return f"{title_of(part.metric)} {_side(part.first, part.metric)}"
     if part.first is None or part.second is None:
         return f"{title_of(part.metric)} {numbers.number(part.value)}"
     name = "" if part.outcome else f"{title_of(part.metric)} "
@@ -526,10 +532,15 @@ def is_share(metric: str) -> bool:
     return isinstance(record, Rate | Mean) and record.bounds == (0, 1)
 
 
-def said(parameters: Mapping[str, object]) -> str:
-    """What an entry says beside its measure, in a few words; empty where it says nothing."""
+def said(parameters: Mapping[str, object], averaged: Sequence[str] = ()) -> str:
+    """What an entry says beside its measure, in a few words; empty where it says nothing.
+
+    `averaged` are the columns over whose strata a rate was averaged.
+    """
     words = {"at": "at a score of", "class": "of class", "average": "averaged,"}
     found = [f"{words.get(name, name)} {_listed(value)}" for name, value in parameters.items()]
+    if averaged:
+        found.append(f"over {numbers.subset(tuple(averaged))}")
     return f" ({'; '.join(found)})" if found else ""
 
 

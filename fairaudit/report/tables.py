@@ -86,6 +86,7 @@ _FOUND = {
     "tests": Kind.WHOLE,
     "correction": Kind.TEXT,
     "parameters": Kind.TEXT,
+    "averaged_over": Kind.TEXT,
 }
 
 
@@ -155,6 +156,7 @@ def _rate(row: RateRow) -> dict[str, Value]:
         **_beside(row, "difference", row.difference),
         **_beside(row, "ratio", row.ratio),
         "parameters": _said(row.parameters),
+        "averaged_over": numbers.subset(row.averaged) if row.averaged else None,
     }
 
 

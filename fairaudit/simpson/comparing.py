@@ -125,7 +125,7 @@ def _kind(
     if wide and adjusted_wide and turned:
         return Kind.ADJUSTED
     if wide and opposite_weight > Fraction(1, 2):
-        return Kind.MOST_STRATA
+        return Kind.MOST_PEOPLE
     if adjusted_wide and not wide:
         return Kind.MASKED
     if wide and not adjusted_wide:

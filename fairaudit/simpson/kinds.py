@@ -10,9 +10,14 @@ class Kind(StrEnum):
 
     EVERY_STRATUM = "every_stratum"
     ADJUSTED = "adjusted"
-    MOST_STRATA = "most_strata"
+    MOST_PEOPLE = "most_people"
     MASKED = "masked"
     EXPLAINED = "explained"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Kind | None:
+        """A kind by the name it had in earlier versions."""
+        return FORMER_NAMES.get(value) if isinstance(value, str) else None
 
     @property
     def strength(self) -> int:
@@ -30,12 +35,14 @@ class Kind(StrEnum):
         return self not in {Kind.MASKED, Kind.EXPLAINED}
 
 
+FORMER_NAMES = {"most_strata": Kind.MOST_PEOPLE}
+"""What kinds were called, in specs and reports that are still read."""
 _MEANS = {
     Kind.EVERY_STRATUM: "The gap points one way overall and the other way in every stratum.",
     Kind.ADJUSTED: "The gap points the other way once both groups are given the same mix of "
     "strata, though not in every stratum.",
-    Kind.MOST_STRATA: "More than half of the people stand in strata where the gap points the other "
-    "way, but an equal mix of strata does not turn it, or hardly.",
+    Kind.MOST_PEOPLE: "More than half of the people stand in strata where the gap points the other "
+    "way, however many strata these are, but an equal mix of strata does not turn it, or hardly.",
     Kind.MASKED: "There is hardly a gap overall, but there is one at an equal mix of strata.",
     Kind.EXPLAINED: "There is a gap overall, but hardly one at an equal mix of strata.",
 }

@@ -118,6 +118,15 @@ class Reversal:
     suppressed: bool = False
 
     @property
+    def opposite_strata(self) -> float:
+        """The share of the strata where the gap points the other way; of people, `opposite_weight`.
+
+        NaN where it is suppressed.
+        """
+        strata = self.estimable_strata
+        return self.reversed_strata / strata if strata else float("nan")
+
+    @property
     def swing(self) -> float:
         """How far the gap moves when both groups are given the same mix of strata."""
         return abs(self.crude - self.standardized)

@@ -127,7 +127,7 @@ def _claim(one: Reversal) -> tuple[str, float]:
         return _CRUDE, crude
     if one.kind is Kind.MASKED:
         return _JOINED, together
-    if one.kind is Kind.MOST_STRATA:
+    if one.kind is Kind.MOST_PEOPLE:
         return f"{_CRUDE}, and one-sided Gail–Simon", max(crude, opposite)
     gap = None if joined is None else joined.difference
     if gap is None or gap * one.crude >= 0:

@@ -11,7 +11,17 @@ from itertools import pairwise
 
 from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.errors import Fault, Place
-from fairaudit.metrics import Asked, Average, Minimum, Need, Parameters, Reference, Terms, wanted
+from fairaudit.metrics import (
+    Asked,
+    Average,
+    Measure,
+    Minimum,
+    Need,
+    Parameters,
+    Reference,
+    Terms,
+    wanted,
+)
 from fairaudit.metrics.inference import USUAL, Inference
 from fairaudit.simpson import Scan
 from fairaudit.subgroups import Search
@@ -221,7 +231,12 @@ class Shown:
         if self.average is not None:
             levels = {name: float(weight) for name, weight in self.average.levels.items()}
             found["average"] = levels or str(self.average)
-        named = {"class": value_of(self.of_class), "against": self.against}
+        mean = isinstance(self.asked, Measure) and self.asked.mean
+        named = {
+            "class": value_of(self.of_class),
+            "against": self.against,
+            "aggregate": "mean" if mean else None,
+        }
         found |= {name: text for name, text in named.items() if text is not None}
         return found if self.at is None else {**found, "at": float(self.at)}
 

@@ -522,7 +522,7 @@ class Questions:
             span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
             self._fault(path, f"this limit can never be crossed: {asked.id} lies in {span}")
         limit = Limit(below, above, significant=bound.significant, conclusive=bound.conclusive)
-        ideal = None if isinstance(asked, Quantity) else asked.ideal
+        ideal = None if isinstance(asked, Quantity) or _parity(asked) else asked.ideal
         if less:
             ideal = 0
         if ideal is not None and limit.excess(float(ideal)) > 0:
@@ -557,6 +557,11 @@ class Questions:
             self.notices.append(
                 f"{where}: {asked.id} can depart from parity on either side, and the limit looks "
                 "at one; `outside: [lowest, highest]` looks at both"
+            )
+        if bounds and _parity(asked) and entry.against is None:
+            self.notices.append(
+                f"{where}: {asked.id} is at parity {_parity(asked)}, so a limit on it may be "
+                "crossed where groups are equal; `goodman_kruskal_lambda` is 0 there"
             )
         burden = of is not None and not self.outcomes[of].favourable
         if (
@@ -661,6 +666,11 @@ class Questions:
             elif check.id in seen:
                 self.faults.append(Fault(f"the check {check.id} stands twice", "metrics"))
             seen.setdefault(check.id, check)
+
+
+def _parity(asked: Asked) -> str:
+    """What the value is at parity, where that is no number for all data."""
+    return asked.parity if isinstance(asked, Whole) else ""
 
 
 def _bounds(asked: Asked, entry: schema.Metric) -> Bounds:

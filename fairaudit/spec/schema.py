@@ -35,6 +35,7 @@ from fairaudit.metrics.inference import (
     ZTest,
 )
 from fairaudit.simpson import Kind, Pairs
+from fairaudit.simpson.kinds import FORMER_NAMES
 from fairaudit.verdict import OnUndefined
 
 VERSION: Literal["1"] = "1"
@@ -179,6 +180,8 @@ def _turned(value: object) -> object:
     name = str(_text(value))
     if name in {"true", "false"}:
         return {} if name == "true" else None
+    if name in FORMER_NAMES:
+        name = str(FORMER_NAMES[name])
     if name not in _KINDS:
         hint = did_you_mean(name, _KINDS) or f"; there is {', '.join(_KINDS)}"
         raise ValueError(f"unknown kind {name!r}{hint}, and `true` for any reversal")
@@ -504,7 +507,7 @@ class Metric(_Strict):
 class Turned(_Strict):
     """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
 
-    kind: Kind = Kind.MOST_STRATA
+    kind: Kind = Kind.MOST_PEOPLE
     significant: Flag = False
 
 

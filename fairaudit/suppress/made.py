@@ -176,7 +176,8 @@ class Made:
             )
             if one.average is not None or any(each.conditional for each in asked):
                 wide = replace(value, stratum=None, groups=None, wide=True)
-                found += [replace(wide, given=given) for given in one.given]
+                own = [row.averaged] if row.averaged else one.given
+                found += [replace(wide, given=given) for given in own if given in one.given]
             else:
                 found.append(value)
         return list(dict.fromkeys(found))
@@ -272,7 +273,7 @@ def _numbers(asked: Asked | None) -> tuple[Number, ...]:
 
 def _said(one: Shown, asked: Number) -> dict[str, object]:
     """What an entry says of one of its quantities, as its rows repeat it."""
-    others = {"against", *(one.parameters.named().keys() - {*asked.takes})}
+    others = {"against", "aggregate", *(one.parameters.named().keys() - {*asked.takes})}
     return {name: value for name, value in one.said.items() if name not in others}
 
 

@@ -248,7 +248,10 @@ class _Rows:
         """The rates; those that are hidden stand last, as their order would tell them."""
         places = groupby(
             self.result.rates,
-            key=lambda row: (row.metric, row.of, row.by, row.stratum, str(row.parameters)),
+            key=lambda row: (
+                *(row.metric, row.of, row.by, row.stratum),
+                str((row.parameters, row.averaged)),
+            ),
         )
         for _, run in places:
             rows = [self.rate(row) for row in run]

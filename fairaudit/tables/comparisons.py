@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairaudit.evidence import band, parts_of, significances
-from fairaudit.metrics import Evaluation, Quantity
+from fairaudit.metrics import Evaluation, Measure, Quantity
 from fairaudit.result import ComparisonRow
 from fairaudit.spec import Shown
 from fairaudit.tables.entries import (
@@ -35,6 +35,7 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
     compare, parameters = compare_of(one.asked), one.said
+    alone = spread or (isinstance(one.asked, Measure) and not one.asked.has_other_side)
     over = None if evaluation.averaged is None else evaluation.strata
     averaged = () if over is None else over.given
     of_all, of_each = band(evaluation), significances(evaluation)
@@ -52,7 +53,7 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
                 by=table.by,
                 stratum=stratum,
                 group=None if spread else table.groups[w],
-                reference=str(policy.policy) if policy and not spread else None,
+                reference=str(policy.policy) if policy and not alone else None,
                 parameters=parameters,
                 estimate=estimate_of(evaluation, z, w, of_all, of_each.get((z, w))),
                 parts=parts_of(evaluation, z, w),

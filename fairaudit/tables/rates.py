@@ -70,7 +70,10 @@ def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
 
 
 def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRow]:
-    """The rows of one rate, worst first in each stratum; small and unknown groups last."""
+    """The rows of one rate in each stratum; small and unknown groups last.
+
+    The worst come first; where neither way is better, the lowest.
+    """
     terms = replace(one.terms(table.by), reference=None)
     evaluation = evaluate(quantity, table, terms)
     reading = _reading(evaluation)
@@ -78,6 +81,8 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
     difference, ratio = (
         evaluate(compared(quantity, how), table, beside) for how in (DIFFERENCE, RATIO)
     )
+    strata = None if evaluation.averaged is None else evaluation.strata
+    averaged = () if strata is None else strata.given
     table, tests = evaluation.table, significances(difference)
     rows, said = [], _said(one, quantity)
     people, counted = table.n.tolist(), reading.n.tolist()
@@ -112,9 +117,11 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
                     ratio=ratios[z][g],
                     parameters=said,
                     alpha=one.inference.alpha,
+                    averaged=averaged,
                 )
             )
-    low_is_worse = _low_is_worse(quantity, favourable=table.favourable)
+    favourable = None if terms.of_class is not None else table.favourable
+    low_is_worse = quantity.better.given(favourable=favourable) is not Better.LOWER
     order = list(Standing)
 
     def worst_first(row: RateRow) -> tuple[int, int, float]:
@@ -128,7 +135,11 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
 def _said(one: Shown, quantity: Quantity) -> dict[str, object]:
     """What an entry says of one of its quantities."""
     parameters = one.parameters.named().keys()
-    left_out = {"against", *(name for name in parameters if name not in quantity.takes)}
+    left_out = {
+        "against",
+        "aggregate",
+        *(name for name in parameters if name not in quantity.takes),
+    }
     return {name: value for name, value in one.said.items() if name not in left_out}
 
 
@@ -136,12 +147,6 @@ def _reading(evaluation: Evaluation) -> Reading:
     if evaluation.reading is None:
         raise ValueError(f"{evaluation.asked.id} is not one quantity")
     return evaluation.reading
-
-
-def _low_is_worse(quantity: Quantity, *, favourable: bool) -> bool:
-    if quantity.better is Better.POLARITY:
-        return favourable
-    return quantity.better is not Better.LOWER
 
 
 def _beside(one: Shown, table: GroupTable) -> Reference:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from fairaudit.cube import Group, GroupTable
+from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
     TOO_LITTLE,
@@ -208,18 +208,22 @@ def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
     thin = None
     if finding.status is Status.PASS:
         thin = detectable(evaluation, limit.below, limit.above)
-    kit = practice(finding.parts[0], goal, burden=_is_burden(asked, evaluation.table))
-    if kit is not None and evaluation.table.clusters is not None:
-        kit = by_clusters(kit, finding.estimate.significance if finding.estimate else None)
+    better = Better.HIGHER if asked.four_fifths else _better(evaluation)
+    kit = None
+    if better is not Better.NEITHER:
+        # Where neither way is better, nobody falls short; four fifths are of those spared already.
+        kit = practice(finding.parts[0], goal, burden=better is Better.LOWER)
+        if kit is not None and evaluation.table.clusters is not None:
+            kit = by_clusters(kit, finding.estimate.significance if finding.estimate else None)
     return replace(finding, practice=kit, detectable=thin)
 
 
-def _is_burden(asked: Measure, table: GroupTable) -> bool:
-    """Whether more of the rate is worse for the people; four fifths are of those spared already."""
-    better = asked.parts[0][0].better
-    if asked.four_fifths:
-        return False
-    return better is Better.LOWER or (better is Better.POLARITY and not table.favourable)
+def _better(evaluation: Evaluation, part: int = 0) -> Better:
+    """Which way of a part's rate is better for the people; of one class of several neither."""
+    asked, table = evaluation.asked, evaluation.table
+    assert isinstance(asked, Measure)
+    favourable = None if evaluation.terms.of_class is not None else table.favourable
+    return asked.parts[part][0].better.given(favourable=favourable)
 
 
 def _estimate(evaluation: Evaluation, entry: Entry, proof: Proof) -> Estimate:
@@ -249,24 +253,27 @@ def _estimate(evaluation: Evaluation, entry: Entry, proof: Proof) -> Estimate:
 
 
 def _worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: Group) -> Group:
-    """Whom the direction of the deciding rate disadvantages; () where it says nothing."""
+    """Whom the direction of the deciding rate disadvantages; () where it says nothing.
+
+    The rule is `metrics/direction.py`.
+    """
     asked = evaluation.asked
     if not isinstance(asked, Measure):
         return ()
     at = 0 if evaluation.attained is None else int(evaluation.attained[entry.z, entry.w])
     if asked.fold.rank is None:
         return ()
-    better = asked.parts[at][0].better
+    better = _better(evaluation, at)
     if better is Better.NEITHER:
         return ()
-    favourable = evaluation.table.favourable
-    more_is_better = favourable if better is Better.POLARITY else better is Better.HIGHER
+    more_is_better = better is Better.HIGHER
     if entry.value == asked.ideal or (evaluation.parts and evaluation.fraction is not None):
         return ()
     if evaluation.spread:
         return second if more_is_better else first
     less_than_parity = entry.value < asked.ideal
-    if (asked.four_fifths and not favourable) or not asked.follows_the_order:
+    spared = asked.four_fifths and not evaluation.table.favourable
+    if spared or not asked.follows_the_order:
         less_than_parity = not less_than_parity
     return first if less_than_parity == more_is_better else second
 

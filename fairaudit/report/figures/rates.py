@@ -22,7 +22,7 @@ def rates(result: AuditResult) -> Iterator[Figure]:
     found: dict[tuple[str, str, str], dict[Grouping, list[RateRow]]] = {}
     for row in result.rates:
         if row.by and not row.stratum:
-            key = (row.metric, row.of, sentences.said(row.parameters))
+            key = (row.metric, row.of, sentences.said(row.parameters, row.averaged))
             found.setdefault(key, {}).setdefault(row.by, []).append(row)
     figures = [one for key, tables in found.items() for one in _of_rate(result, key, tables)]
     for at, one in enumerate(figures[: most.PICTURES]):

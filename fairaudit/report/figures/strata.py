@@ -21,7 +21,7 @@ def by_stratum(result: AuditResult) -> Iterator[Figure]:
     for row in result.rates:
         if row.by and row.stratum:
             given = tuple(name for name, _ in row.stratum)
-            key = (row.metric, row.of, row.by, given, sentences.said(row.parameters))
+            key = (row.metric, row.of, row.by, given, sentences.said(row.parameters, row.averaged))
             found.setdefault(key, []).append(row)
     several = {key: rows for key, rows in found.items() if len({row.stratum for row in rows}) > 1}
     for (metric, of, by, given, said), rows in list(several.items())[: most.STRATA_PICTURES]:

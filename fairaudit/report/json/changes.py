@@ -150,6 +150,7 @@ def _rate(one: RateChange, alpha: float) -> dict[str, Any]:
         "given": write_group(one.stratum),
         "group": write_group(one.group),
         "parameters": dict(one.parameters),
+        "averaged_over": list(one.averaged),
         "standing_before": str(one.standing_before),
         "standing_after": str(one.standing_after),
         **_change(one.change, alpha),

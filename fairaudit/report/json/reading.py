@@ -111,10 +111,11 @@ class Member:
 
     def one_of(self, kind: type[Kind]) -> Kind:
         """The member of an enumeration that it names."""
-        known = {one.value: one for one in kind}
-        if not isinstance(self.value, str) or self.value not in known:
-            self.refuse(f"is none of {', '.join(map(str, known))}")
-        return known[self.value]
+        try:
+            # By its value, or by a former name that the enumeration knows.
+            return kind(self.text())
+        except ValueError:
+            self.refuse(f"is none of {', '.join(str(one.value) for one in kind)}")
 
     def decimal(self) -> Decimal:
         """A decimal as it was written."""

@@ -100,6 +100,7 @@ def _numbers(one: Reversal) -> dict[str, Any]:
             "reversed_strata": f"{one.reversed_strata}/{one.estimable_strata}",
             "reversed": one.reversed_strata,
             "estimable": one.estimable_strata,
+            "share_of_strata": one.opposite_strata,
             "adjusted": one.adjusted,
         },
         "strata": [_stratum(stratum) for stratum in one.strata],

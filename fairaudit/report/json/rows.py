@@ -62,6 +62,7 @@ def write_rate_row(row: RateRow) -> dict[str, Any]:
         "difference": write_value(row.difference),
         "ratio": write_value(row.ratio),
         "parameters": dict(row.parameters),
+        "averaged_over": list(row.averaged),
     }
 
 
@@ -80,6 +81,7 @@ def read_rate_row(row: Member, alpha: float) -> RateRow:
         ratio=read_value(row["ratio"]),
         parameters=_read_parameters(row["parameters"]),
         alpha=alpha,
+        averaged=row["averaged_over"].texts() if "averaged_over" in row else (),
     )
 
 
