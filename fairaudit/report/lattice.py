@@ -216,27 +216,36 @@ def _pairs(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]
 
 
 def _reading_aid(one: EpsilonReading) -> str:
-    """What ε of the full intersection promises, and what it bounds."""
+    """ε of the full intersection with its interval, a scale, and what it bounds."""
+    ends = ""
+    if one.low is not None and one.high is not None:
+        ends = f" [{numbers.number(one.low)}, {numbers.number(one.high)}]"
     head = (
-        f"ε by {numbers.subset(one.by)} is {numbers.number(one.epsilon)} ({one.parameters}), "
-        f"{one.regime}."
+        f"ε by {numbers.subset(one.by)} is {numbers.number(one.epsilon)}{ends} "
+        f"({one.parameters}); {one.regime}."
     )
     if math.isinf(one.epsilon):
         return head
     means = (
-        f" Two groups' expected utilities differ by a factor of at most "
-        f"{numbers.number(one.factor, 2)}, and an outcome changes the odds of belonging to one "
-        f"group or another by no more."
+        " In these numbers, for every non-negative utility of the outcome alone (equation 5), two "
+        f"groups' expected utilities differ by a factor of at most {numbers.number(one.factor, 2)}."
+        " This is no guarantee within strata: among people alike in another column the groups may "
+        "lie farther apart."
     )
+    return f"{head}{means}{_of_subsets(one)}"
+
+
+def _of_subsets(one: EpsilonReading) -> str:
+    """What ε of all attributes bounds; where it bounds nothing, why."""
     if len(one.by) == 1:
-        return head + means
-    sharper = (
-        f", and on these rows none exceeds {numbers.number(one.epsilon)} itself"
-        if one.bounds_subsets
-        else ""
+        return ""
+    if not one.bounds_subsets:
+        return f" It bounds no subset's ε (Theorem 3.2 does not apply): {one.unbounded}."
+    epsilon, twice = numbers.number(one.epsilon), numbers.number(one.twice)
+    return (
+        f" Every subset is within {twice}, twice as much (Theorem 3.2), and on these rows none "
+        f"exceeds {epsilon} itself."
     )
-    bound = f" Every subset is within {numbers.number(one.twice)}, twice as much (Theorem 3.2)"
-    return f"{head}{means}{bound}{sharper}."
 
 
 def _appearances(result: AuditResult, most: int | None) -> Iterator[Block]:

@@ -160,12 +160,14 @@ def epsilons(cube: Cube, table: TableOf, shown: tuple[Shown, ...]) -> Iterator[E
         cut = table(full, (), one.of)
         classes = len(cut.classes)
         pseudo = one.parameters.per_outcome(classes)
-        bounds = not pseudo and _same_rows(found.values())
+        unbounded = _why_unbounded(found.values(), smoothed=bool(pseudo))
+        bounds = not unbounded
         largest = max(values.values())
         if bounds and largest > epsilon + 1e-9:
             raise AssertionError(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
+        ends = band(found[full]).at(0, 0) or (None, None)
         yield EpsilonReading(
             of=one.of,
             by=full,
@@ -177,27 +179,35 @@ def epsilons(cube: Cube, table: TableOf, shown: tuple[Shown, ...]) -> Iterator[E
             twice=2 * epsilon,
             bounds_subsets=bounds,
             regime=_regime(epsilon),
+            low=ends[0],
+            high=ends[1],
+            unbounded=unbounded,
         )
 
 
-def _same_rows(subsets: Iterable[Evaluation]) -> bool:
-    """Whether every subset counts the same people and no group is set aside in any."""
+def _why_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
+    """Why the ε of a subset may exceed twice that of all attributes; empty where it cannot.
+
+    Theorem 3.2 is about one distribution: a subset's rate must be an average of the rates of its
+    parts. Smoothed rates are no such average, nor are those of other people.
+    """
+    if smoothed:
+        return "the rates are smoothed"
     totals = set()
     for each in subsets:
         by_group = each.table.people[0, :, :-1].sum(axis=(0, 1))
-        if not each.takes_part.all() or (by_group == 0).any():
-            return False
+        if (~each.takes_part & each.table.known & (by_group > 0)).any():
+            return "some groups are not compared"
+        if (by_group[~each.table.known] > 0).any():
+            return "some levels are not known"
+        if not each.takes_part.all():
+            return "some groups have nobody with a known outcome"
         totals.add(int(by_group.sum()))
-    return len(totals) == 1
+    return "" if len(totals) == 1 else "some levels are not known"
 
 
 def _regime(epsilon: float) -> str:
-    """How strong a promise ε is, on the scale of differential privacy (Foulds & Pan §3.3)."""
+    """What ε can be held against: a scale, no promise (Foulds & Pan §3.3)."""
     if math.isinf(epsilon):
-        return "no bound at all: an outcome that one group has, another never has"
-    if epsilon < 1:
-        return "below 1, the high-privacy regime"
-    return (
-        "above the high-privacy regime (ε < 1); randomized response with a fair coin has "
-        "ln 3 = 1.0986, and far above 1 ε promises nothing"
-    )
+        return "no bound: some outcome has probability 0 in a group, and not in another"
+    return "for scale: a ratio of four fifths is 0.22, randomized response with a fair coin 1.10"
