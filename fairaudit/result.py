@@ -402,6 +402,12 @@ class AuditResult:
         return {status: counted[status] for status in Status}
 
     @property
+    def not_cleared(self) -> int:
+        """How many checks lie beyond a limit without the evidence it asks for, not yet waived."""
+        decided = {Status.FAIL, Status.WAIVED}
+        return sum(one.not_cleared and one.status not in decided for one in self.findings)
+
+    @property
     def verdict(self) -> Verdict:
         """Fail if a check failed; inconclusive if one could not be evaluated; none without any."""
         tally = self.tally

@@ -43,10 +43,19 @@ VERDICT = {
     Verdict.INCONCLUSIVE: "INCONCLUSIVE",
     Verdict.NONE: "NONE",
 }
-BACKING = {
-    Backing.NOT_SIGNIFICANT: "beyond the limit, but chance may explain it: not significant",
-    Backing.NOT_CONCLUSIVE: "not conclusive: the interval lies on both sides of the limit",
-    Backing.SIGNIFICANT_WITHIN: "within the limit, but hardly by chance: significant",
+_BEYOND = {
+    Backing.NOT_SIGNIFICANT: "not significant: not cleared; these numbers cannot tell it from no "
+    "difference",
+    Backing.NOT_CONCLUSIVE: "not conclusive: not cleared; the interval lies on both sides of the "
+    "limit",
+    Backing.UNTESTED: "not tested: not cleared",
+}
+"""What a limit says of a value beyond it without the evidence that it asks for."""
+_WITHIN = {
+    Backing.NOT_CONCLUSIVE: "within the limit, not conclusive: the interval lies on both sides of "
+    "the limit",
+    Backing.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value so small would be "
+    "unusual if the groups were treated alike",
 }
 KIND = {
     Kind.EVERY_STRATUM: "reversed in every stratum",
@@ -127,8 +136,8 @@ def _found(finding: Finding) -> str:
     sentence = f"{about}: " if about else ""
     sentence += f"{value}{_interval(finding)} {relation(finding)}{_test(finding)}"
     sentence += _difference_beside(finding)
-    if finding.backing in BACKING:
-        sentence += f"; {BACKING[finding.backing]}"
+    if said := evidence(finding):
+        sentence += f"; {said}"
     others = [_crossing(one) for one in finding.crossed if not _is_told(one, finding)]
     if others:
         more = f" and {len(others) - _FEW} more" if len(others) > _FEW else ""
@@ -140,6 +149,16 @@ def _found(finding: Finding) -> str:
     if finding.why:
         sentence += f"; {finding.why}"
     return sentence + _missing(finding)
+
+
+def evidence(finding: Finding) -> str:
+    """What the evidence says of a value beside its limit; empty where nothing is asked of it."""
+    if not finding.not_cleared:
+        return _WITHIN.get(finding.backing, "")
+    if finding.backing in _BEYOND:
+        return f"beyond the limit, {_BEYOND[finding.backing]}"
+    # The limit that warns decides, and the one that fails is crossed, too.
+    return f"beyond the limit that fails ({finding.check.fail}), without that evidence: not cleared"
 
 
 def _missing(finding: Finding) -> str:
@@ -344,31 +363,26 @@ def in_practice(finding: Finding) -> Iterator[str]:
     if kit is None:
         return
     if finding.status is not Status.PASS and kit.shortfall >= _A_PERSON:
-        how = "people more than at" if kit.burden else "people short of"
-        people = f"{kit.shortfall:,.1f} {how} the rate of both together"
+        how = "more than at" if kit.burden else "short of"
+        people = f"{_whose_people(finding)}{kit.shortfall:,.1f} people {how} parity "
+        people += "(the rate of both together)"
         if kit.to_limit is not None:
-            of = " of those spared" if kit.burden else ""
-            ratio = f"a ratio of {float(kit.limit):g}{of}"
-            people += f", {numbers.whole(kit.to_limit)} {how.removeprefix('people ')} {ratio}"
-        apart = f"{kit.deviations:.1f} standard deviations apart"
-        yield f"{people}; {apart}; {_weight(finding)}"
+            limit = "more than the limit allows" if kit.burden else "short of the limit"
+            people += f", {numbers.whole(kit.to_limit)} {limit}"
+        yield people
     if kit.flips and finding.status is not Status.PASS:
         yield "unstable: one selection moved from one group to the other turns the gap round"
 
 
-def _weight(finding: Finding) -> str:
-    """What ratio, significance and size say together."""
-    kit, estimate = finding.practice, finding.estimate
+def _whose_people(finding: Finding) -> str:
+    """The side that the people of a gap belong to: the one with fewer of what is good."""
+    kit, part = finding.practice, finding.parts[0]
     assert kit is not None
-    assert estimate is not None
-    found = estimate.significance
-    assert isinstance(finding.check, Check)
-    chance = found is not None and found.adjusted >= finding.check.inference.alpha
-    wide = "a wide gap" if kit.below else "a gap that is not wide"
-    if found is None:
-        return f"{wide}, not tested"
-    size = "in groups large enough to tell" if kit.large else "in small groups"
-    return f"{wide}, {'which chance may explain' if chance else 'hardly by chance'}, {size}"
+    assert part.first is not None
+    assert part.second is not None
+    sides = sorted((part.first, part.second), key=lambda side: side.estimate.value)
+    side = sides[-1] if kit.burden else sides[0]
+    return f"{side.crowd or numbers.named_group(side.group)}: "
 
 
 def thin(finding: Finding) -> str | None:
@@ -393,7 +407,7 @@ def relation(finding: Finding) -> str:
     limit, estimate = finding.limit, finding.estimate
     assert isinstance(limit, Limit)
     assert estimate is not None
-    if not finding.crossed:
+    if not finding.crossed and not limit.crossed(estimate.value, estimate.exact):
         word = "fails" if _fails(finding) else "warns"
         return f"({word} {limit})"
     too_low = limit.below is not None and estimate.value < float(limit.below) + 1e-9
@@ -437,9 +451,8 @@ def _reversals(finding: Finding) -> str:
     if not finding.reversals:
         return f"no reversal of kind {limit.kind} or stronger"
     text = "; ".join(_few_of([_turned(one, finding) for one in finding.reversals]))
-    if finding.backing is Backing.NOT_SIGNIFICANT:
-        it = "it" if len(finding.reversals) == 1 else "each"
-        text += f"; chance may explain {it}: not significant"
+    if finding.not_cleared:
+        text += f"; {evidence(finding)}"
     return text
 
 
@@ -548,7 +561,7 @@ def outcome(result: AuditResult) -> str:
         Status.PASS: "passed",
     }
     found = [f"{result.tally[one]} {word}" for one, word in words.items() if result.tally[one]]
-    return f"{_checks(result)}: {', '.join(found)}"
+    return f"{_checks(result)}: {', '.join(found)}{_not_cleared(result)}"
 
 
 def tally(result: AuditResult) -> str:
@@ -564,7 +577,12 @@ def tally(result: AuditResult) -> str:
     parts.append(f"{found[Status.WAIVED]} waived")
     if found[Status.SKIPPED]:
         parts.append(f"{found[Status.SKIPPED]} skipped")
-    return f"{_checks(result)}: {', '.join(parts)}"
+    return f"{_checks(result)}: {', '.join(parts)}{_not_cleared(result)}"
+
+
+def _not_cleared(result: AuditResult) -> str:
+    """How many of the checks are beyond a limit without the evidence that it asks for."""
+    return f"; {result.not_cleared} not cleared" if result.not_cleared else ""
 
 
 def _checks(result: AuditResult) -> str:

@@ -73,7 +73,7 @@ def _summary(one: Searched, search: Subgroups) -> str:
         return text + "No subgroup but everybody has that many people."
     several = f"{numbers.whole(one.looked_at)} subgroups"
     if not one.significant:
-        return f"{text}None of {several} diverges significantly: chance may explain what they show."
+        return f"{text}None of {several} diverges significantly."
     diverge = "diverges" if one.significant == 1 else "diverge"
     text += f"{numbers.whole(one.significant)} of {several} {diverge} significantly"
     if one.explained:
@@ -113,7 +113,7 @@ def _cells(one: Subgroup, alpha: float) -> list[Cell]:
 
 def _unfairness(one: Searched, worst: Subgroup) -> str:
     """Kearns' measure: the largest product of a subgroup's share and its divergence."""
-    chance = "" if worst.significant else ", which chance may explain"
+    chance = "" if worst.significant else ", not significant"
     return (
         f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
         f"{numbers.named_group(worst.group)}: {numbers.percent(worst.under / one.n)} of the people "
