@@ -41,7 +41,14 @@ from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
 from fairaudit.tables.names import refuse_unknown, unweighed
-from fairaudit.tables.notices import impossible, medians, repeated, unequal_rates, unjudged
+from fairaudit.tables.notices import (
+    impossible,
+    medians,
+    repeated,
+    turned_round,
+    unequal_rates,
+    unjudged,
+)
 from fairaudit.tables.scores import scores
 from fairaudit.verdict import (
     AnyCheck,
@@ -260,6 +267,8 @@ class _Question:
                 *unequal_rates(table, [one.name for one in read.predictions if one.binary]),
                 *unjudged(read.checks, [one.name for one in read.predictions]),
                 *impossible(self.checks, table),
+                # Who is ahead may be told by counts that are not published.
+                *(turned_round(listing.lattice) if is_open else ()),
                 *repeated(cube),
                 *medians(table, read.shown),
                 *_told_of(searched),

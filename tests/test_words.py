@@ -186,3 +186,79 @@ def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing
     (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}}).findings
     (text,) = sentences.in_practice(finding)
     assert text.endswith(", 4 short of the limit"), ".4 of 40 are 16"
+
+
+# Words of the label, of missing people, of a turned model ------------------------------------
+
+
+def of_label(**more: Any) -> AuditResult:
+    """Incomes by sex and by school: what is audited is the label itself."""
+    cells = {("f", "x"): (20, 100), ("f", "y"): (70, 100),
+             ("m", "x"): (30, 300), ("m", "y"): (50, 90)}  # fmt: skip
+    rows = [(*levels, y, n) for levels, (a, m) in cells.items() for y, n in ((1, a), (0, m - a))]
+    columns = {"protected": ["sex", "school"], "label": {"column": "y", **YES}, "count": "n"}
+    frame = pl.DataFrame(rows, ["sex", "school", "y", "n"], orient="row")
+    spec = {"columns": columns, "metrics": [{"metric": GAP, "fail": {"above": 0.1}}], **more}
+    return fairaudit.audit(spec, frame)
+
+
+@pytest.mark.parametrize("name", ["terminal", "markdown", "html", "junit", "github", "json"])
+def test_nobody_is_selected_by_a_label(name: str) -> None:
+    """An income is a base rate, in the checks, the reversals, the subgroups and the tables."""
+    result = of_label(subgroups={"min_size": 20}, simpson={"fail": True})
+    form = format_of(name)
+    assert form is not None
+    rendered = form.render([Answer("spec.yaml", None, result)], True)  # noqa: FBT003  # all rows
+    assert isinstance(rendered, str)
+    text = " ".join(rendered.replace("&#160;", " ").split())
+    assert "ase rate" in text
+    told_of = text.partition("Definitions")[0] if name != "json" else " ".join(
+        row["sentence"] for row in [*json.loads(text)["checks"], *json.loads(text)["reversals"]]
+    )  # fmt: skip
+    assert "election rate" not in told_of
+
+
+def test_a_declared_factor_is_not_called_legitimate() -> None:
+    cells: dict[tuple[str, ...], Rate] = {
+        ("a", "x"): (6, 20), ("b", "x"): (11, 20), ("a", "y"): (6, 20), ("b", "y"): (11, 20),
+    }  # fmt: skip
+    metric = {"metric": GAP, "given": "s0"}
+    text = told(audited(cells, ("g",), metric))
+    assert "People alike in a declared factor" in text
+    assert "whether it is legitimate is your judgement" in text
+
+
+@pytest.mark.parametrize(("label", "turned"), [((70, 30), False), ((30, 70), True)])
+def test_a_model_that_turns_the_gap_round_is_told_where_its_size_is_the_same(
+    label: tuple[int, int], turned: bool
+) -> None:
+    """ε is ln(7/3) of the label and of the prediction: Δε = 0, though b is ahead now."""
+    rows = []
+    for g, predicted, positives in (("a", 70, label[0]), ("b", 30, label[1])):
+        for y, p in ((1, 1), (1, 0), (0, 1), (0, 0)):
+            n = positives if y else 100 - positives
+            rows.append((g, y, p, n * (predicted if p else 100 - predicted)))
+    columns = {"protected": ["g"], "label": {"column": "y", **YES}, "count": "n",
+               "prediction": {"column": "p", **YES}}  # fmt: skip
+    frame = pl.DataFrame(rows, ["g", "y", "p", "n"], orient="row")
+    result = fairaudit.audit({"columns": columns, "metrics": ["bias_amplification"]}, frame)
+    found = [text for text in result.notices if "turned round" in text]
+    assert bool(found) == turned
+    if turned:
+        assert "Δε by g is 0.0000, but the gap turned round: by the label " in found[0]
+
+
+def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
+    """Group a is beyond the limit for certain; c might be, were it known: it fails all the same."""
+    rows = [("a", 1, 10), ("a", 0, 90), ("b", 1, 90), ("b", 0, 10), ("c", 1, 80), ("c", 0, 10),
+            ("c", None, 10)]  # fmt: skip
+    columns = {"protected": {"g": {"reference": "b"}}, "decision": {"column": "d", **YES},
+               "count": "n"}  # fmt: skip
+    metric = {"metric": "disparate_impact_ratio", "fail": {"below": 0.85}}
+    frame = pl.DataFrame(rows, ["g", "d", "n"], orient="row")
+    spec = {"columns": columns, "metrics": [metric], "missing": {"prediction": "aside"}}
+    (finding,) = fairaudit.audit(spec, frame).findings
+    assert str(finding.status) == "fail"
+    assert finding.missing is not None
+    assert finding.missing.others
+    assert "could" not in sentences.answer(finding)

@@ -359,8 +359,10 @@ BIAS_AMPLIFICATION = Whole(
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
-    means="ε of the prediction minus ε of the label: the disparity that the model adds.",
-    caution="A model that repeats all of the label's disparity scores 0.",
+    means="ε of the prediction minus ε of the label: the change of the largest log-ratio. Who is "
+    "worse off may have changed.",
+    caution="A model that repeats all of the label's disparity scores 0, and so does one that "
+    "turns it round.",
     source=works.FOULDS,
     elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there.",
     read=_bias_amplification,

@@ -77,7 +77,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             "Where individuals, not only groups, should fare alike.",
         ),
         "conditional": Family(
-            "People who are alike in a legitimate factor.",
+            "People who are alike in a declared factor; whether it is legitimate is your "
+            "judgement.",
             "Where a factor explains part of a disparity, and is not a disparity itself.",
         ),
         "comparison": Family("Two values of one quantity.", "With any rate, mean or score."),

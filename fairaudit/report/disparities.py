@@ -18,6 +18,11 @@ from fairaudit.result import (
 )
 from fairaudit.verdict import Check
 
+_ALIKE = "People alike in a declared factor"
+_DECLARED = (
+    "A factor is declared by the spec; whether it is legitimate is your judgement. One that is "
+    "itself shaped by the disparity hides it."
+)
 _MOST_SUBSETS = 12
 """Of more subsets a short report has tables of the attributes and of those that are judged."""
 
@@ -33,7 +38,8 @@ def conditional(result: AuditResult, most: int | None) -> Iterator[Block]:
         shown = each if most is None else each[:most]
         left_out += len(each) - len(shown)
         rows += [_conditional_cells(row) for row in shown]
-    yield Heading("People alike in a legitimate factor")
+    yield Heading(_ALIKE)
+    yield Paragraph(_DECLARED, Tone.MUTED)
     yield from figures.by_stratum(result)
     yield Table(
         "each comparison in a stratum, or averaged over strata with equal weights for both sides",
@@ -93,7 +99,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         key=lambda row: (row.metric, row.of, row.by, row.stratum, sentences.said(row.parameters)),
     ):
         rows = list(run)
-        title = _title(metric, result)
+        title = sentences.heading_of(metric, of, _title(metric, result))
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         caption = f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}"
         shown = rows if most is None else rows[:most]
@@ -144,6 +150,10 @@ def _title(metric: str, result: AuditResult) -> str:
     return next(one.title for one in result.definitions if one.id == metric)
 
 
+def _heading(row: RateRow, result: AuditResult) -> str:
+    return sentences.heading_of(row.metric, row.of, _title(row.metric, result))
+
+
 def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
     """Every rate of all people together, those of unknown groups included."""
     return Table(
@@ -151,7 +161,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         ("", "of the", "count", "rate", _level(result)),
         [
             [
-                Cell(_title(row.metric, result) + sentences.said(row.parameters)),
+                Cell(_heading(row, result) + sentences.said(row.parameters)),
                 Cell(names.name(row.of)),
                 Cell(numbers.counts(row.estimate)),
                 Cell(_value(row)),

@@ -300,14 +300,15 @@ def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> s
     corrected = f"uncorrected{over}" if is_raw else f"by {inference.correction.words}{over}"
     if not is_found:
         return (
-            "No gap was found to appear first where attributes meet: no group of two or more "
-            "differs from everybody else in a way that no group it is part of does "
-            f"({corrected})."
+            "No gap was found to appear first where attributes meet: of no group of two or more "
+            "attributes could these numbers tell that it differs from everybody else in a way that "
+            f"no group it is part of does ({corrected})."
         )
     return (
         "A gap first appears at a group of two or more attributes that differs from everybody "
         "else, and from the rest of each group it is part of, always by more than "
         f"{100 * float(LEAST_GAP):g} point and significantly (the largest p, {corrected}), while "
-        "no group it is part of differs so from everybody else (p < "
-        f"{inference.alpha:g}, uncorrected)."
+        "no group it is part of differs so from everybody else by more than that with p < "
+        f"{inference.alpha:g} (uncorrected). Such a group may have a gap all the same: its "
+        "interval says how large a one."
     )

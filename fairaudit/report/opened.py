@@ -223,7 +223,7 @@ def _weights(part: Part, found: Sequence[strata.Weighed], check: Check) -> Table
         for one in found
     ]
     return Table(
-        f"{sentences.title_of(part.metric)} in each stratum, and what it weighs",
+        f"{sentences.title_of(part.metric, check.of)} in each stratum, and what it weighs",
         (numbers.subset(check.given), first, second, "weight"),
         rows,
         (False, True, True, True),

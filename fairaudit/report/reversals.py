@@ -94,7 +94,7 @@ def _reading(result: AuditResult) -> str:
 def sentence(one: Reversal, alpha: float) -> str:
     """A reversal, or a note, in one sentence of numbers."""
     first, second = map(names.name, one.pair)
-    named = f"{first} against {second}, {sentences.title_of(one.rate)}"
+    named = f"{first} against {second}, {sentences.title_of(one.rate, one.of)}"
     if one.suppressed:
         return f"{named}, given {_given(one)}: the numbers are suppressed."
     words = {Kind.MASKED: _masked, Kind.EXPLAINED: _explained}.get(one.kind, _reversed)
@@ -205,7 +205,8 @@ def proof(one: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
     first, second = map(names.name, one.pair)
     yield Table(
-        f"{sentences.title_of(one.rate)} of {names.name(one.attribute)}, given {_given(one)}",
+        f"{sentences.title_of(one.rate, one.of)} of {names.name(one.attribute)}, given "
+        f"{_given(one)}",
         (numbers.subset(one.given), first, second, "diff.", "weight", "p"),
         [
             [

@@ -10,10 +10,11 @@ from fairaudit.cube import Group
 from fairaudit.errors import Place
 from fairaudit.evidence import Part, Side
 from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
+from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Kind, Reversal
-from fairaudit.subgroups import Subgroup
+from fairaudit.subgroups import Searched, Subgroup
 from fairaudit.verdict import (
     Backing,
     Before,
@@ -64,6 +65,7 @@ KIND = {
     Kind.MASKED: "a gap hidden in the aggregate",
     Kind.EXPLAINED: "a gap that the strata explain",
 }
+_LABEL = "label"
 _FEW = 5
 _A_PERSON = 0.05
 """A shortfall of less would read as 0.0 people."""
@@ -75,11 +77,12 @@ def title(finding: Finding) -> str:
     """What was asked: the measure, its reference, the groups and the strata."""
     check = finding.check
     if isinstance(check, ReversalCheck):
-        return f"Simpson's reversals of {title_of(check.rate)}"
+        return f"Simpson's reversals of {title_of(check.rate, check.of)}"
     if isinstance(check, SubgroupCheck):
-        return f"Subgroups, divergence in {title_of(check.rate)} of the {names.name(check.of)}"
+        rate = title_of(check.rate, check.of)
+        return f"Subgroups, divergence in {rate} of the {names.name(check.of)}"
     asked = check.asked
-    words = [f"{asked.title} of the {names.name(check.of)}"]
+    words = [f"{heading_of(asked.id, check.of, asked.title)} of the {names.name(check.of)}"]
     to = ""
     if check.reference is not None:
         named = numbers.named_group(check.reference.group) if check.reference.group else ""
@@ -88,7 +91,8 @@ def title(finding: Finding) -> str:
         to = f"to the {asked.reference} group"
     if isinstance(asked, Measure) and asked.id == asked.parts[0][0].id:
         # A rate that the spec compares: the rate is the name, the comparison what is done to it.
-        words = [f"{asked.parts[0][0].title} of the {names.name(check.of)}"]
+        rate = heading_of(asked.id, check.of, asked.parts[0][0].title)
+        words = [f"{rate} of the {names.name(check.of)}"]
         to = f"{asked.comparison.id.replace('_', ' ')} {to}".rstrip()
     words += [to] if to else []
     words += [f"{name} {value}" for name, value in check.parameters.named().items()]
@@ -177,7 +181,10 @@ def _missing(finding: Finding) -> str:
     text = ""
     if people:
         ends = f"between {numbers.number(found.low)} and {numbers.number(found.high)}"
-        text = f"; {people}: {ends}, whatever theirs is"
+        text = f"; {people}: {ends}, whatever the missing values are"
+    if finding.status is Status.FAIL:
+        # Whoever else may be beyond a bound: a check that fails cannot fail the more.
+        return text + ("; were they known, the check might not fail" if found.turns else "")
     if found.others and found.turns:
         whom = [
             " in ".join(numbers.named_group(part) for part in (one.group, one.stratum) if part)
@@ -297,12 +304,12 @@ def _sides(finding: Finding) -> str:
     check = finding.check
     if isinstance(check, SubgroupCheck) and finding.subgroup is not None:
         found = finding.subgroup
-        named = f"{numbers.named_group(found.group)} {title_of(check.rate)}"
+        named = f"{numbers.named_group(found.group)} {title_of(check.rate, check.of)}"
         return f"{named} {_rate_of(found)} against everybody {numbers.percent(found.everybody)}"
     if isinstance(check, Check) and isinstance(check.asked, Quantity) and finding.estimate:
         behind = numbers.counts(finding.estimate)
         return numbers.named_group(finding.first) + (f" ({behind})" if behind else "")
-    parts = [_part(part) for part in _deciding(finding)]
+    parts = [_part(part, check.of) for part in _deciding(finding)]
     return "; ".join(parts) or witness(finding.first, finding.second, None)
 
 
@@ -318,12 +325,12 @@ def _deciding(finding: Finding) -> tuple[Part, ...]:
     return tuple(same[:1]) or finding.parts
 
 
-def _part(part: Part) -> str:
+def _part(part: Part, of: str) -> str:
     whose = f"{part.metric}: " if find(part.metric) is None else ""
     head = f"{whose}share of {numbers.outcome(part.outcome)}: " if part.outcome else ""
     if part.first is None or part.second is None:
-        return f"{title_of(part.metric)} {numbers.number(part.value)}"
-    name = "" if part.outcome else f"{title_of(part.metric)} "
+        return f"{title_of(part.metric, of)} {numbers.number(part.value)}"
+    name = "" if part.outcome else f"{title_of(part.metric, of)} "
     return f"{head}{name}{_side(part.first, part.metric)} against {_side(part.second, part.metric)}"
 
 
@@ -471,12 +478,13 @@ def pair(one: Reversal) -> str:
     return f"{names.name(one.attribute)}: {first} against {second}"
 
 
-def subgroup(one: Subgroup, rate: str, alpha: float) -> str:
+def subgroup(one: Subgroup, searched: Searched, alpha: float) -> str:
     """A subgroup in one sentence of numbers, with the groups it is part of."""
     low, high = (f"{100 * end:.1f}" for end in one.ends)
     more = "more" if one.divergence >= 0 else "less"
     text = (
-        f"{numbers.named_group(one.group)}: {title_of(rate)} {_rate_of(one)}, "
+        f"{numbers.named_group(one.group)}: {title_of(searched.rate, searched.of)} "
+        f"{_rate_of(one)}, "
         f"{numbers.percent(one.share)} of those it is taken over; "
         f"{100 * abs(one.divergence):.1f} points {more} than everybody "
         f"({numbers.percent(one.everybody)}) [{low}, {high}], adjusted p "
@@ -493,10 +501,16 @@ def _rate_of(one: Subgroup) -> str:
     return f"{numbers.percent(one.value)} ({counts})"
 
 
-def title_of(metric: str) -> str:
-    """A metric's title in running text: `selection rate`, `true positive rate`."""
+def title_of(metric: str, of: str = "") -> str:
+    """A metric's title in running text: `selection rate`, of the label `base rate`."""
     record = find(metric)
-    return metric.replace("_", " ") if record is None else record.title.lower()
+    name = metric.replace("_", " ") if record is None else record.title
+    return heading_of(metric, of, name).lower()
+
+
+def heading_of(metric: str, of: str, title: str) -> str:
+    """A rate's title beside its outcome: nobody is selected by a label such as an income."""
+    return BASE_RATE.title if (metric, of) == (SELECTION_RATE.id, _LABEL) else title
 
 
 def is_share(metric: str) -> bool:

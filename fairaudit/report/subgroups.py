@@ -33,13 +33,13 @@ def section(result: AuditResult) -> Iterator[Block]:
     for one in search.rates:
         yield Paragraph(_summary(one, search))
         if one.listed:
-            text = sentences.subgroup(one.listed[0], one.rate, inference.alpha)
+            text = sentences.subgroup(one.listed[0], one, inference.alpha)
             yield Entries([(Cell("stands out most", Tone.WARN), text)])
             yield from figures.subgroups(one)
             level = f"{float(100 * inference.confidence):g} %"
             yield _table(one, level, inference.alpha)
         elif one.widest is not None:
-            text = sentences.subgroup(one.widest, one.rate, inference.alpha)
+            text = sentences.subgroup(one.widest, one, inference.alpha)
             yield Entries([(Cell("the widest", Tone.MUTED), text)])
         if one.unfairest is not None:
             yield Paragraph(_unfairness(one, one.unfairest))
@@ -65,7 +65,7 @@ def _looked_at(search: Subgroups) -> str:
 
 
 def _summary(one: Searched, search: Subgroups) -> str:
-    title = sentences.title_of(one.rate)
+    title = sentences.title_of(one.rate, one.of)
     counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
     text = f"{title[:1].upper()}{title[1:]} of the {names.name(one.of)}: everybody "
     text += f"{numbers.percent(one.value)} ({counts}). "
@@ -88,7 +88,7 @@ def _summary(one: Searched, search: Subgroups) -> str:
 
 def _table(one: Searched, level: str, alpha: float) -> Table:
     return Table(
-        f"{sentences.title_of(one.rate)}: whom no larger group explains",
+        f"{sentences.title_of(one.rate, one.of)}: whom no larger group explains",
         ("subgroup", "of all", "count", "rate", "diff.", level, "adj. p"),
         [_cells(each, alpha) for each in one.listed],
         (False, True, True, True, True, True, True),

@@ -15,6 +15,7 @@ from fairaudit.evidence import band, parts_of
 from fairaudit.metrics import Asked, Evaluation, Quantity, Terms, compared, evaluate, reason_of
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.metrics.reference import Policy
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import Shown, value_of
@@ -76,7 +77,9 @@ def _title(one: Shown) -> str:
     """The short name of an entry, with what sets it apart."""
     # A bare rate is shown by its gap.
     gap = " gap" if isinstance(one.asked, Quantity) else ""
-    words = [f"{one.asked.short or one.asked.id}{gap}"]
+    # Nobody is selected by a label.
+    asked = BASE_RATE if one.asked is SELECTION_RATE and one.of == "label" else one.asked
+    words = [f"{asked.short or asked.id}{gap}"]
     if one.of_class is not None:
         words.append(f"of {one.of_class.value}")
     if one.at is not None:
