@@ -254,7 +254,7 @@ def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
             ("c", None, 10)]  # fmt: skip
     columns = {"protected": {"g": {"reference": "b"}}, "decision": {"column": "d", **YES},
                "count": "n"}  # fmt: skip
-    metric = {"metric": "disparate_impact_ratio", "fail": {"below": 0.85}}
+    metric = {"metric": "disparate_impact_ratio", "fail": {"below": 0.9}}
     frame = pl.DataFrame(rows, ["g", "d", "n"], orient="row")
     spec = {"columns": columns, "metrics": [metric], "missing": {"prediction": "aside"}}
     (finding,) = fairaudit.audit(spec, frame).findings
