@@ -63,7 +63,7 @@ KIND = {
     Kind.ADJUSTED: "reversed after adjustment",
     Kind.MOST_STRATA: "reversed for most people",
     Kind.MASKED: "a gap hidden in the aggregate",
-    Kind.EXPLAINED: "a gap that the strata explain",
+    Kind.EXPLAINED: "a gap that goes with the mix of strata",
 }
 _LABEL = "label"
 _FEW = 5
@@ -464,12 +464,15 @@ def _reversals(finding: Finding) -> str:
 
 
 def _turned(one: Reversal, finding: Finding) -> str:
-    """A reversal in a few words, with its p-value where the gate asks for proof."""
+    """A reversal in a few words, with its p-value: without evidence chance often makes one."""
     text = f"{pair(one)}, given {' and '.join(map(names.name, one.given))}, {KIND[one.kind]}"
-    if finding.backing is Backing.UNASKED or one.significance is None:
+    if one.significance is None:
         return text
     alpha = finding.check.inference.alpha
-    return f"{text} (adjusted p {numbers.probability(one.significance.adjusted, alpha)})"
+    said = f"adjusted p {numbers.probability(one.significance.adjusted, alpha)}"
+    if not one.is_significant(alpha):
+        said += ", a sign pattern that chance often makes"
+    return f"{text} ({said})"
 
 
 def pair(one: Reversal) -> str:
