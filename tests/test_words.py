@@ -6,6 +6,7 @@ Numbers that sentences must hold are worked out by hand, or read from the papers
 from __future__ import annotations
 
 import json
+from statistics import NormalDist
 from typing import Any
 
 import polars as pl
@@ -262,3 +263,30 @@ def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
     assert finding.missing is not None
     assert finding.missing.others
     assert "could" not in sentences.answer(finding)
+
+
+# Two entries, two families -------------------------------------------------------------------
+
+
+def test_entries_of_one_measure_say_how_they_differ() -> None:
+    """Numbers behind a name tell nobody which is which."""
+    gap = {"metric": GAP, "by": [["sex"]], "fail": {"above": 0.3}}
+    result = audited(CROSSED, ("sex", "team"), gap, {**gap, "by": [["team"]]})
+    titles = [entry.title for entry in result.lattice[0].entries]
+    assert [title.partition(" (")[2] for title in titles] == ["by sex)", "by team)"]
+    assert "(2)" not in told(result)
+
+
+def test_a_star_names_its_family() -> None:
+    """Two tests of three groups: b against a has p = .0122, and .0243 by Holm over both."""
+    cells: dict[tuple[str, ...], Rate] = {
+        ("a",): (150, 400), ("b",): (185, 400), ("c",): (30, 80),
+    }  # fmt: skip
+    text = told(audited(cells, ("g",), "selection_rate"))
+    z = (150 / 400 - 185 / 400) / ((335 / 800) * (465 / 800) * 2 / 400) ** 0.5
+    p = 2 * NormalDist().cdf(-abs(z))
+    assert 2 * p < 0.05
+    assert "*: p below 0.05 by Holm over the 2 tests of this table" in text
+    assert "a check's p-value is corrected among those of the checks" in text
+    same: dict[tuple[str, ...], Rate] = {("a",): (150, 400), ("b",): (150, 400)}
+    assert "*: p below" not in told(audited(same, ("g",), "selection_rate"))

@@ -108,8 +108,30 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
             (numbers.subset(by), "of all", "count", "rate", level, "diff.", "ratio", "p"),
             [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
             (False, True, True, True, True, True, True, True),
-            more=_more(len(rows) - len(shown)),
+            more="\n".join(filter(None, (_more(len(rows) - len(shown)), _star(shown)))),
         )
+
+
+def _star(rows: Sequence[RateRow]) -> str:
+    """Of how many tests a star is one, and how they are corrected; empty where there is none."""
+    starred = [
+        tested
+        for row in rows
+        if (tested := row.estimate.significance) is not None
+        and "*" in _p_value(row)
+        and _is_compared(row)
+    ]
+    if not starred:
+        return ""
+    first = starred[0]
+    how = "uncorrected, among" if first.correction == "none" else f"by {first.correction} over"
+    tests = "1 test" if first.family == 1 else f"{numbers.whole(first.family)} tests"
+    return f"*: p below {rows[0].alpha:g} {how} the {tests} of this table"
+
+
+def _is_compared(row: RateRow) -> bool:
+    """Whether a row stands beside a reference that is not itself."""
+    return row.group != row.reference and row.standing is Standing.ELIGIBLE
 
 
 def legend(result: AuditResult) -> Paragraph:
@@ -121,7 +143,8 @@ def legend(result: AuditResult) -> Paragraph:
         f"reference, the declared one or else the largest; {level}: the interval (Wilson's, of a "
         "share), for each group by itself; p: of no difference to the reference, by a z test, or F "
         "by Fisher's where a count below 5 is expected, * where it is below "
-        f"{result.provenance.inference.alpha:g} among all of the table ({_corrected(result)}); "
+        f"{result.provenance.inference.alpha:g} among the tests of its own table "
+        f"({_corrected(result)}): a check's p-value is corrected among those of the checks; "
         f"small: fewer than `min_size` in the denominator, not compared{_set_aside(result)}.",
         Tone.MUTED,
     )
@@ -200,7 +223,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Standing.ELIGIBLE: "reference" if is_reference else "",
     }
     as_share = sentences.is_share(row.metric)
-    compared = not is_reference and row.standing is Standing.ELIGIBLE
+    compared = _is_compared(row)
     tone = Tone.PLAIN if row.standing is Standing.ELIGIBLE else Tone.MUTED
     return [
         Cell(text, tone)

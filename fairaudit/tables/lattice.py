@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,7 +12,16 @@ import numpy as np
 from fairaudit.cube import Cube, Floats, Ints
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import band, parts_of
-from fairaudit.metrics import Asked, Evaluation, Quantity, Terms, compared, evaluate, reason_of
+from fairaudit.metrics import (
+    Asked,
+    Evaluation,
+    Quantity,
+    Terms,
+    compared,
+    describe,
+    evaluate,
+    reason_of,
+)
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
@@ -62,15 +71,44 @@ def _asks(check: Check, one: Shown) -> bool:
 
 
 def _titles(asked: Sequence[Shown]) -> list[str]:
-    """A title for each entry, none like another: with its outcome, and else its number."""
+    """A title for each entry, none like another: with its outcome, and how it differs."""
     titles = [_title(one) for one in asked]
     if len({one.of for one in asked}) > 1:
         outcomes = (one.of for one in asked)
         titles = [f"{title} of {of}" for title, of in zip(titles, outcomes, strict=True)]
+    same: dict[str, list[int]] = {}
+    for at, title in enumerate(titles):
+        same.setdefault(title, []).append(at)
+    for entries in same.values():
+        if len(entries) > 1:
+            words = _differences([asked[at] for at in entries])
+            for at, said in zip(entries, words, strict=True):
+                titles[at] += f" ({said or f'entry {at + 1} of the spec'})"
     return [
-        f"{title} ({at + 1})" if titles.count(title) > 1 else title
+        f"{title}, entry {at + 1}" if titles.count(title) > 1 else title
         for at, title in enumerate(titles)
     ]
+
+
+def _differences(several: Sequence[Shown]) -> list[str]:
+    """In what entries of one title differ, of each in a few words; empty where in nothing."""
+    found: list[list[str]] = [[] for _ in several]
+    for tell in _TOLD_APART:
+        words = [tell(one) for one in several]
+        if len({*words}) > 1:
+            for parts, word in zip(found, words, strict=True):
+                parts.append(word)
+    return [", ".join(filter(None, parts)) for parts in found]
+
+
+_TOLD_APART: tuple[Callable[[Shown], str], ...] = (
+    lambda one: one.asked.id,
+    lambda one: f"by {', '.join(' × '.join(by) for by in one.by)}",
+    lambda one: "; ".join(
+        dict.fromkeys(f"to {describe(to.group)}" for to in one.references.values() if to.group)
+    ),
+)
+"""What may differ between two entries of one title, in words."""
 
 
 def _title(one: Shown) -> str:
