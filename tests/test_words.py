@@ -6,18 +6,23 @@ Numbers that sentences must hold are worked out by hand, or read from the papers
 from __future__ import annotations
 
 import json
+import re
 from statistics import NormalDist
 from typing import Any
 
 import polars as pl
 import pytest
 from evidence_specs import YES, Rate
+from typer.testing import CliRunner
 
 import fairaudit
 from fairaudit.answers import Answer
-from fairaudit.report import content, format_of, listing, sentences, summary, terminal
+from fairaudit.cli.app import app
+from fairaudit.evidence import methods
+from fairaudit.metrics import CATALOGUE
+from fairaudit.report import content, explain, format_of, listing, sentences, summary, terminal
 from fairaudit.report import json as report_json
-from fairaudit.result import AuditResult
+from fairaudit.result import AuditResult, definition
 
 
 def told(result: AuditResult, *, all_rows: bool = False) -> str:
@@ -290,3 +295,59 @@ def test_a_star_names_its_family() -> None:
     assert "a check's p-value is corrected among those of the checks" in text
     same: dict[tuple[str, ...], Rate] = {("a",): (150, 400), ("b",): (150, 400)}
     assert "*: p below" not in told(audited(same, ("g",), "selection_rate"))
+
+
+# Names of methods ----------------------------------------------------------------------------
+
+ASKED_FOR = (
+    "Wilson", "Newcombe", "Koopman", "Katz", "MOVER", "Welch", "Bonett", "DeLong", "Woolf", "Gart",
+    "Student", "Fisher", "chi-square", "G", "McNemar", "Cochran-Mantel-Haenszel", "Mann-Whitney",
+    "Sidak", "Holm", "Benjamini-Hochberg", "wilson", "χ²", "Cochran–Mantel–Haenszel", "ŠIDÁK",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED_FOR)
+def test_each_name_has_one_plain_line_and_its_source(name: str) -> None:
+    method = methods.find_method(name)
+    assert method is not None
+    found = CliRunner().invoke(app, ["explain", name])
+    assert found.exit_code == 0
+    text = " ".join(found.output.split())
+    assert " ".join(method.means.split()) in text
+    assert str(method.source.year) in text
+    assert method.means.count(". ") == 0, "one line"
+
+
+def test_no_name_has_two_entries() -> None:
+    owners: dict[str, set[str]] = {}
+    for one in methods.METHODS:
+        for word in (one.name, *one.also):
+            owners.setdefault(methods._plain(word), set()).add(one.name)
+    assert all(owners)
+    assert {len(each) for each in owners.values()} == {1}
+
+
+@pytest.mark.parametrize("record", CATALOGUE, ids=lambda one: one.id)
+def test_the_page_of_a_metric_has_the_lines_of_the_names_on_it(record: Any) -> None:
+    """Whatever is no reason and no plain word is a name, and has its line."""
+    page = definition(record)
+    text = terminal.render(explain.page(page))
+    for said in (page.interval, page.test):
+        if said.startswith(("none", "it is the test itself", "its interval")) or not said:
+            continue
+        (first, *_) = methods.methods_in(said)
+        assert first.name in text
+        left = said
+        for word in sorted(NAMES, key=len, reverse=True):
+            left = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "", left)
+        assert not re.findall(r"[A-ZŠ]\w+", left), f"a name without a line: {left}"
+
+
+NAMES = [word for one in methods.METHODS for word in (one.name, *one.also)]
+
+
+def test_a_longer_name_is_not_taken_for_a_shorter_one() -> None:
+    said = "Fisher's z; Welch's F; Newcombe, paired; Wilson, mapped"
+    assert [one.name for one in methods.methods_in(said)] == [
+        "Fisher's z", "Welch's F", "Newcombe, paired", "Wilson",
+    ]  # fmt: skip

@@ -29,10 +29,14 @@ class _Schema(StrEnum):
 
 @app.command()
 def explain(
-    name: Annotated[str | None, typer.Argument(help="A metric; without it, all of them.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A metric, an interval or a test; without it, all metrics."),
+    ] = None,
 ) -> None:
-    """Explain a metric: formula, direction, when it misleads, source."""
+    """Explain a metric, an interval or a test: what it says, when it misleads, source."""
     from fairaudit import metrics as catalogue
+    from fairaudit.evidence import methods
     from fairaudit.report import explain as pages
     from fairaudit.result import definition
 
@@ -40,9 +44,13 @@ def explain(
         print_document(pages.index(_definitions()))
         return
     record = catalogue.find(name) or catalogue.comparison(name)
+    method = methods.find_method(name) if record is None else None
+    if method is not None:
+        print_document(pages.method_page(method))
+        return
     if record is None:
         raise UsageError(
-            f"unknown metric {name!r}{catalogue.suggestion(name)}",
+            f"unknown metric {name!r}{catalogue.suggestion(name) or methods.suggested(name)}",
             "fairaudit metrics lists all of them",
         )
     print_document(pages.page(definition(record, worked=True)))

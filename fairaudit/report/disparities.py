@@ -125,8 +125,10 @@ def _star(rows: Sequence[RateRow]) -> str:
         return ""
     first = starred[0]
     how = "uncorrected, among" if first.correction == "none" else f"by {first.correction} over"
-    tests = "1 test" if first.family == 1 else f"{numbers.whole(first.family)} tests"
-    return f"*: p below {rows[0].alpha:g} {how} the {tests} of this table"
+    below = f"*: p below {rows[0].alpha:g}"
+    if first.family == 1:
+        return f"{below}, the one test of this table"
+    return f"{below} {how} the {numbers.whole(first.family)} tests of this table"
 
 
 def _is_compared(row: RateRow) -> bool:
