@@ -310,7 +310,7 @@ def test_a_spread_as_wide_between_others_says_so(audited: Audited) -> None:
     before = written(audited({"a": 50, "b": 30, "c": 50}, metric))
     now = audited({"a": 50, "b": 49, "c": 30}, metric, baseline=before)
     assert only(now).status is Status.WARN
-    assert "it was between others: race=a against race=b" in text_of(now)
+    assert "previously between other groups: race=a against race=b" in text_of(now)
     (row,) = written(now)["checks"]
     assert row["baseline"]["between"] == [{"race": "a"}, {"race": "b"}]
     assert row["crossed"][0]["between"] == [{"race": "a"}, {"race": "c"}]

@@ -399,8 +399,8 @@ def test_the_gap_of_the_headline_is_the_one_that_is_tested() -> None:
     # The same gap at other weights stands below, by name; no cause is claimed.
     assert (
         "the gap after adjustment at other weights: +4.3 points by both groups' people together, "
-        "+3.6 by the mean of both groups' mixes; in the latter decomposition -17.8 of the -14.2 "
-        "points overall correspond to the mix" in text
+        "+3.6 by the mean of both groups' mixes; in the latter decomposition -17.8 "
+        "points correspond to the mix, so that both add up to the -14.2 overall" in text
     )
     assert "accounts for" not in text
 

@@ -342,7 +342,8 @@ DIFFERENTIAL_FAIRNESS = Whole(
     family="independence",
     means="The largest log-ratio of the probability of any outcome between any two groups.",
     caution="One small group without an outcome makes it infinite; smoothing hides that, and says "
-    "so. Above 1 it promises little.",
+    "so. No size of it is a guarantee: "
+    "read its interval, and the strata.",
     source=works.FOULDS,
     elsewhere="AIF360's `smoothed_empirical_differential_fairness` adds concentration 1, that is "
     "1/|Y| to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome.",

@@ -79,7 +79,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "conditional": Family(
             "People who are alike in a declared factor; whether it is legitimate is your "
             "judgement.",
-            "Where a factor explains part of a disparity, and is not a disparity itself.",
+            "Where part of a disparity corresponds to a factor that you judge legitimate.",
         ),
         "comparison": Family("Two values of one quantity.", "With any rate, mean or score."),
     }

@@ -216,8 +216,8 @@ def _weights(one: Reversal) -> Iterator[str]:
     yield (
         f"the gap after adjustment at other weights: {mixed} points by both groups' people "
         f"together, {within} by the mean of both groups' mixes; in the latter decomposition "
-        f"{numbers.points(one.composition)} of the {numbers.points(one.crude)} points overall "
-        "correspond to the mix, which is no claim about causes"
+        f"{numbers.points(one.composition)} points correspond to the mix, so that both add up to "
+        f"the {numbers.points(one.crude)} overall, which says nothing of causes"
     )
 
 

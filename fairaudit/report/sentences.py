@@ -241,7 +241,7 @@ def _before(finding: Finding, before: Before) -> str:
     if not beyond or finding.status is Status.WAIVED or not _fails(finding):
         return ""
     others = " against ".join(map(numbers.named_group, before.between))
-    moved = f"; it was between others: {others}" if others else ""
+    moved = f"; previously between other groups: {others}" if others else ""
     return f"as before: {_against(finding, before)}{moved}"
 
 
