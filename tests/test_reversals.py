@@ -25,6 +25,7 @@ from fairaudit.errors import SpecError
 from fairaudit.evidence import Sample
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
+from fairaudit.report import sentences as report_sentences
 from fairaudit.report.blocks import Entries
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Kind, Reversal
@@ -489,6 +490,17 @@ def test_the_interval_of_a_share_covers() -> None:
             covered += found.low <= 1 - left / crude <= found.high
     assert told > 290
     assert covered / told >= 0.95 - 3 * (0.95 * 0.05 / told) ** 0.5
+
+
+def test_what_a_check_names_has_its_strata_though_it_is_not_significant() -> None:
+    """The kidney table: no test tells its reversal from chance, and a bare gate fails on it."""
+    bare, asked = audited(KIDNEY), audited(KIDNEY, fail=True)
+    for result, shows in ((bare, False), (asked, True)):
+        text = " ".join(terminal.render(content.document(result)).split())
+        assert "1 sign pattern that chance often makes, not significant: 1 reversed in" in text
+        assert ("81/87" in text.partition("Simpson's reversals")[2]) == shows
+    (finding,) = asked.findings
+    assert "a sign pattern that chance often makes)" in report_sentences.answer(finding)
 
 
 @pytest.mark.parametrize("seed", range(8))

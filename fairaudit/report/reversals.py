@@ -12,6 +12,7 @@ from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Kind, Reversal, Share
+from fairaudit.verdict import Status
 
 _FULL = 3
 """So many reversals are shown with their strata, and so many notes."""
@@ -56,18 +57,25 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         yield Paragraph(
             f"and {count} more: --verbose, or -o report.json, tells them all", Tone.MUTED
         )
-    yield from _patterns(patterns, inference, is_short=is_short)
-    kinds = {one.kind for one in ([*sure, *gone] if is_short else found)}
+    shown = [one for one in patterns if one in _gated(result)][:_FULL] if is_short else patterns
+    yield from _patterns(patterns, shown, inference)
+    kinds = {one.kind for one in [*sure, *gone, *shown]}
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
     if ordered:
         yield Facts([(sentences.KIND[kind], kind.means) for kind in ordered])
         yield Paragraph(_reading(result), Tone.MUTED)
 
 
+def _gated(result: AuditResult) -> list[Reversal]:
+    """The reversals that a check fails or warns for, significant or not."""
+    told = {Status.FAIL, Status.WARN}
+    return [each for one in result.findings if one.status in told for each in one.reversals]
+
+
 def _patterns(
-    found: Sequence[Reversal], inference: Inference, *, is_short: bool
+    found: Sequence[Reversal], shown: Sequence[Reversal], inference: Inference
 ) -> Iterator[Block]:
-    """What no test tells from chance: counted, and listed only where all is."""
+    """What no test tells from chance: counted; shown only where all is, or where a check asks."""
     if not found:
         return
     counted = Counter(one.kind for one in found)
@@ -78,8 +86,9 @@ def _patterns(
     text = (
         f"{numbers.whole(len(found))} {patterns} that chance often makes, not significant: {kinds}"
     )
-    yield Paragraph(f"{text}{'; --verbose, or -o report.json, has them' if is_short else ''}.")
-    for at, one in enumerate([] if is_short else found):
+    is_more = len(shown) < len(found)
+    yield Paragraph(f"{text}{'; --verbose, or -o report.json, has them' if is_more else ''}.")
+    for at, one in enumerate(shown):
         label = Cell(f"{_PATTERN}: {sentences.KIND[one.kind]}", Tone.MUTED)
         yield Entries([(label, sentence(one, inference.alpha))])
         if at < _DRAWN:
