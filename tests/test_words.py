@@ -255,19 +255,26 @@ def test_a_model_that_turns_the_gap_round_is_told_where_its_size_is_the_same(
 
 
 def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
-    """Group a is beyond the limit for certain; c might be, were it known: it fails all the same."""
-    rows = [("a", 1, 10), ("a", 0, 90), ("b", 1, 90), ("b", 0, 10), ("c", 1, 80), ("c", 0, 10),
-            ("c", None, 10)]  # fmt: skip
+    """10/40 against 9/10 fails at .7; were the 60 of a all selected, 70/100 would not.
+
+    Group c might be beyond the limit, were it known: that turns no verdict of a check that fails.
+    """
+    rows = [("a", 1, 10), ("a", 0, 30), ("a", None, 60), ("b", 1, 90), ("b", 0, 10), ("c", 1, 65),
+            ("c", 0, 15), ("c", None, 30)]  # fmt: skip
     columns = {"protected": {"g": {"reference": "b"}}, "decision": {"column": "d", **YES},
                "count": "n"}  # fmt: skip
-    metric = {"metric": "disparate_impact_ratio", "fail": {"below": 0.9}}
+    metric = {"metric": "disparate_impact_ratio", "fail": {"below": 0.7}}
     frame = pl.DataFrame(rows, ["g", "d", "n"], orient="row")
     spec = {"columns": columns, "metrics": [metric], "missing": {"prediction": "aside"}}
     (finding,) = fairaudit.audit(spec, frame).findings
     assert str(finding.status) == "fail"
     assert finding.missing is not None
     assert finding.missing.others
-    assert "could" not in sentences.answer(finding)
+    text = sentences.answer(finding)
+    assert "between 0.1111 and 0.7778, whatever the missing values are" in text
+    assert "; were they known, the check might not fail" in text
+    assert "turn the verdict" not in text
+    assert "could put" not in text
 
 
 # Two entries, two families -------------------------------------------------------------------
