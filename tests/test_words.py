@@ -125,6 +125,10 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
     assert " > 0.1, p = .1098 (χ²)" in sentence
     assert "beyond the limit, not significant: not cleared" in sentence
     assert "these numbers cannot tell it from no difference" in sentence
+    # At 17/40 there were 8.5 of 20, 2.5 more than 6; at 9 of 20 the gap to 11 is .1.
+    assert [*sentences.in_practice(finding)] == [
+        "g=a: 2.5 people short of parity (the rate of both together), 3 short of the limit"
+    ]
 
 
 @pytest.mark.parametrize("on", ["warn", "fail"])

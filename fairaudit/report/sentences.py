@@ -369,7 +369,8 @@ def in_practice(finding: Finding) -> Iterator[str]:
     kit = finding.practice
     if kit is None:
         return
-    if finding.status is not Status.PASS and kit.shortfall >= _A_PERSON:
+    is_open = finding.not_cleared or finding.status is not Status.PASS
+    if is_open and kit.shortfall >= _A_PERSON:
         how = "more than at" if kit.burden else "short of"
         people = f"{_whose_people(finding)}{kit.shortfall:,.1f} people {how} parity "
         people += "(the rate of both together)"
@@ -377,7 +378,7 @@ def in_practice(finding: Finding) -> Iterator[str]:
             limit = "more than the limit allows" if kit.burden else "short of the limit"
             people += f", {numbers.whole(kit.to_limit)} {limit}"
         yield people
-    if kit.flips and finding.status is not Status.PASS:
+    if kit.flips and is_open:
         yield "unstable: one selection moved from one group to the other turns the gap round"
 
 
