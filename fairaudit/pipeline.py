@@ -47,6 +47,7 @@ from fairaudit.tables.notices import (
     matched,
     medians,
     repeated,
+    turned_round,
     unequal_rates,
     unjudged,
 )
@@ -271,6 +272,8 @@ class _Question:
                 *unequal_rates(table, [one.name for one in read.predictions if one.binary]),
                 *unjudged(read.checks, [one.name for one in read.predictions]),
                 *impossible(self.checks, table),
+                # Who is ahead may be told by counts that are not published.
+                *(turned_round(listing.lattice) if is_open else ()),
                 *repeated(cube),
                 *(matched(cube, read.shown) if read.cluster is None else by_rows(read)),
                 *medians(table, read.shown),

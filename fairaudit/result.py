@@ -202,9 +202,11 @@ class LatticeRow:
 class EpsilonReading:
     """How to read ε of the full intersection (Foulds & Pan §3).
 
-    `factor` is e^ε, the largest factor between two groups' expected utilities; `twice` is the bound
-    of Theorem 3.2 on every subset; `bounds_subsets` says whether ε itself bounds them too, which
-    holds on the same rows, with no group set aside and no smoothing.
+    `low` and `high` are the ends of its interval, None where there is none. `factor` is e^ε, the
+    largest factor between two groups' expected utilities, for a non-negative utility of the outcome
+    alone. `twice` is the bound of Theorem 3.2 on every subset. It holds, and so does ε itself, on
+    the same rows, with no group set aside and no smoothing: `bounds_subsets` says whether that is
+    so, and `unbounded` why it is not.
     """
 
     of: str
@@ -215,6 +217,9 @@ class EpsilonReading:
     twice: float
     bounds_subsets: bool
     regime: str
+    low: float | None = None
+    high: float | None = None
+    unbounded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,6 +407,12 @@ class AuditResult:
         """How many checks came out how."""
         counted = Counter(finding.status for finding in self.findings)
         return {status: counted[status] for status in Status}
+
+    @property
+    def not_cleared(self) -> int:
+        """How many checks lie beyond a limit without the evidence it asks for, not yet waived."""
+        decided = {Status.FAIL, Status.WAIVED}
+        return sum(one.not_cleared and one.status not in decided for one in self.findings)
 
     @property
     def verdict(self) -> Verdict:

@@ -819,9 +819,10 @@ def _kind(
         return "adjusted"
     if is_crude_large and share > Fraction(1, 2):
         return "most_people"
+    turned = _opposes(standardized, crude)
     if not is_crude_large and is_standardized_large:
-        return "masked"
-    if is_crude_large and not is_standardized_large:
+        return "masked" if turned or 2 * abs(crude) <= abs(standardized) else None
+    if is_crude_large and (turned or 2 * abs(standardized) <= abs(crude)):
         return "explained"
     return None
 

@@ -425,7 +425,11 @@ def test_a_gap_is_told_in_one_sentence_made_of_numbers() -> None:
         "a0=women, a1=north: selection rate of the prediction 20.0 % (40/200) against 48.1 % of "
         "everybody else, -28.1 points" in text
     )
-    assert "where a0 and a1 meet (adjusted p < .0001)" in text
+    assert "the gap first appears where a0 and a1 meet" in text
+    assert re.search(r"-28.1 points \[-\S+, -\S+\] \(adjusted p < .0001\); the groups it is", text)
+    # Of women 40/200 and 160/200, of the others the same: no gap of either, and how wide it may be.
+    assert re.search(r"a0=women \(\S+ %, [+-]\S+ points \[-\S+, \+\S+\], p = ", text)
+    assert "shows it" not in text
     assert "by Holm over 4 tests of the prediction" in text
 
 
@@ -445,7 +449,7 @@ def test_of_many_parents_the_nearest_is_named() -> None:
     )
     # Each attribute's first level has 160 of 320 against 158, two of them 80 of 160 against 238 of
     # 480: both are the other way, and less so where two meet.
-    assert "the 6 groups it is part of shows it, nearest a0=a, a1=c (50.0 %, +0.4, p = " in text
+    assert "of the 6 groups it is part of the nearest is a0=a, a1=c (50.0 %, +0.4 points [-" in text
     assert "appears where a0, a1 and a2 meet" in text
 
 

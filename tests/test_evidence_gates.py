@@ -111,9 +111,9 @@ def expected(case: Case, found: Evidence, alpha: float = ALPHA) -> tuple[str, st
 
 
 SAID = {
-    "not_significant": "beyond the limit, but chance may explain it: not significant",
-    "not_conclusive": "not conclusive: the interval lies on both sides of the limit",
-    "significant_within": "within the limit, but hardly by chance: significant",
+    "not_significant": "beyond the limit, not significant: not cleared; these numbers cannot tell",
+    "not_conclusive": "the interval lies on both sides of the limit",
+    "significant_within": "within the limit, but significant: a p-value so small would be unusual",
 }
 
 
@@ -129,6 +129,9 @@ def test_every_way_evidence_can_lie(table: str) -> None:
             assert (text in one["sentence"]) == (kind == backing)
         crossed = word.startswith("crossed") and status != "pass"
         assert [each["backing"] for each in one["crossed"]] == [backing] * crossed
+        no_evidence = backing in {"not_significant", "not_conclusive"}
+        assert one["not_cleared"] == (word.startswith("crossed") and no_evidence)
+        assert (": not cleared" in one["sentence"]) == one["not_cleared"]
 
 
 def test_no_way_is_left_out() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import evidence_oracle as oracle
 import polars as pl
 import pytest
-from evidence_specs import YES, Rate, document, of_rates
+from evidence_specs import YES, Rate, document, of_cells, of_rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -67,9 +67,11 @@ def test_people_are_counted_by_selecting_one_after_another(
     limit = Fraction(percent, 100)
     found = in_people(rates, str(percent / 100))
     lower, higher = sorted(rates.values(), key=lambda one: Fraction(*one))
-    more = oracle.people_to_limit(lower, higher, limit)
+    # Of a ratio to b: where a has the higher rate, the limit is kept.
+    beyond = lower == rates["a"] and Fraction(*lower) < limit * Fraction(*higher)
+    more = oracle.people_to_limit(lower, higher, limit) if beyond else 0
     assert found["people_to_limit"] == (more or None)
-    assert found["below"] == (more > 0)
+    assert found["below"] == beyond
     pooled = Fraction(x + y, n + m)
     assert found["shortfall"] == pytest.approx(float(lower[1] * pooled - lower[0]))
     apart = Fraction(*lower) < Fraction(*higher)
@@ -85,16 +87,38 @@ def test_a_gap_that_one_selection_turns_round_is_unstable(selected: int, turns: 
     assert in_people({"a": (selected, 10), "b": (1, 10)})["flip_flop"] is turns
 
 
-def test_what_a_gap_is_told_by_where_the_check_sets_no_ratio() -> None:
-    """Four fifths, as the rule is; a gap between the lowest and the highest group."""
+def test_people_are_told_by_the_limit_of_the_check_and_by_no_other() -> None:
+    """12/40 against 48/80, .3 against .6: a gap of .1 takes 20/40, one of .35 none.
+
+    A ratio above 1.25 is one of 0.8 the other way; nobody asked for four fifths.
+    """
     rates = {"a": (12, 40), "b": (48, 80), "c": (20, 40)}
-    (one,) = of_rates(rates, {"metric": "demographic_parity_difference", "fail": {"above": 0.1}})
-    assert (one["practice"]["people_to_limit"], one["practice"]["limit"]) == (8, 0.8)
-    (rest,) = of_rates(rates, {**RATIO, "reference": "rest", "fail": {"below": 0.5}})
-    assert rest["practice"]["limit"] == 0.5
+    gap = "demographic_parity_difference"
+    (one,) = of_rates(rates, {"metric": gap, "fail": {"above": 0.1}})
+    found = one["practice"]
+    assert (found["people_to_limit"], found["limit"], found["limit_of"]) == (8, 0.1, "difference")
+    assert found["below"] is True
+    (kept,) = of_rates(rates, {"metric": gap, "fail": {"above": 0.35}})
+    assert kept["practice"]["people_to_limit"] is None
+    assert (kept["practice"]["limit"], kept["practice"]["below"]) == (None, False)
+    (rest,) = of_rates(rates, {**RATIO, "reference": "rest", "fail": {"below": 0.6}})
+    assert (rest["practice"]["limit"], rest["practice"]["limit_of"]) == (0.6, "ratio")
+    more = {**RATIO, "reference": "a", "fail": {"above": 1.25}}
+    (high,) = of_rates({"a": (12, 40), "b": (48, 80)}, more)
+    assert (high["practice"]["people_to_limit"], high["practice"]["limit"]) == (8, 0.8)
     metric = {"metric": "disparate_impact_ratio", "reference": "overall", "fail": {"below": 0.8}}
     (overall,) = of_rates(rates, metric)
     assert overall["practice"] is None, "selecting more of a group moves everybody's rate"
+
+
+def test_of_a_burden_the_limit_is_on_those_who_bear_it() -> None:
+    """False alarms of 30/60 against 10/40: 1.25 times a quarter allows 18 of 60, so 12 too many."""
+    cells = {"a": (20, 30, 20, 30), "b": (20, 10, 20, 30)}
+    fpr = {"metric": "false_positive_rate", "compare": "ratio", "reference": "b"}
+    (one,) = of_cells(cells, {**fpr, "fail": {"above": 1.25}})
+    assert one["practice"]["people_to_limit"] == 30 - 18
+    (gap,) = of_cells(cells, {**fpr, "compare": "difference", "fail": {"above": 0.1}})
+    assert gap["practice"]["people_to_limit"] == 30 - 21, ".35 of 60 are 21"
 
 
 # What a pass may have missed -----------------------------------------------------------------

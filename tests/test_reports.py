@@ -211,6 +211,6 @@ def test_two_outcomes_have_two_columns_in_the_lattice_and_two_titles() -> None:
     titles = [entry.title for entry in result.lattice[0].entries]
     assert len(set(titles)) == 4
     text = _text(result)
-    for of in ("label", "prediction"):
+    for of, rate in (("label", "Base rate"), ("prediction", "Selection rate")):
         assert f"ε of {of}" in text
-        assert f"Selection rate of the {of}, by group" in text
+        assert f"{rate} of the {of}, by group" in text, "nobody is selected by a label"

@@ -29,10 +29,14 @@ class _Schema(StrEnum):
 
 @app.command()
 def explain(
-    name: Annotated[str | None, typer.Argument(help="A metric; without it, all of them.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A metric, an interval or a test; without it, all metrics."),
+    ] = None,
 ) -> None:
-    """Explain a metric: formula, direction, when it misleads, source."""
+    """Explain a metric, an interval or a test: what it says, when it misleads, source."""
     from fairaudit import metrics as catalogue
+    from fairaudit.evidence import methods
     from fairaudit.report import explain as pages
     from fairaudit.result import definition
 
@@ -40,12 +44,17 @@ def explain(
         print_document(pages.index(_definitions()))
         return
     record = catalogue.find(name) or catalogue.comparison(name)
+    method = methods.find_method(name) if record is None else None
+    if method is not None:
+        print_document(pages.method_page(method))
+        return
     if record is None:
         notion = catalogue.notion(name)
         hint = "fairaudit metrics lists all of them"
         if notion is not None:
             hint = f"fairaudit explain {notion.nearest[0]}"
-        raise UsageError(f"unknown metric {name!r}{catalogue.suggestion(name)}", hint)
+        close = catalogue.suggestion(name) or methods.suggested(name)
+        raise UsageError(f"unknown metric {name!r}{close}", hint)
     print_document(pages.page(definition(record, worked=True)))
 
 

@@ -16,7 +16,6 @@ from fairaudit.metrics import Evaluation, Measure
 from fairaudit.stats import normal, power, proportions, simultaneous
 from fairaudit.stats.proportions import EXPECTED
 
-FOUR_FIFTHS = Fraction(4, 5)
 _NEAR = 1e-12
 
 
@@ -25,22 +24,47 @@ class Practice:
     """Two rates in people: `lower` and `higher` say which side is which of the part.
 
     `shortfall` is how many more of the group with the lower rate would be selected at the rate of
-    both together. `to_limit` is how many it takes until the ratio reaches four fifths, or the limit
-    that the check sets; None where it is reached. `flips` tells whether one selection moved from
-    the other group to this one turns the gap round. `large` where five or more are expected in each
-    cell, `below` where the ratio is under that limit. `deviations` is by how many standard errors
-    the rates lie apart: the two-standard-deviations rule asks for more than 2.
+    both together. `limit` is what the check itself allows, a ratio or a difference (`limit_of`),
+    None where it sets neither; `to_limit` is how many it takes until that is reached, None where it
+    is. `flips` tells whether one selection moved from the other group to this one turns the gap
+    round. `large` where five or more are expected in each cell, `below` where the limit is not
+    reached. `deviations` is by how many standard errors the rates lie apart. Where the rate is a
+    `burden`, the people are those of whom there are too many.
     """
 
     shortfall: float
     to_limit: int | None
-    limit: Fraction
+    limit: Fraction | None
     ratio: float
     below: bool
     flips: bool
     large: bool
     deviations: float
     burden: bool = False
+    limit_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How far apart a limit lets two rates lie: the least ratio of the lower, or the widest gap."""
+
+    size: Fraction
+    is_ratio: bool
+
+    @property
+    def of(self) -> str:
+        """What the size is one of."""
+        return "ratio" if self.is_ratio else "difference"
+
+    def least(self, higher: Fraction) -> Fraction:
+        """The least that the lower rate may be beside a higher one."""
+        return self.size * higher if self.is_ratio else higher - self.size
+
+    def most(self, lower: Fraction) -> Fraction | None:
+        """The most that the higher rate may be beside a lower one; None where anything may be."""
+        if not self.is_ratio:
+            return lower + self.size
+        return lower / self.size if self.size else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +84,13 @@ class Detectable:
     power: float = 0.8
 
 
-def practice(part: Part, limit: Fraction = FOUR_FIFTHS, *, burden: bool = False) -> Practice | None:
+def practice(
+    part: Part, allowed: Allowance | None = None, *, burden: bool = False
+) -> Practice | None:
     """The practice kit of two rates; None where a side has no counts of people.
 
-    Where the rate is a `burden`, it is told of those who are spared.
+    `allowed` is what the check's own limit allows, None where the value is not beyond one. Where
+    the rate is a `burden`, it is told of those who are spared.
     """
     sides = [side.estimate for side in (part.first, part.second) if side is not None]
     counted = [_counts(one) for one in sides]
@@ -72,20 +99,20 @@ def practice(part: Part, limit: Fraction = FOUR_FIFTHS, *, burden: bool = False)
     told = [(n - a if burden else a, n) for a, n in (one for one in counted if one)]
     (a, n), (c, m) = sorted(told, key=lambda one: Fraction(*one))
     pooled = Fraction(a + c, n + m)
-    target = limit * n * Fraction(c, m)
-    below = a < target
+    to_limit = None if allowed is None else _to_limit((a, n), (c, m), allowed, burden=burden)
     shares = [np.asarray(one) for one in (a / n, float(n), c / m, float(m))]
     apart, _ = proportions.z_test(*shares)
     return Practice(
         shortfall=float(n * pooled - a),
-        to_limit=math.ceil(target) - a if below else None,
-        limit=limit,
+        to_limit=to_limit,
+        limit=None if allowed is None else allowed.size,
         ratio=a * m / (c * n) if c else math.nan,
-        below=below,
+        below=to_limit is not None,
         flips=Fraction(a, n) < Fraction(c, m) and Fraction(a + 1, n) > Fraction(c - 1, m),
         large=bool(proportions.smallest_expected(*shares) >= EXPECTED),
         deviations=abs(float(apart)),
         burden=burden,
+        limit_of=None if allowed is None else allowed.of,
     )
 
 
@@ -97,6 +124,22 @@ def by_clusters(kit: Practice, found: Significance | None) -> Practice | None:
     if found is None or not found.test.startswith("z"):
         return None
     return replace(kit, deviations=float(normal.critical(found.p)))
+
+
+def _to_limit(
+    lower: tuple[int, int], higher: tuple[int, int], allowed: Allowance, *, burden: bool
+) -> int | None:
+    """How many people of the worse side the limit asks for; None where it is reached.
+
+    Of a burden both sides count those who are spared, and the limit is on those who are not.
+    """
+    (a, n), (c, m) = lower, higher
+    if not burden:
+        missing = math.ceil(n * allowed.least(Fraction(c, m))) - a
+    else:
+        most = allowed.most(Fraction(m - c, m))
+        missing = 0 if most is None else (n - a) - math.floor(n * most)
+    return missing if missing > 0 else None
 
 
 def detectable(

@@ -1,4 +1,4 @@
-"""Measures of people who are alike in a legitimate factor: judged, or averaged, over its strata."""
+"""Measures of people who are alike in a declared factor: judged, or averaged, over its strata."""
 
 from __future__ import annotations
 
@@ -182,7 +182,8 @@ MEASURES = (
         title="Explained difference",
         short="d explained",
         family="conditional",
-        means="The part of the mean difference that the groups' mix of strata accounts for.",
+        means="The part of the mean difference that corresponds to the groups' mix of strata, in "
+        "this decomposition.",
         caution=_FACTOR + " Explained is not justified: that depends on the factor.",
         source=works.KAMIRAN,
         elsewhere="Žliobaitė §3.3: d_e, with p*(+|z) the plain mean of both groups' rates.",

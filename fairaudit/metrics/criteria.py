@@ -187,7 +187,7 @@ CRITERIA = (
         title="Conditional statistical parity",
         short="conditional SP",
         family="independence",
-        means="The largest gap in selection rates within a stratum of a legitimate factor.",
+        means="The largest gap in selection rates within a stratum of a declared factor.",
         caution="A factor that is itself shaped by the disparity hides it; small strata gape by "
         "chance.",
         source=works.CORBETT,

@@ -392,7 +392,8 @@ DIFFERENTIAL_FAIRNESS = Whole(
     family="independence",
     means="The largest log-ratio of the probability of any outcome between any two groups.",
     caution="One small group without an outcome makes it infinite; smoothing hides that, and says "
-    "so. Above 1 it promises little.",
+    "so. No size of it is a guarantee: "
+    "read its interval, and the strata.",
     source=works.FOULDS,
     elsewhere="AIF360's `smoothed_empirical_differential_fairness` adds concentration 1, that is "
     "1/|Y| to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome.",
@@ -410,8 +411,10 @@ BIAS_AMPLIFICATION = Whole(
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
-    means="ε of the prediction minus ε of the label: the disparity that the model adds.",
-    caution="A model that repeats all of the label's disparity scores 0.",
+    means="ε of the prediction minus ε of the label: the change of the largest log-ratio. Who is "
+    "worse off may have changed.",
+    caution="A model that repeats all of the label's disparity scores 0, and so does one that "
+    "turns it round.",
     source=works.FOULDS,
     elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there.",
     read=_bias_amplification,

@@ -68,8 +68,9 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             "Where individuals, not only groups, should fare alike.",
         ),
         "conditional": Family(
-            "People who are alike in a legitimate factor.",
-            "Where a factor explains part of a disparity, and is not a disparity itself.",
+            "People who are alike in a declared factor; whether it is legitimate is your "
+            "judgement.",
+            "Where part of a disparity corresponds to a factor that you judge legitimate.",
         ),
         "comparison": Family("Two values of one quantity.", "With any rate, mean or score."),
     }

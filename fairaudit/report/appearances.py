@@ -15,11 +15,11 @@ def sentence(one: Appearance, alpha: float) -> str:
     beside = one.apart
     ends = f"[{numbers.points(beside.low)}, {numbers.points(beside.high)}]"
     return (
-        f"{numbers.named_group(one.group)}: {sentences.title_of(one.metric)} of the "
+        f"{numbers.named_group(one.group)}: {sentences.title_of(one.metric, one.of)} of the "
         f"{names.name(one.of)}{of_class} {numbers.rate(one.estimate)} against "
         f"{numbers.percent(beside.other.value)} of everybody else, "
-        f"{numbers.points(beside.difference)} points {ends}; {_silent(one, alpha)}: "
-        f"the gap first appears where {_meeting(one)} meet{_adjusted(one, alpha)}"
+        f"{numbers.points(beside.difference)} points {ends}{_adjusted(one, alpha)}; "
+        f"{_of_parents(one, alpha)}: the gap first appears where {_meeting(one)} meet"
     )
 
 
@@ -28,30 +28,30 @@ def briefly(one: Appearance) -> str:
     shares = (
         f"{numbers.percent(one.estimate.value)} against {numbers.percent(one.apart.other.value)}"
     )
-    return f"{sentences.title_of(one.metric)} of the {names.name(one.of)} ({shares})"
+    return f"{sentences.title_of(one.metric, one.of)} of the {names.name(one.of)} ({shares})"
 
 
-def _silent(one: Appearance, alpha: float) -> str:
-    """The groups that do not show it: both of two, of more the one that comes nearest."""
+def _of_parents(one: Appearance, alpha: float) -> str:
+    """The gaps of the groups it is part of: both of two, of more the one that comes nearest."""
     if len(one.parents) == 2:
         first, second = (_named(parent, alpha) for parent in one.parents)
-        return f"neither {first} nor {second} shows it"
+        return f"the groups it is part of: {first}, {second}"
 
     def on_its_side(parent: Parent) -> float:
         gap = 0.0 if parent.apart is None else parent.apart.difference
         return math.copysign(gap, gap * one.apart.difference)
 
     nearest = max(one.parents, key=on_its_side)
-    whom = f"none of the {len(one.parents)} groups it is part of"
-    return f"{whom} shows it, nearest {_named(nearest, alpha)}"
+    return f"of the {len(one.parents)} groups it is part of the nearest is {_named(nearest, alpha)}"
 
 
 def _named(one: Parent, alpha: float) -> str:
-    """A parent with its rate, and how far and how surely that differs from everybody else's."""
+    """A parent with its rate, and its difference to everybody else with interval and test."""
     said = [numbers.percent(one.estimate.value)]
-    if one.apart is not None:
-        said.append(numbers.points(one.apart.difference))
-        said.append(f"p {numbers.probability(one.apart.p, alpha)}")
+    if (gap := one.apart) is not None:
+        ends = f"[{numbers.points(gap.low)}, {numbers.points(gap.high)}]"
+        said.append(f"{numbers.points(gap.difference)} points {ends}")
+        said.append(f"p {numbers.probability(gap.p, alpha)}")
     return f"{numbers.named_group(one.group)} ({', '.join(said)})"
 
 

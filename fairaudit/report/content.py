@@ -120,7 +120,7 @@ def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterato
 def _is_open(one: Finding) -> bool:
     """Whether a finding is told on the first page: no plain pass."""
     turns = one.missing is not None and one.missing.turns
-    return turns or one.status not in {Status.PASS, Status.SKIPPED}
+    return turns or one.not_cleared or one.status not in {Status.PASS, Status.SKIPPED}
 
 
 def _summary(result: AuditResult) -> str:

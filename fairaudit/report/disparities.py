@@ -18,6 +18,11 @@ from fairaudit.result import (
 )
 from fairaudit.verdict import Check
 
+_ALIKE = "People alike in a declared factor"
+_DECLARED = (
+    "A factor is declared by the spec; whether it is legitimate is your judgement. One that is "
+    "itself shaped by the disparity hides it."
+)
 _MOST_SUBSETS = 12
 """Of more subsets a short report has tables of the attributes and of those that are judged."""
 
@@ -33,7 +38,8 @@ def conditional(result: AuditResult, most: int | None) -> Iterator[Block]:
         shown = each if most is None else each[:most]
         left_out += len(each) - len(shown)
         rows += [_conditional_cells(row) for row in shown]
-    yield Heading("People alike in a legitimate factor")
+    yield Heading(_ALIKE)
+    yield Paragraph(_DECLARED, Tone.MUTED)
     yield from figures.by_stratum(result)
     yield Table(
         "each comparison in a stratum, or averaged over strata with equal weights for both sides",
@@ -96,7 +102,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         ),
     ):
         rows = list(run)
-        title = _title(metric, result)
+        title = sentences.heading_of(metric, of, _title(metric, result))
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         caption = f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}"
         shown = rows if most is None else rows[:most]
@@ -105,8 +111,32 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
             (numbers.subset(by), "of known", "count", "rate", level, "diff.", "ratio", "p"),
             [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
             (False, True, True, True, True, True, True, True),
-            more=_more(len(rows) - len(shown)),
+            more="\n".join(filter(None, (_more(len(rows) - len(shown)), _star(shown)))),
         )
+
+
+def _star(rows: Sequence[RateRow]) -> str:
+    """Of how many tests a star is one, and how they are corrected; empty where there is none."""
+    starred = [
+        tested
+        for row in rows
+        if (tested := row.estimate.significance) is not None
+        and "*" in _p_value(row)
+        and _is_compared(row)
+    ]
+    if not starred:
+        return ""
+    first = starred[0]
+    how = "uncorrected, among" if first.correction == "none" else f"by {first.correction} over"
+    below = f"*: p below {rows[0].alpha:g}"
+    if first.family == 1:
+        return f"{below}, the one test of this table"
+    return f"{below} {how} the {numbers.whole(first.family)} tests of this table"
+
+
+def _is_compared(row: RateRow) -> bool:
+    """Whether a row stands beside a reference that is not itself."""
+    return row.group != row.reference and row.standing is Standing.ELIGIBLE
 
 
 def legend(result: AuditResult) -> Paragraph:
@@ -118,7 +148,8 @@ def legend(result: AuditResult) -> Paragraph:
         f"reference, the declared one or else the largest; {level}: the interval (Wilson's, of a "
         "share), for each group by itself; p: of no difference to the reference, by a z test, or F "
         "by Fisher's where a count below 5 is expected, * where it is below "
-        f"{result.provenance.inference.alpha:g} among all of the table ({_corrected(result)}); "
+        f"{result.provenance.inference.alpha:g} among the tests of its own table "
+        f"({_corrected(result)}): a check's p-value is corrected among those of the checks; "
         f"small: fewer than `min_size` in the denominator, not compared{_set_aside(result)}.",
         Tone.MUTED,
     )
@@ -147,6 +178,10 @@ def _title(metric: str, result: AuditResult) -> str:
     return next(one.title for one in result.definitions if one.id == metric)
 
 
+def _heading(row: RateRow, result: AuditResult) -> str:
+    return sentences.heading_of(row.metric, row.of, _title(row.metric, result))
+
+
 def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
     """Every rate of all people together, those of unknown groups included."""
     return Table(
@@ -154,7 +189,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         ("", "of the", "count", "rate", _level(result)),
         [
             [
-                Cell(_title(row.metric, result) + sentences.said(row.parameters, row.averaged)),
+                Cell(_heading(row, result) + sentences.said(row.parameters, row.averaged)),
                 Cell(names.name(row.of)),
                 Cell(numbers.counts(row.estimate)),
                 Cell(_value(row)),
@@ -193,7 +228,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Standing.ELIGIBLE: "reference" if is_reference else "",
     }
     as_share = sentences.is_share(row.metric)
-    compared = not is_reference and row.standing is Standing.ELIGIBLE
+    compared = _is_compared(row)
     tone = Tone.PLAIN if row.standing is Standing.ELIGIBLE else Tone.MUTED
     return [
         Cell(text, tone)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from fairaudit.evidence.methods import METHODS, Method, methods_in
 from fairaudit.metrics import DIRECTIONS, QUANTITIES, Better
 from fairaudit.metrics.notions import NOTIONS, Notion
 from fairaudit.report.blocks import Cell, Document, Facts, Heading, Paragraph, Table
 from fairaudit.result import Definition
 
+_WITHOUT_REASON = re.compile(r"none: [^;]*")
+"""Why there is no interval, or no test: no name of one."""
+
 
 def page(one: Definition) -> Document:
-    """The page of one metric."""
-    return (Heading(one.title), Paragraph(one.means), Facts(facts(one)))
+    """The page of one metric, with a line on each interval and test that it is given by."""
+    named = methods_in(_WITHOUT_REASON.sub("", f"{one.interval}; {one.test}"))
+    lines = [(method.name, f"{method.means} Source: {method.source}.") for method in named]
+    return (Heading(one.title), Paragraph(one.means), Facts([*facts(one), *lines]))
+
+
+def method_page(one: Method) -> Document:
+    """The page of an interval, a test or a correction."""
+    said = [("also", ", ".join(one.also)), ("source", str(one.source))]
+    return (Heading(one.name), Paragraph(one.means), Facts([each for each in said if each[1]]))
 
 
 def facts(one: Definition) -> list[tuple[str, str]]:
@@ -44,7 +57,10 @@ def index(definitions: Sequence[Definition]) -> Document:
     return (
         Heading("Metrics"),
         Table("", ("id", "family", "what it says"), rows, (False, False, False)),
-        Paragraph("fairaudit explain NAME prints one page on a metric."),
+        Paragraph(
+            "fairaudit explain NAME prints one page on a metric, or what the name of an interval, "
+            "a test or a correction means."
+        ),
     )
 
 
@@ -58,6 +74,8 @@ def markdown(definitions: Sequence[Definition]) -> str:
     for one in definitions:
         lines += ["", f"## {one.title}", "", one.means, ""]
         lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in facts(one)]
+    lines += ["", "## Intervals, tests and corrections", ""]
+    lines += [f"- **{one.name}**: {one.means} Source: {one.source}." for one in METHODS]
     lines += ["", "## Not measured here", "", _NOT_HERE, ""]
     lines += [_notion(one) for one in NOTIONS]
     return "\n".join([*lines, ""])

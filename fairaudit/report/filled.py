@@ -15,7 +15,7 @@ from fairaudit.evidence import Part, Side
 from fairaudit.metrics import Comparison, Measure, Quantity, find
 from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
 from fairaudit.metrics.measures import REMAINDER, Fold
-from fairaudit.report import numbers
+from fairaudit.report import numbers, sentences
 from fairaudit.subgroups import Searched, Subgroup
 from fairaudit.verdict import Check, Finding
 
@@ -125,7 +125,7 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
     told: set[str] = set()
     parts = []
     for one, comparison in zip(finding.parts, _comparisons(finding, check), strict=True):
-        for line in _sides(one):
+        for line in _sides(one, check.of):
             if str(line) not in told:
                 told.add(str(line))
                 yield line
@@ -136,7 +136,7 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
         if found is None:
             return
         parts.append(found)
-        yield Line(_named(one, comparison), "", found)
+        yield Line(_named(one, check.of, comparison), "", found)
     fold = _fold(check, len(parts))
     if fold is not None and parts:
         values = [one.value for one in parts]
@@ -171,29 +171,31 @@ def _fold(check: Check, parts: int) -> Fold | None:
     return check.asked.fold if isinstance(check.asked, Measure) and parts > 1 else None
 
 
-def _sides(one: Part) -> Iterator[Line]:
+def _sides(one: Part, of: str) -> Iterator[Line]:
     record = find(one.metric)
     formula = record.formula if isinstance(record, Quantity) else ""
     for side in (one.first, one.second):
         found = None if side is None else rate(side.estimate)
         if side is not None and found is not None:
-            yield Line(_whose(one, side), formula, found)
+            yield Line(_whose(one, of, side), formula, found)
 
 
-def _whose(one: Part, side: Side) -> str:
+def _whose(one: Part, of: str, side: Side) -> str:
     who = side.crowd or numbers.named_group(side.group)
-    record = find(one.metric)
     if one.outcome is not None:
         return f"share of {numbers.outcome(one.outcome)}, {who}"
-    return f"{one.metric if record is None else record.title}, {who}"
+    return f"{_title(one, of)}, {who}"
 
 
-def _named(one: Part, comparison: Comparison | None) -> str:
+def _title(one: Part, of: str) -> str:
+    record = find(one.metric)
+    return one.metric if record is None else sentences.heading_of(one.metric, of, record.title)
+
+
+def _named(one: Part, of: str, comparison: Comparison | None) -> str:
     if comparison is None:
         return "ε" if find(one.metric) is not None else f"ε of {numbers.outcome(one.metric)}"
-    record = find(one.metric)
-    title = one.metric if record is None else record.title
-    return f"{comparison.id.replace('_', ' ')} of {title}"
+    return f"{comparison.id.replace('_', ' ')} of {_title(one, of)}"
 
 
 def _part(one: Part, comparison: Comparison | None) -> Term | None:

@@ -117,7 +117,7 @@ def _errors(error: FairauditError, answer: Answer) -> Iterator[_Annotation]:
 
 
 def _finding(one: Finding, result: AuditResult) -> Iterator[_Annotation]:
-    rank = _RANK.get(one.status)
+    rank = _RANK.get(one.status, _Rank.WAIVED if one.not_cleared else None)
     if rank is None:
         return
     if rank is _Rank.WARNED and result.fail_on is FailOn.WARN:

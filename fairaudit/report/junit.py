@@ -95,6 +95,7 @@ def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
     yield "counts_sha256", made.cube_sha256 or numbers.SUPPRESSED
     yield "verdict", str(result.verdict)
     yield "fail_on", str(result.fail_on)
+    yield "not_cleared", str(result.not_cleared)
     yield from made.context.items()
 
 

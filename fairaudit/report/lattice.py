@@ -216,27 +216,36 @@ def _pairs(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]
 
 
 def _reading_aid(one: EpsilonReading) -> str:
-    """What ε of the full intersection promises, and what it bounds."""
+    """ε of the full intersection with its interval, a scale, and what it bounds."""
+    ends = ""
+    if one.low is not None and one.high is not None:
+        ends = f" [{numbers.number(one.low)}, {numbers.number(one.high)}]"
     head = (
-        f"ε by {numbers.subset(one.by)} is {numbers.number(one.epsilon)} ({one.parameters}), "
-        f"{one.regime}."
+        f"ε by {numbers.subset(one.by)} is {numbers.number(one.epsilon)}{ends} "
+        f"({one.parameters}); {one.regime}."
     )
     if math.isinf(one.epsilon):
         return head
     means = (
-        f" Two groups' expected utilities differ by a factor of at most "
-        f"{numbers.number(one.factor, 2)}, and an outcome changes the odds of belonging to one "
-        f"group or another by no more."
+        " In these numbers, for every non-negative utility of the outcome alone (equation 5), two "
+        f"groups' expected utilities differ by a factor of at most {numbers.number(one.factor, 2)}."
+        " This is no guarantee within strata: among people alike in another column the groups may "
+        "lie farther apart."
     )
+    return f"{head}{means}{_of_subsets(one)}"
+
+
+def _of_subsets(one: EpsilonReading) -> str:
+    """What ε of all attributes bounds; where it bounds nothing, why."""
     if len(one.by) == 1:
-        return head + means
-    sharper = (
-        f", and on these rows none exceeds {numbers.number(one.epsilon)} itself"
-        if one.bounds_subsets
-        else ""
+        return ""
+    if not one.bounds_subsets:
+        return f" It bounds no subset's ε (Theorem 3.2 does not apply): {one.unbounded}."
+    epsilon, twice = numbers.number(one.epsilon), numbers.number(one.twice)
+    return (
+        f" Every subset is within {twice}, twice as much (Theorem 3.2), and on these rows none "
+        f"exceeds {epsilon} itself."
     )
-    bound = f" Every subset is within {numbers.number(one.twice)}, twice as much (Theorem 3.2)"
-    return f"{head}{means}{bound}{sharper}."
 
 
 def _appearances(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -291,14 +300,15 @@ def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> s
     corrected = f"uncorrected{over}" if is_raw else f"by {inference.correction.words}{over}"
     if not is_found:
         return (
-            "No gap was found to appear first where attributes meet: no group of two or more "
-            "differs from everybody else in a way that no group it is part of does "
-            f"({corrected})."
+            "No gap was found to appear first where attributes meet: of no group of two or more "
+            "attributes could these numbers tell that it differs from everybody else in a way that "
+            f"no group it is part of does ({corrected})."
         )
     return (
         "A gap first appears at a group of two or more attributes that differs from everybody "
         "else, and from the rest of each group it is part of, always by more than "
         f"{100 * float(LEAST_GAP):g} point and significantly (the largest p, {corrected}), while "
-        "no group it is part of differs so from everybody else (p < "
-        f"{inference.alpha:g}, uncorrected)."
+        "no group it is part of differs so from everybody else by more than that with p < "
+        f"{inference.alpha:g} (uncorrected). Such a group may have a gap all the same: its "
+        "interval says how large a one."
     )

@@ -28,6 +28,7 @@ _SUMMARY = {
     "rows": Kind.WHOLE,
     "people": Kind.WHOLE,
     **{str(status): Kind.WHOLE for status in reversed(Status)},
+    "not_cleared": Kind.WHOLE,
     "error": Kind.TEXT,
     "hint": Kind.TEXT,
     "report": Kind.TEXT,
@@ -37,6 +38,7 @@ _CHECKS = {
     "data": Kind.TEXT,
     "check": Kind.TEXT,
     "status": Kind.TEXT,
+    "not_cleared": Kind.TEXT,
     "value": Kind.NUMBER,
     "state": Kind.TEXT,
     "low": Kind.NUMBER,
@@ -119,6 +121,7 @@ def _told(one: Listed) -> dict[str, Value]:
         "rows": found.provenance.rows,
         "people": found.ledger.people,
         **{str(status): count for status, count in found.tally.items()},
+        "not_cleared": found.not_cleared,
     }
 
 
@@ -129,6 +132,7 @@ def _checks(answer: Answer) -> Iterator[dict[str, Value]]:
         yield {
             "check": one.check.id,
             "status": str(one.status),
+            "not_cleared": "yes" if one.not_cleared else "no",
             **_value(one),
             **_bounds(one),
             "limit": None if one.limit is None else str(one.limit),

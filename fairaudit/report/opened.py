@@ -223,7 +223,7 @@ def _weights(part: Part, found: Sequence[strata.Weighed], check: Check) -> Table
         for one in found
     ]
     return Table(
-        f"{sentences.title_of(part.metric)} in each stratum, and what it weighs",
+        f"{sentences.title_of(part.metric, check.of)} in each stratum, and what it weighs",
         (numbers.subset(check.given), first, second, "weight"),
         rows,
         (False, True, True, True),
@@ -279,8 +279,8 @@ def _sureness(finding: Finding) -> Iterator[Block]:
         elif estimate.no_interval:
             pairs.append(("interval", estimate.no_interval))
         pairs += _test(finding)
-    if finding.backing in sentences.BACKING:
-        pairs.append(("evidence", sentences.BACKING[finding.backing]))
+    if said := sentences.evidence(finding):
+        pairs.append(("evidence", said))
     pairs += [("missing", text) for text in sentences.missing_bounds(finding)]
     pairs += [("in people", text) for text in sentences.in_practice(finding)]
     if (thin := sentences.thin(finding)) is not None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from fairaudit import names
 from fairaudit.estimate import Significance
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Kind, Reversal, Share
+from fairaudit.verdict import Status
 
 _FULL = 3
 """So many reversals are shown with their strata, and so many notes."""
@@ -18,11 +20,12 @@ _DRAWN = 12
 """So many reversals have a picture, however long the report."""
 _TOLD = 6
 """So many reversals are told at all, where the report is short."""
-_DIGITS = 9
-_ROUNDING = 10**-_DIGITS
-"""Two parts of a gap that are closer than this are one."""
-_WHOSE = {Kind.MASKED: "in the strata: ", Kind.EXPLAINED: "overall: "}
+_SEEN = 0.0005
+"""A gap of less would read as 0.0 points."""
+_WHOSE = {Kind.MASKED: "the gap after adjustment", Kind.EXPLAINED: "the gap overall"}
 """Which gap the test of a note is about."""
+_NOT_LEFT = "not left after adjustment"
+_PATTERN = "not significant"
 
 
 def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
@@ -33,28 +36,64 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         yield Paragraph(_none(result.compared))
         return
     inference = result.provenance.inference
-    turned = [one for one in found if one.kind.reverses]
-    notes = [one for one in found if not one.kind.reverses]
+    alpha = inference.alpha
+    sure = [one for one in found if one.suppressed or one.is_significant(alpha)]
+    gone = [one for one in found if one not in sure and one.is_not_left(alpha)]
+    patterns = [one for one in found if one not in sure and one not in gone]
+    turned = [*(one for one in sure if one.kind.reverses), *gone]
+    notes = [one for one in sure if not one.kind.reverses]
     told = turned[:_TOLD] if is_short else turned
     for at, one in enumerate(told):
         yield Entries([entry(one, Tone.WARN, inference)])
         if not one.suppressed and (at < _FULL or not is_short):
             if at < _DRAWN:
-                yield figures.slopes(one, sentence(one, inference.alpha))
+                yield figures.slopes(one, sentence(one, alpha))
             yield from proof(one, inference)
     noted = notes[:_FULL] if is_short else notes
     if noted:
         yield Entries([entry(one, Tone.MUTED, inference) for one in noted])
     if more := [*turned[len(told) :], *notes[len(noted) :]]:
-        sure = sum(one.is_significant(inference.alpha) for one in more)
+        count = numbers.whole(len(more))
         yield Paragraph(
-            f"and {numbers.whole(len(more))} more, {numbers.whole(sure) if sure else 'none'} of "
-            "them significant: --verbose, or -o report.json, tells them all",
-            Tone.MUTED,
+            f"and {count} more: --verbose, or -o report.json, tells them all", Tone.MUTED
         )
-    kinds = sorted({one.kind for one in found}, key=lambda kind: -kind.strength)
-    yield Facts([(sentences.KIND[kind], kind.means) for kind in kinds])
-    yield Paragraph(_reading(result), Tone.MUTED)
+    shown = [one for one in patterns if one in _gated(result)][:_FULL] if is_short else patterns
+    yield from _patterns(patterns, shown, inference)
+    kinds = {one.kind for one in [*sure, *gone, *shown]}
+    ordered = sorted(kinds, key=lambda kind: -kind.strength)
+    if ordered:
+        yield Facts([(sentences.KIND[kind], kind.means) for kind in ordered])
+        yield Paragraph(_reading(result), Tone.MUTED)
+
+
+def _gated(result: AuditResult) -> list[Reversal]:
+    """The reversals that a check fails or warns for, significant or not."""
+    told = {Status.FAIL, Status.WARN}
+    return [each for one in result.findings if one.status in told for each in one.reversals]
+
+
+def _patterns(
+    found: Sequence[Reversal], shown: Sequence[Reversal], inference: Inference
+) -> Iterator[Block]:
+    """What no test tells from chance: counted; shown only where all is, or where a check asks."""
+    if not found:
+        return
+    counted = Counter(one.kind for one in found)
+    kinds = ", ".join(
+        f"{numbers.whole(counted[kind])} {sentences.KIND[kind]}" for kind in Kind if counted[kind]
+    )
+    patterns = "sign pattern" if len(found) == 1 else "sign patterns"
+    text = (
+        f"{numbers.whole(len(found))} {patterns} that chance often makes, not significant: {kinds}"
+    )
+    is_more = len(shown) < len(found)
+    yield Paragraph(f"{text}{'; --verbose, or -o report.json, has them' if is_more else ''}.")
+    for at, one in enumerate(shown):
+        label = Cell(f"{_PATTERN}: {sentences.KIND[one.kind]}", Tone.MUTED)
+        yield Entries([(label, sentence(one, inference.alpha))])
+        if at < _DRAWN:
+            yield figures.slopes(one, sentence(one, inference.alpha))
+        yield from proof(one, inference)
 
 
 def _none(compared: int | None) -> str:
@@ -69,16 +108,21 @@ def _none(compared: int | None) -> str:
 
 
 def entry(one: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
-    """A reversal behind the word for its kind."""
-    return Cell(sentences.KIND[one.kind], tone), sentence(one, inference.alpha)
+    """A reversal behind the word for its kind, or for a gap that adjustment does not leave."""
+    word = sentences.KIND[one.kind]
+    if not one.suppressed and not one.is_significant(inference.alpha):
+        is_left = not one.is_not_left(inference.alpha)
+        word = f"{_PATTERN}: {word}" if is_left else _NOT_LEFT
+    return Cell(word, tone), sentence(one, inference.alpha)
 
 
 def _reading(result: AuditResult) -> str:
     """How to read the numbers of the section."""
     text = (
-        "The same mix: strata weighed by both groups together. The two parts of a gap are taken "
-        "at the mean of both groups' mixes, so that they add up to it. A reversal is as sure as "
-        "the less sure of its two gaps, overall and in the strata."
+        "After adjustment: the gaps of the strata at the weights of Mantel and Haenszel, with "
+        "Sato's interval; Cochran, Mantel and Haenszel's test is of this gap. Other weights are "
+        "named below the strata. A reversal is as sure as the less sure of its two gaps, overall "
+        "and in the strata."
     )
     minimum = result.provenance.minimum
     asked = {"min_size": minimum.size, "min_events": minimum.events}
@@ -92,110 +136,112 @@ def _reading(result: AuditResult) -> str:
 
 
 def sentence(one: Reversal, alpha: float) -> str:
-    """A reversal, or a note, in one sentence of numbers."""
+    """A reversal, or a note, in one sentence: each gap with its own interval and test."""
     first, second = map(names.name, one.pair)
-    named = f"{first} against {second}, {sentences.title_of(one.rate)}"
+    named = f"{first} against {second}, {sentences.title_of(one.rate, one.of)}"
     if one.suppressed:
         return f"{named}, given {_given(one)}: the numbers are suppressed."
-    words = {Kind.MASKED: _masked, Kind.EXPLAINED: _explained}.get(one.kind, _reversed)
-    return f"{named}: {words(one)}{_sureness(one, alpha)}."
-
-
-def _reversed(one: Reversal) -> str:
-    """The gap overall and in the strata, and what of it is the mix and what the strata."""
-    way, other = ("higher", "lower") if one.crude > 0 else ("lower", "higher")
-    text = f"{way} overall, {_overall(one)}, but {other} in {_where(one)}"
-    mix = f"at the same mix of {_given(one)} ({_same_mix(one)})"
-    if one.kind is Kind.EVERY_STRATUM:
-        return f"{text}: {_parts(one)}"
-    if one.kind is Kind.ADJUSTED:
-        text += f", and {mix}"
-    elif one.standardized * one.crude > 0:
-        text += f", though {way} {mix}"
-    else:
-        text += f", and {other if one.standardized else 'no gap'} {mix}"
-    return f"{text}: {_parts(one)}"
-
-
-def _masked(one: Reversal) -> str:
-    way = "higher" if one.standardized > 0 else "lower"
-    mix = f"{way} at the same mix of {_given(one)} ({_same_mix(one)})"
-    return f"hardly a gap overall, {_overall(one)}, but {mix}: {_parts(one)}"
-
-
-def _explained(one: Reversal) -> str:
-    way = "higher" if one.crude > 0 else "lower"
-    mix = f"hardly so at the same mix of {_given(one)} ({_same_mix(one)})"
-    if one.reversed_strata:
-        mix += f", and {'lower' if one.crude > 0 else 'higher'} in {_where(one)}"
-    return f"{way} overall, {_overall(one)}, but {mix}: {_parts(one)}"
+    parts = (_overall(one, alpha), _adjusted(one, alpha), _pattern(one))
+    return f"{named}: {'; '.join(filter(None, parts))}{_sureness(one, alpha)}."
 
 
 def _given(one: Reversal) -> str:
     return " and ".join(map(names.name, one.given))
 
 
-def _overall(one: Reversal) -> str:
-    return f"{share(one.crude_pair[0])} against {share(one.crude_pair[1])}"
+def _overall(one: Reversal, alpha: float) -> str:
+    """The gap with the strata thrown together, with its test."""
+    text = (
+        f"{_gap(one.crude)} overall, {share(one.crude_pair[0])} against {share(one.crude_pair[1])}"
+    )
+    return text if one.crude_p is None else f"{text}, p {numbers.probability(one.crude_p, alpha)}"
 
 
-def _same_mix(one: Reversal) -> str:
-    first, second = (numbers.percent(value) for value in one.standardized_pair)
-    return f"{first} against {second}"
+def _adjusted(one: Reversal, alpha: float) -> str:
+    """The one gap after adjustment that has a test, with its interval."""
+    joined = one.joined
+    if joined is None or joined.difference is None:
+        first, second = (numbers.percent(value) for value in one.standardized_pair)
+        return f"at the same mix of {_given(one)} {first} against {second}"
+    gap, after = joined.difference, f"after adjustment for {_given(one)}"
+    text = _gap(gap)
+    if joined.difference_low is not None and joined.difference_high is not None:
+        ends = (joined.difference_low, joined.difference_high)
+        text += f" [{', '.join(map(numbers.points, ends))}]"
+    if joined.p is not None:
+        text += f", p {numbers.probability(joined.p, alpha)} (Cochran–Mantel–Haenszel)"
+    sure = joined.p is not None and joined.p < alpha
+    if one.kind is Kind.MASKED or not one.crude:
+        return f"{after} {text}"
+    if gap * one.crude <= 0:
+        return f"{after} the other way, {text}" if sure else f"no such gap remains {after}: {text}"
+    return f"{after} {text}" if sure else f"{after} these numbers cannot tell it from none: {text}"
 
 
-def _where(one: Reversal) -> str:
-    """In which strata the gap points the other way."""
+def _gap(value: float) -> str:
+    """`14.2 points lower`, `no gap`."""
+    if not value:
+        return "no gap"
+    return f"{_size(value)} points {'higher' if value > 0 else 'lower'}"
+
+
+def _size(value: float) -> str:
+    """A gap in points, at as many decimals as it takes to see one."""
+    return numbers.points(abs(value)).removeprefix("+") if abs(value) >= _SEEN else (
+        f"{100 * abs(value):.2g}"
+    )  # fmt: skip
+
+
+def _pattern(one: Reversal) -> str:
+    """In which strata the gap points the other way, or what share goes with their mix."""
+    if one.kind is Kind.MASKED:
+        return ""
+    if one.kind is Kind.EXPLAINED:
+        return _explained(one)
     count, strata = one.reversed_strata, one.estimable_strata
     if count == strata:
         whole = {1: "the only stratum", 2: "both strata"}.get(strata, f"all {strata} strata")
-        return f"{whole} of {_given(one)}"
+        return f"the other way in {whole}"
     people, share_of = (
         numbers.percent(value) for value in (one.opposite_weight, one.opposite_strata)
     )
-    of_strata = f"{count} of {strata} strata of {_given(one)} ({share_of})"
-    return f"{of_strata}, with {people} of the people"
+    return f"the other way in {count} of {strata} strata ({share_of}), with {people} of the people"
 
 
-def _parts(one: Reversal) -> str:
-    """What the mix of strata accounts for, and what is left within them."""
-    composition, gap, within = _points(one.composition, one.crude, one.within)
-    how = f"how the two spread over {_given(one)} accounts for {composition} points"
-    more = abs(one.composition) - abs(one.crude)
-    if one.composition * one.crude <= 0:
-        sign = "+" if one.composition > 0 else "-"
-        how = (
-            f"how the two spread over {_given(one)} alone would make it {sign}{composition} points"
-        )
-    elif abs(more) < _ROUNDING:
-        how = f"how the two spread over {_given(one)} accounts for the whole gap of {gap} points"
-    elif more > 0:
-        how += f", more than the whole gap of {gap}"
+def _explained(one: Reversal) -> str:
+    """The share of a gap that goes with the mix of strata, with its interval."""
+    found = one.explained
+    if found is None:
+        return ""
+    text = f"{numbers.percent(found.value)} of the gap"
+    if found.low is None or found.high is None:
+        text += " (no interval: the gap overall may be none)"
     else:
-        how += f" of the gap of {gap}"
-    if not float(within):
-        return f"{how}; within {_given(one)} nothing is left"
-    way = "higher" if one.within > 0 else "lower"
-    return f"{how}; within {_given(one)} {names.name(one.pair[0])} is {within} points {way}"
+        text += f" [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+    return f"{text} goes with the mix of {_given(one)}, at the same mix of both groups"
 
 
-def _points(*values: float) -> list[str]:
-    """Sizes in percentage points, at as many decimals as it takes to tell unequal ones apart."""
-    sizes = [round(abs(value), _DIGITS) * 100 for value in values]
-    for digits in range(1, 6):
-        texts = [f"{size:.{digits}f}" for size in sizes]
-        if len(set(texts)) == len(set(sizes)):
-            break
-    return texts
+def _weights(one: Reversal) -> Iterator[str]:
+    """The gap after adjustment at other weights than those of its test."""
+    mixed, within = numbers.points(one.standardized), numbers.points(one.within)
+    yield (
+        f"the gap after adjustment at other weights: {mixed} points by both groups' people "
+        f"together, {within} by the mean of both groups' mixes; in the latter decomposition "
+        f"{numbers.points(one.composition)} points correspond to the mix, so that both add up to "
+        f"the {numbers.points(one.crude)} overall, which says nothing of causes"
+    )
 
 
 def _sureness(one: Reversal, alpha: float) -> str:
-    """How well chance explains it, by its adjusted p-value."""
+    """What is tested among all comparisons, by its adjusted p-value."""
     found = one.significance
-    if found is None:
+    if found is None or (found.family == 1 and not one.kind.reverses):
         return ""
-    among = f", {numbers.whole(found.family)} comparisons" if found.family > 1 else ""
-    return f" ({_WHOSE.get(one.kind, '')}p {numbers.probability(found.adjusted, alpha)}{among})"
+    text = f"{_WHOSE.get(one.kind, 'the reversal')}: p {numbers.probability(found.adjusted, alpha)}"
+    if found.family == 1:
+        return f" ({text})"
+    by = "uncorrected among" if found.correction == "none" else f"by {found.correction} over"
+    return f" ({text} {by} {numbers.whole(found.family)} comparisons)"
 
 
 def share(one: Share) -> str:
@@ -210,7 +256,8 @@ def proof(one: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
     first, second = map(names.name, one.pair)
     yield Table(
-        f"{sentences.title_of(one.rate)} of {names.name(one.attribute)}, given {_given(one)}",
+        f"{sentences.title_of(one.rate, one.of)} of {names.name(one.attribute)}, given "
+        f"{_given(one)}",
         (numbers.subset(one.given), first, second, "diff.", "weight", "p"),
         [
             [
@@ -225,7 +272,7 @@ def proof(one: Reversal, inference: Inference) -> Iterator[Block]:
         ],
         (False, True, True, True, True, True),
     )
-    notes = list(_tests(one, inference))
+    notes = [*_weights(one), *_tests(one, inference)]
     if one.incomplete:
         notes.append(f"{numbers.whole(one.incomplete)} people whose stratum is not known")
     if one.off_support:
@@ -244,13 +291,17 @@ def _p_value(found: Significance | None, alpha: float) -> str:
     return f"{text}{'*' if found.adjusted < alpha else ''}"
 
 
+def _corrected(inference: Inference) -> str:
+    is_raw = inference.correction is Correction.NONE
+    return "uncorrected" if is_raw else f"by {inference.correction.words}"
+
+
 def _tests(one: Reversal, inference: Inference) -> Iterator[str]:
-    """The tests of the gap overall, of the strata, and of whether they say the same."""
+    """The tests of the strata, and of whether they say the same."""
     alpha, found = inference.alpha, one.joined
-    if one.crude_p is not None:
-        yield f"the gap overall: p {numbers.probability(one.crude_p, alpha)}"
     with_it, against = one.significant_strata(alpha)
-    how = f"strata with a significant gap (*, {inference.correction.words} among them)"
+    family = next((s.significance.family for s in one.strata if s.significance), 0)
+    how = f"strata with a significant gap (*: {_corrected(inference)} over {family} strata)"
     yield f"{how}: {with_it} the way of the gap overall, {against} the other way"
     text = f"Mantel–Haenszel odds ratio {numbers.number(one.mantel_haenszel_odds_ratio)}"
     if found is None:
@@ -258,13 +309,6 @@ def _tests(one: Reversal, inference: Inference) -> Iterator[str]:
         return
     if found.odds_low is not None and found.odds_high is not None:
         text += f" [{numbers.number(found.odds_low)}, {numbers.number(found.odds_high)}]"
-    if found.difference is not None:
-        text += f", difference {numbers.points(found.difference)} points"
-        if found.difference_low is not None and found.difference_high is not None:
-            ends = (found.difference_low, found.difference_high)
-            text += f" [{', '.join(map(numbers.points, ends))}]"
-    if found.p is not None:
-        text += f", p {numbers.probability(found.p, alpha)} (Cochran–Mantel–Haenszel)"
     yield text
     tests = {
         "one odds ratio in all strata": (found.homogeneity, "Breslow–Day"),

@@ -11,10 +11,11 @@ from fairaudit.errors import Place
 from fairaudit.evidence import Part, Side
 from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
 from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Kind, Reversal
-from fairaudit.subgroups import Subgroup
+from fairaudit.subgroups import Searched, Subgroup
 from fairaudit.verdict import (
     Backing,
     Before,
@@ -44,18 +45,28 @@ VERDICT = {
     Verdict.INCONCLUSIVE: "INCONCLUSIVE",
     Verdict.NONE: "NONE",
 }
-BACKING = {
-    Backing.NOT_SIGNIFICANT: "beyond the limit, but chance may explain it: not significant",
-    Backing.NOT_CONCLUSIVE: "not conclusive: the interval lies on both sides of the limit",
-    Backing.SIGNIFICANT_WITHIN: "within the limit, but hardly by chance: significant",
+_BEYOND = {
+    Backing.NOT_SIGNIFICANT: "not significant: not cleared; these numbers cannot tell it from no "
+    "difference",
+    Backing.NOT_CONCLUSIVE: "not conclusive: not cleared; the interval lies on both sides of the "
+    "limit",
+    Backing.UNTESTED: "not tested: not cleared",
+}
+"""What a limit says of a value beyond it without the evidence that it asks for."""
+_WITHIN = {
+    Backing.NOT_CONCLUSIVE: "within the limit, not conclusive: the interval lies on both sides of "
+    "the limit",
+    Backing.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value so small would be "
+    "unusual if the groups were treated alike",
 }
 KIND = {
     Kind.EVERY_STRATUM: "reversed in every stratum",
     Kind.ADJUSTED: "reversed after adjustment",
     Kind.MOST_PEOPLE: "reversed for most people",
     Kind.MASKED: "a gap hidden in the aggregate",
-    Kind.EXPLAINED: "a gap that the strata explain",
+    Kind.EXPLAINED: "a gap that goes with the mix of strata",
 }
+_LABEL = "label"
 _FEW = 5
 _A_PERSON = 0.05
 """A shortfall of less would read as 0.0 people."""
@@ -67,11 +78,12 @@ def title(finding: Finding) -> str:
     """What was asked: the measure, its reference, the groups and the strata."""
     check = finding.check
     if isinstance(check, ReversalCheck):
-        return f"Simpson's reversals of {title_of(check.rate)}"
+        return f"Simpson's reversals of {title_of(check.rate, check.of)}"
     if isinstance(check, SubgroupCheck):
-        return f"Subgroups, divergence in {title_of(check.rate)} of the {names.name(check.of)}"
+        rate = title_of(check.rate, check.of)
+        return f"Subgroups, divergence in {rate} of the {names.name(check.of)}"
     asked = check.asked
-    words = [f"{asked.title} of the {names.name(check.of)}"]
+    words = [f"{heading_of(asked.id, check.of, asked.title)} of the {names.name(check.of)}"]
     to = ""
     if check.reference is not None:
         named = numbers.named_group(check.reference.group) if check.reference.group else ""
@@ -80,7 +92,8 @@ def title(finding: Finding) -> str:
         to = f"to the {asked.reference} group"
     if isinstance(asked, Measure) and asked.id == asked.parts[0][0].id:
         # A rate that the spec compares: the rate is the name, the comparison what is done to it.
-        words = [f"{asked.parts[0][0].title} of the {names.name(check.of)}"]
+        rate = heading_of(asked.id, check.of, asked.parts[0][0].title)
+        words = [f"{rate} of the {names.name(check.of)}"]
         to = f"{asked.comparison.id.replace('_', ' ')} {to}".rstrip()
     words += [to] if to else []
     if isinstance(asked, Measure) and asked.mean:
@@ -130,8 +143,8 @@ def _found(finding: Finding) -> str:
     sentence = f"{about}: " if about else ""
     sentence += f"{value}{_interval(finding)} {relation(finding)}{_test(finding)}"
     sentence += _difference_beside(finding)
-    if finding.backing in BACKING:
-        sentence += f"; {BACKING[finding.backing]}"
+    if said := evidence(finding):
+        sentence += f"; {said}"
     others = [_crossing(one) for one in finding.crossed if not _is_told(one, finding)]
     if others:
         more = f" and {len(others) - _FEW} more" if len(others) > _FEW else ""
@@ -143,6 +156,16 @@ def _found(finding: Finding) -> str:
     if finding.why:
         sentence += f"; {finding.why}"
     return sentence + _missing(finding)
+
+
+def evidence(finding: Finding) -> str:
+    """What the evidence says of a value beside its limit; empty where nothing is asked of it."""
+    if not finding.not_cleared:
+        return _WITHIN.get(finding.backing, "")
+    if finding.backing in _BEYOND:
+        return f"beyond the limit, {_BEYOND[finding.backing]}"
+    # The limit that warns decides, and the one that fails is crossed, too.
+    return f"beyond the limit that fails ({finding.check.fail}), without that evidence: not cleared"
 
 
 def _missing(finding: Finding) -> str:
@@ -161,7 +184,10 @@ def _missing(finding: Finding) -> str:
     text = ""
     if people:
         ends = f"between {numbers.number(found.low)} and {numbers.number(found.high)}"
-        text = f"; {people}: {ends}, whatever theirs is"
+        text = f"; {people}: {ends}, whatever the missing values are"
+    if finding.status is Status.FAIL:
+        # Whoever else may be beyond a bound: a check that fails cannot fail the more.
+        return text + ("; were they known, the check might not fail" if found.turns else "")
     if found.others and found.turns:
         whom = [
             " in ".join(numbers.named_group(part) for part in (one.group, one.stratum) if part)
@@ -310,14 +336,14 @@ def _sides(finding: Finding) -> str:
     check = finding.check
     if isinstance(check, SubgroupCheck) and finding.subgroup is not None:
         found = finding.subgroup
-        named = f"{numbers.named_group(found.group)} {title_of(check.rate)}"
+        named = f"{numbers.named_group(found.group)} {title_of(check.rate, check.of)}"
         return f"{named} {_rate_of(found)} against everybody {numbers.percent(found.everybody)}"
     if isinstance(check, Check) and isinstance(check.asked, Quantity) and finding.estimate:
         behind = numbers.counts(finding.estimate)
         return numbers.named_group(finding.first) + (f" ({behind})" if behind else "")
     if isinstance(check, Check) and isinstance(check.asked, Measure) and check.asked.mean:
         return check.asked.aggregate
-    parts = [_part(part) for part in _deciding(finding)]
+    parts = [_part(part, check.of) for part in _deciding(finding)]
     return "; ".join(parts) or witness(finding.first, finding.second, None)
 
 
@@ -333,14 +359,14 @@ def _deciding(finding: Finding) -> tuple[Part, ...]:
     return tuple(same[:1]) or finding.parts
 
 
-def _part(part: Part) -> str:
+def _part(part: Part, of: str) -> str:
     whose = f"{part.metric}: " if find(part.metric) is None else ""
     head = f"{whose}share of {numbers.outcome(part.outcome)}: " if part.outcome else ""
     if part.first is not None and part.second is None:
         return f"{title_of(part.metric)} {_side(part.first, part.metric)}"
     if part.first is None or part.second is None:
-        return f"{title_of(part.metric)} {numbers.number(part.value)}"
-    name = "" if part.outcome else f"{title_of(part.metric)} "
+        return f"{title_of(part.metric, of)} {numbers.number(part.value)}"
+    name = "" if part.outcome else f"{title_of(part.metric, of)} "
     return f"{head}{name}{_side(part.first, part.metric)} against {_side(part.second, part.metric)}"
 
 
@@ -379,32 +405,28 @@ def in_practice(finding: Finding) -> Iterator[str]:
     kit = finding.practice
     if kit is None:
         return
-    if finding.status is not Status.PASS and kit.shortfall >= _A_PERSON:
-        how = "people more than at" if kit.burden else "people short of"
-        people = f"{kit.shortfall:,.1f} {how} the rate of both together"
+    is_open = finding.not_cleared or finding.status is not Status.PASS
+    if is_open and kit.shortfall >= _A_PERSON:
+        how = "more than at" if kit.burden else "short of"
+        people = f"{_whose_people(finding)}{kit.shortfall:,.1f} people {how} parity "
+        people += "(the rate of both together)"
         if kit.to_limit is not None:
-            of = " of those spared" if kit.burden else ""
-            ratio = f"a ratio of {float(kit.limit):g}{of}"
-            people += f", {numbers.whole(kit.to_limit)} {how.removeprefix('people ')} {ratio}"
-        apart = f"{kit.deviations:.1f} standard deviations apart"
-        yield f"{people}; {apart}; {_weight(finding)}"
-    if kit.flips and finding.status is not Status.PASS:
+            limit = "more than the limit allows" if kit.burden else "short of the limit"
+            people += f", {numbers.whole(kit.to_limit)} {limit}"
+        yield people
+    if kit.flips and is_open:
         yield "unstable: one selection moved from one group to the other turns the gap round"
 
 
-def _weight(finding: Finding) -> str:
-    """What ratio, significance and size say together."""
-    kit, estimate = finding.practice, finding.estimate
+def _whose_people(finding: Finding) -> str:
+    """The side that the people of a gap belong to: the one with fewer of what is good."""
+    kit, part = finding.practice, finding.parts[0]
     assert kit is not None
-    assert estimate is not None
-    found = estimate.significance
-    assert isinstance(finding.check, Check)
-    chance = found is not None and found.adjusted >= finding.check.inference.alpha
-    wide = "a wide gap" if kit.below else "a gap that is not wide"
-    if found is None:
-        return f"{wide}, not tested"
-    size = "in groups large enough to tell" if kit.large else "in small groups"
-    return f"{wide}, {'which chance may explain' if chance else 'hardly by chance'}, {size}"
+    assert part.first is not None
+    assert part.second is not None
+    sides = sorted((part.first, part.second), key=lambda side: side.estimate.value)
+    side = sides[-1] if kit.burden else sides[0]
+    return f"{side.crowd or numbers.named_group(side.group)}: "
 
 
 def thin(finding: Finding) -> str | None:
@@ -429,7 +451,7 @@ def relation(finding: Finding) -> str:
     limit, estimate = finding.limit, finding.estimate
     assert isinstance(limit, Limit)
     assert estimate is not None
-    if not finding.crossed:
+    if not finding.crossed and not limit.crossed(estimate.value, estimate.exact):
         word = "fails" if _fails(finding) else "warns"
         return f"({word} {limit})"
     too_low = limit.below is not None and estimate.value < float(limit.below) + 1e-9
@@ -473,19 +495,21 @@ def _reversals(finding: Finding) -> str:
     if not finding.reversals:
         return f"no reversal of kind {limit.kind} or stronger"
     text = "; ".join(_few_of([_turned(one, finding) for one in finding.reversals]))
-    if finding.backing is Backing.NOT_SIGNIFICANT:
-        it = "it" if len(finding.reversals) == 1 else "each"
-        text += f"; chance may explain {it}: not significant"
+    if finding.not_cleared:
+        text += f"; {evidence(finding)}"
     return text
 
 
 def _turned(one: Reversal, finding: Finding) -> str:
-    """A reversal in a few words, with its p-value where the gate asks for proof."""
+    """A reversal in a few words, with its p-value: without evidence chance often makes one."""
     text = f"{pair(one)}, given {' and '.join(map(names.name, one.given))}, {KIND[one.kind]}"
-    if finding.backing is Backing.UNASKED or one.significance is None:
+    if one.significance is None:
         return text
     alpha = finding.check.inference.alpha
-    return f"{text} (adjusted p {numbers.probability(one.significance.adjusted, alpha)})"
+    said = f"adjusted p {numbers.probability(one.significance.adjusted, alpha)}"
+    if not one.is_significant(alpha):
+        said += ", a sign pattern that chance often makes"
+    return f"{text} ({said})"
 
 
 def pair(one: Reversal) -> str:
@@ -494,14 +518,15 @@ def pair(one: Reversal) -> str:
     return f"{names.name(one.attribute)}: {first} against {second}"
 
 
-def subgroup(one: Subgroup, rate: str, inference: Inference) -> str:
+def subgroup(one: Subgroup, searched: Searched, inference: Inference) -> str:
     """A subgroup in one sentence of numbers, with the groups it is part of."""
     low, high = (f"{100 * end:.1f}" for end in one.ends)
     more = "more" if one.divergence >= 0 else "less"
     is_raw = inference.correction is Correction.NONE
     adjusted, uncorrected = ("p", ", uncorrected") if is_raw else ("adjusted p", "")
     text = (
-        f"{numbers.named_group(one.group)}: {title_of(rate)} {_rate_of(one)}, "
+        f"{numbers.named_group(one.group)}: {title_of(searched.rate, searched.of)} "
+        f"{_rate_of(one)}, "
         f"{numbers.percent(one.share)} of those it is taken over; "
         f"{100 * abs(one.divergence):.1f} points {more} than everybody "
         f"({numbers.percent(one.everybody)}) [{low}, {high}], {adjusted} "
@@ -518,10 +543,16 @@ def _rate_of(one: Subgroup) -> str:
     return f"{numbers.percent(one.value)} ({counts})"
 
 
-def title_of(metric: str) -> str:
-    """A metric's title in running text: `selection rate`, `true positive rate`."""
+def title_of(metric: str, of: str = "") -> str:
+    """A metric's title in running text: `selection rate`, of the label `base rate`."""
     record = find(metric)
-    return metric.replace("_", " ") if record is None else record.title.lower()
+    name = metric.replace("_", " ") if record is None else record.title
+    return heading_of(metric, of, name).lower()
+
+
+def heading_of(metric: str, of: str, title: str) -> str:
+    """A rate's title beside its outcome: nobody is selected by a label such as an income."""
+    return BASE_RATE.title if (metric, of) == (SELECTION_RATE.id, _LABEL) else title
 
 
 def is_share(metric: str) -> bool:
@@ -591,7 +622,7 @@ def outcome(result: AuditResult) -> str:
         Status.PASS: "passed",
     }
     found = [f"{result.tally[one]} {word}" for one, word in words.items() if result.tally[one]]
-    return f"{_checks(result)}: {', '.join(found)}"
+    return f"{_checks(result)}: {', '.join(found)}{_not_cleared(result)}"
 
 
 def tally(result: AuditResult) -> str:
@@ -607,7 +638,12 @@ def tally(result: AuditResult) -> str:
     parts.append(f"{found[Status.WAIVED]} waived")
     if found[Status.SKIPPED]:
         parts.append(f"{found[Status.SKIPPED]} skipped")
-    return f"{_checks(result)}: {', '.join(parts)}"
+    return f"{_checks(result)}: {', '.join(parts)}{_not_cleared(result)}"
+
+
+def _not_cleared(result: AuditResult) -> str:
+    """How many of the checks are beyond a limit without the evidence that it asks for."""
+    return f"; {result.not_cleared} not cleared" if result.not_cleared else ""
 
 
 def _checks(result: AuditResult) -> str:

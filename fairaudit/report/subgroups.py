@@ -35,13 +35,13 @@ def section(result: AuditResult) -> Iterator[Block]:
     for one in search.rates:
         yield Paragraph(_summary(one, search))
         if one.listed:
-            text = sentences.subgroup(one.listed[0], one.rate, inference)
+            text = sentences.subgroup(one.listed[0], one, inference)
             yield Entries([(Cell("stands out most", Tone.WARN), text)])
             yield from figures.subgroups(one)
             level = f"{float(100 * inference.confidence):g} %"
             yield _table(one, level, inference)
         elif one.widest is not None:
-            text = sentences.subgroup(one.widest, one.rate, inference)
+            text = sentences.subgroup(one.widest, one, inference)
             yield Entries([(Cell("the widest", Tone.MUTED), text)])
         if one.unfairest is not None:
             yield Paragraph(_unfairness(one, one.unfairest))
@@ -80,7 +80,7 @@ def _looked_at(search: Subgroups) -> str:
 
 
 def _summary(one: Searched, search: Subgroups) -> str:
-    title = sentences.title_of(one.rate)
+    title = sentences.title_of(one.rate, one.of)
     counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
     text = f"{title[:1].upper()}{title[1:]} of the {names.name(one.of)}: everybody "
     text += f"{numbers.percent(one.value)} ({counts}). "
@@ -88,7 +88,7 @@ def _summary(one: Searched, search: Subgroups) -> str:
         return text + "No subgroup but everybody has that many people."
     several = f"{numbers.whole(one.looked_at)} subgroups"
     if not one.significant:
-        return f"{text}None of {several} diverges significantly: chance may explain what they show."
+        return f"{text}None of {several} diverges significantly."
     diverge = "diverges" if one.significant == 1 else "diverge"
     text += f"{numbers.whole(one.significant)} of {several} {diverge} significantly"
     if one.explained:
@@ -103,7 +103,7 @@ def _summary(one: Searched, search: Subgroups) -> str:
 
 def _table(one: Searched, level: str, inference: Inference) -> Table:
     return Table(
-        f"{sentences.title_of(one.rate)}: whom no larger group explains",
+        f"{sentences.title_of(one.rate, one.of)}: whom no larger group explains",
         ("subgroup", "of all", "count", "rate", "diff.", level, _p_of(inference)),
         [_cells(each, inference.alpha) for each in one.listed],
         (False, True, True, True, True, True, True),
@@ -128,7 +128,7 @@ def _cells(one: Subgroup, alpha: float) -> list[Cell]:
 
 def _unfairness(one: Searched, worst: Subgroup) -> str:
     """Kearns' measure: the largest product of a subgroup's share and its divergence."""
-    chance = "" if worst.significant else ", which chance may explain"
+    chance = "" if worst.significant else ", not significant"
     return (
         f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
         f"{numbers.named_group(worst.group)}: {numbers.percent(worst.under / one.n)} of the people "

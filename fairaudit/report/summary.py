@@ -50,11 +50,14 @@ def document(
     )
     shown = ranked if all_rows else ranked[:_MANY]
     statuses = _occurring(answers)
+    heads = [trends.WORDS[status] for status in statuses]
+    is_open = any(one.found.not_cleared for one in answers if isinstance(one.found, AuditResult))
+    heads += ["not cleared"] if is_open else []
     table = Table(
         caption="",
-        header=("audit", "verdict", "rows", *(trends.WORDS[status] for status in statuses)),
-        rows=[list(one.cells(statuses)) for one in shown],
-        numeric=(False, False, *(True for _ in statuses), True),
+        header=("audit", "verdict", "rows", *heads),
+        rows=[list(one.cells(statuses, is_open=is_open)) for one in shown],
+        numeric=(False, False, True, *(True for _ in heads)),
         more=_more(ranked[len(shown) :]),
     )
     told = f"{_counted(len(answers))}: {verdicts(answers)}, worst first"
@@ -107,17 +110,19 @@ class _Audit:
         verdict = _WORST.index(verdict_of(self.answer))
         return (verdict, counts, natural(self.name), self.name)
 
-    def cells(self, statuses: Sequence[Status]) -> Iterator[Cell]:
-        """A row of the table."""
+    def cells(self, statuses: Sequence[Status], *, is_open: bool) -> Iterator[Cell]:
+        """A row of the table; the last column is there if any audit leaves a check uncleared."""
         found = self.answer.found
         yield Cell(short(self.name), href=self.link)
         if isinstance(found, FairauditError):
             yield Cell(verdict_of(self.answer).upper(), Tone.BAD)
-            yield from (Cell("") for _ in ("rows", *statuses))
+            yield from (Cell("") for _ in range(1 + len(statuses) + is_open))
             return
         yield Cell(found.verdict.upper(), content.VERDICT_TONES[found.verdict])
         yield Cell(numbers.whole(found.provenance.rows))
         yield from (Cell(numbers.whole(found.tally[status])) for status in statuses)
+        if is_open:
+            yield Cell(numbers.whole(found.not_cleared))
 
 
 def _tally(one: Answer) -> Counter[Status]:

@@ -4,6 +4,7 @@ The kinds and their order are those of Foulds & Pan §3.1 ("for all, or most, of
 values") made exact: decided on complete cases and on the strata where both groups occur.
 """
 
+from fairaudit.simpson.explaining import ExplainedShare
 from fairaudit.simpson.kinds import Kind
 from fairaudit.simpson.records import (
     Joined,
@@ -18,6 +19,7 @@ from fairaudit.simpson.records import (
 from fairaudit.simpson.scanning import scan
 
 __all__ = [
+    "ExplainedShare",
     "Joined",
     "Kind",
     "Pairs",

@@ -81,6 +81,8 @@ def compare(
         turned=side * adjusted_side < 0,
         all_opposite=bool(opposite.all()),
         opposite_weight=_share(n + m, opposite),
+        goes=_is_half(standardized, crude, columns.exact_standardized, columns.exact_crude),
+        hides=_is_half(crude, standardized, columns.exact_crude, columns.exact_standardized),
     )
     if kind is None:
         return None
@@ -117,24 +119,40 @@ def compare(
 
 
 def _kind(
-    *, wide: bool, adjusted_wide: bool, turned: bool, all_opposite: bool, opposite_weight: Fraction
+    *,
+    wide: bool,
+    adjusted_wide: bool,
+    turned: bool,
+    all_opposite: bool,
+    opposite_weight: Fraction,
+    goes: bool,
+    hides: bool,
 ) -> Kind | None:
-    """The first kind that fits."""
+    """The first kind that fits: of gaps as wide as the floor, by the share that comes or goes."""
     if wide and adjusted_wide and all_opposite:
         return Kind.EVERY_STRATUM
     if wide and adjusted_wide and turned:
         return Kind.ADJUSTED
     if wide and opposite_weight > Fraction(1, 2):
         return Kind.MOST_PEOPLE
-    if adjusted_wide and not wide:
+    if adjusted_wide and not wide and (turned or hides):
         return Kind.MASKED
-    if wide and not adjusted_wide:
+    if wide and (turned or goes):
         return Kind.EXPLAINED
     return None
 
 
 def _share(weights: Ints, marked: Marks) -> Fraction:
     return Fraction(int(weights[marked].sum()), int(weights.sum()))
+
+
+def _is_half(
+    part: float, whole: float, exact: Callable[[], Fraction], exact_whole: Callable[[], Fraction]
+) -> bool:
+    """Whether a gap is at most half as wide as another, decided exactly where it is near."""
+    if abs(2 * abs(part) - abs(whole)) > NEAR:
+        return 2 * abs(part) < abs(whole)
+    return 2 * abs(exact()) <= abs(exact_whole())
 
 
 def _sign(value: float, exact: Callable[[], Fraction]) -> int:

@@ -42,7 +42,9 @@ _MEANS = {
     Kind.ADJUSTED: "The gap points the other way once both groups are given the same mix of "
     "strata, though not in every stratum.",
     Kind.MOST_PEOPLE: "More than half of the people stand in strata where the gap points the other "
-    "way, however many strata these are, but an equal mix of strata does not turn it, or hardly.",
-    Kind.MASKED: "There is hardly a gap overall, but there is one at an equal mix of strata.",
-    Kind.EXPLAINED: "There is a gap overall, but hardly one at an equal mix of strata.",
+    "way, however many strata these are, but an equal mix of strata does not turn it, or by less "
+    "than the floor.",
+    Kind.MASKED: "There is a gap at an equal mix of strata; overall it is below the floor, and at "
+    "most half of it, or points the other way.",
+    Kind.EXPLAINED: "There is a gap overall; at an equal mix of strata at most half of it is left.",
 }

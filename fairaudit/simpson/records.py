@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeAlias
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Significance
 from fairaudit.metrics import NO_MINIMUM, Aside, Minimum, Rate
-from fairaudit.metrics.inference import USUAL, Inference
+from fairaudit.metrics.inference import USUAL, Correction, Inference
+from fairaudit.simpson.explaining import ExplainedShare
 from fairaudit.simpson.kinds import Kind
 
 LeftOut: TypeAlias = tuple[Group, Aside]
@@ -88,7 +89,8 @@ class Reversal:
     that `crude = composition + within`. `standardized` weighs strata by both groups together;
     `adjusted` says whether it has the opposite sign. `crude_p` tests the gap overall;
     `significance` tests what the kind claims (see `testing`), in the family of all comparisons of
-    its scan. A `suppressed` one tells its kind alone: its numbers are NaN or 0, and mean nothing.
+    its scan. `explained` is the share of the gap that goes with the mix. A `suppressed` one tells
+    its kind alone: its numbers are NaN or 0, and mean nothing.
     """
 
     rate: str
@@ -116,6 +118,7 @@ class Reversal:
     off_support: tuple[Group, ...]
     incomplete: int
     suppressed: bool = False
+    explained: ExplainedShare | None = None
 
     @property
     def opposite_strata(self) -> float:
@@ -132,8 +135,23 @@ class Reversal:
         return abs(self.crude - self.standardized)
 
     def is_significant(self, alpha: float) -> bool:
-        """Whether chance hardly explains it, among all comparisons of its scan."""
+        """Whether its test rejects, among all comparisons of its scan."""
         return self.significance is not None and self.significance.adjusted < alpha
+
+    def is_not_left(self, alpha: float) -> bool:
+        """Whether a gap overall that is significant is not there after adjustment.
+
+        The gap overall by Bonferroni among all comparisons of the scan; after adjustment the
+        Mantel-Haenszel difference points the other way, or is not significant by itself.
+        """
+        joined, crude = self.joined, self.crude_p
+        if joined is None or joined.difference is None or joined.p is None or crude is None:
+            return False
+        tests = 1
+        if self.significance is not None and self.significance.correction != Correction.NONE.words:
+            tests = self.significance.family
+        is_gone = joined.difference * self.crude <= 0 or joined.p >= alpha
+        return crude * tests < alpha and is_gone
 
     def significant_strata(self, alpha: float) -> tuple[int, int]:
         """In how many strata the gap is significant with the sign of the gap overall, and against.

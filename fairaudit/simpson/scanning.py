@@ -160,6 +160,7 @@ class _Pairs:
                     for one, of_stratum in zip(numbers["strata"], said.strata, strict=True)
                 )
                 numbers |= {"joined": said.joined, "crude_p": said.crude_p}
+                numbers["explained"] = said.explained
                 yield self.reversal(pair, kind, numbers)
 
     def reversal(self, pair: tuple[int, int], kind: Kind, numbers: dict[str, Any]) -> Reversal:
@@ -207,7 +208,7 @@ def _suspects(
             turned = (weight * (gap * crude < 0)).sum(axis=0) / weight.sum(axis=0)
             sizes = np.abs([crude, adjusted])
             same = (sizes > float(floor) + NEAR).all(axis=0) & (crude * adjusted > 0)
-            same &= turned < 0.5 - NEAR
+            same &= (turned < 0.5 - NEAR) & (2 * sizes[1] > sizes[0] + NEAR)
             small = (sizes < float(floor) - NEAR).all(axis=0)
             for h in others[~same & ~small].tolist():
                 yield g, h

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairaudit.cube import Ints
+from fairaudit.cube import Floats, Ints
 from fairaudit.estimate import Significance
 from fairaudit.evidence import Sample, corrected, name_of_test, two_samples
 from fairaudit.metrics import Reading
 from fairaudit.metrics.inference import Inference
 from fairaudit.simpson.comparing import integers
+from fairaudit.simpson.explaining import ExplainedShare, explained_share
 from fairaudit.simpson.kinds import Kind
 from fairaudit.simpson.records import Joined, Reversal
 from fairaudit.stats import strata
@@ -36,6 +37,7 @@ class Tested:
     crude_p: float | None
     strata: tuple[Significance | None, ...]
     joined: Joined
+    explained: ExplainedShare | None
 
 
 def tested(reading: Reading, support: Ints, pair: tuple[int, int], inference: Inference) -> Tested:
@@ -48,7 +50,15 @@ def tested(reading: Reading, support: Ints, pair: tuple[int, int], inference: In
         None if np.isnan(crude[0]) else float(crude[0]),
         tuple(_of_strata(first, second, inference)),
         _joined(first, second, side, inference.alpha),
+        explained_share(first, second, _masses(reading, support, pair), inference.alpha),
     )
+
+
+def _masses(reading: Reading, support: Ints, pair: tuple[int, int]) -> tuple[Floats, Floats]:
+    """What each stratum weighs in both groups' rates, [Z]."""
+    _, under = integers(reading)
+    one, other = (under[support, side].astype(np.float64) for side in pair)
+    return one, other
 
 
 def _in_strata(reading: Reading, support: Ints, side: int) -> Sample:
@@ -126,7 +136,9 @@ def _claim(one: Reversal) -> tuple[str, float]:
     if one.kind is Kind.EXPLAINED:
         return _CRUDE, crude
     if one.kind is Kind.MASKED:
-        return _JOINED, together
+        # A gap whose sign hangs on the weights is none.
+        gap = None if joined is None else joined.difference
+        return _JOINED, 1.0 if gap is None or gap * one.standardized <= 0 else together
     if one.kind is Kind.MOST_PEOPLE:
         return f"{_CRUDE}, and one-sided Gail–Simon", max(crude, opposite)
     gap = None if joined is None else joined.difference

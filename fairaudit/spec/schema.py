@@ -285,7 +285,7 @@ class ProtectedColumn(_Strict):
 
 
 class StratumColumn(_Strict):
-    """A legitimate factor to condition on, or a feature to look for subgroups in."""
+    """A declared factor to condition on, or a feature to look for subgroups in."""
 
     column: Text | None = None
     bins: Numbers | None = None
@@ -434,7 +434,7 @@ class Inference(_Strict):
 class Bound(_Strict):
     """A limit: strictly below, strictly above, or outside two bounds; and what it takes to cross.
 
-    `significant`: a disparity that chance hardly explains. `conclusive`: a whole interval beyond.
+    `significant`: the test of no disparity rejects. `conclusive`: a whole interval beyond.
     """
 
     below: Number | None = None

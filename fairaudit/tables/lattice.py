@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,9 +12,19 @@ import numpy as np
 from fairaudit.cube import Cube, Floats, Ints
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import band, parts_of
-from fairaudit.metrics import Asked, Evaluation, Quantity, Terms, compared, evaluate, reason_of
+from fairaudit.metrics import (
+    Asked,
+    Evaluation,
+    Quantity,
+    Terms,
+    compared,
+    describe,
+    evaluate,
+    reason_of,
+)
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.metrics.reference import Policy
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import Shown, value_of
@@ -61,22 +71,53 @@ def _asks(check: Check, one: Shown) -> bool:
 
 
 def _titles(asked: Sequence[Shown]) -> list[str]:
-    """A title for each entry, none like another: with its outcome, and else its number."""
+    """A title for each entry, none like another: with its outcome, and how it differs."""
     titles = [_title(one) for one in asked]
     if len({one.of for one in asked}) > 1:
         outcomes = (one.of for one in asked)
         titles = [f"{title} of {of}" for title, of in zip(titles, outcomes, strict=True)]
+    same: dict[str, list[int]] = {}
+    for at, title in enumerate(titles):
+        same.setdefault(title, []).append(at)
+    for entries in same.values():
+        if len(entries) > 1:
+            words = _differences([asked[at] for at in entries])
+            for at, said in zip(entries, words, strict=True):
+                titles[at] += f" ({said or f'entry {at + 1} of the spec'})"
     return [
-        f"{title} ({at + 1})" if titles.count(title) > 1 else title
+        f"{title}, entry {at + 1}" if titles.count(title) > 1 else title
         for at, title in enumerate(titles)
     ]
+
+
+def _differences(several: Sequence[Shown]) -> list[str]:
+    """In what entries of one title differ, of each in a few words; empty where in nothing."""
+    found: list[list[str]] = [[] for _ in several]
+    for tell in _TOLD_APART:
+        words = [tell(one) for one in several]
+        if len({*words}) > 1:
+            for parts, word in zip(found, words, strict=True):
+                parts.append(word)
+    return [", ".join(filter(None, parts)) for parts in found]
+
+
+_TOLD_APART: tuple[Callable[[Shown], str], ...] = (
+    lambda one: one.asked.id,
+    lambda one: f"by {', '.join(' × '.join(by) for by in one.by)}",
+    lambda one: "; ".join(
+        dict.fromkeys(f"to {describe(to.group)}" for to in one.references.values() if to.group)
+    ),
+)
+"""What may differ between two entries of one title, in words."""
 
 
 def _title(one: Shown) -> str:
     """The short name of an entry, with what sets it apart."""
     # A bare rate is shown by its gap.
     gap = " gap" if isinstance(one.asked, Quantity) else ""
-    words = [f"{one.asked.short or one.asked.id}{gap}"]
+    # Nobody is selected by a label.
+    asked = BASE_RATE if one.asked is SELECTION_RATE and one.of == "label" else one.asked
+    words = [f"{asked.short or asked.id}{gap}"]
     if one.of_class is not None:
         words.append(f"of {one.of_class.value}")
     if one.at is not None:
@@ -160,12 +201,14 @@ def epsilons(cube: Cube, table: TableOf, shown: tuple[Shown, ...]) -> Iterator[E
         cut = table(full, (), one.of)
         classes = len(cut.classes)
         pseudo = one.parameters.per_outcome(classes)
-        bounds = not pseudo and _same_rows(found.values())
+        unbounded = _why_unbounded(found.values(), smoothed=bool(pseudo))
+        bounds = not unbounded
         largest = max(values.values())
         if bounds and largest > epsilon + 1e-9:
             raise AssertionError(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
+        ends = band(found[full]).at(0, 0) or (None, None)
         yield EpsilonReading(
             of=one.of,
             by=full,
@@ -177,27 +220,35 @@ def epsilons(cube: Cube, table: TableOf, shown: tuple[Shown, ...]) -> Iterator[E
             twice=2 * epsilon,
             bounds_subsets=bounds,
             regime=_regime(epsilon),
+            low=ends[0],
+            high=ends[1],
+            unbounded=unbounded,
         )
 
 
-def _same_rows(subsets: Iterable[Evaluation]) -> bool:
-    """Whether every subset counts the same people and no group is set aside in any."""
+def _why_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
+    """Why the ε of a subset may exceed twice that of all attributes; empty where it cannot.
+
+    Theorem 3.2 is about one distribution: a subset's rate must be an average of the rates of its
+    parts. Smoothed rates are no such average, nor are those of other people.
+    """
+    if smoothed:
+        return "the rates are smoothed"
     totals = set()
     for each in subsets:
         by_group = each.table.people[0, :, :-1].sum(axis=(0, 1))
-        if not each.takes_part.all() or (by_group == 0).any():
-            return False
+        if (~each.takes_part & each.table.known & (by_group > 0)).any():
+            return "some groups are not compared"
+        if (by_group[~each.table.known] > 0).any():
+            return "some levels are not known"
+        if not each.takes_part.all():
+            return "some groups have nobody with a known outcome"
         totals.add(int(by_group.sum()))
-    return len(totals) == 1
+    return "" if len(totals) == 1 else "some levels are not known"
 
 
 def _regime(epsilon: float) -> str:
-    """How strong a promise ε is, on the scale of differential privacy (Foulds & Pan §3.3)."""
+    """What ε can be held against: a scale, no promise (Foulds & Pan §3.3)."""
     if math.isinf(epsilon):
-        return "no bound at all: an outcome that one group has, another never has"
-    if epsilon < 1:
-        return "below 1, the high-privacy regime"
-    return (
-        "above the high-privacy regime (ε < 1); randomized response with a fair coin has "
-        "ln 3 = 1.0986, and far above 1 ε promises nothing"
-    )
+        return "no bound: some outcome has probability 0 in a group, and not in another"
+    return "for scale: a ratio of four fifths is 0.22, randomized response with a fair coin 1.10"

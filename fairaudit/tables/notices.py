@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fairaudit.cube import ASIDE, Cube, Grouping, GroupTable, distinct
+from fairaudit.evidence import Part
 from fairaudit.histogram import median_bin
 from fairaudit.metrics import Measure, describe
 from fairaudit.metrics.counts import tally_of
+from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
 from fairaudit.metrics.rates import (
     FALSE_DISCOVERY_RATE,
     FALSE_NEGATIVE_RATE,
@@ -21,11 +23,14 @@ from fairaudit.metrics.rates import (
     TRUE_POSITIVE_RATE,
 )
 from fairaudit.metrics.scores import SCORING_RATE
+from fairaudit.names import quoted
+from fairaudit.result import LatticeEntry, LatticeRow
 from fairaudit.spec import Shown, Spec
 from fairaudit.tables.entries import TableOf, quantities
 from fairaudit.verdict import AnyCheck, Check
 
 _ONE_POINT = 0.01
+_MOST_TURNED = 3
 _ENOUGH_CELLS = 20
 """Fewer cells may all be multiples of 2 by chance: once in a million runs with twenty."""
 
@@ -193,6 +198,45 @@ def by_rows(spec: Spec) -> Iterator[str]:
 
 def _has_score(spec: Spec) -> bool:
     return any(one.score is not None for one in spec.predictions)
+
+
+def turned_round(rows: Iterable[LatticeRow]) -> Iterator[str]:
+    """Subsets where the prediction favours whom the label does not, whatever Δε says of sizes."""
+    found = [
+        (row, entry)
+        for row in rows
+        for entry in row.entries
+        if entry.metric == BIAS_AMPLIFICATION.id and _is_turned(entry)
+    ]
+    for row, entry in found[:_MOST_TURNED]:
+        predicted, labelled = entry.parts
+        sides = [_side(part) for part in (labelled, predicted)]
+        yield (
+            f"{entry.title} by {' × '.join(row.by)} is {entry.estimate.value:.4f}, but the gap "
+            f"turned round: by the label {sides[0]}, by the {predicted.metric} {sides[1]}"
+        )
+    if len(found) > _MOST_TURNED:
+        more = len(found) - _MOST_TURNED
+        yield f"Δε: in {more:,} more subsets the largest gap turned round, too"
+
+
+def _is_turned(entry: LatticeEntry) -> bool:
+    """Whether both parts are of the same two groups, the other way round."""
+    if len(entry.parts) != 2:
+        return False
+    (one, other), (first, second) = (
+        (part.first and part.first.group, part.second and part.second.group) for part in entry.parts
+    )
+    same = entry.parts[0].outcome == entry.parts[1].outcome
+    return bool(one and other) and same and (one, other) == (second, first)
+
+
+def _side(part: Part) -> str:
+    """Who has which outcome more often."""
+    assert part.first is not None
+    assert part.second is not None
+    first, second = (describe(side.group) for side in (part.first, part.second))
+    return f"{first} has {quoted(str(part.outcome))} more often than {second}"
 
 
 def repeated(cube: Cube) -> Iterator[str]:

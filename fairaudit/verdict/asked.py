@@ -69,7 +69,7 @@ class Backing(StrEnum):
 class Limit:
     """What a value may reach: `below` and `above` are strict, both together mean outside.
 
-    `significant`: only a disparity that chance hardly explains may cross it. `conclusive`: only one
+    `significant`: only a disparity whose test rejects may cross it. `conclusive`: only one
     whose whole interval lies beyond; and to pass, the whole interval must lie within.
     """
 

@@ -116,10 +116,12 @@ class Finding:
     `limit` is the one that was crossed, or else the one it was held against. `first` and `second`
     are the groups compared; `worse_off` is the one that the direction of the rate disadvantages;
     `spread` says which of the two it is, `decided_by` which rate or outcome attains the value.
-    `backing` is what the evidence says of it; `practice` tells it in people, `detectable` what a
-    pass on so many people may have missed, `missing` what values that are not known could make of
-    it. `subgroup` is the one that decides, where the check looks for such. `definition` is a
-    fingerprint of all that the check asks.
+    `backing` is what the evidence says of it; `not_cleared` where something is beyond a limit and
+    lacks the evidence that this limit asks for: the status is not that of the limit, and yet no
+    all-clear. `practice` tells it in people, `detectable` what a pass on so many people may have
+    missed, `missing` what values that are not known could make of it. `subgroup` is the one that
+    decides, where the check looks for such. `definition` is a fingerprint of all that the check
+    asks.
     """
 
     check: AnyCheck
@@ -145,3 +147,4 @@ class Finding:
     definition: str = ""
     missing: MissingBounds | None = None
     subgroup: Subgroup | None = None
+    not_cleared: bool = False

@@ -19,7 +19,7 @@ from fairaudit.evidence import (
     prove,
 )
 from fairaudit.evidence.practice import (
-    FOUR_FIFTHS,
+    Allowance,
     by_clusters,
     detectable,
     practice,
@@ -77,10 +77,26 @@ def judge(check: Check, evaluation: Evaluation, proof: Proof | None = None) -> F
         crossed=_crossings(evaluation, found),
         not_evaluated=tuple(missing),
         backing=found.backing,
+        not_cleared=status is not Status.FAIL and _is_beyond_unproven(check, entries, proof),
     )
     if chosen is None:
         return finding
     return _in_practice(_witnessed(finding, evaluation, chosen, proof), evaluation)
+
+
+_UNPROVEN = {Backing.NOT_SIGNIFICANT, Backing.NOT_CONCLUSIVE, Backing.UNTESTED}
+
+
+def _is_beyond_unproven(check: Check, entries: Sequence[Entry], proof: Proof) -> bool:
+    """Whether a value is beyond either limit without the evidence that this limit asks for."""
+    for limit in (check.fail, check.warn):
+        if limit is None or not limit.asks:
+            continue
+        found = weigh(replace(check, fail=limit, warn=None), entries, proof)
+        beyond = any(limit.crossed(one.value, one.exact) for one in found.deciding)
+        if beyond and found.backing in _UNPROVEN:
+            return True
+    return False
 
 
 def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
@@ -105,10 +121,12 @@ def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
             told = [one for one in found if one.is_significant(check.inference.alpha)]
         if told:
             backing = Backing.SUPPORTED if bound.significant else Backing.UNASKED
-            return _turned(check, status, bound, left_out, told, backing)
+            proven = _turned(check, status, bound, left_out, told, backing)
+            return replace(proven, not_cleared=doubt is not None)
         if doubt is None:
             short = Status.WARN if status is Status.FAIL else Status.PASS
             doubt = _turned(check, short, bound, left_out, found, Backing.NOT_SIGNIFICANT)
+            doubt = replace(doubt, not_cleared=True)
     limit = check.fail or check.warn
     if not scanned.compared.get(check.rate):
         why = "no two groups could be compared in two strata or more"
@@ -116,7 +134,8 @@ def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
     reasons = [one.reason for one in left_out if one.blocks]
     if reasons and (doubt is None or doubt.status is Status.PASS):
         why = "; ".join(dict.fromkeys(reasons))
-        return replace(_turned(check, Status.INCONCLUSIVE, limit, left_out), why=why)
+        finding = _turned(check, Status.INCONCLUSIVE, limit, left_out)
+        return replace(finding, why=why, not_cleared=doubt is not None)
     return doubt or _turned(check, Status.PASS, limit, left_out)
 
 
@@ -202,9 +221,6 @@ def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
     if not shares or reading is None or not reading.binomial or not isinstance(limit, Limit):
         return finding
     assert isinstance(asked, Measure)
-    goal = FOUR_FIFTHS
-    if asked.comparison.quotient and limit.below is not None and 0 < limit.below <= 1:
-        goal = Fraction(limit.below)
     thin = None
     if finding.status is Status.PASS:
         thin = detectable(evaluation, limit.below, limit.above)
@@ -212,9 +228,11 @@ def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
     kit = None
     if better is not Better.NEITHER:
         # Where neither way is better, nobody falls short; four fifths are of those spared already.
-        kit = practice(finding.parts[0], goal, burden=better is Better.LOWER)
+        assert finding.estimate is not None
+        allowed = _allowed(asked, limit, finding.estimate)
+        kit = practice(finding.parts[0], allowed, burden=better is Better.LOWER)
         if kit is not None and evaluation.table.clusters is not None:
-            kit = by_clusters(kit, finding.estimate.significance if finding.estimate else None)
+            kit = by_clusters(kit, finding.estimate.significance)
     return replace(finding, practice=kit, detectable=thin)
 
 
@@ -224,6 +242,29 @@ def _better(evaluation: Evaluation, part: int = 0) -> Better:
     assert isinstance(asked, Measure)
     favourable = None if evaluation.terms.of_class is not None else table.favourable
     return asked.parts[part][0].better.given(favourable=favourable)
+
+
+_GAPS = {"difference", "shortfall", "gap"}
+_RATIOS = {"ratio", "min_ratio"}
+"""The comparisons whose limit is one on how far two rates lie apart."""
+
+
+def _allowed(asked: Measure, limit: Limit, estimate: Estimate) -> Allowance | None:
+    """What the bound that a value is beyond allows two rates; None where it is beyond none."""
+    value, exact, how = estimate.value, estimate.exact, asked.comparison.id
+    if how not in _GAPS | _RATIOS:
+        return None
+    sides = ((limit.below, -1), (limit.above, 1))
+    for bound, side in sides:
+        one = replace(limit, below=bound if side < 0 else None, above=bound if side > 0 else None)
+        if bound is None or not one.crossed(value, exact):
+            continue
+        size = Fraction(bound)
+        if how in _GAPS:
+            return Allowance(size * side, is_ratio=False) if size * side >= 0 else None
+        ratio = 1 / size if side > 0 and size else size
+        return Allowance(ratio, is_ratio=True) if 0 <= ratio <= 1 else None
+    return None
 
 
 def _estimate(evaluation: Evaluation, entry: Entry, proof: Proof) -> Estimate:

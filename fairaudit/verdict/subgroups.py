@@ -22,7 +22,7 @@ def judge_subgroups(
 ) -> Finding | None:
     """The finding of a gate on subgroups: crossed by one that diverges by more than the limit.
 
-    Where the limit asks for significance, one that chance may explain only warns. Those `waived`
+    Where the limit asks for significance, one without it only warns. Those `waived`
     are not judged; None where nobody else is left.
     """
     tested, family = found.of(check.rate), found.told.looked_at
@@ -41,13 +41,14 @@ def judge_subgroups(
             sure = beyond[tested.adjusted[beyond] < tested.inference.alpha]
         if len(sure):
             finding = _crossed(check, status, limit, tested, beyond)
+            finding = replace(finding, not_cleared=halfway is not None)
             return _told(finding, tested, _farthest(tested, sure), family)
         if len(beyond) and halfway is None:
             # What is to fail warns where it is in doubt; what is to warn says so, and lets pass.
             short = Status.WARN if status is Status.FAIL else Status.PASS
             told = beyond if short is Status.WARN else beyond[:0]
             finding = _crossed(check, short, limit, tested, told)
-            finding = replace(finding, backing=Backing.NOT_SIGNIFICANT)
+            finding = replace(finding, backing=Backing.NOT_SIGNIFICANT, not_cleared=True)
             halfway = _told(finding, tested, _farthest(tested, beyond), family)
     left = _left(tested, np.arange(len(tested.p)), waived)
     if halfway is not None or not len(left):

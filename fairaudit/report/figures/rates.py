@@ -34,7 +34,8 @@ def rates(result: AuditResult) -> Iterator[Figure]:
 
 def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) -> Iterator[Figure]:
     metric, of, said = key
-    title = next(one.title for one in result.definitions if one.id == metric)
+    known = next(one.title for one in result.definitions if one.id == metric)
+    title = sentences.heading_of(metric, of, known)
     named = f"{title} of the {of}{said}"
     rules = [] if said else [rule for by in tables for rule in limits(result, metric, of, by)]
     judged = {rule.panel for rule in rules}

@@ -26,9 +26,9 @@ def slopes(one: Reversal, text: str) -> Figure:
         left += f" Without a rate of both: {most.listed(missing)}."
     given = numbers.subset(one.given)
     return Figure(
-        f"{sentences.title_of(one.rate).capitalize()}: {one.pair[0]} against {one.pair[1]}, "
-        f"overall and by {given}",
+        f"{sentences.title_of(one.rate, one.of).capitalize()}: {one.pair[0]} against "
+        f"{one.pair[1]}, overall and by {given}",
         text + left,
-        Slopes(sentences.title_of(one.rate), one.pair, [overall, *drawn]),
+        Slopes(sentences.title_of(one.rate, one.of), one.pair, [overall, *drawn]),
         note=f"Thick: everybody. The others: each {given} by itself.{left}",
     )

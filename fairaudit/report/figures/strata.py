@@ -26,7 +26,8 @@ def by_stratum(result: AuditResult) -> Iterator[Figure]:
     several = {key: rows for key, rows in found.items() if len({row.stratum for row in rows}) > 1}
     for (metric, of, by, given, said), rows in list(several.items())[: most.STRATA_PICTURES]:
         strata = list(dict.fromkeys(row.stratum for row in rows))
-        title = next(one.title for one in result.definitions if one.id == metric)
+        known = next(one.title for one in result.definitions if one.id == metric)
+        title = sentences.heading_of(metric, of, known)
         named = f"{title} of the {of}{said}, {numbers.subset(by)} by {numbers.subset(given)}"
         yield _figure(named, title, rows, strata)
 

@@ -30,7 +30,7 @@ def subgroups(one: Searched) -> Iterator[Figure]:
         "everybody", one.value, mark=Mark.REFERENCE, text=numbers.percent(one.value)
     )
     first = one.listed[0]
-    title = sentences.title_of(one.rate)
+    title = sentences.title_of(one.rate, one.of)
     rules = [Rule(one.value)] if math.isfinite(one.value) else []
     yield Figure(
         f"{title.capitalize()} of the {one.of}: the subgroups that stand out",

@@ -78,6 +78,7 @@ def write_finding(one: Finding) -> dict[str, Any]:
         "stratum": write_group(one.stratum),
         "worse_off": write_group(one.worse_off),
         "backing": str(one.backing),
+        "not_cleared": one.not_cleared,
         "practice": one.practice and write_practice(one.practice),
         "detectable": one.detectable and write_detectable(one.detectable),
         "parts": [write_part(part) for part in one.parts],
@@ -126,6 +127,7 @@ def read_finding(
         definition=row["definition"].text(),
         missing=row["missing"].or_none(read_missing),
         subgroup=row["subgroup"].or_none(read_subgroup),
+        not_cleared="not_cleared" in row and row["not_cleared"].flag(),
     )
 
 

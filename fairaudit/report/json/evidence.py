@@ -23,8 +23,9 @@ def write_practice(one: Practice) -> dict[str, Any]:
     return {
         "shortfall": one.shortfall,
         "people_to_limit": one.to_limit,
-        "limit": float(one.limit),
-        "limit_text": str(one.limit),
+        "limit": None if one.limit is None else float(one.limit),
+        "limit_text": None if one.limit is None else str(one.limit),
+        "limit_of": one.limit_of,
         "ratio": finite(one.ratio),
         "below": one.below,
         "flip_flop": one.flips,
@@ -39,13 +40,14 @@ def read_practice(row: Member) -> Practice:
     return Practice(
         shortfall=row["shortfall"].number(),
         to_limit=row["people_to_limit"].or_none(Member.integer),
-        limit=row["limit_text"].fraction(),
+        limit=row["limit_text"].or_none(Member.fraction),
         ratio=_or_nan(row["ratio"]),
         below=row["below"].flag(),
         flips=row["flip_flop"].flag(),
         large=row["large"].flag(),
         deviations=row["standard_deviations"].number(),
         burden=row["of_those_spared"].flag(),
+        limit_of=row["limit_of"].or_none(Member.text) if "limit_of" in row else "ratio",
     )
 
 

@@ -15,7 +15,7 @@ from fairaudit.report.json.estimates import (
     write_witness,
 )
 from fairaudit.report.json.reading import Member
-from fairaudit.report.json.values import read_value, write_value
+from fairaudit.report.json.values import read_end, read_value, write_end, write_value
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 
 
@@ -93,6 +93,9 @@ def write_epsilon(one: EpsilonReading) -> dict[str, Any]:
         "twice": write_value(one.twice),
         "bounds_subsets": one.bounds_subsets,
         "regime": one.regime,
+        **write_end("low", one.low),
+        **write_end("high", one.high),
+        "unbounded": one.unbounded or None,
     }
 
 
@@ -107,6 +110,9 @@ def read_epsilon(row: Member) -> EpsilonReading:
         twice=_told(row["twice"]),
         bounds_subsets=row["bounds_subsets"].flag(),
         regime=row["regime"].text(),
+        low=read_end(row, "low") if "low" in row else None,
+        high=read_end(row, "high") if "high" in row else None,
+        unbounded=(row["unbounded"].or_none(Member.text) or "") if "unbounded" in row else "",
     )
 
 

@@ -150,12 +150,14 @@ def _summary(result: AuditResult) -> dict[str, Any]:
         "verdict": str(result.verdict),
         "exit_code": result.exit_code,
         "checks": {str(status): count for status, count in result.tally.items()},
+        "not_cleared": result.not_cleared,
     }
 
 
 def _refuse_changed(summary: Member, result: AuditResult) -> None:
     """Raises `UsageError` where the summary is not that of the checks."""
-    said = [(summary[name], found) for name, found in _summary(result).items() if name != "checks"]
+    known = {name: found for name, found in _summary(result).items() if name in summary}
+    said = [(summary[name], found) for name, found in known.items() if name != "checks"]
     said += [(summary["checks"][status], count) for status, count in result.tally.items()]
     for member, found in said:
         if member.value != found:

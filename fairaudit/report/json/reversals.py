@@ -19,7 +19,7 @@ from fairaudit.report.json.values import (
     write_group,
     write_value,
 )
-from fairaudit.simpson import Joined, Kind, Reversal, Share, Stratum, hidden
+from fairaudit.simpson import ExplainedShare, Joined, Kind, Reversal, Share, Stratum, hidden
 
 _NUMBERS = (
     "crude",
@@ -29,6 +29,7 @@ _NUMBERS = (
     "within",
     "crude_p",
     "significance",
+    "explained",
     "opposite_weight",
     "incomplete",
 )
@@ -95,6 +96,7 @@ def _numbers(one: Reversal) -> dict[str, Any]:
         "joined": one.joined and _joined(one.joined),
         "crude_p": one.crude_p,
         "significance": write_significance(one.significance),
+        "explained": one.explained and _explained(one.explained),
         "opposite_weight": one.opposite_weight,
         "facts": {
             "reversed_strata": f"{one.reversed_strata}/{one.estimable_strata}",
@@ -135,6 +137,7 @@ def _read_numbers(row: Member, named: dict[str, Any]) -> Reversal:
         strata=row["strata"].each(_read_stratum),
         off_support=row["off_support"].each(read_group),
         incomplete=row["incomplete"].count(),
+        explained=row["explained"].or_none(_read_explained) if "explained" in row else None,
     )
 
 
@@ -161,6 +164,16 @@ def _read_stratum(row: Member) -> Stratum:
         row["weight"].number(),
         row["significance"].or_none(read_significance),
     )
+
+
+def _explained(one: ExplainedShare) -> dict[str, Any]:
+    """The share of a gap that goes with the mix of strata."""
+    return {"share": one.value, "low": one.low, "high": one.high}
+
+
+def _read_explained(row: Member) -> ExplainedShare:
+    ends = (row[name].or_none(Member.number) for name in ("low", "high"))
+    return ExplainedShare(row["share"].number(), *ends)
 
 
 def _joined(one: Joined) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def write_subgroups(result: AuditResult) -> Iterator[dict[str, Any]]:
                 "of": one.of,
                 "listed": each.group in listed,
                 **write_subgroup(each),
-                "sentence": sentences.subgroup(each, one.rate, inference),
+                "sentence": sentences.subgroup(each, one, inference),
             }
 
 
