@@ -98,7 +98,8 @@ METHODS = (
     ),
     Method(
         "Sato",
-        "Interval of the Mantel-Haenszel difference, for few large strata and for many small ones.",
+        "Interval of a difference that is averaged over strata, for few large strata and for many "
+        "small ones.",
         Source("Sato, Biometrics 45:1323", 1989),
     ),
     Method(
@@ -109,7 +110,7 @@ METHODS = (
     ),
     Method(
         "Greenland-Robins",
-        "Interval of the Mantel-Haenszel ratio of shares, made for sparse strata.",
+        "Interval of a ratio of shares that are averaged over strata, made for sparse strata.",
         Source("Greenland & Robins, Biometrics 41:55", 1985),
         ("Greenland–Robins",),
     ),
@@ -218,6 +219,39 @@ METHODS = (
         "Correction of a family of p-values: any false alarm among them is as rare as alpha says, "
         "however they depend on each other.",
         Source("Holm, Scand J Stat 6:65", 1979),
+    ),
+    Method(
+        "over pairs",
+        "Correction for picking the clearest of all pairs of groups: the distribution of the "
+        "studentized range, or Bonferroni where that is smaller.",
+        Source("Kramer, Biometrics 12:307", 1956),
+        ("Tukey–Kramer", "Tukey-Kramer"),
+    ),
+    Method(
+        "pairs",
+        "Tests of every pair of groups, beside the joint test of the large ones: a few people "
+        "neither decide that groups differ nor hide that others do. Nine tenths of alpha are for "
+        "the joint test, one tenth for the pairs.",
+        Source("Genovese, Roeder & Wasserman, Biometrika 93:509", 2006),
+        ("and pairs",),
+    ),
+    Method(
+        "its interval",
+        "Test by the interval beside it: p is the level at which the interval no longer holds "
+        "the value at parity.",
+        Source("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
+    ),
+    Method(
+        "effective counts",
+        "Fisher's test under survey weights: of as many people as the weighted sample says as "
+        "much as, rounded. An approximation.",
+        Source("Kish, Survey Sampling", 1965),
+    ),
+    Method(
+        "Yates",
+        "The z test of two shares drawn in by half a person on either side, closer to Fisher's; "
+        "on request.",
+        Source("Yates, JRSS Suppl 1:217", 1934),
     ),
     Method(
         "Benjamini-Hochberg",

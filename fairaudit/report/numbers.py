@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from fairaudit import names
 from fairaudit.cube import Group
-from fairaudit.estimate import Estimate
+from fairaudit.estimate import Estimate, Significance
 from fairaudit.verdict import Limit
 
 _MOST_DIGITS = 17
@@ -93,6 +93,15 @@ def probability(p: float, alpha: float) -> str:
         if _side(Fraction(text), level) == _side(p, alpha):
             return f"= {text.removeprefix('0')}"
     return f"= {p!r}"
+
+
+def test(found: Significance) -> str:
+    """The name of a test, with its statistic and its degrees of freedom: `z, χ²(1) = 9.60`."""
+    if found.statistic is None:
+        return found.test
+    freedom = ", ".join(f"{df:.4g}" for df in found.freedom)
+    name = "" if found.test == found.letter else f"{found.test}, "
+    return f"{name}{found.letter}({freedom}) = {number(found.statistic, 2)}"
 
 
 def against(value: float, limit: Limit, exact: Fraction | None = None) -> str:

@@ -51,6 +51,7 @@ _BEYOND = {
     Backing.NOT_CONCLUSIVE: "not conclusive: not cleared; the interval lies on both sides of the "
     "limit",
     Backing.UNTESTED: "not tested: not cleared",
+    Backing.ONLY_TOGETHER: "not significant: not cleared",
 }
 """What a limit says of a value beyond it without the evidence that it asks for."""
 _WITHIN = {
@@ -162,10 +163,21 @@ def evidence(finding: Finding) -> str:
     """What the evidence says of a value beside its limit; empty where nothing is asked of it."""
     if not finding.not_cleared:
         return _WITHIN.get(finding.backing, "")
+    if finding.backing is Backing.NOT_SIGNIFICANT and _differs_elsewhere(finding):
+        return (
+            "beyond the limit, not significant: not cleared; the groups differ, but of no pair "
+            "beyond the limit a difference is significant"
+        )
     if finding.backing in _BEYOND:
         return f"beyond the limit, {_BEYOND[finding.backing]}"
     # The limit that warns decides, and the one that fails is crossed, too.
     return f"beyond the limit that fails ({finding.check.fail}), without that evidence: not cleared"
+
+
+def _differs_elsewhere(finding: Finding) -> bool:
+    """Whether groups differ significantly, though not those whose value is beyond the limit."""
+    found = None if finding.estimate is None else finding.estimate.significance
+    return found is not None and found.adjusted < finding.check.inference.alpha
 
 
 def _missing(finding: Finding) -> str:
@@ -392,12 +404,15 @@ def _test(finding: Finding) -> str:
     if found is None or isinstance(check, ReversalCheck):
         return ""
     alpha = check.inference.alpha
-    one = f", p {numbers.probability(found.p, alpha)} ({found.test}"
-    if found.family == 1:
+    one = f", p {numbers.probability(found.p, alpha)} ({numbers.test(found)}"
+    if found.family > 1:
+        adjusted = numbers.probability(found.adjusted, alpha).removeprefix("= ")
+        how = f"by {found.correction} over" if found.correction != "none" else "uncorrected, one of"
+        one += f"; {adjusted} {how} {found.family} tests"
+    if found.beside is None:
         return f"{one})"
-    adjusted = numbers.probability(found.adjusted, alpha)
-    how = f"by {found.correction} over" if found.correction != "none" else "uncorrected, one of"
-    return f"{one}; {adjusted.removeprefix('= ')} {how} {found.family} tests)"
+    beside = numbers.probability(found.beside.p, alpha)
+    return f"{one}; {found.beside.hypothesis}: p {beside}, {found.beside.test})"
 
 
 def in_practice(finding: Finding) -> Iterator[str]:

@@ -84,7 +84,12 @@ def judge(check: Check, evaluation: Evaluation, proof: Proof | None = None) -> F
     return _in_practice(_witnessed(finding, evaluation, chosen, proof), evaluation)
 
 
-_UNPROVEN = {Backing.NOT_SIGNIFICANT, Backing.NOT_CONCLUSIVE, Backing.UNTESTED}
+_UNPROVEN = {
+    Backing.NOT_SIGNIFICANT,
+    Backing.NOT_CONCLUSIVE,
+    Backing.UNTESTED,
+    Backing.ONLY_TOGETHER,
+}
 
 
 def _is_beyond_unproven(check: Check, entries: Sequence[Entry], proof: Proof) -> bool:
