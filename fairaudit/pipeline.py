@@ -47,6 +47,7 @@ from fairaudit.tables.notices import (
     matched,
     medians,
     repeated,
+    too_few_to_show,
     turned_round,
     unequal_rates,
     unjudged,
@@ -274,6 +275,7 @@ class _Question:
                 *impossible(self.checks, table),
                 # Who is ahead may be told by counts that are not published.
                 *(turned_round(listing.lattice) if is_open else ()),
+                *(too_few_to_show(self.checks, table) if is_open else ()),
                 *repeated(cube),
                 *(matched(cube, read.shown) if read.cluster is None else by_rows(read)),
                 *medians(table, read.shown),

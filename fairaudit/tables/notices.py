@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, Cube, Grouping, GroupTable, distinct
+from fairaudit.cube import ASIDE, Cube, Grouping, GroupTable, Marks, distinct
 from fairaudit.evidence import Part
 from fairaudit.histogram import median_bin
-from fairaudit.metrics import Measure, describe
+from fairaudit.metrics import NO_MINIMUM, Asked, Measure, Rate, Reading, Whole, describe
 from fairaudit.metrics.counts import tally_of
 from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
 from fairaudit.metrics.rates import (
@@ -22,15 +22,18 @@ from fairaudit.metrics.rates import (
     TRUE_NEGATIVE_RATE,
     TRUE_POSITIVE_RATE,
 )
+from fairaudit.metrics.reference import EXTREMES
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
 from fairaudit.result import LatticeEntry, LatticeRow
 from fairaudit.spec import Shown, Spec
+from fairaudit.stats import normal
 from fairaudit.tables.entries import TableOf, quantities
-from fairaudit.verdict import AnyCheck, Check
+from fairaudit.verdict import AnyCheck, Check, Limit
 
 _ONE_POINT = 0.01
 _MOST_TURNED = 3
+_MOST_NAMED = 5
 _ENOUGH_CELLS = 20
 """Fewer cells may all be multiples of 2 by chance: once in a million runs with twenty."""
 
@@ -229,6 +232,85 @@ def _is_turned(entry: LatticeEntry) -> bool:
     )
     same = entry.parts[0].outcome == entry.parts[1].outcome
     return bool(one and other) and same and (one, other) == (second, first)
+
+
+def too_few_to_show(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[str]:
+    """Groups of so few people that a gap as large as the limit would not be significant.
+
+    Such a group may be the highest or the lowest by chance alone. Said of checks over all groups
+    that set no minimum, once for each grouping and outcome.
+    """
+    named: set[tuple[Grouping, str]] = set()
+    for check in checks:
+        if not isinstance(check, Check) or (check.by, check.of) in named:
+            continue
+        rate = _rate_over_all(check)
+        limit = check.fail or check.warn
+        if rate is None or limit is None or check.minimum != NO_MINIMUM or check.given:
+            continue
+        cut = table(check.by, (), check.of)
+        reading = rate.read(tally_of(cut))
+        few = _few_people(reading, cut.eligible, check, limit)
+        if few:
+            named.add((check.by, check.of))
+            yield (
+                f"{check.id}: {_named(cut, reading, few)}: too few people to show a gap as large "
+                f"as the limit ({limit}); such a group may be the highest or the lowest by chance"
+            )
+
+
+def _named(table: GroupTable, reading: Reading, groups: list[int]) -> str:
+    """Groups with their people, the smallest first, and how many more there are."""
+    named = [
+        f"{describe(table.groups[g])} ({_people(int(reading.n[0, g]))})"
+        for g in groups[:_MOST_NAMED]
+    ]
+    more = f" and {len(groups) - _MOST_NAMED:,} more" if len(groups) > _MOST_NAMED else ""
+    return ", ".join(named) + more
+
+
+def _rate_over_all(check: Check) -> Rate | None:
+    """The rate whose largest gap over all groups, or to an extreme one, a check judges."""
+    asked = check.asked
+    if isinstance(asked, Whole):
+        return SELECTION_RATE if asked.of_log_ratios and asked.cells else None
+    if not isinstance(asked, Measure) or asked.mean:
+        return None
+    policy = asked.reference or (check.reference.policy if check.reference else None)
+    quantity = asked.parts[0][0]
+    over_all = not asked.to_reference or policy in EXTREMES
+    return quantity if over_all and isinstance(quantity, Rate) and quantity.of_group else None
+
+
+def _few_people(reading: Reading, eligible: Marks, check: Check, limit: Limit) -> list[int]:
+    """The groups in which the limit's gap to all others is within what chance explains."""
+    n = np.where(eligible, reading.size[0], 0.0)
+    hits = np.nan_to_num(reading.value[0]) * n
+    total = float(n.sum())
+    share = float(hits.sum()) / total if total else 0.0
+    if not 0 < share < 1:
+        return []
+    gap = _gap_of(check.asked, limit, share)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(share * (1 - share) * (1 / n + 1 / (total - n)))
+    alpha = check.inference.alpha
+    few = (n > 0) & (n < total) & (gap < float(normal.critical(alpha)) * error)
+    return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))
+
+
+def _gap_of(asked: Asked, limit: Limit, share: float) -> float:
+    """How far two rates lie apart where the limit is reached, at everybody's rate."""
+    bounds = [abs(float(bound)) for bound in (limit.below, limit.above) if bound is not None]
+    if isinstance(asked, Whole):
+        return share * (1 - math.exp(-min(bounds)))
+    assert isinstance(asked, Measure)
+    if asked.comparison.quotient:
+        return share * min(abs(1 - bound) for bound in bounds)
+    return min(bounds)
+
+
+def _people(n: int) -> str:
+    return f"{n:,} {'person' if n == 1 else 'people'}"
 
 
 def _side(part: Part) -> str:
