@@ -44,6 +44,7 @@ from fairaudit.stats import strata as stratified
 
 _MOST_STANDARDIZED = 300
 _MOST_EXTREME = 100
+_NEAR = 1e-12
 _FARTHEST = 38.0
 _STEPS = 36
 _FEW_CLUSTERS = by_clusters.TOO_FEW.removeprefix("none: ")
@@ -602,7 +603,8 @@ def _by_interval(evaluation: Evaluation) -> Tests:
     p = np.asarray(normal.two_sided((low + high) / 2))
     open_ = np.isnan(first.low) | np.isnan(first.high)
     # Where parity is the value itself no interval is without it.
-    p = np.where(open_, np.nan, np.where(evaluation.value == ideal, 1.0, p))
+    at_parity = np.abs(evaluation.value - ideal) < _NEAR
+    p = np.where(open_, np.nan, np.where(at_parity, 1.0, p))
     return Tests(p, ("its interval",), about=_about_interval(evaluation), joint=extreme)
 
 
