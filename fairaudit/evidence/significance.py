@@ -46,7 +46,8 @@ _MOST_STANDARDIZED = 300
 _MOST_EXTREME = 100
 _NEAR = 1e-12
 _FARTHEST = 38.0
-_STEPS = 36
+_STEPS = 60
+_CLOSE = 1e-9
 _FEW_CLUSTERS = by_clusters.TOO_FEW.removeprefix("none: ")
 _NOT_BY_CLUSTERS = by_clusters.NOT_BY_CLUSTERS.removeprefix("none: ")
 
@@ -577,7 +578,7 @@ def pairs_tested(groups: Paired, about: Key) -> Tests:
 
 
 def _by_interval(evaluation: Evaluation) -> Tests:
-    """The level at which parity leaves the interval, found by halving on the scale of z."""
+    """The level at which parity leaves the interval, on the scale of z."""
     asked = evaluation.asked
     ideal = 0.0 if isinstance(asked, Quantity) or evaluation.subtracts else float(asked.ideal)
     first: Band = band(evaluation)
@@ -587,30 +588,51 @@ def _by_interval(evaluation: Evaluation) -> Tests:
     judged = np.flatnonzero(evaluation.judged.any(axis=0)).tolist() if extreme else []
     if len(judged) > _MOST_EXTREME:
         return _none(evaluation, f"no test of over {_MOST_EXTREME} groups to an extreme one")
-    low = np.zeros_like(evaluation.value)
-    high = np.full_like(evaluation.value, _FARTHEST)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        alpha = _wide(evaluation, np.asarray(normal.two_sided(middle)))
+    apart = evaluation.value - ideal
+
+    def room(z: Floats) -> Floats:
+        """How far parity lies outside the interval of that z; negative inside."""
+        alpha = _wide(evaluation, np.asarray(normal.two_sided(z)))
         if extreme:
             # All hold together, at one level in a stratum: each group has a level of its own.
-            inside = np.zeros(middle.shape, dtype=np.bool_)
+            low, high = np.full_like(z, np.nan), np.full_like(z, np.nan)
             for at in judged:
-                inside[:, at] = _holds(band(evaluation, alpha[:, at : at + 1]), ideal)[:, at]
+                ends = band(evaluation, alpha[:, at : at + 1])
+                low[:, at], high[:, at] = ends.low[:, at], ends.high[:, at]
         else:
-            inside = _holds(band(evaluation, alpha), ideal)
-        low, high = np.where(inside, low, middle), np.where(inside, middle, high)
-    p = np.asarray(normal.two_sided((low + high) / 2))
+            ends = band(evaluation, alpha)
+            low, high = ends.low, ends.high
+        return np.where(apart > 0, low - ideal, ideal - high)
+
+    z = _root(room, np.abs(apart))
     open_ = np.isnan(first.low) | np.isnan(first.high)
     # Where parity is the value itself no interval is without it.
-    at_parity = np.abs(evaluation.value - ideal) < _NEAR
-    p = np.where(open_, np.nan, np.where(at_parity, 1.0, p))
+    p = np.where(np.abs(apart) < _NEAR, 1.0, normal.two_sided(z))
+    p = np.where(open_, np.nan, p)
     return Tests(p, ("its interval",), about=_about_interval(evaluation), joint=extreme)
 
 
-def _holds(ends: Band, ideal: float) -> Marks:
-    """Which intervals hold parity."""
-    return np.asarray((ends.low <= ideal) & (ideal <= ends.high))
+def _root(room: Callable[[Floats], Floats], apart: Floats) -> Floats:
+    """The z at which room, `apart` at 0 and falling, is none: by secants that halving rescues."""
+    low, at_low = np.zeros_like(apart), np.array(apart)
+    high, at_high = np.full_like(apart, _FARTHEST), np.full_like(apart, np.nan)
+    z = np.full_like(apart, 2.0)
+    for _ in range(_STEPS):
+        here = room(z)
+        outside = here > 0
+        found = (np.abs(here) < _NEAR * apart) & (here != 0)
+        # The end that stays counts half, so that the other one moves, too (Illinois).
+        at_high = np.where(outside & (low > 0), at_high / 2, np.where(outside, at_high, here))
+        at_low = np.where(outside, here, np.where(high < _FARTHEST, at_low / 2, at_low))
+        low, high = np.where(outside, z, low), np.where(outside, high, z)
+        secant = low + (high - low) * at_low / (at_low - at_high)
+        # Ends that are cut off at parity, or infinite, tell no slope.
+        usable = np.isfinite(secant) & (at_high < 0) & (secant > low) & (secant < high)
+        middle = np.where(high == _FARTHEST, np.minimum(2 * z, (z + high) / 2), (low + high) / 2)
+        z = np.where(found, z, np.where(usable, secant, middle))
+        if not (~found & (high - low > _CLOSE * np.maximum(high, 1.0))).any():
+            break
+    return z
 
 
 def _about_interval(evaluation: Evaluation) -> Key:
