@@ -704,7 +704,10 @@ def bias_amplification(
     label_classes: Iterable[str],
     prediction_classes: Iterable[str],
 ) -> float | None:
-    """Return epsilon(prediction) - epsilon(label) on the rows that have both."""
+    """Return epsilon(prediction) - epsilon(label) on the rows that have both.
+
+    Less than an infinite one is not known.
+    """
     both = [row for row in rows if row.label is not None and row.prediction is not None]
     classes = {"prediction": frozenset(prediction_classes), "label": frozenset(label_classes)}
     groups = [{*epsilon_groups(both, by, of, task, classes[of])} for of in classes]
@@ -712,6 +715,8 @@ def bias_amplification(
     of_prediction, of_label = (
         epsilon(both, by, of, task, classes[of], among=among)["value"] for of in classes
     )
+    if of_label is not None and math.isinf(of_label):
+        return None
     amplified = _subtract(of_prediction, of_label)
     return None if amplified is None else float(amplified)
 

@@ -17,8 +17,14 @@ from fairaudit.verdict.asked import Check
 from fairaudit.verdict.findings import NotEvaluated
 
 
+_INFINITE = "infinite by one of both outcomes: there is no change to be sure of"
+
+
 def hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
-    """The strata where groups of a few people keep a difference of maxima within its limit."""
+    """The strata where groups of a few people keep a difference of maxima within its limit.
+
+    And those where one of the two is infinite.
+    """
     limit, terms = check.fail or check.warn, evaluation.terms
     whole = evaluation.whole
     is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
@@ -30,8 +36,11 @@ def hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
         among_large = evaluate_against(evaluation.asked, first, large, second)
     else:
         among_large = evaluate(evaluation.asked, evaluation.table, large)
+    left_open = [
+        NotEvaluated((), evaluation.table.strata[z], _INFINITE, blocks=True)
+        for z in np.flatnonzero(np.isinf(evaluation.value[:, 0]) & evaluation.table.known_strata)
+    ]
     fewer = (among_large.takes_part != evaluation.takes_part).any(axis=1)
-    left_open = []
     for z in np.flatnonzero(fewer & evaluation.table.known_strata).tolist():
         value = float(among_large.value[z, 0])
         if limit.crossed(value, None):
