@@ -61,6 +61,11 @@ def is_clustered(evaluation: Evaluation) -> bool:
     )
 
 
+def is_pair(evaluation: Evaluation) -> bool:
+    """Whether rows come in clusters, and two groups are all that is compared."""
+    return is_clustered(evaluation) and bool((evaluation.takes_part.sum(axis=1) == 2).all())
+
+
 def lacks_clusters(evaluation: Evaluation) -> str | None:
     """Why nothing is known of how a value varies with clusters; None where it is, or none exist."""
     if not is_clustered(evaluation):

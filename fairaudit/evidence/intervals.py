@@ -175,7 +175,11 @@ def _compared(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval 
         return "none: there is no other side"
     policy = evaluation.terms.policy
     if policy in EXTREMES:
-        return _to_extreme(evaluation, reading, how, alpha, lowest=policy is Policy.LOWEST)
+        lowest = policy is Policy.LOWEST
+        if by_clusters.is_pair(evaluation):
+            found = by_clusters.of_pair(how, (reading, evaluation.against), alpha)
+            return _within_reach(found, float(how.ideal), lowest=lowest)
+        return _to_extreme(evaluation, reading, how, alpha, lowest=lowest)
     if policy in WITH_ITSELF and how is not ITSELF:
         return _to_everybody(evaluation, reading, how, alpha)
     return _of_two(evaluation, how, reading, evaluation.against, alpha)
@@ -380,6 +384,15 @@ def _to_extreme(
     name = "Newcombe" if reading.binomial else "MOVER"
     found = Interval(np.minimum(low, 0.0), np.minimum(high, 0.0), f"{name}, {SIMULTANEOUS}")
     return found.turned() if lowest else found
+
+
+def _within_reach(found: Interval | str, ideal: float, *, lowest: bool) -> Interval | str:
+    """The interval to an extreme group: nobody lies beyond it."""
+    if isinstance(found, str):
+        return found
+    if lowest:
+        return found._replace(low=np.maximum(found.low, ideal))
+    return found._replace(high=np.minimum(found.high, ideal))
 
 
 def _ratio_to_extreme(

@@ -101,7 +101,7 @@ def alike_classes(
 def _of_two(counts: Floats, inference: Inference, *, weighted: bool, exact: bool) -> Alike:
     """The one pair that there is, by the test of two shares."""
     sample = _sample(counts, 0, weighted=weighted)
-    p = float(shares_test(sample, inference)(np.array([0]), np.array([1]))[0])
+    p = float(shares_test(sample, inference)(np.array([0]), np.array([1]))[0][0])
     if exact:
         return Alike(p, name_of_test(exact=True, inference=inference, weighted=weighted))
     (one, other), (n, m) = sample.share, sample.size
@@ -220,7 +220,7 @@ def alike_means(reading: Reading, z: int, among: Marks, inference: Inference) ->
     assert test is not None
     at = np.flatnonzero(among)
     if len(at) == 2:
-        p = float(test(at[:1], at[1:])[0])
+        p = float(test(at[:1], at[1:])[0][0])
         return Alike(p, "Welch" if inference.t is TTest.WELCH else "Student")
     large = (size[at] >= _LARGE) & (deviation[at] > 0)
     joint = float("nan")

@@ -21,8 +21,8 @@ from fairaudit.stats import families, means, proportions, ranks, simultaneous
 Chosen: TypeAlias = Callable[[Floats, Floats], Marks]
 """Which pairs, by the values of both groups, are to decide: those beyond a limit."""
 
-PairTest: TypeAlias = Callable[[Ints, Ints], Floats]
-"""The p-values of no difference between groups, by two arrays of their places."""
+PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
+"""The p-values of no difference between groups, by two arrays of their places; which are exact."""
 
 _ALL = 64
 """Of so many groups, and fewer, every pair is tested; of more, those that can be the farthest."""
@@ -36,33 +36,34 @@ def pair_test(reading: Reading, z: int, inference: Inference) -> PairTest | None
         return _of_means(reading, z, inference)
     if reading.scores is not None:
         scores = reading.scores[z : z + 1].astype(np.float64)
-        return lambda i, j: ranks.mann_whitney(scores[:, :, i], scores[:, :, j])[2][0]
+        return lambda i, j: _plain(ranks.mann_whitney(scores[:, :, i], scores[:, :, j])[2][0])
     if reading.shares is not None:
         counts = (reading.shares * reading.size[:, None])[z]
-        return lambda i, j: proportions.g_test(
-            np.stack([counts[:, i], counts[:, j]], axis=-1).swapaxes(0, 1)
-        )[2]
+        return lambda i, j: _plain(
+            proportions.g_test(np.stack([counts[:, i], counts[:, j]], axis=-1).swapaxes(0, 1))[2]
+        )
     return None
 
 
 def shares_test(sample: Sample, inference: Inference) -> PairTest:
     """The test of two of the groups of a sample, [G]."""
+    return lambda i, j: two_samples(sample.at(i), sample.at(j), inference)
 
-    def test(i: Ints, j: Ints) -> Floats:
-        return two_samples(sample.at(i), sample.at(j), inference)[0]
 
-    return test
+def _plain(p: Floats) -> tuple[Floats, Marks]:
+    """P-values none of which is exact."""
+    return p, np.zeros(p.shape, dtype=np.bool_)
 
 
 def _of_means(reading: Reading, z: int, inference: Inference) -> PairTest:
     assert reading.deviation is not None
     sides = reading.value[z], reading.deviation[z], reading.size[z]
 
-    def test(i: Ints, j: Ints) -> Floats:
+    def test(i: Ints, j: Ints) -> tuple[Floats, Marks]:
         first, second = (tuple(part[at] for part in sides) for at in (i, j))
         if inference.t is TTest.WELCH:
-            return means.welch_test(*first, *second, moderated=True)[-1]
-        return means.student_test(*first, *second)[-1]
+            return _plain(means.welch_test(*first, *second, moderated=True)[-1])
+        return _plain(means.student_test(*first, *second)[-1])
 
     return test
 
@@ -83,7 +84,7 @@ def smallest(
         high, low = high[marks], low[marks]
     if not len(high):
         return float("nan")
-    p = np.fmin.reduce(test(high, low))
+    p = np.fmin.reduce(test(high, low)[0])
     return float(families.over_pairs(p, len(at)))
 
 
@@ -95,14 +96,17 @@ def to_extreme(  # the two sides, who takes part, which way
     chosen: Chosen | None = None,
     *,
     lowest: bool,
-) -> Floats:
+) -> tuple[Floats, Marks]:
     """For each group the smallest p-value beside any group that lies farther out, [G], corrected.
+
+    And whether an exact test gave it.
 
     `chosen` marks, by the values of a group and of the other, which pairs may decide.
     """
     at, found = np.flatnonzero(among), np.full(len(value), np.nan)
+    exactly = np.zeros(len(value), dtype=np.bool_)
     if len(at) < 2:
-        return found
+        return found, exactly
     way = -1 if lowest else 1
     rivals = at
     if len(at) > _ALL:
@@ -113,10 +117,12 @@ def to_extreme(  # the two sides, who takes part, which way
         farther &= chosen(value[own], value[other])
     own, other = own[farther], other[farther]
     p = np.full(len(value), np.inf)
-    np.minimum.at(p, own, np.nan_to_num(test(own, other), nan=np.inf))
+    each, exact = test(own, other)
+    np.minimum.at(p, own, np.nan_to_num(each, nan=np.inf))
+    exactly[own[exact & (each == p[own])]] = True
     some = np.isfinite(p)
     found[some] = families.over_pairs(p[some], len(at))
-    return found
+    return found, exactly
 
 
 def _pairs(value: Floats, weight: Floats) -> tuple[Ints, Ints]:

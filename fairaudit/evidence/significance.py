@@ -262,6 +262,9 @@ def _between_two(evaluation: Evaluation, reading: Reading) -> Tests:
 def _to_extreme(evaluation: Evaluation, reading: Reading) -> Tests:
     """Each group against all that lie farther out: the extreme one may be a handful of people."""
     inference, policy = evaluation.terms.inference, evaluation.terms.policy
+    if by_clusters.is_pair(evaluation) and evaluation.against is not None:
+        # Of two groups the pair is known, and with it what its clusters have in common.
+        return _two_sides(evaluation, reading, evaluation.against)
     reading = by_clusters.for_pairs(reading, evaluation.takes_part)
     tests = [pair_test(reading, z, inference) for z in range(len(reading.value))]
     if any(test is None for test in tests):
@@ -270,22 +273,24 @@ def _to_extreme(evaluation: Evaluation, reading: Reading) -> Tests:
     if not reading.binomial and reading.deviation is not None:
         weight = np.nan_to_num(reading.size**2 / reading.deviation)
 
-    def smallest(chosen: Chosen | None) -> Floats:
+    def smallest(chosen: Chosen | None) -> tuple[Floats, Marks]:
         rows = [
             to_extreme(test, reading.value[z], weight[z], evaluation.takes_part[z], chosen,
                        lowest=policy is Policy.LOWEST)
             for z, test in enumerate(tests)
             if test is not None
         ]  # fmt: skip
-        return np.stack(rows)
+        return np.stack([p for p, _ in rows]), np.stack([exact for _, exact in rows])
 
-    plain = _two_sides(evaluation, reading, reading).names[0]
+    p, exact = smallest(None)
+    names = _two_sides(evaluation, reading, reading).names
     return Tests(
-        smallest(None),
-        (f"{plain} over pairs",),
+        p,
+        tuple(f"{name} over pairs" for name in names),
+        exact.astype(np.int64),
         about=(*_about(reading), "to extreme", policy, evaluation.takes_part.tobytes()),
         joint=True,
-        beyond=lambda crosses: smallest(_chosen(evaluation, crosses)),
+        beyond=lambda crosses: smallest(_chosen(evaluation, crosses))[0],
     )
 
 

@@ -250,7 +250,7 @@ def too_few_to_show(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[str]
             continue
         cut = table(check.by, (), check.of)
         reading = rate.read(tally_of(cut))
-        few = _few_people(reading, cut.eligible, check, limit)
+        few = _few_people(reading, cut.eligible, check, limit, favourable=cut.favourable)
         if few:
             named.add((check.by, check.of))
             yield (
@@ -282,12 +282,17 @@ def _rate_over_all(check: Check) -> Rate | None:
     return quantity if over_all and isinstance(quantity, Rate) and quantity.of_group else None
 
 
-def _few_people(reading: Reading, eligible: Marks, check: Check, limit: Limit) -> list[int]:
+def _few_people(
+    reading: Reading, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
+) -> list[int]:
     """The groups in which the limit's gap to all others is within what chance explains."""
     n = np.where(eligible, reading.size[0], 0.0)
     hits = np.nan_to_num(reading.value[0]) * n
     total = float(n.sum())
     share = float(hits.sum()) / total if total else 0.0
+    if isinstance(check.asked, Measure) and check.asked.four_fifths and not favourable:
+        # Of a burden the check is on those who are spared.
+        share = 1 - share
     if not 0 < share < 1:
         return []
     gap = _gap_of(check.asked, limit, share)

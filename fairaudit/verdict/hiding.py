@@ -16,7 +16,6 @@ from fairaudit.stats.proportions import EXPECTED
 from fairaudit.verdict.asked import Check
 from fairaudit.verdict.findings import NotEvaluated
 
-
 _INFINITE = "infinite by one of both outcomes: there is no change to be sure of"
 
 

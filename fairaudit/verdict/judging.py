@@ -227,7 +227,7 @@ def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
         return finding
     assert isinstance(asked, Measure)
     thin = None
-    if finding.status is Status.PASS:
+    if finding.status is Status.PASS and evaluation.table.clusters is None:
         thin = detectable(evaluation, limit.below, limit.above)
     better = Better.HIGHER if asked.four_fifths else _better(evaluation)
     kit = None
