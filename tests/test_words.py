@@ -125,9 +125,9 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
     assert " > 0.1, p = .1098 (χ²)" in sentence
     assert "beyond the limit, not significant: not cleared" in sentence
     assert "these numbers cannot tell it from no difference" in sentence
-    # At 17/40 there were 8.5 of 20, 2.5 more than 6; at 9 of 20 the gap to 11 is .1.
+    # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
     assert [*sentences.in_practice(finding)] == [
-        "g=a: 2.5 people short of parity (the rate of both together), 3 short of the limit"
+        "g=a: 5 people short of the other group's rate, 3 short of the limit"
     ]
 
 
@@ -186,13 +186,13 @@ def test_what_fails_or_lies_within_is_no_open_question() -> None:
 
 
 def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing_else() -> None:
-    """12/40 and 48/80 are half of everybody: 20 - 12; a gap of .1 takes 20 of 40 selected."""
+    """48/80 of 40 are 24, 12 more than 12; a gap of .1 takes 20 of 40 selected."""
     cells: dict[tuple[str, ...], Rate] = {("a",): (12, 40), ("b",): (48, 80)}
     (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.1}}).findings
     (text,) = sentences.in_practice(finding)
-    assert (
-        text == "g=a: 8.0 people short of parity (the rate of both together), 8 short of the limit"
-    )
+    assert text == "g=a: 12 people short of the other group's rate, 8 short of the limit"
+    assert finding.practice is not None
+    assert (finding.practice.shortfall, finding.practice.to_parity) == (8, 12)
     (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}}).findings
     (text,) = sentences.in_practice(finding)
     assert text.endswith(", 4 short of the limit"), ".4 of 40 are 16"

@@ -24,12 +24,13 @@ class Practice:
     """Two rates in people: `lower` and `higher` say which side is which of the part.
 
     `shortfall` is how many more of the group with the lower rate would be selected at the rate of
-    both together. `limit` is what the check itself allows, a ratio or a difference (`limit_of`),
-    None where it sets neither; `to_limit` is how many it takes until that is reached, None where it
-    is. `flips` tells whether one selection moved from the other group to this one turns the gap
-    round. `large` where five or more are expected in each cell, `below` where the limit is not
-    reached. `deviations` is by how many standard errors the rates lie apart. Where the rate is a
-    `burden`, the people are those of whom there are too many.
+    both together. `to_parity` is how many people it takes until the rate of the other group is
+    reached, which stays as it is. `limit` is what the check itself allows, a ratio or a difference
+    (`limit_of`), None where it sets neither; `to_limit` is how many it takes until that is reached,
+    None where it is: never more than `to_parity`. `flips` tells whether one selection moved from
+    the other group to this one turns the gap round. `large` where five or more are expected in each
+    cell, `below` where the limit is not reached. `deviations` is by how many standard errors the
+    rates lie apart. Where the rate is a `burden`, the people are those of whom there are too many.
     """
 
     shortfall: float
@@ -42,6 +43,7 @@ class Practice:
     deviations: float
     burden: bool = False
     limit_of: str | None = None
+    to_parity: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ def practice(
         deviations=abs(float(apart)),
         burden=burden,
         limit_of=None if allowed is None else allowed.of,
+        to_parity=math.ceil(n * Fraction(c, m)) - a,
     )
 
 

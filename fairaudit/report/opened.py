@@ -283,6 +283,8 @@ def _sureness(finding: Finding) -> Iterator[Block]:
         pairs.append(("evidence", said))
     pairs += [("missing", text) for text in sentences.missing_bounds(finding)]
     pairs += [("in people", text) for text in sentences.in_practice(finding)]
+    if finding.practice is not None and finding.practice.shortfall:
+        pairs.append(("in people", sentences.at_both_rates(finding.practice)))
     if (thin := sentences.thin(finding)) is not None:
         pairs.append(("few people", thin))
     if finding.before is not None:

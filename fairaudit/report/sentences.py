@@ -9,6 +9,7 @@ from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.errors import Place
 from fairaudit.evidence import Part, Side
+from fairaudit.evidence.practice import Practice
 from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
@@ -69,8 +70,6 @@ KIND = {
 }
 _LABEL = "label"
 _FEW = 5
-_A_PERSON = 0.05
-"""A shortfall of less would read as 0.0 people."""
 MISLEADING_RATE = 0.1
 """Below this reference rate a ratio is shown with the difference beside it."""
 
@@ -421,16 +420,23 @@ def in_practice(finding: Finding) -> Iterator[str]:
     if kit is None:
         return
     is_open = finding.not_cleared or finding.status is not Status.PASS
-    if is_open and kit.shortfall >= _A_PERSON:
+    if is_open and kit.to_parity:
         how = "more than at" if kit.burden else "short of"
-        people = f"{_whose_people(finding)}{kit.shortfall:,.1f} people {how} parity "
-        people += "(the rate of both together)"
+        people = "person" if kit.to_parity == 1 else "people"
+        people = f"{_whose_people(finding)}{numbers.whole(kit.to_parity)} {people} {how} "
+        people += "the other group's rate"
         if kit.to_limit is not None:
             limit = "more than the limit allows" if kit.burden else "short of the limit"
             people += f", {numbers.whole(kit.to_limit)} {limit}"
         yield people
     if kit.flips and is_open:
         yield "unstable: one selection moved from one group to the other turns the gap round"
+
+
+def at_both_rates(kit: Practice) -> str:
+    """The people of a gap, were both groups at the rate of both together."""
+    what = "too many" if kit.burden else "too few"
+    return f"at the rate of both together: {kit.shortfall:,.1f} people {what}"
 
 
 def _whose_people(finding: Finding) -> str:
