@@ -522,14 +522,16 @@ def _reversals(finding: Finding) -> str:
 
 
 def _turned(one: Reversal, finding: Finding) -> str:
-    """A reversal in a few words, with its p-value: without evidence chance often makes one."""
+    """A reversal in a few words, with its p-value, or why it has none."""
     text = f"{pair(one)}, given {' and '.join(map(names.name, one.given))}, {KIND[one.kind]}"
     if one.significance is None:
         return text
+    if one.hangs_on_weights:
+        return f"{text} (not established: the sign of the adjusted gap depends on the weights)"
     alpha = finding.check.inference.alpha
     said = f"adjusted p {numbers.probability(one.significance.adjusted, alpha)}"
     if not one.is_significant(alpha):
-        said += ", a sign pattern that chance often makes"
+        said += ", not established"
     return f"{text} ({said})"
 
 
