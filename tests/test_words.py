@@ -122,7 +122,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
     (finding,) = result.findings
     assert (str(finding.status), finding.not_cleared) == (word[:4], True)
     sentence = sentences.answer(finding)
-    assert " > 0.1, p = .1098 (χ²)" in sentence
+    assert " > 0.1, p of no disparity = .1098 (z, χ²(1) = 2.56)" in sentence
     assert "beyond the limit, not significant: not cleared" in sentence
     assert "these numbers cannot tell it from no difference" in sentence
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
@@ -196,6 +196,51 @@ def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing
     (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}}).findings
     (text,) = sentences.in_practice(finding)
     assert text.endswith(", 4 short of the limit"), ".4 of 40 are 16"
+
+
+# Signs, sides and levels ----------------------------------------------------------------------
+
+
+def test_a_subgroup_below_everybody_is_told_with_its_sign() -> None:
+    """10/100 against 160/400: .1 - .4; the value in JSON stays a size."""
+    cells: dict[tuple[str, ...], Rate] = {("a",): (10, 100), ("b",): (150, 300)}
+    more = {"over": ["g"], "rates": ["selection_rate"], "depth": 1, "min_size": 10}
+    result = audited(cells, ("g",), "selection_rate", subgroups={**more, "fail": {"above": 0.1}})
+    (finding,) = result.findings
+    assert finding.estimate is not None
+    assert finding.estimate.value == pytest.approx(0.3)
+    low, high = finding.estimate.low, finding.estimate.high
+    assert low is not None
+    assert high is not None
+    said = f"against everybody 40.0 %: -0.3000 [-{high:.4f}, -{low:.4f}] < -0.1, p of no disparity "
+    assert said in sentences.answer(finding)
+    (kept,) = audited(
+        cells, ("g",), "selection_rate", subgroups={**more, "fail": {"above": 0.4}}
+    ).findings
+    assert "] (fails below -0.4), p of no disparity " in sentences.answer(kept)
+
+
+def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() -> None:
+    cells: dict[tuple[str, ...], Rate] = {("a",): (60, 100), ("b",): (30, 100)}
+    ratio = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+    turned = {"metric": "mean_difference", "reference": "a", "fail": {"above": 0.1}}
+    of_ratio, of_difference = audited(cells, ("g",), ratio, turned).findings
+    both = "g=b 30.0 % (30/100) against g=a 60.0 % (60/100)"
+    assert f"{both}: 0.5000 [" in sentences.answer(of_ratio)
+    assert f"{both} (reference - group): 0.3000 [" in sentences.answer(of_difference)
+
+
+def test_what_few_people_may_miss_is_a_share_of_samples_at_a_level() -> None:
+    """Cohen's h of 24/40 against 48/80: -.2673 and .2386; of two comparisons each has half."""
+    cells: dict[tuple[str, ...], Rate] = {("a",): (24, 40), ("b",): (48, 80)}
+    ratio = {"metric": "disparate_impact_ratio", "reference": "b", "fail": {"below": 0.8}}
+    (finding,) = audited(cells, ("g",), ratio).findings
+    assert sentences.thin(finding) == (
+        "g=a, 40 against 80 people: a gap of less than 26.7 points below or 23.9 points above "
+        "would be found in fewer than 80 % of such samples, at level .05"
+    )
+    (finding,) = audited({**cells, ("c",): (48, 80)}, ("g",), ratio).findings
+    assert str(sentences.thin(finding)).endswith(" of such samples, at level .025")
 
 
 # Words of the label, of missing people, of a turned model ------------------------------------

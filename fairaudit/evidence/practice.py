@@ -74,7 +74,8 @@ class Detectable:
     """The smallest gaps to a reference that a test finds in four of five such samples, as shares.
 
     Of the group whose gap may be widest and still go unseen; NaN where no gap of that side would be
-    found. `n` are its people, `m` those it is compared with.
+    found. `n` are its people, `m` those it is compared with; `level` is that of one of the
+    comparisons, alpha over their number.
     """
 
     group: Group
@@ -84,6 +85,7 @@ class Detectable:
     n: int
     m: int
     power: float = 0.8
+    level: float | None = None
 
 
 def practice(
@@ -190,7 +192,8 @@ def detectable(
     down, up = (float(np.broadcast_to(side, thin.shape)[z, g]) for side in seen)
     n, m = (int(np.broadcast_to(side.size, thin.shape)[z, g]) for side in (one, two))
     table = evaluation.table
-    return Detectable(table.groups[g], table.strata[z], down, up, n, m)
+    level = float(alpha / comparisons[z, 0])
+    return Detectable(table.groups[g], table.strata[z], down, up, n, m, level=level)
 
 
 def _allowed(bound: Decimal | None, share: Floats, *, quotient: bool) -> Floats:

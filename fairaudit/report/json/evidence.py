@@ -65,6 +65,7 @@ def write_detectable(one: Detectable) -> dict[str, Any]:
         "n": one.n,
         "reference_n": one.m,
         "power": one.power,
+        "level": one.level,
     }
 
 
@@ -78,6 +79,7 @@ def read_detectable(row: Member) -> Detectable:
         row["n"].count(),
         row["reference_n"].count(),
         row["power"].number(),
+        row["level"].or_none(Member.number) if "level" in row else None,
     )
 
 
