@@ -230,6 +230,42 @@ def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() ->
     assert f"{both} (reference - group): 0.3000 [" in sentences.answer(of_difference)
 
 
+@pytest.mark.parametrize(
+    ("metric", "of", "label"),
+    [
+        ("calibration_in_the_large", {"score": "s"}, YES),
+        ("mean_residual", {"prediction": {"column": "s", "number": "true"}},
+         {"number": "true"}),
+    ],
+)  # fmt: skip
+def test_an_error_with_a_sign_has_the_farthest_from_0_first(
+    metric: str, of: dict[str, Any], label: dict[str, Any]
+) -> None:
+    """By people: 1 - .75 and 0 - .5 of a, 1 - .5 of b, 0 of c: means of -.125, .5 and 0."""
+    rows = [("a", 1, 0.75), ("a", 0, 0.5), ("b", 1, 0.5), ("c", 1, 1.0)]
+    frame = pl.DataFrame(rows, ["g", "y", "s"], orient="row")
+    columns = {"protected": ["g"], "label": {"column": "y", **label}, **of}
+    spec = {"columns": columns, "metrics": [metric]}
+    result = fairaudit.audit(spec, frame)
+    found = [(row.group[0][1], row.estimate.value) for row in result.rates if row.by]
+    assert found == [("b", 0.5), ("a", -0.125), ("c", 0)]
+    assert "Rates, worst first" in told(result)
+
+
+def test_rates_without_a_better_way_are_called_lowest_first() -> None:
+    """A score by itself harms nobody; beside a selection rate its table alone is named so."""
+    rows = [("a", 1, 0.75), ("b", 0, 0.25), ("b", 1, 0.5)]
+    frame = pl.DataFrame(rows, ["g", "d", "s"], orient="row")
+    columns = {"protected": ["g"], "decision": {"column": "d", **YES}, "score": "s"}
+    alone = told(fairaudit.audit({"columns": columns, "metrics": ["mean_score"]}, frame))
+    assert "Rates, lowest first" in alone
+    assert "worst first" not in alone
+    both = ["selection_rate", "mean_score"]
+    text = told(fairaudit.audit({"columns": columns, "metrics": both}, frame))
+    assert "Rates, worst first" in text
+    assert text.count("by g, lowest first") == 1
+
+
 def test_what_few_people_may_miss_is_a_share_of_samples_at_a_level() -> None:
     """Cohen's h of 24/40 against 48/80: -.2673 and .2386; of two comparisons each has half."""
     cells: dict[tuple[str, ...], Rate] = {("a",): (24, 40), ("b",): (48, 80)}
