@@ -29,6 +29,7 @@ def test_the_vector_of_shortfall() -> None:
     """40 people at the pooled rate of one half would be 20 selected, of whom 8 are missing."""
     found = in_people({"a": (12, 40), "b": (48, 80)})
     assert found["shortfall"] == 8
+    assert found["people_to_parity"] == 12, "48 of 80 are 24 of 40"
     assert found["people_to_limit"] == 8, "20 of 40 is a ratio of .83, 19 of 40 one of .79"
     assert found["flip_flop"] is False
     assert (found["below"], found["large"]) == (True, True)
@@ -74,6 +75,8 @@ def test_people_are_counted_by_selecting_one_after_another(
     assert found["below"] == beyond
     pooled = Fraction(x + y, n + m)
     assert found["shortfall"] == pytest.approx(float(lower[1] * pooled - lower[0]))
+    parity = math.ceil(lower[1] * Fraction(*higher)) - lower[0]
+    assert found["people_to_parity"] == parity >= more, "no limit asks for more than parity"
     apart = Fraction(*lower) < Fraction(*higher)
     assert found["flip_flop"] == (apart and oracle.turns_round(lower, higher))
     assert found["large"] == (oracle.least_expected(list(rates.values())) >= 5)
@@ -112,6 +115,7 @@ def test_people_are_told_by_the_limit_of_the_check_and_by_no_other() -> None:
 
 
 def test_of_a_burden_the_limit_is_on_those_who_bear_it() -> None:
+<<<<<<< HEAD
     """False alarms of 30/60 against 10/40: 1.25 times a quarter allows 18 of 60, so 12 too many."""
     cells = {"a": (20, 30, 20, 30), "b": (20, 10, 20, 30)}
     fpr = {"metric": "false_positive_rate", "compare": "ratio", "reference": "b"}
@@ -120,6 +124,15 @@ def test_of_a_burden_the_limit_is_on_those_who_bear_it() -> None:
     assert one["practice"]["people_to_limit"] == 30 - 18
     difference = {**fpr, "compare": "difference", "fail": {"above": 0.1}}
     (gap,) = of_cells(cells, difference, columns=burden)
+=======
+    """30/60 missed against 10/40: 1.25 times a quarter allows 18 of 60, so 12 too many."""
+    cells = {"a": (30, 20, 30, 20), "b": (30, 20, 10, 20)}
+    fnr = {"metric": "false_negative_rate", "compare": "ratio", "reference": "b"}
+    (one,) = of_cells(cells, {**fnr, "fail": {"above": 1.25}})
+    assert one["practice"]["people_to_limit"] == 30 - 18
+    assert one["practice"]["people_to_parity"] == 30 - 15
+    (gap,) = of_cells(cells, {**fnr, "compare": "difference", "fail": {"above": 0.1}})
+>>>>>>> words2
     assert gap["practice"]["people_to_limit"] == 30 - 21, ".35 of 60 are 21"
 
 

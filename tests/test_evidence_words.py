@@ -29,7 +29,7 @@ SENTENCE = re.compile(
     rf"against g=b (?P<b>[\d.e+-]+) % \((?P<y>[\d,]+)/(?P<m>[\d,]+)\): "
     rf"(?P<value>{NUMBER}) \[(?P<low>{NUMBER}), (?P<high>{NUMBER})\] "
     r"(?:(?P<sign>[<>]) (?P<bound>\S+?)|\((?P<word>fails|warns) (?P<limit>[^)]*)\)), "
-    r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?) \((?P<test>[^;)]*)(?P<rest>.*)\)?.*"
+    r"p of no disparity (?P<p>[=<] \d*\.\d+(?:e-\d+)?) \((?P<test>[^;)]*)(?P<rest>.*)\)?.*"
 )
 RATES = st.tuples(st.integers(1, 90), st.integers(1, 90)).map(lambda one: (one[0], sum(one)))
 MANY = st.tuples(st.integers(1, 10**7), st.integers(1, 10**7)).map(lambda one: (one[0], sum(one)))

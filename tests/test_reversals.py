@@ -497,10 +497,65 @@ def test_what_a_check_names_has_its_strata_though_it_is_not_significant() -> Non
     bare, asked = audited(KIDNEY), audited(KIDNEY, fail=True)
     for result, shows in ((bare, False), (asked, True)):
         text = " ".join(terminal.render(content.document(result)).split())
-        assert "1 sign pattern that chance often makes, not significant: 1 reversed in" in text
+        assert "1 sign pattern not established: 1 reversed in" in text
         assert ("81/87" in text.partition("Simpson's reversals")[2]) == shows
     (finding,) = asked.findings
-    assert "a sign pattern that chance often makes)" in report_sentences.answer(finding)
+    assert ", not established)" in report_sentences.answer(finding)
+
+
+HANGING: Cells = {
+    ("a", "u"): (12, 20),
+    ("a", "v"): (4, 20),
+    ("b", "u"): (20, 100),
+    ("b", "v"): (100, 200),
+}
+"""40 % each overall; +40 points in u, -30 in v.
+
+At weights nm / (n + m) of 16.67 and 18.18 +3.5 points, by 120 and 220 people -5.3.
+"""
+
+
+def test_a_gap_whose_sign_depends_on_the_weights_has_no_p_and_is_not_claimed() -> None:
+    result = audited(HANGING)
+    (one,) = result.reversals
+    assert (one.kind, one.hangs_on_weights) == (Kind.MASKED, True)
+    (told,) = sentences(result)
+    assert told == (
+        "a against b, selection rate: no gap overall, 40.0 % (16/40) against 40.0 % (120/300), "
+        "p = 1.0000; after adjustment for z the sign of the gap depends on the weights of the "
+        "strata: +3.5 points by Mantel–Haenszel, -5.3 by both groups' people; no one adjusted gap "
+        "is claimed."
+    )
+    text = " ".join(terminal.render(content.document(result)).split())
+    assert "1 sign pattern not established: 1 a gap hidden in the aggregate" in text
+
+
+def test_no_gap_remains_only_of_one_that_is_significant_overall() -> None:
+    """1/10 against 2/10 and 8/10 against 7/10: 9/20 each way but for one, p far above .05."""
+    cells: Cells = {
+        ("a", "u"): (2, 20),
+        ("a", "v"): (7, 10),
+        ("b", "u"): (1, 10),
+        ("b", "v"): (14, 20),
+    }
+    (told,) = sentences(audited(cells))
+    assert (
+        "overall, 30.0 % (9/30) against 50.0 % (15/30), p = .1138; after adjustment for z " in told
+    )
+    assert "remains" not in told
+    assert "cannot tell" not in told
+
+
+def test_a_report_defines_its_labels_and_heads_the_share_of_people() -> None:
+    text = " ".join(
+        terminal.render(
+            content.document(fairaudit.audit(SPECS / "berkeley_admissions.yaml"))
+        ).split()
+    )
+    assert "not left after adjustment The gap overall is significant (p below 0.05" in text
+    assert "share of people" in text
+    assert "Share of people: of both groups together, not the weights of Mantel" in text
+    assert "gaps of opposite signs: p " in text
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -517,7 +572,7 @@ def test_what_chance_makes_is_counted_and_never_a_headline(seed: int) -> None:
     section = text.partition("Simpson's reversals")[2].partition("Definitions")[0]
     if patterns and len(patterns) == len(result.reversals):
         assert f"{len(patterns)} sign pattern" in section
-        assert "that chance often makes, not significant: " in section
+        assert " not established: " in section
         assert "points lower overall" not in section
     blocks = content.document(result, all_rows=True)
     told = {text for block in blocks if isinstance(block, Entries) for _, text in block.rows}

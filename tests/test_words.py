@@ -122,12 +122,12 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
     (finding,) = result.findings
     assert (str(finding.status), finding.not_cleared) == (word[:4], True)
     sentence = sentences.answer(finding)
-    assert " > 0.1, p = .1098 (χ²)" in sentence
+    assert " > 0.1, p of no disparity = .1098 (z, χ²(1) = 2.56)" in sentence
     assert "beyond the limit, not significant: not cleared" in sentence
     assert "these numbers cannot tell it from no difference" in sentence
-    # At 17/40 there were 8.5 of 20, 2.5 more than 6; at 9 of 20 the gap to 11 is .1.
+    # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
     assert [*sentences.in_practice(finding)] == [
-        "g=a: 2.5 people short of parity (the rate of both together), 3 short of the limit"
+        "g=a: 5 people short of the other group's rate, 3 short of the limit"
     ]
 
 
@@ -186,16 +186,97 @@ def test_what_fails_or_lies_within_is_no_open_question() -> None:
 
 
 def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing_else() -> None:
-    """12/40 and 48/80 are half of everybody: 20 - 12; a gap of .1 takes 20 of 40 selected."""
+    """48/80 of 40 are 24, 12 more than 12; a gap of .1 takes 20 of 40 selected."""
     cells: dict[tuple[str, ...], Rate] = {("a",): (12, 40), ("b",): (48, 80)}
     (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.1}}).findings
     (text,) = sentences.in_practice(finding)
-    assert (
-        text == "g=a: 8.0 people short of parity (the rate of both together), 8 short of the limit"
-    )
+    assert text == "g=a: 12 people short of the other group's rate, 8 short of the limit"
+    assert finding.practice is not None
+    assert (finding.practice.shortfall, finding.practice.to_parity) == (8, 12)
     (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}}).findings
     (text,) = sentences.in_practice(finding)
     assert text.endswith(", 4 short of the limit"), ".4 of 40 are 16"
+
+
+# Signs, sides and levels ----------------------------------------------------------------------
+
+
+def test_a_subgroup_below_everybody_is_told_with_its_sign() -> None:
+    """10/100 against 160/400: .1 - .4; the value in JSON stays a size."""
+    cells: dict[tuple[str, ...], Rate] = {("a",): (10, 100), ("b",): (150, 300)}
+    more = {"over": ["g"], "rates": ["selection_rate"], "depth": 1, "min_size": 10}
+    result = audited(cells, ("g",), "selection_rate", subgroups={**more, "fail": {"above": 0.1}})
+    (finding,) = result.findings
+    assert finding.estimate is not None
+    assert finding.estimate.value == pytest.approx(0.3)
+    low, high = finding.estimate.low, finding.estimate.high
+    assert low is not None
+    assert high is not None
+    said = f"against everybody 40.0 %: -0.3000 [-{high:.4f}, -{low:.4f}] < -0.1, p of no disparity "
+    assert said in sentences.answer(finding)
+    (kept,) = audited(
+        cells, ("g",), "selection_rate", subgroups={**more, "fail": {"above": 0.4}}
+    ).findings
+    assert "] (fails below -0.4), p of no disparity " in sentences.answer(kept)
+
+
+def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() -> None:
+    cells: dict[tuple[str, ...], Rate] = {("a",): (60, 100), ("b",): (30, 100)}
+    ratio = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+    turned = {"metric": "mean_difference", "reference": "a", "fail": {"above": 0.1}}
+    of_ratio, of_difference = audited(cells, ("g",), ratio, turned).findings
+    both = "g=b 30.0 % (30/100) against g=a 60.0 % (60/100)"
+    assert f"{both}: 0.5000 [" in sentences.answer(of_ratio)
+    assert f"{both} (reference - group): 0.3000 [" in sentences.answer(of_difference)
+
+
+@pytest.mark.parametrize(
+    ("metric", "of", "label"),
+    [
+        ("calibration_in_the_large", {"score": "s"}, YES),
+        ("mean_residual", {"prediction": {"column": "s", "number": "true"}},
+         {"number": "true"}),
+    ],
+)  # fmt: skip
+def test_an_error_with_a_sign_has_the_farthest_from_0_first(
+    metric: str, of: dict[str, Any], label: dict[str, Any]
+) -> None:
+    """By people: 1 - .75 and 0 - .5 of a, 1 - .5 of b, 0 of c: means of -.125, .5 and 0."""
+    rows = [("a", 1, 0.75), ("a", 0, 0.5), ("b", 1, 0.5), ("c", 1, 1.0)]
+    frame = pl.DataFrame(rows, ["g", "y", "s"], orient="row")
+    columns = {"protected": ["g"], "label": {"column": "y", **label}, **of}
+    spec = {"columns": columns, "metrics": [metric]}
+    result = fairaudit.audit(spec, frame)
+    found = [(row.group[0][1], row.estimate.value) for row in result.rates if row.by]
+    assert found == [("b", 0.5), ("a", -0.125), ("c", 0)]
+    assert "Rates, worst first" in told(result)
+
+
+def test_rates_without_a_better_way_are_called_lowest_first() -> None:
+    """A score by itself harms nobody; beside a selection rate its table alone is named so."""
+    rows = [("a", 1, 0.75), ("b", 0, 0.25), ("b", 1, 0.5)]
+    frame = pl.DataFrame(rows, ["g", "d", "s"], orient="row")
+    columns = {"protected": ["g"], "decision": {"column": "d", **YES}, "score": "s"}
+    alone = told(fairaudit.audit({"columns": columns, "metrics": ["mean_score"]}, frame))
+    assert "Rates, lowest first" in alone
+    assert "worst first" not in alone
+    both = ["selection_rate", "mean_score"]
+    text = told(fairaudit.audit({"columns": columns, "metrics": both}, frame))
+    assert "Rates, worst first" in text
+    assert text.count("by g, lowest first") == 1
+
+
+def test_what_few_people_may_miss_is_a_share_of_samples_at_a_level() -> None:
+    """Cohen's h of 24/40 against 48/80: -.2673 and .2386; of two comparisons each has half."""
+    cells: dict[tuple[str, ...], Rate] = {("a",): (24, 40), ("b",): (48, 80)}
+    ratio = {"metric": "disparate_impact_ratio", "reference": "b", "fail": {"below": 0.8}}
+    (finding,) = audited(cells, ("g",), ratio).findings
+    assert sentences.thin(finding) == (
+        "g=a, 40 against 80 people: a gap of less than 26.7 points below or 23.9 points above "
+        "would be found in fewer than 80 % of such samples, at level .05"
+    )
+    (finding,) = audited({**cells, ("c",): (48, 80)}, ("g",), ratio).findings
+    assert str(sentences.thin(finding)).endswith(" of such samples, at level .025")
 
 
 # Words of the label, of missing people, of a turned model ------------------------------------

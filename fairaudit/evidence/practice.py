@@ -24,12 +24,13 @@ class Practice:
     """Two rates in people: `lower` and `higher` say which side is which of the part.
 
     `shortfall` is how many more of the group with the lower rate would be selected at the rate of
-    both together. `limit` is what the check itself allows, a ratio or a difference (`limit_of`),
-    None where it sets neither; `to_limit` is how many it takes until that is reached, None where it
-    is. `flips` tells whether one selection moved from the other group to this one turns the gap
-    round. `large` where five or more are expected in each cell, `below` where the limit is not
-    reached. `deviations` is by how many standard errors the rates lie apart. Where the rate is a
-    `burden`, the people are those of whom there are too many.
+    both together. `to_parity` is how many people it takes until the rate of the other group is
+    reached, which stays as it is. `limit` is what the check itself allows, a ratio or a difference
+    (`limit_of`), None where it sets neither; `to_limit` is how many it takes until that is reached,
+    None where it is: never more than `to_parity`. `flips` tells whether one selection moved from
+    the other group to this one turns the gap round. `large` where five or more are expected in each
+    cell, `below` where the limit is not reached. `deviations` is by how many standard errors the
+    rates lie apart. Where the rate is a `burden`, the people are those of whom there are too many.
     """
 
     shortfall: float
@@ -42,6 +43,7 @@ class Practice:
     deviations: float
     burden: bool = False
     limit_of: str | None = None
+    to_parity: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ class Detectable:
     """The smallest gaps to a reference that a test finds in four of five such samples, as shares.
 
     Of the group whose gap may be widest and still go unseen; NaN where no gap of that side would be
-    found. `n` are its people, `m` those it is compared with.
+    found. `n` are its people, `m` those it is compared with; `level` is that of one of the
+    comparisons, alpha over their number.
     """
 
     group: Group
@@ -82,6 +85,7 @@ class Detectable:
     n: int
     m: int
     power: float = 0.8
+    level: float | None = None
 
 
 def practice(
@@ -113,6 +117,7 @@ def practice(
         deviations=abs(float(apart)),
         burden=burden,
         limit_of=None if allowed is None else allowed.of,
+        to_parity=math.ceil(n * Fraction(c, m)) - a,
     )
 
 
@@ -187,7 +192,8 @@ def detectable(
     down, up = (float(np.broadcast_to(side, thin.shape)[z, g]) for side in seen)
     n, m = (int(np.broadcast_to(side.size, thin.shape)[z, g]) for side in (one, two))
     table = evaluation.table
-    return Detectable(table.groups[g], table.strata[z], down, up, n, m)
+    level = float(alpha / comparisons[z, 0])
+    return Detectable(table.groups[g], table.strata[z], down, up, n, m, level=level)
 
 
 def _allowed(bound: Decimal | None, share: Floats, *, quotient: bool) -> Floats:

@@ -48,6 +48,12 @@ class Quantity(Named, ABC):
     conditional: bool = False
 
     @property
+    def best_at_zero(self) -> bool:
+        """Whether it is an error with a sign: 0 is the best, and either side departs from it."""
+        signed = self.better is Better.NEITHER and self.bounds[0] != 0
+        return signed and self.family in {"accuracy", "sufficiency"}
+
+    @property
     @abstractmethod
     def needs(self) -> frozenset[Need]:
         """What a spec must name for it."""

@@ -252,6 +252,7 @@ _RESIDUAL = _mean(
     _BOTH_NUMBERS,
     formula="Σ (y - ŷ) / n",
     source=works.MLHEALTH,
+    family="accuracy",
 )
 
 

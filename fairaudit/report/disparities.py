@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fairaudit import names
-from fairaudit.metrics import Standing, exclusion
+from fairaudit.metrics import Better, Quantity, Standing, exclusion, find
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
@@ -23,6 +23,7 @@ _DECLARED = (
     "A factor is declared by the spec; whether it is legitimate is your judgement. One that is "
     "itself shaped by the disparity hides it."
 )
+_WORST, _LOWEST = "worst first", "lowest first"
 _MOST_SUBSETS = 12
 """Of more subsets a short report has tables of the attributes and of those that are judged."""
 
@@ -67,7 +68,8 @@ def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
     """A table for each rate and grouping, the worst group first."""
     if not result.rates:
         return
-    yield Heading("Rates, worst first")
+    is_ranked = any(_order(row, result) == _WORST for row in result.rates)
+    yield Heading("Rates, worst first" if is_ranked else "Rates, lowest first")
     yield from figures.rates(result)
     yield _everybody([row for row in result.rates if not row.by and not row.stratum], result)
     rows = [row for row in result.rates if row.by]
@@ -105,6 +107,8 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         title = sentences.heading_of(metric, of, _title(metric, result))
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         caption = f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}"
+        order = _order(rows[0], result)
+        caption += "" if order == _WORST else f", {order}"
         shown = rows if most is None else rows[:most]
         yield Table(
             caption,
@@ -113,6 +117,16 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
             (False, True, True, True, True, True, True, True),
             more="\n".join(filter(None, (_more(len(rows) - len(shown)), _star(shown)))),
         )
+
+
+def _order(row: RateRow, result: AuditResult) -> str:
+    """The order of a table: the worst first, or the lowest where neither way is better."""
+    record = find(row.metric)
+    if not isinstance(record, Quantity) or record.best_at_zero:
+        return _WORST
+    favourable = None if "class" in row.parameters else row.of not in result.burdens
+    is_ranked = record.better.given(favourable=favourable) is not Better.NEITHER
+    return _WORST if is_ranked else _LOWEST
 
 
 def _star(rows: Sequence[RateRow]) -> str:

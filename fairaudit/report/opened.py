@@ -283,6 +283,8 @@ def _sureness(finding: Finding) -> Iterator[Block]:
         pairs.append(("evidence", said))
     pairs += [("missing", text) for text in sentences.missing_bounds(finding)]
     pairs += [("in people", text) for text in sentences.in_practice(finding)]
+    if finding.practice is not None and finding.practice.shortfall:
+        pairs.append(("in people", sentences.at_both_rates(finding.practice)))
     if (thin := sentences.thin(finding)) is not None:
         pairs.append(("few people", thin))
     if finding.before is not None:
@@ -310,7 +312,7 @@ def _test(finding: Finding) -> Iterator[tuple[str, str]]:
     yield "test of no disparity", f"p {numbers.probability(found.p, alpha)} ({numbers.test(found)})"
     if found.beside is not None:
         beside = f"p {numbers.probability(found.beside.p, alpha)} ({found.beside.test})"
-        yield f"test of {found.beside.hypothesis}", beside
+        yield f"test that {sentences.beside_words(found.beside.hypothesis)}", beside
     if found.family > 1:
         how = "uncorrected" if found.correction == "none" else f"by {found.correction}"
         adjusted = numbers.probability(found.adjusted, alpha)

@@ -25,7 +25,7 @@ _SEEN = 0.0005
 _WHOSE = {Kind.MASKED: "the gap after adjustment", Kind.EXPLAINED: "the gap overall"}
 """Which gap the test of a note is about."""
 _NOT_LEFT = "not left after adjustment"
-_PATTERN = "not significant"
+_PATTERN = "not established"
 
 
 def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
@@ -62,8 +62,29 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     kinds = {one.kind for one in [*sure, *gone, *shown]}
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
     if ordered:
-        yield Facts([(sentences.KIND[kind], kind.means) for kind in ordered])
+        facts = [(sentences.KIND[kind], kind.means) for kind in ordered]
+        yield Facts([*facts, *_labels(inference, gone=bool(gone), patterns=bool(shown))])
         yield Paragraph(_reading(result), Tone.MUTED)
+
+
+def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tuple[str, str]]:
+    """What is said of a gap that is not there after adjustment, or of a kind that is not sure."""
+    alpha = f"{inference.alpha:g}"
+    if gone:
+        is_raw = inference.correction is Correction.NONE
+        how = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
+        text = (
+            f"The gap overall is significant (p below {alpha}, {how}). After adjustment the gap by "
+            f"Mantel and Haenszel's weights is not (p of {alpha} or more), or it points the other "
+            "way."
+        )
+        yield _NOT_LEFT, text
+    if patterns:
+        text = (
+            f"The numbers have this pattern, and its p-value among all comparisons is {alpha} or "
+            "more, or no test is of what it claims."
+        )
+        yield _PATTERN, text
 
 
 def _gated(result: AuditResult) -> list[Reversal]:
@@ -75,7 +96,7 @@ def _gated(result: AuditResult) -> list[Reversal]:
 def _patterns(
     found: Sequence[Reversal], shown: Sequence[Reversal], inference: Inference
 ) -> Iterator[Block]:
-    """What no test tells from chance: counted; shown only where all is, or where a check asks."""
+    """What no test establishes: counted; shown only where all is, or where a check asks."""
     if not found:
         return
     counted = Counter(one.kind for one in found)
@@ -83,9 +104,7 @@ def _patterns(
         f"{numbers.whole(counted[kind])} {sentences.KIND[kind]}" for kind in Kind if counted[kind]
     )
     patterns = "sign pattern" if len(found) == 1 else "sign patterns"
-    text = (
-        f"{numbers.whole(len(found))} {patterns} that chance often makes, not significant: {kinds}"
-    )
+    text = f"{numbers.whole(len(found))} {patterns} {_PATTERN}: {kinds}"
     is_more = len(shown) < len(found)
     yield Paragraph(f"{text}{'; --verbose, or -o report.json, has them' if is_more else ''}.")
     for at, one in enumerate(shown):
@@ -121,8 +140,9 @@ def _reading(result: AuditResult) -> str:
     text = (
         "After adjustment: the gaps of the strata at the weights of Mantel and Haenszel, with "
         "Sato's interval; Cochran, Mantel and Haenszel's test is of this gap. Other weights are "
-        "named below the strata. A reversal is as sure as the less sure of its two gaps, overall "
-        "and in the strata."
+        "named below the strata. Share of people: of both groups together, not the weights of "
+        "Mantel and Haenszel. A reversal is as sure as the less sure of its two gaps, overall and "
+        "in the strata."
     )
     minimum = result.provenance.minimum
     asked = {"min_size": minimum.size, "min_events": minimum.events}
@@ -164,6 +184,12 @@ def _adjusted(one: Reversal, alpha: float) -> str:
         first, second = (numbers.percent(value) for value in one.standardized_pair)
         return f"at the same mix of {_given(one)} {first} against {second}"
     gap, after = joined.difference, f"after adjustment for {_given(one)}"
+    if one.hangs_on_weights:
+        return (
+            f"{after} the sign of the gap depends on the weights of the strata: "
+            f"{numbers.points(gap)} points by Mantel–Haenszel, {numbers.points(one.standardized)} "
+            "by both groups' people; no one adjusted gap is claimed"
+        )
     text = _gap(gap)
     if joined.difference_low is not None and joined.difference_high is not None:
         ends = (joined.difference_low, joined.difference_high)
@@ -173,9 +199,14 @@ def _adjusted(one: Reversal, alpha: float) -> str:
     sure = joined.p is not None and joined.p < alpha
     if one.kind is Kind.MASKED or not one.crude:
         return f"{after} {text}"
+    if gap * one.crude <= 0 and sure:
+        return f"{after} the other way, {text}"
+    if sure or one.crude_p is None or one.crude_p >= alpha:
+        # Of a gap that may be none overall there is nothing that could be left or gone.
+        return f"{after} {text}"
     if gap * one.crude <= 0:
-        return f"{after} the other way, {text}" if sure else f"no such gap remains {after}: {text}"
-    return f"{after} {text}" if sure else f"{after} these numbers cannot tell it from none: {text}"
+        return f"no such gap remains {after}: {text}"
+    return f"{after} these numbers cannot tell it from none: {text}"
 
 
 def _gap(value: float) -> str:
@@ -235,7 +266,7 @@ def _weights(one: Reversal) -> Iterator[str]:
 def _sureness(one: Reversal, alpha: float) -> str:
     """What is tested among all comparisons, by its adjusted p-value."""
     found = one.significance
-    if found is None or (found.family == 1 and not one.kind.reverses):
+    if one.hangs_on_weights or found is None or (found.family == 1 and not one.kind.reverses):
         return ""
     text = f"{_WHOSE.get(one.kind, 'the reversal')}: p {numbers.probability(found.adjusted, alpha)}"
     if found.family == 1:
@@ -258,7 +289,7 @@ def proof(one: Reversal, inference: Inference) -> Iterator[Block]:
     yield Table(
         f"{sentences.title_of(one.rate, one.of)} of {names.name(one.attribute)}, given "
         f"{_given(one)}",
-        (numbers.subset(one.given), first, second, "diff.", "weight", "p"),
+        (numbers.subset(one.given), first, second, "diff.", "share of people", "p"),
         [
             [
                 Cell(numbers.group(stratum.stratum)),
@@ -312,7 +343,7 @@ def _tests(one: Reversal, inference: Inference) -> Iterator[str]:
     yield text
     tests = {
         "one odds ratio in all strata": (found.homogeneity, "Breslow–Day"),
-        "gaps of one sign alone": (found.interaction, "Gail–Simon"),
+        "gaps of opposite signs": (found.interaction, "Gail–Simon"),
     }
     for what, (p, name) in tests.items():
         if p is not None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.errors import Place
 from fairaudit.evidence import Part, Side
+from fairaudit.evidence.practice import Practice
 from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
+from fairaudit.metrics.comparisons import MIN_RATIO, SHORTFALL
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.report import numbers
@@ -67,10 +70,12 @@ KIND = {
     Kind.MASKED: "a gap hidden in the aggregate",
     Kind.EXPLAINED: "a gap that goes with the mix of strata",
 }
+_BESIDE = {
+    "alike in every stratum": "no stratum has a gap",
+    "no difference in either rate": "neither rate differs",
+}
 _LABEL = "label"
 _FEW = 5
-_A_PERSON = 0.05
-"""A shortfall of less would read as 0.0 people."""
 MISLEADING_RATE = 0.1
 """Below this reference rate a ratio is shown with the difference beside it."""
 
@@ -138,11 +143,17 @@ def _found(finding: Finding) -> str:
         return f"not evaluated: {_reasons(finding)}"
     if finding.estimate.suppressed:
         return finding.why or numbers.SUPPRESSED
-    value = numbers.against(finding.estimate.value, finding.limit, finding.estimate.exact)
+    signed = _signed(finding)
+    assert signed.estimate is not None
+    assert isinstance(signed.limit, Limit)
+    value = numbers.against(signed.estimate.value, signed.limit, signed.estimate.exact)
     where = f" in {numbers.named_group(finding.stratum)}" if finding.stratum else ""
     about = f"{_sides(finding)}{where}".strip()
+    comparison = getattr(getattr(finding.check, "asked", None), "comparison", None)
+    if about and comparison is SHORTFALL:
+        about += f" ({comparison.formula})"
     sentence = f"{about}: " if about else ""
-    sentence += f"{value}{_interval(finding)} {relation(finding)}{_test(finding)}"
+    sentence += f"{value}{_interval(signed)} {relation(signed)}{_test(finding)}"
     sentence += _difference_beside(finding)
     if said := evidence(finding):
         sentence += f"; {said}"
@@ -157,6 +168,30 @@ def _found(finding: Finding) -> str:
     if finding.why:
         sentence += f"; {finding.why}"
     return sentence + _missing(finding)
+
+
+def _signed(finding: Finding) -> Finding:
+    """The finding of a subgroup below everybody with its sign; its value is a size."""
+    check, estimate, limit = finding.check, finding.estimate, finding.limit
+    found = finding.subgroup
+    if not isinstance(check, SubgroupCheck) or found is None or found.divergence >= 0:
+        return finding
+    assert estimate is not None
+    assert isinstance(limit, Limit)
+    turned = replace(
+        estimate,
+        value=-estimate.value,
+        exact=None if estimate.exact is None else -estimate.exact,
+        low=None if estimate.high is None else -estimate.high,
+        high=None if estimate.low is None else -estimate.low,
+    )
+    check = replace(check, fail=check.fail and _turned_limit(check.fail))
+    return replace(finding, check=check, estimate=turned, limit=_turned_limit(limit))
+
+
+def _turned_limit(limit: Limit) -> Limit:
+    """A limit above, for values of the other sign."""
+    return replace(limit, below=None if limit.above is None else -limit.above, above=None)
 
 
 def evidence(finding: Finding) -> str:
@@ -355,8 +390,19 @@ def _sides(finding: Finding) -> str:
         return numbers.named_group(finding.first) + (f" ({behind})" if behind else "")
     if isinstance(check, Check) and isinstance(check.asked, Measure) and check.asked.mean:
         return check.asked.aggregate
-    parts = [_part(part, check.of) for part in _deciding(finding)]
+    deciding = [_on_top_first(part, finding) for part in _deciding(finding)]
+    parts = [_part(part, check.of) for part in deciding]
     return "; ".join(parts) or witness(finding.first, finding.second, None)
+
+
+def _on_top_first(part: Part, finding: Finding) -> Part:
+    """The part with the side first that stands on top of a quotient: the lower, of the least."""
+    comparison = getattr(getattr(finding.check, "asked", None), "comparison", None)
+    first, second = part.first, part.second
+    if comparison is not MIN_RATIO or first is None or second is None:
+        return part
+    is_turned = first.estimate.value > second.estimate.value
+    return replace(part, first=second, second=first) if is_turned else part
 
 
 def _deciding(finding: Finding) -> tuple[Part, ...]:
@@ -404,15 +450,20 @@ def _test(finding: Finding) -> str:
     if found is None or isinstance(check, ReversalCheck):
         return ""
     alpha = check.inference.alpha
-    one = f", p {numbers.probability(found.p, alpha)} ({numbers.test(found)}"
+    one = f", p of no disparity {numbers.probability(found.p, alpha)} ({numbers.test(found)}"
     if found.family > 1:
         adjusted = numbers.probability(found.adjusted, alpha).removeprefix("= ")
         how = f"by {found.correction} over" if found.correction != "none" else "uncorrected, one of"
         one += f"; {adjusted} {how} {found.family} tests"
     if found.beside is None:
         return f"{one})"
-    beside = numbers.probability(found.beside.p, alpha)
-    return f"{one}; {found.beside.hypothesis}: p {beside}, {found.beside.test})"
+    beside = f"p {numbers.probability(found.beside.p, alpha)} ({found.beside.test})"
+    return f"{one}); test that {beside_words(found.beside.hypothesis)}: {beside}"
+
+
+def beside_words(hypothesis: str) -> str:
+    """What a test beside the first one tests, as a clause."""
+    return _BESIDE.get(hypothesis, hypothesis)
 
 
 def in_practice(finding: Finding) -> Iterator[str]:
@@ -421,16 +472,23 @@ def in_practice(finding: Finding) -> Iterator[str]:
     if kit is None:
         return
     is_open = finding.not_cleared or finding.status is not Status.PASS
-    if is_open and kit.shortfall >= _A_PERSON:
+    if is_open and kit.to_parity:
         how = "more than at" if kit.burden else "short of"
-        people = f"{_whose_people(finding)}{kit.shortfall:,.1f} people {how} parity "
-        people += "(the rate of both together)"
+        people = "person" if kit.to_parity == 1 else "people"
+        people = f"{_whose_people(finding)}{numbers.whole(kit.to_parity)} {people} {how} "
+        people += "the other group's rate"
         if kit.to_limit is not None:
             limit = "more than the limit allows" if kit.burden else "short of the limit"
             people += f", {numbers.whole(kit.to_limit)} {limit}"
         yield people
     if kit.flips and is_open:
         yield "unstable: one selection moved from one group to the other turns the gap round"
+
+
+def at_both_rates(kit: Practice) -> str:
+    """The people of a gap, were both groups at the rate of both together."""
+    what = "too many" if kit.burden else "too few"
+    return f"at the rate of both together: {kit.shortfall:,.1f} people {what}"
 
 
 def _whose_people(finding: Finding) -> str:
@@ -456,9 +514,13 @@ def thin(finding: Finding) -> str | None:
     ]
     who = " in ".join(numbers.named_group(one) for one in (found.group, found.stratum) if one)
     size = f"{numbers.whole(found.n)} against {numbers.whole(found.m)} people"
+    power = 100 * found.power
+    level = "" if found.level is None else f", at level {f'{found.level:.3g}'.removeprefix('0')}"
     if not sides:
-        return f"{who}, {size}: with power .8 no gap to the other rate would be found"
-    return f"{who}, {size}: with power .8 only gaps from {' or '.join(sides)} would be found"
+        gap = "no gap to the other rate, however wide, would be found in"
+        return f"{who}, {size}: {gap} {power:g} % of such samples{level}"
+    gap = f"a gap of less than {' or '.join(sides)} would be found in fewer than"
+    return f"{who}, {size}: {gap} {power:g} % of such samples{level}"
 
 
 def relation(finding: Finding) -> str:
@@ -516,14 +578,16 @@ def _reversals(finding: Finding) -> str:
 
 
 def _turned(one: Reversal, finding: Finding) -> str:
-    """A reversal in a few words, with its p-value: without evidence chance often makes one."""
+    """A reversal in a few words, with its p-value, or why it has none."""
     text = f"{pair(one)}, given {' and '.join(map(names.name, one.given))}, {KIND[one.kind]}"
     if one.significance is None:
         return text
+    if one.hangs_on_weights:
+        return f"{text} (not established: the sign of the adjusted gap depends on the weights)"
     alpha = finding.check.inference.alpha
     said = f"adjusted p {numbers.probability(one.significance.adjusted, alpha)}"
     if not one.is_significant(alpha):
-        said += ", a sign pattern that chance often makes"
+        said += ", not established"
     return f"{text} ({said})"
 
 

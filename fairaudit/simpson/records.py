@@ -134,6 +134,16 @@ class Reversal:
         """How far the gap moves when both groups are given the same mix of strata."""
         return abs(self.crude - self.standardized)
 
+    @property
+    def hangs_on_weights(self) -> bool:
+        """Whether the gap after adjustment has another sign by Mantel and Haenszel's weights.
+
+        Than by both groups' people, on which its kind rests: then no test is of what it claims.
+        """
+        gap = None if self.joined is None else self.joined.difference
+        by_people = self.kind in {Kind.MASKED, Kind.ADJUSTED}
+        return by_people and gap is not None and gap * self.standardized <= 0
+
     def is_significant(self, alpha: float) -> bool:
         """Whether its test rejects, among all comparisons of its scan."""
         return self.significance is not None and self.significance.adjusted < alpha
@@ -146,6 +156,8 @@ class Reversal:
         """
         joined, crude = self.joined, self.crude_p
         if joined is None or joined.difference is None or joined.p is None or crude is None:
+            return False
+        if self.kind is Kind.MASKED and self.hangs_on_weights:
             return False
         tests = 1
         if self.significance is not None and self.significance.correction != Correction.NONE.words:

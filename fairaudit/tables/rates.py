@@ -72,7 +72,8 @@ def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
 def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRow]:
     """The rows of one rate in each stratum; small and unknown groups last.
 
-    The worst come first; where neither way is better, the lowest.
+    The worst come first: the farthest from 0, where that is best. Where neither way is better, the
+    lowest come first.
     """
     terms = replace(one.terms(table.by), reference=None)
     evaluation = evaluate(quantity, table, terms)
@@ -126,7 +127,8 @@ def _rate_rows(quantity: Quantity, one: Shown, table: GroupTable) -> list[RateRo
 
     def worst_first(row: RateRow) -> tuple[int, int, float]:
         value = row.estimate.value
-        rank = math.inf if math.isnan(value) else value if low_is_worse else -value
+        value = -abs(value) if quantity.best_at_zero else value if low_is_worse else -value
+        rank = math.inf if math.isnan(value) else value
         return table.strata.index(row.stratum), order.index(row.standing), rank
 
     return sorted(rows, key=worst_first)

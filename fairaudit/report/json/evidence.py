@@ -22,6 +22,7 @@ def write_practice(one: Practice) -> dict[str, Any]:
     """A gap in people; a ratio to nothing at all is null."""
     return {
         "shortfall": one.shortfall,
+        "people_to_parity": one.to_parity,
         "people_to_limit": one.to_limit,
         "limit": None if one.limit is None else float(one.limit),
         "limit_text": None if one.limit is None else str(one.limit),
@@ -48,6 +49,9 @@ def read_practice(row: Member) -> Practice:
         deviations=row["standard_deviations"].number(),
         burden=row["of_those_spared"].flag(),
         limit_of=row["limit_of"].or_none(Member.text) if "limit_of" in row else "ratio",
+        to_parity=row["people_to_parity"].or_none(Member.integer)
+        if "people_to_parity" in row
+        else None,
     )
 
 
@@ -61,6 +65,7 @@ def write_detectable(one: Detectable) -> dict[str, Any]:
         "n": one.n,
         "reference_n": one.m,
         "power": one.power,
+        "level": one.level,
     }
 
 
@@ -74,6 +79,7 @@ def read_detectable(row: Member) -> Detectable:
         row["n"].count(),
         row["reference_n"].count(),
         row["power"].number(),
+        row["level"].or_none(Member.number) if "level" in row else None,
     )
 
 
