@@ -115,24 +115,15 @@ def test_people_are_told_by_the_limit_of_the_check_and_by_no_other() -> None:
 
 
 def test_of_a_burden_the_limit_is_on_those_who_bear_it() -> None:
-<<<<<<< HEAD
     """False alarms of 30/60 against 10/40: 1.25 times a quarter allows 18 of 60, so 12 too many."""
     cells = {"a": (20, 30, 20, 30), "b": (20, 10, 20, 30)}
     fpr = {"metric": "false_positive_rate", "compare": "ratio", "reference": "b"}
     burden = {"prediction": {"column": "p", **YES, "favourable": False}}
     (one,) = of_cells(cells, {**fpr, "fail": {"above": 1.25}}, columns=burden)
     assert one["practice"]["people_to_limit"] == 30 - 18
+    assert one["practice"]["people_to_parity"] == 30 - 15
     difference = {**fpr, "compare": "difference", "fail": {"above": 0.1}}
     (gap,) = of_cells(cells, difference, columns=burden)
-=======
-    """30/60 missed against 10/40: 1.25 times a quarter allows 18 of 60, so 12 too many."""
-    cells = {"a": (30, 20, 30, 20), "b": (30, 20, 10, 20)}
-    fnr = {"metric": "false_negative_rate", "compare": "ratio", "reference": "b"}
-    (one,) = of_cells(cells, {**fnr, "fail": {"above": 1.25}})
-    assert one["practice"]["people_to_limit"] == 30 - 18
-    assert one["practice"]["people_to_parity"] == 30 - 15
-    (gap,) = of_cells(cells, {**fnr, "compare": "difference", "fail": {"above": 0.1}})
->>>>>>> words2
     assert gap["practice"]["people_to_limit"] == 30 - 21, ".35 of 60 are 21"
 
 
