@@ -323,3 +323,100 @@ def test_every_test_of_counts_tells_its_statistic() -> None:
         "letter": "χ²", "value": pytest.approx(2.631925, abs=1e-6), "freedom": [3],
     }  # fmt: skip
     assert "(χ²(3) = 2.63)" in check["sentence"]
+
+
+# Keys, ends and few people again --------------------------------------------------------------
+
+
+def test_other_utilities_are_another_test() -> None:
+    """Both groups are right as often, and a has true positives four times as often."""
+    cells = {"a": (400, 0, 100, 500), "b": (100, 0, 400, 500)}
+    limit = {"outside": [-0.05, 0.05], "significant": True}
+    right, hits = (
+        {"metric": "expected_utility", "compare": "difference", "reference": "a", "fail": limit,
+         "utilities": dict(zip(("tp", "fp", "fn", "tn"), values, strict=True))}
+        for values in ((0, 0, 0, 1), (1, 0, 0, 0))
+    )  # fmt: skip
+    first, second = of_cells(cells, right, hits)
+    assert (first["significance"]["p"], second["status"]) == (1, "fail")
+    assert second["significance"]["adjusted"] < 1e-50
+
+
+def test_the_highest_group_named_beforehand_is_another_test() -> None:
+    """Picked from the data it allows for all pairs; named it does not."""
+    cells = {"a": (75, 12, 15, 58), "b": (60, 20, 20, 60), "c": (58, 22, 20, 60)}
+    entry = {"metric": "f1", "compare": "difference", "fail": {"below": -0.01}}
+    chosen, named = {**entry, "reference": "highest"}, {**entry, "reference": "a"}
+    (alone,) = of_cells(cells, chosen)
+    _, beside = of_cells(cells, named, chosen)
+    assert beside["significance"]["p"] == alone["significance"]["p"]
+    assert beside["significance"]["adjusted"] >= alone["significance"]["p"]
+
+
+def means(rows: list[tuple[str, str, float]], *metrics: Any) -> Any:
+    frame = pl.DataFrame(rows, ["g", "z", "s"], orient="row").with_columns(n=1)
+    columns = {"protected": ["g"], "score": "s", "count": "n", "strata": ["z"]}
+    return document({"columns": columns, "metrics": list(metrics)}, frame)["checks"]
+
+
+@pytest.mark.parametrize("reference", ["a", "highest"])
+def test_a_ratio_of_averaged_means_has_no_p_from_ends_below_zero(reference: str) -> None:
+    numbers = (8.0, 10, 9, 11, 12, 8, 10, 9, 11, 12, 9, 10) * 2
+    rows = [("ab"[at % 2], "xxyy"[at % 4], s) for at, s in enumerate(numbers)]
+    entry = {"metric": "mean_score", "compare": "ratio", "reference": reference, "given": "z",
+             "average": "pooled", "fail": {"below": 0.999}}  # fmt: skip
+    (check,) = means(rows, entry)
+    test = check["significance"]
+    assert test is None or test["p"] > 0.2
+
+
+def test_a_stratum_of_four_people_does_not_hide_a_gap_of_means() -> None:
+    spread = (-0.2, -0.1, 0.0, 0.1, 0.2)
+    rows = [(g, z, m + s) for g, m in (("a", 0.7), ("b", 0.4)) for z in "xy" for s in spread] * 4
+    few = [(g, "w", s) for g in "ab" for s in (0.1, 0.9)]
+    entry = gate("mean_score", compare="difference", reference="a", given="z", average="pooled",
+                 fail={"outside": [-0.05, 0.05]})  # fmt: skip
+    (sure,) = means(rows, entry)
+    (open_,) = means(rows + few, entry)
+    assert sure["status"] == "fail"
+    assert open_["status"] in {"fail", "inconclusive"}
+
+
+@pytest.mark.parametrize("compare", ["standardized_difference", "log_ratio", "cohens_h"])
+def test_one_person_at_the_end_hides_no_gap_however_compared(compare: str) -> None:
+    rates = {"a": (800, 1000), "b": (400, 1000), "t": (0, 1)}
+    entry = gate("selection_rate", compare=compare, reference="lowest",
+                 fail={"above": 0.1})  # fmt: skip
+    (check,) = of_rates(rates, entry)
+    assert check["status"] in {"fail", "inconclusive"}
+
+
+def test_one_person_hides_no_change_of_means() -> None:
+    """By the second score b lies 50 points behind a, by the first 20; t has none of either."""
+    spread = (-0.1, 0.0, 0.1)
+    rows = [
+        (g, one + s, two + s, 100) for g, one, two in (("a", 0.7, 0.8), ("b", 0.5, 0.3))
+        for s in spread
+    ]  # fmt: skip
+    entry = gate("mean_score", compare="gap", of="second", against="first",
+                 fail={"outside": [-0.1, 0.1]})  # fmt: skip
+    models = {
+        name: {"prediction": {"column": column, "positive": {"at_least": 0.5}}, "score": column}
+        for name, column in (("first", "s"), ("second", "t"))
+    }
+    columns = {"protected": ["g"], "models": models, "count": "n"}
+    found = []
+    for more in ([], [("t", 0.0, 0.0, 1)]):
+        frame = pl.DataFrame([*rows, *more], ["g", "s", "t", "n"], orient="row")
+        found += document({"columns": columns, "metrics": [entry]}, frame)["checks"]
+    assert found[0]["status"] == "fail"
+    assert found[1]["status"] in {"fail", "inconclusive"}
+
+
+@pytest.mark.parametrize("metric", ["generalized_entropy", "theil", "coefficient_of_variation"])
+def test_inequality_of_a_few_people_is_not_known(metric: str) -> None:
+    """Five people, one of whom is wronged: how often that is, nobody can tell."""
+    cells = {"a": (350, 100, 150, 400), "b": (2, 0, 1, 2)}
+    (check,) = of_cells(cells, gate(metric, compare="gap", fail={"above": 0.01}))
+    assert check["status"] == "inconclusive"
+    assert check["significance"] is None

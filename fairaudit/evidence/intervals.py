@@ -404,7 +404,10 @@ def _ratio_to_extreme(
         (np.min if lowest else np.max)(np.where(among, end, fill), axis=1, keepdims=True)
         for end in (low, high)
     ]
-    found = Interval(low / best[1], high / best[0], f"{method}, {SIMULTANEOUS}")
+    # Of an end below 0 there is no ratio.
+    positive = (low >= 0) & (best[0] >= 0)
+    least, most = (np.where(positive, end, np.nan) for end in (low / best[1], high / best[0]))
+    found = Interval(least, most, f"{method}, {SIMULTANEOUS}")
     if lowest:
         return found._replace(low=np.maximum(found.low, 1.0))
     return found._replace(high=np.minimum(found.high, 1.0))

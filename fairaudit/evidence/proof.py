@@ -17,6 +17,7 @@ from fairaudit.evidence.intervals import Band, band
 from fairaudit.evidence.significance import Crosses, Tests, is_tested, tested
 from fairaudit.metrics import NOBODY, Evaluation, Measure, Policy
 from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.reference import EXTREMES
 from fairaudit.stats import families
 
 _CORRECTIONS: Mapping[Correction, Callable[[Floats], Floats]] = {
@@ -186,7 +187,9 @@ def _kind(evaluation: Evaluation, found: Tests) -> Hashable:
         return found.about, whom, evaluation.takes_part.tobytes()
     crowd = Policy.REST if terms.policy is Policy.OVERALL else terms.policy
     is_crowd = bool((evaluation.second == NOBODY).all())
-    return found.about, whom, crowd if is_crowd else evaluation.second.tobytes()
+    # An extreme group is chosen from the data: its test is not that of a group named beforehand.
+    chosen = terms.policy if terms.policy in EXTREMES else None
+    return found.about, whom, chosen, crowd if is_crowd else evaluation.second.tobytes()
 
 
 def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]:

@@ -222,11 +222,12 @@ def _beyond(tests: Tests, value: Floats, crosses: Crosses) -> Floats:
     return np.where(crosses(value), tests.p, np.nan)
 
 
-def _about(reading: Reading) -> Key:
+def _about(reading: Reading, evaluation: Evaluation) -> Key:
     """What a share is of: a true positive and a false negative rate are tested by one table."""
     quantity = reading.quantity
     cells = frozenset(getattr(quantity, "cells", ()))
-    return (cells,) if reading.binomial else (quantity.id,)
+    parameters = evaluation.terms.parameters if quantity.takes else None
+    return (cells,) if reading.binomial else (quantity.id, parameters)
 
 
 def _chosen(evaluation: Evaluation, crosses: Crosses) -> Chosen:
@@ -256,7 +257,19 @@ def _between_two(evaluation: Evaluation, reading: Reading) -> Tests:
     if other is None:
         return _none(evaluation, "there is no other side")
     tests = _two_sides(evaluation, reading, other)
-    return _over_pairs(tests, evaluation) if policy in EXTREMES else tests
+    if policy not in EXTREMES:
+        return tests
+    # Of no other pair the value is known, so that all groups together must do.
+    return replace(_over_pairs(tests, evaluation), together=_all_alike(evaluation, reading))
+
+
+def _all_alike(evaluation: Evaluation, reading: Reading) -> Together | None:
+    """Whether all groups are alike, beside a comparison with an extreme one."""
+    if not reading.binomial and reading.deviation is None:
+        return None
+    alike = _of_groups(evaluation, reading)
+    p = np.broadcast_to(np.array([[one.p] for one in alike]), evaluation.value.shape)
+    return Together(alike[0].name if alike else "", "alike", p, stays_open=True)
 
 
 def _to_extreme(evaluation: Evaluation, reading: Reading) -> Tests:
@@ -288,7 +301,7 @@ def _to_extreme(evaluation: Evaluation, reading: Reading) -> Tests:
         p,
         tuple(f"{name} over pairs" for name in names),
         exact.astype(np.int64),
-        about=(*_about(reading), "to extreme", policy, evaluation.takes_part.tobytes()),
+        about=(*_about(reading, evaluation), "to extreme", policy, evaluation.takes_part.tobytes()),
         joint=True,
         beyond=lambda crosses: smallest(_chosen(evaluation, crosses))[0],
     )
@@ -314,7 +327,7 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
         return Tests(means.two_sided(t, df), ("least squares t",), about=about, statistic=statistic)
     if one.binomial and two.binomial and by_clusters.is_clustered(evaluation):
         p = by_clusters.of_pair_tested(one, two)
-        return Tests(p, (f"z, {BY_CLUSTERS}",), about=_about(one), why=_FEW_CLUSTERS)
+        return Tests(p, (f"z, {BY_CLUSTERS}",), about=_about(one, evaluation), why=_FEW_CLUSTERS)
     if one.binomial and two.binomial:
         first, second = Sample.of(one), Sample.of(two)
         p, exact = two_samples(first, second, inference)
@@ -326,7 +339,7 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
         z, _ = proportions.z_test(*sides, yates=inference.yates)
         freedom = np.ones_like(z)
         statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (freedom,))
-        return Tests(p, names, exact.astype(np.int64), _about(one), statistic=statistic)
+        return Tests(p, names, exact.astype(np.int64), _about(one, evaluation), statistic=statistic)
     if one.deviation is not None and two.deviation is not None:
         both = (one.value, one.deviation, one.size, two.value, two.deviation, two.size)
         if inference.t is TTest.WELCH:
@@ -334,40 +347,45 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
         else:
             t, df, p = means.student_test(*both)
         name = "Welch" if inference.t is TTest.WELCH else "Student"
-        return Tests(p, (name,), about=_about(one), statistic=Statistic("t", t, (df,)))
+        return Tests(p, (name,), about=_about(one, evaluation), statistic=Statistic("t", t, (df,)))
     if one.scores is not None and two.scores is not None:
         *_, p = ranks.mann_whitney(one.scores.astype(np.float64), two.scores.astype(np.float64))
-        return Tests(p, ("Mann–Whitney",), about=_about(one))
+        return Tests(p, ("Mann–Whitney",), about=_about(one, evaluation))
     if one.shares is not None and two.shares is not None:
         counts = one.shares * one.size[:, None], two.shares * two.size[:, None]
         value, df, p = proportions.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
-        return Tests(p, ("G",), about=_about(one), statistic=Statistic("G", value, (df,)))
+        return Tests(
+            p, ("G",), about=_about(one, evaluation), statistic=Statistic("G", value, (df,))
+        )
     return _by_interval(evaluation)
 
 
 def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:
     """All groups that take part at once."""
-    asked, inference = evaluation.asked, evaluation.terms.inference
+    asked = evaluation.asked
     assert isinstance(asked, Measure)
-    among = evaluation.takes_part
     if reading.clustered is not None:
         return _among_clusters(evaluation, reading)
-    if reading.binomial:
-        hits = np.nan_to_num(reading.value) * reading.size
-        tables = np.stack([reading.size - hits, hits], axis=1)
-        weighted = reading.weight is not None
-        alike = [
-            alike_classes(counts, some, inference, weighted=weighted)
-            for counts, some in zip(tables, among, strict=True)
-        ]
-    elif reading.deviation is not None:
-        alike = [alike_means(reading, z, some, inference) for z, some in enumerate(among)]
-    elif asked.mean:
-        return _none(evaluation, "no test of a mean over groups")
-    else:
-        return _by_interval(evaluation)
+    if not reading.binomial and reading.deviation is None:
+        why = "no test of a mean over groups"
+        return _none(evaluation, why) if asked.mean else _by_interval(evaluation)
+    alike = _of_groups(evaluation, reading)
     chosen = None if asked.mean else lambda crosses: _chosen(evaluation, crosses)
-    return _of_strata(alike, _about(reading), chosen)
+    return _of_strata(alike, _about(reading, evaluation), chosen)
+
+
+def _of_groups(evaluation: Evaluation, reading: Reading) -> list[Alike]:
+    """Whether the groups that take part are alike, in every stratum; of shares or of means."""
+    among, inference = evaluation.takes_part, evaluation.terms.inference
+    if not reading.binomial:
+        return [alike_means(reading, z, some, inference) for z, some in enumerate(among)]
+    hits = np.nan_to_num(reading.value) * reading.size
+    tables = np.stack([reading.size - hits, hits], axis=1)
+    weighted = reading.weight is not None
+    return [
+        alike_classes(counts, some, inference, weighted=weighted)
+        for counts, some in zip(tables, among, strict=True)
+    ]
 
 
 def _among_clusters(evaluation: Evaluation, reading: Reading) -> Tests:
@@ -383,7 +401,7 @@ def _among_clusters(evaluation: Evaluation, reading: Reading) -> Tests:
     asked = evaluation.asked
     is_mean = isinstance(asked, Measure) and asked.mean
     of_pairs = None if is_mean else lambda crosses: _chosen(evaluation, crosses)
-    tests = _of_strata(alike, _about(reading), of_pairs)
+    tests = _of_strata(alike, _about(reading, evaluation), of_pairs)
     pair = by_clusters.of_pair_tested(*by_clusters.pair_of_spread(evaluation, reading))[:, :1]
     names = (f"z, {BY_CLUSTERS}", *(f"{name}, {BY_CLUSTERS}" for name in tests.names))
     which = np.where(alone, 0, _which(tests) + 1)
@@ -504,7 +522,10 @@ def _averages_by_clusters(evaluation: Evaluation, reading: Reading) -> Tests:
     other = evaluation.against
     if other is None or evaluation.terms.policy in WITH_ITSELF:
         return _none(evaluation, _NOT_BY_CLUSTERS)
-    p, about = by_clusters.of_pair_tested(reading, other), (*_about(reading), "averages")
+    p, about = (
+        by_clusters.of_pair_tested(reading, other),
+        (*_about(reading, evaluation), "averages"),
+    )
     average = None if evaluation.terms.average is None else str(evaluation.terms.average)
     return Tests(p, (f"z, {BY_CLUSTERS}",), about=(*about, average), why=_FEW_CLUSTERS)
 
@@ -523,22 +544,29 @@ def _common_to_strata(evaluation: Evaluation, reading: Reading, inner: Reading) 
     tests = Tests(
         joined.p[None],
         ("Cochran–Mantel–Haenszel",),
-        about=(*_about(inner), "common odds ratio"),
+        about=(*_about(inner, evaluation), "common odds ratio"),
         statistic=Statistic("χ²", value, (np.ones_like(value),)),
     )
-    return _over_pairs(tests, evaluation) if policy in EXTREMES else tests
+    if policy not in EXTREMES:
+        return tests
+    asked = evaluation.asked
+    assert isinstance(asked, Measure)
+    beside = _in_strata(evaluation, asked, reading)
+    return replace(_over_pairs(tests, evaluation), together=beside)
 
 
 def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Together | None:
-    """Whether shares are alike in every stratum, beside an average over them."""
+    """Whether groups are alike in every stratum, beside an average over them."""
     table, terms = evaluation.strata, evaluation.terms
     policy = terms.policy
-    if table is None or not reading.quantity.share:
+    if table is None:
         return None
     tally = tally_for(reading.quantity, table)
     each = read(reading.quantity, tally, terms.parameters)
     strata, name = table.known_strata, "Cochran–Mantel–Haenszel"
     alike = "alike in every stratum"
+    if not reading.quantity.share:
+        return None if each.deviation is None else _means_in_strata(evaluation, each, strata)
     if asked.comparison.shape is Shape.SPREAD or policy in EXTREMES:
         among = evaluation.takes_part[0]
         if among.sum() > _MOST_STANDARDIZED:
@@ -558,6 +586,20 @@ def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Toge
     a, c = (np.nan_to_num(one.value)[strata] * size for one, size in ((each, n), (rest, m)))
     p = stratified.mantel_haenszel(a, n, c, m).p[None]
     return Together(name, alike, p, stays_open=True)
+
+
+def _means_in_strata(evaluation: Evaluation, each: Reading, strata: Marks) -> Together:
+    """Whether means are alike in every stratum: the smallest p-value of all strata (Šidák)."""
+    among = evaluation.takes_part[0] & (each.size > 0) & ~np.isnan(each.value)
+    inference = evaluation.terms.inference
+    p = np.array([
+        alike_means(each, z, among[z], inference).p if among[z].sum() > 1 else np.nan
+        for z in np.flatnonzero(strata).tolist()
+    ])  # fmt: skip
+    least = families.sidak(np.fmin.reduce(p, initial=1.0), max(int((~np.isnan(p)).sum()), 1))
+    name = "Welch in every stratum, Šidák"
+    shape = evaluation.value.shape
+    return Together(name, "alike in every stratum", np.full(shape, least), stays_open=True)
 
 
 def _of_change(evaluation: Evaluation) -> Tests:

@@ -20,10 +20,13 @@ from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.quantities import Formula, effective_size
 from fairaudit.metrics.records import LIFTED_BY_CHANCE, Need, Parameters
-from fairaudit.stats import normal, proportions
+from fairaudit.stats import means, proportions
 
 _BOTH = frozenset({Need.LABEL, Need.PREDICTION})
 _TWO = Decimal(2)
+_FEWEST = 5
+"""Fewer people whose benefit is not the usual one say nothing of how much it varies."""
+
 _CELLS = ("fn", "fp", "tn", "tp")
 _BENEFIT = "b = ŷ - y + 1 (y - ŷ + 1 where the positive is a burden)"
 _CAUTION = (
@@ -92,9 +95,11 @@ def _ends(tally: Tally, alpha: Alpha, order: float, steepness: Floats | float = 
         slopes = np.where(shares > 0, slopes, 0.0)
         mean = (shares * slopes).sum(axis=0)
         variance = (shares * (slopes - mean) ** 2).sum(axis=0) / effective_size(tally, _CELLS)
-        reach = normal.critical(alpha) * np.sqrt(variance) * steepness
+        # Few people whose benefit is not the usual one do not tell how much it varies.
+        apart = (1 - shares.max(axis=0)) * effective_size(tally, _CELLS)
+        reach = means.critical(apart, alpha) * np.sqrt(variance) * steepness
         # Where all have the same benefit nothing varies, which is no certainty.
-        reach = np.where(variance > 0, reach, np.nan)
+        reach = np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
     return -reach, reach
 
 

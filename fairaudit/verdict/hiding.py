@@ -11,10 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairaudit.metrics import Evaluation, evaluate, evaluate_against
+from fairaudit.metrics import Evaluation, Minimum, evaluate, evaluate_against
+from fairaudit.metrics.reference import EXTREMES
 from fairaudit.stats.proportions import EXPECTED
 from fairaudit.verdict.asked import Check
 from fairaudit.verdict.findings import NotEvaluated
+
+_LARGE = 10
+"""Means of fewer people are known too badly."""
 
 _INFINITE = "infinite by one of both outcomes: there is no change to be sure of"
 
@@ -27,9 +31,11 @@ def hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
     limit, terms = check.fail or check.warn, evaluation.terms
     whole = evaluation.whole
     is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
-    if limit is None or not (evaluation.spread and is_difference) or terms.minimum.events:
+    part = evaluation.parts[0] if evaluation.parts else evaluation
+    is_maximum = evaluation.spread or part.terms.policy in EXTREMES
+    if limit is None or not (is_maximum and is_difference) or terms.minimum.events:
         return []
-    large = replace(terms, minimum=replace(terms.minimum, events=EXPECTED))
+    large = replace(terms, minimum=Minimum(max(terms.minimum.size or 0, _LARGE), EXPECTED))
     if evaluation.subtracts:
         first, second = (part.table for part in evaluation.parts)
         among_large = evaluate_against(evaluation.asked, first, large, second)
@@ -37,15 +43,18 @@ def hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
         among_large = evaluate(evaluation.asked, evaluation.table, large)
     left_open = [
         NotEvaluated((), evaluation.table.strata[z], _INFINITE, blocks=True)
-        for z in np.flatnonzero(np.isinf(evaluation.value[:, 0]) & evaluation.table.known_strata)
+        for z in np.flatnonzero(
+            (np.isinf(evaluation.value) & evaluation.judged).any(axis=1)
+            & evaluation.table.known_strata
+        )
     ]
     fewer = (among_large.takes_part != evaluation.takes_part).any(axis=1)
     for z in np.flatnonzero(fewer & evaluation.table.known_strata).tolist():
-        value = float(among_large.value[z, 0])
-        if limit.crossed(value, None):
+        beyond = limit.reached(among_large.value[z]) & among_large.judged[z]
+        for value in among_large.value[z][beyond][:1].tolist():
             reason = (
-                f"{value:.4f}, beyond the limit, among the groups where {EXPECTED} people of every "
-                "outcome are expected: smaller groups hide it"
+                f"{value:.4f}, beyond the limit, among the groups of {_LARGE} people and more "
+                f"where {EXPECTED} of every outcome are expected: smaller groups hide it"
             )
             left_open.append(NotEvaluated((), evaluation.table.strata[z], reason, blocks=True))
     return left_open
