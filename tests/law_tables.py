@@ -33,6 +33,14 @@ COMPARING: list[Measure | Whole] = [
 """Every measure that compares groups by outcomes and scores."""
 
 
+NUMERIC = [
+    one
+    for one in CATALOGUE
+    if isinstance(one, Measure) and is_numeric(one) and Need.NUMERIC_ATTRIBUTE not in one.needs
+]
+"""Every measure that compares groups by numbers, such as absolute errors."""
+
+
 def rows_of(
     random: Generator, people: Mapping[str, Sequence[int]], chances: Mapping[str, Sequence[float]]
 ) -> pl.DataFrame:
@@ -99,6 +107,31 @@ def one_cell(  # the columns of a row
     return pl.DataFrame(row, schema, orient="row")
 
 
+def numeric_people(random: Generator, *, alike: bool) -> pl.DataFrame:
+    """Two to five groups of 1 to 300 people with a number and its prediction, in two strata."""
+    rows = []
+    for at in range(int(random.integers(2, 6))):
+        shift = 0.0 if alike else float(random.normal(0, 1))
+        for _ in range(int(random.choice([1, 2, 5, 30, 300]))):
+            number = round(float(random.normal(10 + shift, 2)), 2)
+            guess = round(number + float(random.normal(shift / 2, 1)), 2)
+            rows.append((f"g{at}", f"z{int(random.integers(2))}", number, guess, 1))
+    return pl.DataFrame(rows, ["g", "z", "y", "p", "n"], orient="row")
+
+
+def numeric_checks(
+    people: pl.DataFrame, metrics: Sequence[Mapping[str, Any]], **more: Any
+) -> list[dict[str, Any]]:
+    """What an audit finds of numbers."""
+    columns = {
+        "protected": ["g"], "strata": ["z"], "count": "n",
+        "label": {"column": "y", "number": True}, "prediction": {"column": "p", "number": True},
+    }  # fmt: skip
+    asked = {"columns": columns, "metrics": [*metrics], "groups": {"by": ["g"]}, **more}
+    checks: list[dict[str, Any]] = document(asked, people)["checks"]
+    return checks
+
+
 def entry(record: Measure | Whole, **more: Any) -> dict[str, Any]:
     """A metric of a spec: to the group g0 where it takes a reference, given strata if it must."""
     metric: dict[str, Any] = {"metric": record.id}
@@ -112,12 +145,17 @@ def entry(record: Measure | Whole, **more: Any) -> dict[str, Any]:
 
 
 def spec_of(
-    metrics: Sequence[Mapping[str, Any]], prediction: Mapping[str, Any] | None = None, **more: Any
+    metrics: Sequence[Mapping[str, Any]],
+    prediction: Mapping[str, Any] | None = None,
+    *,
+    weighted: bool = False,
+    **more: Any,
 ) -> dict[str, Any]:
     """The spec that asks these metrics of such people."""
     return {
         "columns": {
-            "protected": ["g"], "strata": ["z"], "score": "s", "count": "n",
+            "protected": ["g"], "strata": ["z"], "count": "n",
+            **({"weight": "w"} if weighted else {"score": "s"}),
             "label": {"column": "y", **YES}, "prediction": prediction or {"column": "p", **YES},
         },
         "missing": {"label": "aside"},
