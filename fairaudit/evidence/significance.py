@@ -268,7 +268,8 @@ def _all_alike(evaluation: Evaluation, reading: Reading) -> Together | None:
     if not reading.binomial and reading.deviation is None:
         return None
     alike = _of_groups(evaluation, reading)
-    p = np.broadcast_to(np.array([[one.p] for one in alike]), evaluation.value.shape)
+    p = np.array([one.p for one in alike], dtype=np.float64).reshape(-1, 1)
+    p = np.broadcast_to(p, evaluation.value.shape)
     return Together(alike[0].name if alike else "", "alike", p, stays_open=True)
 
 

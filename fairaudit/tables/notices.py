@@ -286,6 +286,8 @@ def _few_people(
     reading: Reading, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
 ) -> list[int]:
     """The groups in which the limit's gap to all others is within what chance explains."""
+    if not len(reading.value):
+        return []  # nobody is known in this grouping
     n = np.where(eligible, reading.size[0], 0.0)
     hits = np.nan_to_num(reading.value[0]) * n
     total = float(n.sum())
