@@ -152,6 +152,8 @@ def maxima(random: Generator, runs: int, one: Maximum) -> Study:
     for where, rates, sizes in settings(slow=one.slow):
         truth = one.truth(rates)
         found = _found(one, random, (rates, sizes), runs)
+        if found.without == 1:
+            continue  # a group of one person has no rate of both kinds
         if found.covered(truth) < _AGAIN:
             found = _found(one, random, (rates, sizes), 5 * runs)
         few = one.part * float((rates * np.asarray(sizes)).min())
