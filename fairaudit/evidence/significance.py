@@ -668,7 +668,7 @@ def _root(room: Callable[[Floats], Floats], apart: Floats) -> Floats:
     for _ in range(_STEPS):
         here = room(z)
         outside = here > 0
-        found = (np.abs(here) < _NEAR * apart) & (here != 0)
+        settled = (np.abs(here) < _NEAR * apart) & (here != 0)
         # The end that stays counts half, so that the other one moves, too (Illinois).
         at_high = np.where(outside & (low > 0), at_high / 2, np.where(outside, at_high, here))
         at_low = np.where(outside, here, np.where(high < _FARTHEST, at_low / 2, at_low))
@@ -677,8 +677,8 @@ def _root(room: Callable[[Floats], Floats], apart: Floats) -> Floats:
         # Ends that are cut off at parity, or infinite, tell no slope.
         usable = np.isfinite(secant) & (at_high < 0) & (secant > low) & (secant < high)
         middle = np.where(high == _FARTHEST, np.minimum(2 * z, (z + high) / 2), (low + high) / 2)
-        z = np.where(found, z, np.where(usable, secant, middle))
-        if not (~found & (high - low > _CLOSE * np.maximum(high, 1.0))).any():
+        z = np.where(settled, z, np.where(usable, secant, middle))
+        if not (~settled & (high - low > _CLOSE * np.maximum(high, 1.0))).any():
             break
     return z
 
