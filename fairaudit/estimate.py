@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from fairaudit.disclosure import discloses
+
 
 class State(StrEnum):
     """Whether there is a number: an empty denominator gives none, positive/0 an infinite one.
@@ -30,6 +32,7 @@ def state_of(value: float) -> State:
     return State.DEFINED
 
 
+@discloses(row="test hypothesis p")
 @dataclass(frozen=True, slots=True)
 class Beside:
     """A test of another hypothesis, which stands beside a number: its name, and its p-value.
@@ -42,6 +45,7 @@ class Beside:
     p: float
 
 
+@discloses(row="test p adjusted family correction letter statistic freedom beside")
 @dataclass(frozen=True, slots=True)
 class Significance:
     """A test of no disparity by its name, its p-value, and that among all tests of its family.
@@ -62,6 +66,11 @@ class Significance:
     beside: Beside | None = None
 
 
+@discloses(
+    row="value n numerator denominator scale exact low high method no_interval reason error",
+    anybody="significance",  # its p-value is corrected by those of other groups
+    nobody="suppressed",
+)
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A value with its evidence.
@@ -92,3 +101,7 @@ class Estimate:
     def state(self) -> State:
         """Defined, undefined, infinite, or suppressed."""
         return State.SUPPRESSED if self.suppressed else state_of(self.value)
+
+
+HIDDEN = Estimate(math.nan, suppressed=True)
+"""What stands in the place of a number that a published report does not tell."""

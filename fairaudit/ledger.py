@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from fairaudit.disclosure import discloses
 
+
+@discloses(nobody="column reason", each="rows people")
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of the ledger: so many rows (people), in which column, and what became of them."""
@@ -16,6 +19,7 @@ class Line:
     reason: str
 
 
+@discloses(each="read counted people filtered undecided dropped set_aside")
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """Where every row went: read = counted + filtered + undecided + dropped.
@@ -51,6 +55,7 @@ class Ledger:
         )
 
 
+@discloses(nobody="column reason", each="rows people")
 @dataclass(frozen=True, slots=True)
 class PublishedLine:
     """A line of a ledger in which small numbers are suppressed: None."""
@@ -61,6 +66,7 @@ class PublishedLine:
     reason: str
 
 
+@discloses(each="read counted people filtered undecided dropped set_aside")
 @dataclass(frozen=True, slots=True)
 class PublishedLedger:
     """A ledger that closes and does not show it: numbers that are suppressed are None."""

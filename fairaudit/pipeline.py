@@ -19,6 +19,7 @@ from fairaudit import spec as specs
 from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, Source
 from fairaudit.cube import Cube, Excluded, Grouping, GroupTable
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import (
     DataError,
     FairauditError,
@@ -248,11 +249,8 @@ class _Question:
             for check in self.checks
         )
         told = waiving.told(read.waivers, findings, [one.id for one in read.checks], today)
-        # Who is treated otherwise by another model is few people: such counts are not published.
-        is_open = read.suppress_below is None
-        models = [one.name for one in read.predictions] if is_open else []
+        models = [one.name for one in read.predictions]
         listing = tabulate(cube, table, read.shown, self.checks, models)
-        read_notices = (*read.notices, *_unpaired(read))
         result = AuditResult(
             provenance=made,
             ledger=cube.ledger,
@@ -266,16 +264,16 @@ class _Question:
             subgroups=None if discovered is None else discovered.told,
             definitions=listing.definitions,
             notices=(
-                *read_notices,
+                *read.notices,
+                *_unpaired(read),
                 *raw.notices,
                 *recoded.notices,
                 *unweighed(read.shown, cube),
                 *unequal_rates(table, [one.name for one in read.predictions if one.binary]),
                 *unjudged(read.checks, [one.name for one in read.predictions]),
                 *impossible(self.checks, table),
-                # Who is ahead may be told by counts that are not published.
-                *(turned_round(listing.lattice) if is_open else ()),
-                *(too_few_to_show(self.checks, table) if is_open else ()),
+                *turned_round(listing.lattice),
+                *too_few_to_show(self.checks, table),
                 *repeated(cube),
                 *(matched(cube, read.shown) if read.cluster is None else by_rows(read)),
                 *medians(table, read.shown),
@@ -299,8 +297,7 @@ class _Question:
             return result
         columns = {one.name: one.column.value for one in read.groupable}
         columns |= {one.name: one.column.value for one in read.outcomes}
-        of_no_people = (*read_notices, *waiving.notices(told))
-        data = Data(cube, read.shown, summaries, columns, of_no_people)
+        data = Data(cube, read.shown, summaries, columns)
         return suppress(result, read.suppress_below, data)
 
     def _settled(
@@ -494,7 +491,7 @@ def _scanned(asked: Scan | None, table: TableOf, searched: Searched | None) -> S
     return scan(table, replace(asked, given=(*asked.given, *((name,) for name in found))))
 
 
-def _told_of(searched: Searched | None) -> tuple[str, ...]:
+def _told_of(searched: Searched | None) -> tuple[Notice, ...]:
     """A notice on the columns that a search looked at, and on those that it left out."""
     if searched is None:
         return ()
@@ -504,29 +501,32 @@ def _told_of(searched: Searched | None) -> tuple[str, ...]:
     listed = [f"{quoted(name)} ({why})" for name, why in searched.left_out.items()]
     if len(listed) > _MOST_LISTED:
         listed[_MOST_LISTED:] = [f"{len(listed) - _MOST_LISTED:,} more"]
-    return (told + (f"; left out: {', '.join(listed)}" if listed else ""),)
+    told += f"; left out: {', '.join(listed)}" if listed else ""
+    return (Notice(told, Whose.NOBODY),)
 
 
-def _unpaired(read: Spec) -> Iterator[str]:
+def _unpaired(read: Spec) -> Iterator[Notice]:
     """A notice where a report to publish leaves out whom two models treat unlike."""
     if read.suppress_below is not None and len(read.predictions) > 1:
-        yield (
+        yield Notice(
             "models: whom two of them treat unlike is left out under `suppress_below`, for those "
-            "are counts of few people"
+            "are counts of few people",
+            Whose.NOBODY,
         )
 
 
-def _unscanned(scanned: Scanned) -> Iterator[str]:
+def _unscanned(scanned: Scanned) -> Iterator[Notice]:
     """Notices on what the scan for reversals could not compare, and what it does not list."""
     for group, aside in scanned.left_out:
         if not group:
-            yield f"Simpson's reversals: {aside.why}"
+            yield Notice(f"Simpson's reversals: {aside.why}", Whose.ANYBODY)
     for why in scanned.too_many:
-        yield f"Simpson's reversals: {why}"
+        yield Notice(f"Simpson's reversals: {why}", Whose.ANYBODY)
     if count := scanned.repeated:
         verb = "is" if count == 1 else "are"
         why = "given several columns, where fewer of them show as much as surely"
-        yield f"Simpson's reversals: {count:,} {verb} not listed: {why}"
+        what = f"Simpson's reversals: {count:,} {verb} not listed: {why}"
+        yield Notice(what, Whose.ANYBODY)
 
 
 def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:

@@ -11,6 +11,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.cube import Sum
+from fairaudit.disclosure import Notice
 from fairaudit.histogram import Bins
 from fairaudit.spec import (
     RESERVED,
@@ -248,7 +249,7 @@ class RawCells:
     scores: Mapping[str, RawScores] = field(default_factory=dict)
     amounts: RawAmounts | None = None
     searched: RawSearch | None = None
-    notices: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
     tables: tuple[RawTable, ...] = ()
     table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
 

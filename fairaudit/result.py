@@ -10,8 +10,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from fairaudit.cube import ExcludeBelow, Group, Grouping
+from fairaudit.disclosure import Notice, discloses
 from fairaudit.errors import AuditFailed
-from fairaudit.estimate import Estimate, Significance
+from fairaudit.estimate import HIDDEN, Estimate, Significance
 from fairaudit.evidence import Part
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.evidence.ways import interval_in_words, significance_in_words
@@ -61,6 +62,7 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
+@discloses(nobody="path modified", never="bytes lines", hidden={"bytes": 0})
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """A file that was read; `lines` are the physical ones of a CSV file, the header included."""
@@ -71,6 +73,13 @@ class DataFile:
     lines: int | None = None
 
 
+@discloses(
+    nobody="version spec_path spec_sha256 title context route filter count weight minimum "
+    "exclude_below inference created suppress_below cluster",
+    anybody="cube_sha256 clusters weight_error",
+    each="files rows",
+    hidden={"weight_error": 0.0, "files": ()},
+)
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """What was run on what: enough to run it again.
@@ -101,6 +110,13 @@ class Provenance:
     clusters: int | None = None
 
 
+@discloses(
+    nobody="of by stratum group",
+    row="n standing",
+    beside="share",
+    each="counts",
+    hidden={"standing": Standing.SUPPRESSED},
+)
 @dataclass(frozen=True, slots=True)
 class GroupRow:
     """A group: its people, its share of the known ones, and their outcomes; None is suppressed."""
@@ -115,6 +131,12 @@ class GroupRow:
     standing: Standing
 
 
+@discloses(
+    nobody="metric of by stratum group parameters alpha averaged",
+    row="estimate standing",
+    beside="reference difference ratio",
+    hidden={"estimate": HIDDEN, "standing": Standing.SUPPRESSED, "reference": ()},
+)
 @dataclass(frozen=True, slots=True)
 class RateRow:
     """A rate of one group, beside the group that its table compares with.
@@ -138,6 +160,12 @@ class RateRow:
     averaged: Grouping = ()
 
 
+@discloses(
+    nobody="metric title compare of by stratum group reference parameters averaged",
+    row="estimate parts decided_by first second",
+    beside="takes_part",
+    hidden={"estimate": HIDDEN, "parts": (), "first": (), "second": ()},
+)
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
     """A comparison: of one group with its reference, or over all groups (`group` is then None).
@@ -164,6 +192,11 @@ class ComparisonRow:
     averaged: Grouping = ()
 
 
+@discloses(
+    nobody="metric title of spread judged limited",
+    row="estimate first second parts decided_by departure",
+    hidden={"estimate": HIDDEN, "first": (), "second": (), "parts": (), "departure": math.nan},
+)
 @dataclass(frozen=True, slots=True)
 class LatticeEntry:
     """The worst value of one measure in one subset, its witness, and whether a limit looked."""
@@ -182,6 +215,13 @@ class LatticeEntry:
     departure: float
 
 
+@discloses(
+    nobody="by groups",
+    row="smallest",
+    anybody="tested",  # tells who takes part, and who is all of a larger group
+    each="entries appears",
+    hidden={"entries": (), "appears": ()},
+)
 @dataclass(frozen=True, slots=True)
 class LatticeRow:
     """One subset of the protected attributes.
@@ -198,6 +238,10 @@ class LatticeRow:
     tested: Mapping[str, int] | None = field(default_factory=dict)
 
 
+@discloses(
+    nobody="of by parameters",
+    row="epsilon factor twice bounds_subsets regime low high unbounded",
+)
 @dataclass(frozen=True, slots=True)
 class EpsilonReading:
     """How to read ε of the full intersection (Foulds & Pan §3).
@@ -222,6 +266,10 @@ class EpsilonReading:
     unbounded: str = ""
 
 
+@discloses(
+    nobody="id title family compares use means formula values direction needs takes caution "
+    "elsewhere source aliases interval test example version",
+)
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A metric in words, as `explain` prints it."""
@@ -247,6 +295,12 @@ class Definition:
     version: int = 1
 
 
+@discloses(
+    nobody="column by group known",
+    row="n mean deviation auc auc_error suppressed",
+    each="lowest highest median",
+    hidden={"suppressed": True},
+)
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
     """A score in one group, or among everybody.
@@ -272,6 +326,7 @@ class ScoreRow:
     suppressed: bool = False
 
 
+@discloses(row="lowest highest n mean_score share low high")
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """One bin of a calibration curve: its scores, its people, and the share of positives.
@@ -288,6 +343,7 @@ class Calibration:
     high: float
 
 
+@discloses(row="at selected true_positive_rate false_positive_rate")
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """What selecting all scores of at least `at` would do; a rate of nobody is None."""
@@ -298,6 +354,11 @@ class Threshold:
     false_positive_rate: float | None
 
 
+@discloses(
+    nobody="column by group known",
+    row="calibration thresholds suppressed",
+    hidden={"calibration": (), "thresholds": (), "suppressed": True},
+)
 @dataclass(frozen=True, slots=True)
 class Curve:
     """How a score meets the label in one group, or among everybody; a suppressed one is empty."""
@@ -311,6 +372,7 @@ class Curve:
     suppressed: bool = False
 
 
+@discloses(nobody="columns left_out")
 @dataclass(frozen=True, slots=True)
 class Searched:
     """The columns that the spec does not name and a search for reversals conditioned on.
@@ -322,6 +384,11 @@ class Searched:
     left_out: Mapping[str, str]
 
 
+@discloses(
+    # So few people are treated unlike that hardly a count could stay.
+    never="metric first second by stratum group standing n both first_only second_only neither "
+    "first_value second_value difference low high significance",
+)
 @dataclass(frozen=True, slots=True)
 class ModelChange:
     """A rate of the same people by two models: who is counted by both, by one alone, by neither.
@@ -366,6 +433,14 @@ class ModelChange:
         )
 
 
+@discloses(
+    nobody="definitions fail_on earlier searched burdens",
+    anybody="compared",  # counts the groups that are large enough
+    never="subgroups model_changes",
+    each="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
+    "scores curves waivers",
+    hidden={"model_changes": ()},
+)
 @dataclass(frozen=True, slots=True)
 class AuditResult:
     """Everything an audit found. `fail_on` decides from which status on it fails.
@@ -386,7 +461,7 @@ class AuditResult:
     findings: tuple[Finding, ...]
     reversals: tuple[Reversal, ...]
     definitions: tuple[Definition, ...]
-    notices: tuple[str, ...]
+    notices: tuple[Notice, ...]
     scores: tuple[ScoreRow, ...] = ()
     curves: tuple[Curve, ...] = ()
     fail_on: FailOn = FailOn.FAIL

@@ -14,6 +14,7 @@ from enum import StrEnum
 import numpy as np
 
 from fairaudit.cube import Group, GroupTable
+from fairaudit.disclosure import Notice, Whose, discloses
 from fairaudit.errors import Place, did_you_mean
 from fairaudit.metrics import Evaluation
 from fairaudit.verdict import Check, Crossing, Finding, OnUndefined, Status, Waived
@@ -59,6 +60,7 @@ class Waiver:
         return Waived(self.group, self.reason, self.approved_by, self.expires, tuple(crossed))
 
 
+@discloses(nobody="waiver state", each="why", hidden={"why": ""})
 @dataclass(frozen=True, slots=True)
 class Told:
     """A waiver with what became of it, and why it is not applied."""
@@ -159,13 +161,14 @@ def told(
     return tuple(_told(one, by_check.get(one.check), checks, today) for one in waivers)
 
 
-def notices(found: Sequence[Told]) -> Iterator[str]:
+def notices(found: Sequence[Told]) -> Iterator[Notice]:
     """Notices on the waivers that have expired, and on those that nothing needs."""
     for one in found:
         if one.state in {State.EXPIRED, State.UNUSED}:
             place = one.waiver.place
             where = f" ({place.file}:{place.line})" if place else ""
-            yield f"waiver of {one.waiver.check}{where}: {one.state}: {one.why}"
+            whose = Whose.NOBODY if one.state is State.EXPIRED else Whose.ANYBODY
+            yield Notice(f"waiver of {one.waiver.check}{where}: {one.state}: {one.why}", whose)
 
 
 def _is_beyond(finding: Finding) -> bool:

@@ -459,6 +459,7 @@ def test_a_lone_other_value_that_is_likely_no_negative_is_told(tmp_path: Path, o
     """Two values and no `negative`: the other one is taken for it, which here is likely wrong."""
     decision = {"column": "y", "positive": "yes"}
     write(tmp_path, {"data.csv": f"race,y\na,yes\na,{other}\nb,yes\n"})
+    notices: tuple[str, ...]
     try:
         notices = fairaudit.audit(spec(tmp_path / "data.csv", **columns(decision=decision))).notices
     except FairauditError as error:

@@ -373,14 +373,14 @@ def test_a_group_that_the_baseline_does_not_tell_has_no_own_value(audited: Audit
     assert "race=c 0.2000 (no value before); the worst before: race=a 0.3000" in text_of(result)
 
 
-def test_a_suppressed_report_tells_no_other_groups_earlier_value(audited: Audited) -> None:
+def test_a_suppressed_report_tells_no_earlier_value(audited: Audited) -> None:
     """Nobody knows how few people were behind them then."""
     before = written(audited({"a": 40, "b": 76, "c": 37}, RATIO | OWN[0][0]))
     rates = {"a": 40, "b": 60, "c": 87}
     result = audited(rates, OWN[0][0], baseline=before, more={"suppress_below": 5})
     found = only(result).before
     assert found is not None
-    assert (found.own, found.own_worse, found.worse_by) == (None, (None,), None)
+    assert (found.value, found.own, found.own_worse, found.worse_by) == (None, None, (), None)
     assert (found.decided_by, found.stratum) == ((), ())
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.engine.columns import check_columns
 from fairaudit.engine.counted import Counted
 from fairaudit.engine.files import find_files
@@ -62,7 +63,7 @@ def count_together(
     paths, left_out = find_files(entries, base)
     form = plans[0].format
     found: dict[int, tuple[Plan, Outcome]] = {}
-    notices: dict[int, list[str]] = {}
+    notices: dict[int, list[Notice]] = {}
     with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
         opened = [_opened(path, form, Path(folder)) for path in paths]
         for at, plan in enumerate(plans):
@@ -108,7 +109,7 @@ def _with_candidates(plan: Plan, ready: Sequence[Guarded]) -> Plan:
 
 
 def _shared(
-    plans: Mapping[int, Plan], ready: Sequence[Guarded], notices: Mapping[int, list[str]]
+    plans: Mapping[int, Plan], ready: Sequence[Guarded], notices: Mapping[int, list[Notice]]
 ) -> list[tuple[Plan, list[int]]]:
     """Which plans share a pass: greedily, while their cells stay within the budget."""
     groups: list[tuple[Plan, list[int]]] = []
@@ -120,10 +121,11 @@ def _shared(
             if both == old or _estimated(both, ready) <= MOST_CELLS:
                 groups[place] = both, [*members, at]
                 break
-            notices[at].append(
+            what = (
                 f"counted in a pass of its own: with other specs there would be over "
                 f"{MOST_CELLS:,} combinations of levels"
             )
+            notices[at].append(Notice(what, Whose.NOBODY))
         else:
             groups.append((plan, [at]))
     return groups
@@ -162,7 +164,7 @@ def count_each(
     """The counts of each file by its name, from one scan; a file that fails has its error."""
     paths, left_out = find_files(entries, base)
     found: dict[str, Outcome] = {}
-    notices: dict[str, list[str]] = {}
+    notices: dict[str, list[Notice]] = {}
     ready: list[Guarded] = []
     with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
         for path in paths:

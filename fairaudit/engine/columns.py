@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.engine.sources import Source
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
@@ -12,10 +13,10 @@ from fairaudit.plan import Plan
 from fairaudit.spec import Text
 
 
-def check_columns(plan: Plan, sources: Sequence[Source]) -> list[str]:
+def check_columns(plan: Plan, sources: Sequence[Source]) -> list[Notice]:
     """Every column that is needed but not there, or there twice; the notices of the rest."""
     faults: list[Fault] = []
-    notices: list[str] = []
+    notices: list[Notice] = []
     texts = dict.fromkeys([*plan.texts, *_filter_columns(plan.filter)])
     needed = {text.value for text in texts}
     for one in sources:
@@ -31,14 +32,15 @@ def check_columns(plan: Plan, sources: Sequence[Source]) -> list[str]:
         unneeded = sorted(set(repeated) - needed)
         if unneeded:
             names = ", ".join(quoted(name) for name in unneeded)
-            notices.append(f"{one.file.path} repeats column names that are not audited: {names}")
+            what = f"{one.file.path} repeats column names that are not audited: {names}"
+            notices.append(Notice(what, Whose.NOBODY))
     if faults:
         raise SpecError(dict.fromkeys(faults))
     levels = {key.column for key in plan.every_key if key.edges is None}
     return [*notices, *_types_that_differ(sources, levels)]
 
 
-def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Iterator[str]:
+def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Iterator[Notice]:
     """Notices on columns that Parquet files hold in different types: levels join by their text."""
     for name in sorted(columns):
         first: dict[str, str] = {}
@@ -47,7 +49,8 @@ def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Ite
                 first.setdefault(one.types[name].removeprefix("large_"), one.file.path)
         if len(first) > 1:
             where = ", ".join(f"{kind} in {path}" for kind, path in first.items())
-            yield f"{quoted(name)} differs in type from file to file: {where}"
+            what = f"{quoted(name)} differs in type from file to file: {where}"
+            yield Notice(what, Whose.NOBODY)
 
 
 def _filter_columns(text: Text | None) -> list[Text]:

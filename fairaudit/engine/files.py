@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import DataError, NothingToAudit
 
 _CSV = (".csv", ".tsv", ".txt")
@@ -17,14 +18,14 @@ READABLE = "CSV (.csv .tsv .txt, also .gz .zst) and Parquet (.parquet .pq) can b
 _CLOUD = ("s3://", "gs://", "gcs://", "az://", "abfs://", "http://", "https://", "hf://")
 
 
-def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[str]]:
+def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Notice]]:
     """The files that paths, folders and globs name, each once, and notices on what is left out.
 
     Relative paths start at `base`. Raises `NothingToAudit` where a glob or folder holds no file,
     `DataError` where a named file is missing.
     """
     found: list[Path] = []
-    notices: list[str] = []
+    notices: list[Notice] = []
     for entry in entries:
         try:
             found += _named_by(entry, base, notices)
@@ -32,11 +33,12 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[str
             raise DataError(f"{entry[:80]}: {error.strerror or error}", "check the path") from error
     once = {path.resolve(): path for path in reversed(found)}
     if len(once) < len(found):
-        notices.append(f"{len(found) - len(once)} files are named twice and read once")
+        what = f"{len(found) - len(once)} files are named twice and read once"
+        notices.append(Notice(what, Whose.NOBODY))
     return list(reversed(once.values())), notices
 
 
-def _named_by(entry: str, base: Path, notices: list[str]) -> list[Path]:
+def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     """The files that one entry of `data` names."""
     if not entry.strip():
         raise DataError("an empty path names no data", "name a file, a folder or a glob")
@@ -50,7 +52,8 @@ def _named_by(entry: str, base: Path, notices: list[str]) -> list[Path]:
         inside = [one for one in everything if not one.is_dir()]
         known = [one for one in inside if kind_of(one) and not one.name.startswith((".", "~"))]
         if len(known) < len(inside):
-            notices.append(f"{len(inside) - len(known)} other files in {entry} are not read")
+            what = f"{len(inside) - len(known)} other files in {entry} are not read"
+            notices.append(Notice(what, Whose.NOBODY))
         return _some(known, f"the folder {entry} holds no file to audit", READABLE)
     if glob.has_magic(entry):
         pattern = Path(entry)
@@ -60,7 +63,8 @@ def _named_by(entry: str, base: Path, notices: list[str]) -> list[Path]:
         folders = [one for one in found if one.is_dir()]
         if folders and "**" not in parts:
             names = ", ".join(repr(one.name) for one in folders[:3])
-            notices.append(f"the glob {entry} also finds folders, which are not read: {names}")
+            what = f"the glob {entry} also finds folders, which are not read: {names}"
+            notices.append(Notice(what, Whose.NOBODY))
         files = [one for one in found if one not in folders]
         return _some(files, f"the glob {entry} matches no file", "check the pattern")
     raise DataError(f"there is no file {entry}", f"looked in {path.parent}")

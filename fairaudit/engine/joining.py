@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from fairaudit.cube import Ints, Sum
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.engine.counted import SQUARE_SCALES, TINY, WEIGHT_SCALES, Counted, check_people
 from fairaudit.engine.levels import Level
 from fairaudit.engine.scores import MOST_ENTRIES, Piece, ScoreParts
@@ -51,7 +52,7 @@ def joined(
         raise _too_many(plan, keys, len(rows))
     blank = sum(one.blank for one in ready)
     lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
-    skipped = [f"{lines} and not counted"] if blank else []
+    skipped = [Notice(f"{lines} and not counted", Whose.NOBODY)] if blank else []
     levels = _table_levels(plan, keys, counted)
     # Tiny weights, such as those that add up to 1, need the finer fixed point.
     fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in measures) < TINY)

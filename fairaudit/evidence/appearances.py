@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube import GroupTable, distinct
+from fairaudit.disclosure import discloses
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.crowds import Apart, Crowds, differ, exceeds
 from fairaudit.evidence.proof import corrected
@@ -42,6 +43,7 @@ LEAST_GAP = Fraction(1, 100)
 """Shares that differ by no more, one point, show no gap."""
 
 
+@discloses(row="group estimate apart rest")
 @dataclass(frozen=True, slots=True)
 class Parent:
     """A group that the appearance is part of: beside everybody else, and its rest beside it."""
@@ -52,6 +54,11 @@ class Parent:
     rest: Apart
 
 
+@discloses(
+    nobody="metric of of_class group",
+    row="estimate apart parents worse_off",
+    anybody="significance",
+)
 @dataclass(frozen=True, slots=True)
 class Appearance:
     """A group where a gap first appears, with the groups it is part of, the smallest sets first.

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.disclosure import discloses
 from fairaudit.evidence.completions import Adds, Range, Way, adds_of, nine, who_may_be
 from fairaudit.evidence.extremes import policy_of, range_of
 from fairaudit.metrics import (
@@ -48,6 +49,7 @@ class _Limited(Protocol):
         """Whatever is more crosses it."""
 
 
+@discloses(row="group stratum low high")
 @dataclass(frozen=True, slots=True)
 class Swayed:
     """A value that is within a limit, and might not be: of which group, in which stratum."""
@@ -58,6 +60,10 @@ class Swayed:
     high: float
 
 
+@discloses(
+    row="missing_outcome missing_group low high apart_low apart_high proportional_low "
+    "proportional_high turns others reason",
+)
 @dataclass(frozen=True, slots=True)
 class MissingBounds:
     """What a value could be if nothing were missing.

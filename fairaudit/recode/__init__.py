@@ -12,6 +12,7 @@ import numpy as np
 
 from fairaudit.arrays import Ints
 from fairaudit.cube import ASIDE, UNKNOWN, Amount, AmountName, Cube, Marks, Role, Sum
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import DataError, NothingToAudit, Seek, SpecError
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
 from fairaudit.ledger import Ledger, Line
@@ -37,7 +38,7 @@ class Recoded:
     """
 
     cube: Cube
-    notices: tuple[str, ...]
+    notices: tuple[Notice, ...]
     scores: Mapping[str, Distribution]
     tables: tuple[Cube, ...] = ()
     searched: Mapping[str, Cube] = field(default_factory=dict)
@@ -114,28 +115,32 @@ def _distributions(
     return {name: Distribution(name, raw, columns, label) for name, raw in cells.scores.items()}
 
 
-def _oddities(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[str]:
+def _oddities(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[Notice]:
     """Notices on scores that are likely meant to be probabilities, and on what is not counted."""
     for column in dict.fromkeys(one.score.value for one in spec.predictions if one.score):
         if spec.weight is not None:
-            yield f"{column}: the score of a weighted sample is not summarised yet"
+            what = f"{column}: the score of a weighted sample is not summarised yet"
+            yield Notice(what, Whose.NOBODY)
         elif column in scores:
             yield from _oddities_of(column, scores[column].histogram((), ()))
 
 
-def _oddities_of(column: str, everybody: Histogram) -> Iterator[str]:
+def _oddities_of(column: str, everybody: Histogram) -> Iterator[Notice]:
+    # Of single scores, which no cell of the cube tells.
     if everybody.moments is None and everybody.people.any():
-        yield (
+        yield Notice(
             f"{column}: no mean and no deviation: scores are added up at six and nine "
-            f"decimals, for magnitudes up to {TOO_LARGE:,.0f} of which one reaches {TOO_SMALL:g}"
+            f"decimals, for magnitudes up to {TOO_LARGE:,.0f} of which one reaches {TOO_SMALL:g}",
+            Whose.NEVER,
         )
     people, bins = everybody.people.sum(axis=(0, 1, 2)), everybody.bins
     outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
     if outside and 2 * outside < int(people.sum()):
         lie = "score lies" if outside == 1 else "scores lie"
-        yield (
+        yield Notice(
             f"{column}: {outside:,} {lie} outside [0, 1], where most are: a mistake, if it is a "
-            "probability"
+            "probability",
+            Whose.NEVER,
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fairaudit.cube import Amount, AmountName, Ints, Marks, Sum
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.plan import ADDED_SCALE, MISSING, Plan, RawAmounts, RawCells
 from fairaudit.spec import Kind, Outcome, Spec
 
@@ -27,14 +28,15 @@ def amounts(cells: RawCells, plan: Plan, spec: Spec) -> dict[AmountName, Amount]
     }
 
 
-def notices(found: dict[AmountName, Amount]) -> Iterator[str]:
+def notices(found: dict[AmountName, Amount]) -> Iterator[Notice]:
     """Numbers that are too small for the fixed point in which they are added up."""
     for (of, name), one in found.items():
         n, squares = int(one.n.sum()), int(one.squares.values.sum())
         if name in {"score", "value"} and squares * 10**6 < n * one.squares.scale:
-            yield (
+            yield Notice(
                 f"{of}: numbers are added up at nine decimals, and these are small for that: their "
-                "root mean square is below 0.001"
+                "root mean square is below 0.001",
+                Whose.ANYBODY,
             )
 
 

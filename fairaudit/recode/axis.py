@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fairaudit.cube import Ints, KeyColumn, Marks
+from fairaudit.disclosure import Notice
 from fairaudit.errors import Fault
 from fairaudit.plan import MISSING, RawKey
 from fairaudit.spec import Policy
@@ -38,7 +39,7 @@ class Findings:
     """What is found on the way: faults that refuse the data, notices that do not."""
 
     faults: list[Fault] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
 
 
 def with_missing_last(raw_key: RawKey) -> Ints:

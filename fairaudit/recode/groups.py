@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from fairaudit.cube import ASIDE, UNKNOWN, Ints, KeyColumn, Role
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan, RawCells, RawKey
@@ -77,22 +78,27 @@ def candidate_axis(raw_key: RawKey) -> Axis:
     return Axis(key, codes, column, "strata", Policy.SHOW, codes == place[UNKNOWN], nothing)
 
 
-def _oddities(one: Protected, levels: Sequence[str]) -> list[str]:
+def _oddities(one: Protected, levels: Sequence[str]) -> list[Notice]:
     """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
     alike: dict[str, list[str]] = {}
     for level in levels:
         alike.setdefault(lookalike(level), []).append(level)
     found = [
-        f"{one.name}: the levels {listing(same)} are counted apart; `merge` or `trim` joins them"
+        Notice(
+            f"{one.name}: the levels {listing(same)} are counted apart; `merge` or `trim` joins "
+            "them",
+            Whose.NOBODY,
+        )
         for same in alike.values()
         if len(same) > 1
     ]
     blank = [level for level in levels if is_like_missing(level)]
     if blank:
-        found.append(
+        what = (
             f"{one.name}: {listing(blank)} counts as a level like any other; if it means missing, "
             "name it in `unknown`"
         )
+        found.append(Notice(what, Whose.NOBODY))
     return found
 
 
@@ -150,7 +156,8 @@ def _named(text: Text, known: Sequence[str], one: Protected, findings: Findings)
         if hint:
             findings.faults.append(text.fault(f"no level {quoted(text.value)} in {one.name}{hint}"))
         else:
-            findings.notices.append(f"{one.name}: the level {quoted(text.value)} does not occur")
+            what = f"{one.name}: the level {quoted(text.value)} does not occur"
+            findings.notices.append(Notice(what, Whose.NOBODY))
     return stored
 
 

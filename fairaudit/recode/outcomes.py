@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.cube import ASIDE, KeyColumn, Marks, Role
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MISSING, Plan, RawCells, is_positive
@@ -137,7 +138,8 @@ def _check_positive(
         if negative_occurs and not hint:
             continue
         if any(classes.named([other]) & occurring for other in one.positive) and not hint:
-            findings.notices.append(f"{one.name}: the positive {quoted(text.value)} does not occur")
+            what = f"{one.name}: the positive {quoted(text.value)} does not occur"
+            findings.notices.append(Notice(what, Whose.NOBODY))
             continue
         known = listing(sorted(occurring)) or "no value at all"
         message = f"the positive {quoted(text.value)} never occurs in {quoted(one.column.value)}"
@@ -166,12 +168,15 @@ def _check_negative(
     return len(findings.faults) == before
 
 
-def _doubts(one: Outcome, positive: set[str], rest: set[str]) -> list[str]:
+def _doubts(one: Outcome, positive: set[str], rest: set[str]) -> list[Notice]:
     """A notice where the one other value is likely no negative."""
     alike = {lookalike(name) for name in positive}
     return [
-        f"{one.name}: {quoted(name)} counts as the negative, for it is the only other value; "
-        "say what is `negative`, or name it in `missing.tokens`"
+        Notice(
+            f"{one.name}: {quoted(name)} counts as the negative, for it is the only other value; "
+            "say what is `negative`, or name it in `missing.tokens`",
+            Whose.NOBODY,
+        )
         for name in rest
         if is_like_missing(name) or lookalike(name) in alike
     ]
@@ -218,7 +223,8 @@ def _cut_axis(
     reached = np.array(codes)[raw]
     for code, word in ((1, "positive"), (0, "negative")):
         if not ((reached == code) & (cells.kept == 1)).any():
-            findings.notices.append(f"{one.name}: by its cut no row is {word}")
+            what = f"{one.name}: by its cut no row is {word}"
+            findings.notices.append(Notice(what, Whose.ANYBODY))
     return Axis(key, reached, one.column.value, str(role), policy, missing, nothing)
 
 

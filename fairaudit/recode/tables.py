@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairaudit.cube import ASIDE, Cube, Ints, Role
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import DataError, Seek
 from fairaudit.ledger import Ledger
 from fairaudit.names import quoted
@@ -74,7 +75,7 @@ def table_cubes(
     )
 
 
-def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[str]:
+def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[Notice]:
     """Notices on the people whose value of a feature is not known."""
     for name in features:
         cube = next((one for one in cubes if name in {key.name for key in one.keys}), None)
@@ -85,7 +86,8 @@ def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[str]:
         n = int(cube.people[(codes == ASIDE) | np.isin(codes, unknown)].sum())
         if n:
             people = "person is" if n == 1 else "people are"
-            yield f"{name}: of {n:,} it is not known; those {people} in no subgroup by it"
+            what = f"{name}: of {n:,} it is not known; those {people} in no subgroup by it"
+            yield Notice(what, Whose.NEVER)
 
 
 def _cube(

@@ -264,8 +264,7 @@ def _reversals(finding: Finding) -> Iterator[Block]:
     inference = finding.check.inference
     for one in finding.reversals:
         yield Entries([reversals.entry(one, Tone.WARN, inference)])
-        if not one.suppressed:
-            yield from reversals.proof(one, inference)
+        yield from reversals.proof(one, inference)
 
 
 def _sureness(finding: Finding) -> Iterator[Block]:

@@ -26,26 +26,35 @@ _WHOSE = {Kind.MASKED: "the gap after adjustment", Kind.EXPLAINED: "the gap over
 """Which gap the test of a note is about."""
 _NOT_LEFT = "not left after adjustment"
 _PATTERN = "not established"
+_SUPPRESSED = "significance suppressed"
+_UNTOLD = (
+    "A reversal is told where all of its counts may be published, and not how sure it is: that is "
+    "found among all comparisons, those of hidden groups included."
+)
 
 
 def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     """The reversals that matter most with their strata, the others and the notes in words."""
     yield Heading("Simpson's reversals")
     found = result.reversals
-    if not found:
+    is_open = result.compared is not None
+    if not is_open and result.provenance.suppress_below is not None:
+        yield Paragraph(_UNTOLD)
+    elif not found:
         yield Paragraph(_none(result.compared))
+    if not found:
         return
     inference = result.provenance.inference
     alpha = inference.alpha
-    sure = [one for one in found if one.suppressed or one.is_significant(alpha)]
-    gone = [one for one in found if one not in sure and one.is_not_left(alpha)]
+    sure = [one for one in found if is_open and one.is_significant(alpha)]
+    gone = [one for one in found if is_open and one not in sure and one.is_not_left(alpha)]
     patterns = [one for one in found if one not in sure and one not in gone]
     turned = [*(one for one in sure if one.kind.reverses), *gone]
     notes = [one for one in sure if not one.kind.reverses]
     told = turned[:_TOLD] if is_short else turned
     for at, one in enumerate(told):
         yield Entries([entry(one, Tone.WARN, inference)])
-        if not one.suppressed and (at < _FULL or not is_short):
+        if at < _FULL or not is_short:
             if at < _DRAWN:
                 yield figures.slopes(one, sentence(one, alpha))
             yield from proof(one, inference)
@@ -58,12 +67,15 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
             f"and {count} more: --verbose, or -o report.json, tells them all", Tone.MUTED
         )
     shown = [one for one in patterns if one in _gated(result)][:_FULL] if is_short else patterns
-    yield from _patterns(patterns, shown, inference)
+    word = _PATTERN if is_open else _SUPPRESSED
+    yield from _patterns(patterns, shown, inference, word)
     kinds = {one.kind for one in [*sure, *gone, *shown]}
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
     if ordered:
         facts = [(sentences.KIND[kind], kind.means) for kind in ordered]
-        yield Facts([*facts, *_labels(inference, gone=bool(gone), patterns=bool(shown))])
+        yield Facts(
+            [*facts, *_labels(inference, gone=bool(gone), patterns=is_open and bool(shown))]
+        )
         yield Paragraph(_reading(result), Tone.MUTED)
 
 
@@ -94,9 +106,9 @@ def _gated(result: AuditResult) -> list[Reversal]:
 
 
 def _patterns(
-    found: Sequence[Reversal], shown: Sequence[Reversal], inference: Inference
+    found: Sequence[Reversal], shown: Sequence[Reversal], inference: Inference, word: str
 ) -> Iterator[Block]:
-    """What no test establishes: counted; shown only where all is, or where a check asks."""
+    """What no test establishes or none is told of: counted; shown where all is, or a check asks."""
     if not found:
         return
     counted = Counter(one.kind for one in found)
@@ -104,11 +116,11 @@ def _patterns(
         f"{numbers.whole(counted[kind])} {sentences.KIND[kind]}" for kind in Kind if counted[kind]
     )
     patterns = "sign pattern" if len(found) == 1 else "sign patterns"
-    text = f"{numbers.whole(len(found))} {patterns} {_PATTERN}: {kinds}"
+    text = f"{numbers.whole(len(found))} {patterns} {word}: {kinds}"
     is_more = len(shown) < len(found)
     yield Paragraph(f"{text}{'; --verbose, or -o report.json, has them' if is_more else ''}.")
     for at, one in enumerate(shown):
-        label = Cell(f"{_PATTERN}: {sentences.KIND[one.kind]}", Tone.MUTED)
+        label = Cell(f"{word}: {sentences.KIND[one.kind]}", Tone.MUTED)
         yield Entries([(label, sentence(one, inference.alpha))])
         if at < _DRAWN:
             yield figures.slopes(one, sentence(one, inference.alpha))
@@ -129,7 +141,7 @@ def _none(compared: int | None) -> str:
 def entry(one: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
     """A reversal behind the word for its kind, or for a gap that adjustment does not leave."""
     word = sentences.KIND[one.kind]
-    if not one.suppressed and not one.is_significant(inference.alpha):
+    if not one.is_significant(inference.alpha):
         is_left = not one.is_not_left(inference.alpha)
         word = f"{_PATTERN}: {word}" if is_left else _NOT_LEFT
     return Cell(word, tone), sentence(one, inference.alpha)
@@ -159,8 +171,6 @@ def sentence(one: Reversal, alpha: float) -> str:
     """A reversal, or a note, in one sentence: each gap with its own interval and test."""
     first, second = map(names.name, one.pair)
     named = f"{first} against {second}, {sentences.title_of(one.rate, one.of)}"
-    if one.suppressed:
-        return f"{named}, given {_given(one)}: the numbers are suppressed."
     parts = (_overall(one, alpha), _adjusted(one, alpha), _pattern(one))
     return f"{named}: {'; '.join(filter(None, parts))}{_sureness(one, alpha)}."
 

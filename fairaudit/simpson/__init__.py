@@ -14,7 +14,6 @@ from fairaudit.simpson.records import (
     Scanned,
     Share,
     Stratum,
-    hidden,
 )
 from fairaudit.simpson.scanning import scan
 
@@ -28,6 +27,5 @@ __all__ = [
     "Scanned",
     "Share",
     "Stratum",
-    "hidden",
     "scan",
 ]

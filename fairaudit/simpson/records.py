@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from fairaudit.cube import Group, Grouping
+from fairaudit.disclosure import discloses
 from fairaudit.estimate import Significance
 from fairaudit.metrics import NO_MINIMUM, Aside, Minimum, Rate
 from fairaudit.metrics.inference import USUAL, Correction, Inference
@@ -40,6 +41,7 @@ class Pairs(StrEnum):
     REFERENCE = "reference"
 
 
+@discloses(row="stratum first second weight significance")
 @dataclass(frozen=True, slots=True)
 class Stratum:
     """One value of the conditioning columns: both groups' rates there, its weight, its test.
@@ -59,6 +61,10 @@ class Stratum:
         return self.first.value - self.second.value
 
 
+@discloses(
+    row="p odds_low odds_high difference difference_low difference_high homogeneity interaction "
+    "opposite"
+)
 @dataclass(frozen=True, slots=True)
 class Joined:
     """What the strata say together of both groups; a number that does not exist is None.
@@ -81,6 +87,13 @@ class Joined:
     opposite: float | None
 
 
+@discloses(
+    nobody="rate of attribute pair given kind",
+    row="crude crude_pair crude_everybody standardized standardized_pair composition within "
+    "mantel_haenszel_odds_ratio joined crude_p opposite_weight reversed_strata estimable_strata "
+    "adjusted strata off_support incomplete explained",
+    anybody="significance",  # in the family of all comparisons
+)
 @dataclass(frozen=True, slots=True)
 class Reversal:
     """Two groups of one attribute whose gap conditioning changes, with the numbers that prove it.
@@ -89,8 +102,7 @@ class Reversal:
     that `crude = composition + within`. `standardized` weighs strata by both groups together;
     `adjusted` says whether it has the opposite sign. `crude_p` tests the gap overall;
     `significance` tests what the kind claims (see `testing`), in the family of all comparisons of
-    its scan. `explained` is the share of the gap that goes with the mix. A `suppressed` one tells
-    its kind alone: its numbers are NaN or 0, and mean nothing.
+    its scan. `explained` is the share of the gap that goes with the mix.
     """
 
     rate: str
@@ -117,15 +129,11 @@ class Reversal:
     strata: tuple[Stratum, ...]
     off_support: tuple[Group, ...]
     incomplete: int
-    suppressed: bool = False
     explained: ExplainedShare | None = None
 
     @property
     def opposite_strata(self) -> float:
-        """The share of the strata where the gap points the other way; of people, `opposite_weight`.
-
-        NaN where it is suppressed.
-        """
+        """The share of the strata that point the other way; of people, `opposite_weight`."""
         strata = self.estimable_strata
         return self.reversed_strata / strata if strata else float("nan")
 
@@ -176,40 +184,6 @@ class Reversal:
             if one.significance is not None and one.significance.adjusted < alpha
         ]
         return sum(one > 0 for one in sure), sum(one < 0 for one in sure)
-
-
-def hidden(
-    rate: str, of: str, attribute: str, pair: tuple[str, str], given: Grouping, kind: Kind
-) -> Reversal:
-    """A suppressed reversal: who, given what, and its kind, without a number."""
-    nothing = float("nan")
-    return Reversal(
-        rate=rate,
-        of=of,
-        attribute=attribute,
-        pair=pair,
-        given=given,
-        kind=kind,
-        crude=nothing,
-        crude_pair=(Share(0, 0, 0), Share(0, 0, 0)),
-        crude_everybody=nothing,
-        standardized=nothing,
-        standardized_pair=(nothing, nothing),
-        composition=nothing,
-        within=nothing,
-        mantel_haenszel_odds_ratio=nothing,
-        joined=None,
-        crude_p=None,
-        significance=None,
-        opposite_weight=nothing,
-        reversed_strata=0,
-        estimable_strata=0,
-        adjusted=False,
-        strata=(),
-        off_support=(),
-        incomplete=0,
-        suppressed=True,
-    )
 
 
 @dataclass(frozen=True, slots=True)

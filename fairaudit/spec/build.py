@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -32,10 +33,14 @@ from fairaudit.spec.questions import Questions
 from fairaudit.spec.reversals import read_scan
 from fairaudit.spec.text import Document, Path
 from fairaudit.spec.waivers import read_waivers
+from fairaudit.verdict import Check
 
 _MOST_QUANTILES = 100
 
 _LEAST_TO_SUPPRESS = 2
+
+_MOST_LIMITS = 4
+"""So many entries, each to warn and to fail, may judge one measure where counts are hidden."""
 
 
 def build(document: Document, shape: Shape, text: str) -> Spec:
@@ -133,7 +138,7 @@ class _Builder:
             simpson=scan,
             subgroups=search,
             features=tuple(features),
-            suppress_below=self._suppress_below(),
+            suppress_below=self._suppress_below(checks),
             notices=notices,
         )
         if self.faults:
@@ -141,8 +146,23 @@ class _Builder:
         named = self._optional(("waivers",), shape.waivers)
         return spec if named is None else replace(spec, waivers=read_waivers(named, spec))
 
-    def _suppress_below(self) -> int | None:
+    def _suppress_below(self, checks: Iterable[Check]) -> int | None:
+        """From how many people on a count is published; verdicts on hidden numbers are bounded.
+
+        Each tells on which side of its limit a number lies: a ladder of limits would tell it.
+        """
         threshold = self.shape.suppress_below
+        judged = Counter(
+            (one.asked.id, one.of, one.by, one.given, one.against, one.of_class) for one in checks
+        )
+        for (measure, of, by, *_), times in judged.items() if threshold is not None else ():
+            if times > _MOST_LIMITS:
+                self._fault(
+                    ("suppress_below",),
+                    f"{measure} of {of} by {' × '.join(by)} is judged by {times} entries, and at "
+                    f"most {_MOST_LIMITS} may judge one measure of the same groups where small "
+                    "counts are hidden: each verdict tells on which side of its limit it lies",
+                )
         if threshold is not None and threshold < _LEAST_TO_SUPPRESS:
             message = "expected a whole number of people from 2 up, such as 11"
             self._fault(("suppress_below",), message)

@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec.model import Outcome, Protected, Spec, Threshold, written
@@ -79,8 +80,11 @@ def closed(spec: Spec, found: Mapping[Quantile, Cut]) -> Spec:
             *spec.notices,
             *(_told(one, cuts[one.name]) for one in spec.outcomes if one.name in cuts),
             *(
-                f"{one.name}: {one.quantiles} quantiles of {one.column.value} make only "
-                f"{len(bins[one.name]) + 1} bins: cuts that are equal are joined"
+                Notice(
+                    f"{one.name}: {one.quantiles} quantiles of {one.column.value} make only "
+                    f"{len(bins[one.name]) + 1} bins: cuts that are equal are joined",
+                    Whose.NOBODY,
+                )
                 for one in _binnable(spec)
                 if one.quantiles and len(bins[one.name]) + 1 < one.quantiles
             ),
@@ -106,13 +110,15 @@ def _binnable(spec: Spec) -> tuple[Protected, ...]:
     return (*spec.groupable, *spec.features)
 
 
-def _told(one: Outcome, cut: Cut) -> str:
+def _told(one: Outcome, cut: Cut) -> Notice:
+    """Where the cut is, which is somebody's score."""
     share = _share_of(one) or Fraction(0)
     top = f"for the top {float(100 * (1 - share)):g}%"
     what = "the median" if share == Fraction(1, 2) else top
-    return (
+    return Notice(
         f"{one.name}: the cut is {written(cut.edge)}, {what} of {one.column.value}: "
-        f"{cut.above:,} above, {cut.at:,} at it, {cut.below:,} below"
+        f"{cut.above:,} above, {cut.at:,} at it, {cut.below:,} below",
+        Whose.NEVER,
     )
 
 

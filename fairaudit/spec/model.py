@@ -10,6 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from fairaudit.cube import ExcludeBelow, Grouping
+from fairaudit.disclosure import Notice
 from fairaudit.errors import Fault, Place
 from fairaudit.metrics import (
     Asked,
@@ -275,7 +276,7 @@ class Spec:
     subgroups: Search | None = None
     features: tuple[Protected, ...] = ()
     suppress_below: int | None = None
-    notices: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
     waivers: tuple[Waiver, ...] = ()
 
     @property

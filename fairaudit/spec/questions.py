@@ -7,6 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from fairaudit.cube import Grouping, every_subset
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.evidence import lacks_interval, lacks_test
 from fairaudit.metrics import (
@@ -126,10 +127,10 @@ class Questions:
         self.declared = {one.name: one.reference for one in protected}
         self.numeric = [[one.name] for one in protected if one.bins or one.quantiles]
         self.faults: list[Fault] = []
-        self.notices: list[str] = []
+        self.notices: list[Notice] = []
         self.inference = self._inference()
 
-    def all(self) -> tuple[tuple[Shown, ...], tuple[Check, ...], tuple[str, ...]]:
+    def all(self) -> tuple[tuple[Shown, ...], tuple[Check, ...], tuple[Notice, ...]]:
         """Everything that is shown and checked, with notices on limits that mislead."""
         shown: list[Shown] = []
         checks: list[Check] = []
@@ -554,12 +555,12 @@ class Questions:
         policy = entry.reference.get("") if entry.reference else None
         two_sided = isinstance(asked, Measure) and asked.signed
         if one_sided and two_sided and policy not in {"highest", "lowest"}:
-            self.notices.append(
+            self._tell(
                 f"{where}: {asked.id} can depart from parity on either side, and the limit looks "
                 "at one; `outside: [lowest, highest]` looks at both"
             )
         if bounds and _parity(asked) and entry.against is None:
-            self.notices.append(
+            self._tell(
                 f"{where}: {asked.id} is at parity {_parity(asked)}, so a limit on it may be "
                 "crossed where groups are equal; `goodman_kruskal_lambda` is 0 there"
             )
@@ -572,10 +573,13 @@ class Questions:
             and not asked.four_fifths
             and asked.parts[0][0] in {SELECTION_RATE, SCORING_RATE}
         ):
-            self.notices.append(
+            self._tell(
                 f"{where}: the positive is a burden here, and {asked.id} compares the rates of "
                 "having it; `impact_ratio` applies the four-fifths rule to those of being spared"
             )
+
+    def _tell(self, text: str) -> None:
+        self.notices.append(Notice(text, Whose.NOBODY))
 
     def _checks(
         self,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairaudit.cube import Group, Grouping, Marks
+from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
+from fairaudit.disclosure import Counted
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.metrics import Asked, Measure, Policy, Quantity, Reference, Whole, find
 from fairaudit.metrics.reference import CROWDS, ONE_GROUP
@@ -60,9 +61,15 @@ class Made:
     """
 
     def __init__(
-        self, cells: Cells, min_size: int | None, threshold: int, shown: tuple[Shown, ...]
+        self,
+        cells: Cells,
+        min_size: int | None,
+        excluding: ExcludeBelow | None,
+        threshold: int,
+        shown: tuple[Shown, ...],
     ) -> None:
         self.cells = cells
+        self.excluding = excluding
         self.min_size = min_size if min_size is not None and min_size >= threshold else None
         self.shown = shown
         self.is_small = bool((cells.people < threshold).any())
@@ -92,13 +99,26 @@ class Made:
 
     def of_value(self, value: Value) -> frozenset[int]:
         """The counts behind a value."""
-        found: set[int | None] = set()
+        found: set[int | None] = {*self.excluded_of(value.by, value.groups)}
         for of in dict.fromkeys([value.of, value.against or value.of]):
             for asked in value.asked:
                 regions = self.cells.regions(asked, of, value.of_class)
                 for inside in self._strata(value):
                     found |= set(self._in_stratum(value, regions, inside))
         return frozenset(one for one in found if one is not None)
+
+    def excluded_of(self, by: Grouping, groups: Iterable[Group] | None = None) -> frozenset[int]:
+        """The counts that say which of these groups are excluded, None for all of them.
+
+        Their people in all strata, and those that these are a share of.
+        """
+        if self.excluding is None:
+            return frozenset()
+        crowds = self.cells.crowds(by)
+        known = np.isin(crowds.of_cell, np.flatnonzero(crowds.known))
+        everybody = known if self.excluding.of is ShareOf.KNOWN else self.cells.everything
+        each = map(crowds.within, crowds.groups if groups is None else groups)
+        return self.of_marks(everybody, *each)
 
     def _strata(self, value: Value) -> Iterator[Marks]:
         inside = self.cells.inside(value.by, value.given)
@@ -125,7 +145,8 @@ class Made:
             ]
         for mine in each:
             if value.wide or value.groups is not None or not self._stands_aside(mine, regions):
-                yield from (self.cells.count(mine & region) for region in regions.own)
+                # Of a group that is hidden nothing is told: not even that it has no positive.
+                yield from (self.cells.count(mine & one) for one in (mine, *regions.own))
         totals = regions.everybody
         if value.everybody or value.wide:
             totals = (*totals, *regions.own)
@@ -252,6 +273,12 @@ class Made:
         """The differential fairness of the full intersection."""
         asked = find("differential_fairness")
         return Value(_numbers(asked), row.of, row.by)
+
+    def counted(self, one: Counted) -> Value:
+        """A rate that a notice tells."""
+        asked = find(one.rate)
+        assert isinstance(asked, Quantity)
+        return Value((asked,), one.of, one.by)
 
     def reversal(self, one: Reversal) -> frozenset[int]:
         """The rates of a pair, in all strata together and in each."""

@@ -1,11 +1,13 @@
 """Which counts must stay hidden so that none below the threshold can be worked out.
 
 A report is taken to print integers, each the number of people in a set of the finest cells. What
-an attacker knows is then a system of equations over whole numbers that are not negative, and which
-cells nobody is in. A small cell is protected where some other table with the same printed counts
-has at least the threshold in it; such a table is looked for by linear programming and kept as the
-proof. Where there is none, the dual solution names the printed counts that give the cell away, and
-the smallest of them is hidden as well (Fischetti & Salazar 2001; Hundepool et al. 2012 §4).
+an attacker knows is then a system of equations over whole numbers, and in which cells there is
+anybody: where zeros are printed, what is hidden is at least 1. A small cell is protected where some
+other table with the same printed counts, and somebody in the same cells, has at least the threshold
+in it; such a table is looked for by linear programming and kept as the proof. All tables here are
+of the people beyond the first of each cell, so that none is below 0. Where there is no such table,
+the dual solution names the printed counts that give the cell away, and the smallest of them is
+hidden as well (Fischetti & Salazar 2001; Hundepool et al. 2012 §4).
 """
 
 from __future__ import annotations
@@ -86,7 +88,8 @@ def protect(
 class _System:
     """What is printed, as equations: cells that no equation tells apart are one unknown.
 
-    `matrix` is [counts, unknowns], `sums` its right side, `of_cell` the unknown of each cell.
+    `matrix` is [counts, unknowns], `sums` its right side, the people beyond the first of each cell,
+    `of_cell` the unknown of each cell.
     """
 
     counts: tuple[int, ...]
@@ -114,14 +117,14 @@ class _State:
         items: Sequence[Item],
         threshold: int,
     ) -> None:
-        self.people = people
+        self.beyond = people - 1
         self.sets = sets
         self.values = values
         self.items = items
-        self.threshold = threshold
+        self.enough = threshold - 1
         self.hidden: set[int] = set()
         self.widest: int | None = None
-        self.safe: Marks = people >= threshold
+        self.safe: Marks = self.beyond >= self.enough
         self.work = 0
 
     def shows(self, item: Item) -> bool:
@@ -139,7 +142,7 @@ class _State:
             return self._narrow()
         system = self._system(printed)
         totals = np.zeros(system.unknowns, dtype=np.int64)
-        np.add.at(totals, system.of_cell, self.people)
+        np.add.at(totals, system.of_cell, self.beyond)
         # As nothing tells the cells of one unknown apart, all its people may be in any of them.
         self._prove(system, totals)
         while not self.safe.all():
@@ -200,12 +203,12 @@ class _State:
         rows = np.concatenate([np.full(len(self.sets[n]), at) for at, n in enumerate(printed)])
         columns = np.concatenate([self.sets[n] for n in printed])
         ones = np.ones(len(rows))
-        whole = csc_matrix((ones, (rows, columns)), shape=(len(printed), len(self.people)))
+        whole = csc_matrix((ones, (rows, columns)), shape=(len(printed), len(self.beyond)))
         whole.sort_indices()
         numbers: dict[bytes, int] = {}
-        of_cell = np.zeros(len(self.people), dtype=np.int64)
+        of_cell = np.zeros(len(self.beyond), dtype=np.int64)
         first: list[int] = []
-        for cell in range(len(self.people)):
+        for cell in range(len(self.beyond)):
             signature = whole.indices[whole.indptr[cell] : whole.indptr[cell + 1]].tobytes()
             if signature not in numbers:
                 numbers[signature] = len(first)
@@ -213,12 +216,12 @@ class _State:
             of_cell[cell] = numbers[signature]
         # Cells that no count contains are bound by nothing.
         self.safe |= np.diff(whole.indptr) == 0
-        sums = np.array([self.values[n] for n in printed], dtype=np.float64)
+        sums = np.array([self.beyond[self.sets[n]].sum() for n in printed], dtype=np.float64)
         return _System(tuple(printed), whole[:, first], sums, of_cell)
 
     def _prove(self, system: _System, table: Ints) -> None:
         """Marks the cells that hold enough people in a table with the same printed counts."""
-        self.safe |= table[system.of_cell] >= self.threshold
+        self.safe |= table[system.of_cell] >= self.enough
 
     def _whole(self, system: _System, found: Floats | None) -> Ints | None:
         """A solution as whole numbers; None unless it is one, exactly."""
@@ -237,19 +240,19 @@ class _State:
 
         wanted = np.unique(system.of_cell[~self.safe])
         size = len(wanted)
-        # Each wanted unknown x has a z of at most x and at most the threshold; their sum is raised.
+        # Each wanted unknown x has a z of at most x and what is enough; their sum is raised.
         pick = identity(system.unknowns, format="csr")[wanted]
         equal = hstack([system.matrix, csc_matrix((len(system.sums), size))], format="csc")
         below = hstack([-pick, identity(size)])
         cost = np.concatenate([np.zeros(system.unknowns), -np.ones(size)])
-        most = [(0, None)] * system.unknowns + [(0, self.threshold)] * size
+        most = [(0, None)] * system.unknowns + [(0, self.enough)] * size
         found = self._solve(cost, equal, system.sums, most, (below, size))
         table = self._whole(system, None if found is None else found.x[: system.unknowns])
         if table is not None:
             self._prove(system, table)
         if found is None:
             return set()
-        short = int((found.x[system.unknowns :] < self.threshold - _NEAR).sum())
+        short = int((found.x[system.unknowns :] < self.enough - _NEAR).sum())
         binding = np.flatnonzero(np.abs(found.eqlin.marginals) > _NEAR).tolist()
         guilty = sorted((system.counts[row] for row in binding), key=self._rank)
         return set(guilty[: short // _AT_ONCE])
@@ -261,15 +264,15 @@ class _State:
         most: list[tuple[int, int | None]] = [(0, None)] * system.unknowns
         found = self._solve(cost, system.matrix, system.sums, most)
         bound = np.inf if found is None else -float(found.fun)
-        if bound >= self.threshold - _NEAR:
+        if bound >= self.enough - _NEAR:
             table = self._whole(system, None if found is None else found.x)
-            if table is None or table[at] < self.threshold:
+            if table is None or table[at] < self.enough:
                 table = self._whole(system, self._at_least(system, at))
             if table is not None:
                 self._prove(system, table)
                 return None
         touching: set[int] = set(system.matrix[:, [at]].nonzero()[0].tolist())
-        if bound < self.threshold - _NEAR and found is not None:
+        if bound < self.enough - _NEAR and found is not None:
             binding = np.flatnonzero(np.abs(found.eqlin.marginals) > _NEAR).tolist()
             touching = set(binding) or touching
         guilty: list[int] = [system.counts[row] for row in touching]
@@ -285,7 +288,7 @@ class _State:
 
         self.work += int(system.matrix.nnz)
         low = np.zeros(system.unknowns)
-        low[at] = self.threshold
+        low[at] = self.enough
         found = milp(
             np.zeros(system.unknowns),
             constraints=LinearConstraint(system.matrix, system.sums, system.sums),

@@ -3,60 +3,52 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any, TypeVar, cast
 
 from fairaudit.cube import Cube
-from fairaudit.estimate import Estimate
+from fairaudit.disclosure import Notice, Whose, told
+from fairaudit.estimate import HIDDEN, Estimate
 from fairaudit.evidence import Part
-from fairaudit.evidence.appearances import Appearance
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger
-from fairaudit.metrics import Minimum, Standing
+from fairaudit.metrics import NO_MINIMUM, Standing
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
     EpsilonReading,
     GroupRow,
-    LatticeEntry,
     LatticeRow,
     Provenance,
     RateRow,
 )
-from fairaudit.simpson import Reversal, hidden
+from fairaudit.simpson import Reversal
 from fairaudit.spec import Shown
 from fairaudit.suppress.cells import Cells
 from fairaudit.suppress.ledger import published_ledger
 from fairaudit.suppress.made import Made, Value
 from fairaudit.suppress.protect import Item, Protection, protect
 from fairaudit.suppress.scores import Scored
-from fairaudit.verdict import Before, Check, Finding, NotEvaluated
+from fairaudit.verdict import Check, Finding, NotEvaluated
+from fairaudit.waivers import State, Told
 
-_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?\s?%?")
-
-
-def _unnamed(before: Before) -> Before:
-    """What a check said before, without other groups' values: nothing tells how few they were."""
-    own_worse = tuple(None for _ in before.own_worse)
-    told = replace(before, own=None, own_worse=own_worse, decided_by=(), stratum=())
-    return told if before.own == before.value else replace(told, worse_by=None)
+T = TypeVar("T")
+R = TypeVar("R", GroupRow, RateRow)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Data:
     """What a result was computed from: its cube, its questions, its scores by column.
 
-    `columns` are the columns of the data by the names of the spec; `notices` those on the spec and
-    its waivers, whose numbers are no people's.
+    `columns` are the columns of the data by the names of the spec.
     """
 
     cube: Cube
     shown: tuple[Shown, ...]
     histograms: Mapping[str, tuple[Histogram, ...]]
     columns: Mapping[str, str]
-    notices: tuple[str, ...] = ()
 
 
 def suppress(
@@ -81,8 +73,8 @@ class _Publication:
         self.threshold = threshold
         self.data = data
         self.cells = Cells(data.cube)
-        min_size = result.provenance.minimum.size
-        self.made = Made(self.cells, min_size, threshold, data.shown)
+        made = result.provenance
+        self.made = Made(self.cells, made.minimum.size, made.exclude_below, threshold, data.shown)
         self.made.few_above_a_cut = self._few_above_a_cut()
         self.reason = f"suppressed: fewer than {threshold} people, or would reveal such a cell"
         self.items: dict[Item, int] = {}
@@ -119,63 +111,52 @@ class _Publication:
     def _rows(self, shows: Callable[[int], bool]) -> AuditResult:
         rows = _Rows(self, shows)
         scored = Scored(self.cells, self.threshold, self.data.histograms, rows.may)
-        ledger = self.result.ledger
+        found, ledger = self.result, self.result.ledger
         assert isinstance(ledger, Ledger)
-        published = published_ledger(
+        ledger_told = published_ledger(
             ledger, self.cells, self.threshold, self.data.columns, rows.may
         )
-        found = replace(
-            self.result,
-            groups=tuple(map(rows.group, self.result.groups)),
+        findings = tuple(map(rows.finding, found.findings))
+        return told(
+            found,
+            rows.whose(),
+            provenance=self._provenance(rows, rows_told=ledger_told.read),
+            ledger=ledger_told,
+            groups=rows.listed(map(rows.group, found.groups)),
             rates=tuple(rows.rates()),
-            comparisons=tuple(filter(None, map(rows.comparison, self.result.comparisons))),
-            lattice=tuple(map(rows.lattice, self.result.lattice)),
-            epsilons=tuple(filter(rows.epsilon, self.result.epsilons)),
-            reversals=tuple(rows.reversals(self.result.reversals)),
-            findings=tuple(map(rows.finding, self.result.findings)),
-            scores=tuple(map(scored.row, self.result.scores)),
-            curves=tuple(scored.curves(self.result.curves)),
-            ledger=published,
-            model_changes=(),  # so few people change that hardly a count could stay
+            comparisons=tuple(filter(None, map(rows.comparison, found.comparisons))),
+            lattice=tuple(map(rows.lattice, found.lattice)),
+            epsilons=tuple(filter(rows.epsilon, found.epsilons)),
+            reversals=rows.reversals(found.reversals),
+            findings=findings,
+            notices=(*filter(rows.notice, found.notices), *self._of_itself(findings)),
+            scores=tuple(map(scored.row, found.scores)),
+            curves=tuple(scored.curves(found.curves)),
+            waivers=tuple(map(rows.waiver, found.waivers)),
         )
-        provenance = self._provenance(is_read=published.read is not None)
-        hidden = any(row.estimate.suppressed for row in found.rates if not row.by)
-        notices = tuple(self._notices(are_shares_told=not hidden))
-        return replace(found, provenance=provenance, notices=notices)
 
-    def _provenance(self, *, is_read: bool) -> Provenance:
+    def _provenance(self, rows: _Rows, rows_told: int | None) -> Provenance:
         """Where it comes from; a hash of all counts would let anybody try the few that are open."""
-        made = self.result.provenance
-        files = made.files
-        if not is_read:
-            files = tuple(replace(one, bytes=0, lines=None) for one in files)
-        return replace(
-            made,
-            suppress_below=self.threshold,
-            files=files,
-            rows=made.rows if is_read else None,
-            cube_sha256=None if self.made.is_small else made.cube_sha256,
-        )
+        made = replace(self.result.provenance, suppress_below=self.threshold)
+        files = tuple(told(one, rows.whose()) for one in made.files)
+        return told(made, rows.whose(), files=files, rows=rows_told)
 
-    def _notices(self, *, are_shares_told: bool) -> Iterator[str]:
-        """The notices without a small number in them, and one on what was too much to prove."""
-        if not self.made.is_small:
-            yield from self.result.notices
-            return
-        for text in self.result.notices:
-            numbers = [one.strip() for one in _NUMBER.findall(text)]
-            whole = [
-                int(one.replace(",", "")) for one in numbers if one[-1].isdigit() and "." not in one
-            ]
-            is_told = are_shares_told or "%" not in text
-            has_few = any(0 < one < self.threshold for one in whole)
-            if text in self.data.notices or (is_told and not has_few):
-                yield text
+    def _of_itself(self, findings: Sequence[Finding]) -> Iterator[Notice]:
+        """What a reader should know of the suppression: which verdicts tell of hidden numbers."""
+        hidden = sum(one.estimate is not None and one.estimate.suppressed for one in findings)
+        if hidden:
+            checks = "1 check looks" if hidden == 1 else f"{hidden:,} checks look"
+            yield Notice(
+                f"suppression: {checks} at hidden numbers: a verdict tells on which side of its "
+                "limits such a number lies, and how sure that is",
+                Whose.NOBODY,
+            )
         if self.protection.widest is not None:
-            yield (
+            yield Notice(
                 f"suppression: tables that cross more than {self.protection.widest} columns are "
                 "hidden as a whole: there are too many to prove cell by cell; ask for fewer with "
-                "`by`"
+                "`by`",
+                Whose.NOBODY,
             )
 
 
@@ -201,15 +182,16 @@ class _Rows:
         self.made = publication.made
         self.cells = publication.cells
         self.items = publication.items
-        self.reason = publication.reason
         self.threshold = publication.threshold
         self.shows = shows
-        self.told = publication.protection.hidden.isdisjoint
-        minimum = self.result.provenance.minimum
-        few = minimum.size is not None and 1 < minimum.size < self.threshold
-        # How many events are expected of a group tells how large it is, as `min_size` does.
-        self.tells_few = few or minimum.events is not None
-        self.nothing = Estimate(math.nan, reason=self.reason, suppressed=True)
+        # How many events are expected of a group tells how large it is.
+        self.tells_events = self.result.provenance.minimum.events is not None
+        self.reason = publication.reason
+        self.nothing = replace(HIDDEN, reason=self.reason)
+
+    def whose(self, *also: Whose) -> frozenset[Whose]:
+        """Whose values may be told: without a small cell those of anybody who is counted."""
+        return frozenset(also if self.made.is_small else (*also, Whose.ANYBODY))
 
     def may(self, counts: frozenset[int], width: int) -> bool:
         """Whether something made of these counts, crossing so many columns, may be printed."""
@@ -224,25 +206,52 @@ class _Rows:
         counts = frozenset().union(*map(self.made.of_value, each))
         return self.may(counts, max(len(one.by) + len(one.given) for one in each))
 
+    def cleared(self, row: T, *, is_shown: bool, also: Iterable[Whose] = (), **each: object) -> T:
+        """A row with its own numbers, or without; a number that is hidden says why."""
+        if is_shown:
+            return told(row, self.whose(Whose.ROW, *also), **each)
+        found = told(row, self.whose(), **each)
+        if getattr(found, "estimate", None) is HIDDEN:
+            found = cast("T", replace(cast("Any", found), estimate=self.nothing))
+        return found
+
+    def listed(self, rows: Iterable[GroupRow]) -> tuple[GroupRow, ...]:
+        """The rows of groups; where some are excluded for their size, none that is hidden."""
+        return tuple(one for one in rows if one.n is not None or not self._are_some_left_out)
+
+    @property
+    def _are_some_left_out(self) -> bool:
+        """Whether a row that is not there would tell how small its group is."""
+        return self.result.provenance.exclude_below is not None
+
+    @property
+    def _may_some_be_left_out(self) -> bool:
+        """Whether who takes part hangs on how many people there are."""
+        made = self.result.provenance
+        return made.exclude_below is not None or made.minimum != NO_MINIMUM
+
     def group(self, row: GroupRow) -> GroupRow:
-        """A group: people, share and classes each by themselves."""
+        """A group: people, share and classes each by themselves, and none without its people."""
         mine = self.made.place(row.by, row.stratum, row.group)
         width = len(row.by) + len(row.stratum)
-        is_shown = self.may(self.made.of_marks(mine), width)
+        excluded = self.made.excluded_of(row.by, [row.group])
+        is_shown = self.may(self.made.of_marks(mine) | excluded, width)
         share = self.may(self.made.of_marks(mine, self.made.known(row)), width)
+        # In a group that is hidden a class of nobody would tell what all the others have.
         counts = {
             name: count
-            if self.may(self.made.of_marks(mine & self.cells.of_class(row.of, name)), width)
+            if self.may(self.made.of_marks(mine, mine & self.cells.of_class(row.of, name)), width)
             else None
             for name, count in row.counts.items()
         }
-        return replace(
-            row,
-            n=row.n if is_shown else None,
-            share=row.share if share else None,
-            counts=counts,
-            standing=row.standing if is_shown else Standing.SUPPRESSED,
-        )
+        also = (Whose.BESIDE,) if share else ()
+        return self._standing(self.cleared(row, is_shown=is_shown, also=also, counts=counts))
+
+    def _standing(self, row: R) -> R:
+        """A row without its standing where that tells of few events."""
+        if self.tells_events and self.made.is_small:
+            return replace(row, standing=Standing.SUPPRESSED)
+        return row
 
     def rates(self) -> Iterator[RateRow]:
         """The rates; those that are hidden stand last, as their order would tell them."""
@@ -257,177 +266,113 @@ class _Rows:
             rows = [self.rate(row) for row in run]
             hidden = [row for row in rows if row.estimate.suppressed]
             yield from (row for row in rows if not row.estimate.suppressed)
-            yield from sorted(hidden, key=lambda row: row.group)
+            if not self._are_some_left_out:
+                yield from sorted(hidden, key=lambda row: row.group)
 
     def rate(self, row: RateRow) -> RateRow:
         """A rate, and how it differs from that of the reference."""
         own = self.made.rate(row, row.group)
         is_shown = self.may_value(own)
         beside = own + (self.made.rate(row, row.reference) if row.reference else [])
-        compared = self.may_value(beside) and is_shown
-        return replace(
-            row,
-            estimate=self.untested(row.estimate) if is_shown else self.nothing,
-            standing=row.standing if is_shown else Standing.SUPPRESSED,
-            difference=row.difference if compared else None,
-            ratio=row.ratio if compared else None,
-        )
-
-    def untested(self, one: Estimate) -> Estimate:
-        """An estimate without its test: a corrected p-value is made of other groups' p-values."""
-        return replace(one, significance=None) if self.made.is_small else one
+        if row.reference == row.group and self._may_some_be_left_out:
+            # That it is 0 tells that somebody else takes part.
+            beside = [replace(one, groups=None, wide=True) for one in own]
+        also = (Whose.BESIDE,) if self.may_value(beside) and is_shown else ()
+        return self._standing(self.cleared(row, is_shown=is_shown, also=also))
 
     def comparison(self, row: ComparisonRow) -> ComparisonRow | None:
         """A comparison; who took part is told where all of them are.
 
-        None where its being there would tell that a group reaches a `min_size` of a few.
+        None where it is hidden and of one group: a row that is there would tell that its group
+        reaches a minimum, and one that is missing who is the highest.
         """
         values = self.made.comparison(row)
-        if self.may_value(values):
-            whole = (self.made.of_value(replace(one, groups=None, wide=True)) for one in values)
-            row = replace(row, estimate=self.untested(row.estimate))
-            return row if all(map(self.told, whole)) else replace(row, takes_part=None)
-        if row.group is not None and self.tells_few:
+        is_shown = self.may_value(values)
+        if row.group is not None and not is_shown:
             return None
-        return replace(
-            row,
-            estimate=self.nothing,
-            parts=(),
-            decided_by=None,
-            first=(),
-            second=(),
-            takes_part=None,
-        )
+        whole = [replace(one, groups=None, wide=True) for one in values]
+        also = (Whose.BESIDE,) if is_shown and self.may_value(whole) else ()
+        return self.cleared(row, is_shown=is_shown, also=also)
 
     def lattice(self, row: LatticeRow) -> LatticeRow:
         """A subset with the worst value of each measure, where all of them may be seen."""
         crowds = self.cells.crowds(row.by)
         known = [crowds.of_cell == g for g, known in enumerate(crowds.known.tolist()) if known]
-        smallest = self.may(self.made.of_marks(*known), len(row.by))
-        return replace(
+        return self.cleared(
             row,
-            smallest=row.smallest if smallest else None,
-            entries=tuple(self.entry(row, one) for one in row.entries),
-            appears=tuple(filter(None, map(self.appearance, row.appears))),
-            # How many were tested tells who takes part, and who is all of a larger group.
-            tested=None if self.made.is_small else row.tested,
-        )
-
-    def appearance(self, one: Appearance) -> Appearance | None:
-        """Where a gap first appears; nothing where a count that it is made of is hidden."""
-        if not self.may_value(self.made.appearance(one)):
-            return None
-        return replace(one, significance=None) if self.made.is_small else one
-
-    def entry(self, row: LatticeRow, one: LatticeEntry) -> LatticeEntry:
-        """One measure of one subset."""
-        if self.may_value(self.made.entry(row, one)):
-            return one
-        return replace(
-            one,
-            estimate=self.nothing,
-            first=(),
-            second=(),
-            parts=(),
-            decided_by=None,
-            departure=math.nan,
+            is_shown=self.may(self.made.of_marks(*known), len(row.by)),
+            entries=tuple(
+                self.cleared(one, is_shown=self.may_value(self.made.entry(row, one)))
+                for one in row.entries
+            ),
+            appears=tuple(
+                told(one, self.whose(Whose.ROW))
+                for one in row.appears
+                if self.may_value(self.made.appearance(one))
+            ),
         )
 
     def epsilon(self, row: EpsilonReading) -> bool:
         """Whether the reading of ε may be told."""
         return self.may_value([self.made.epsilon(row)])
 
-    def reversal(self, one: Reversal) -> Reversal:
-        """A reversal, with its numbers or with its kind alone."""
-        if self.may(self.made.reversal(one), 1 + len(one.given)):
-            return one
-        return hidden(one.rate, one.of, one.attribute, one.pair, one.given, one.kind)
+    def reversals(self, several: Iterable[Reversal]) -> tuple[Reversal, ...]:
+        """The reversals whose numbers may be told: that there is one tells of the others'."""
+        return tuple(
+            told(one, self.whose(Whose.ROW))
+            for one in several
+            if self.may(self.made.reversal(one), 1 + len(one.given))
+        )
 
-    def reversals(self, several: Iterable[Reversal]) -> list[Reversal]:
-        """The reversals, then the notes; those hidden come last, not in the order of their size."""
-        found = [self.reversal(one) for one in several]
-        if self.tells_few:
-            found = [one for one in found if not one.suppressed]
+    def waiver(self, one: Told) -> Told:
+        """A waiver with what became of it; why it was not needed is told of what is counted."""
+        is_told = one.state is State.EXPIRED or not self.made.is_small
+        return told(one, self.whose(), why=one.why if is_told else "")
 
-        def place(one: Reversal) -> tuple[bool, bool, tuple[object, ...]]:
-            named = (-one.kind.strength, one.attribute, one.pair, one.given, one.rate)
-            return not one.kind.reverses, one.suppressed, named if one.suppressed else ()
-
-        return sorted(found, key=place)
+    def notice(self, one: Notice) -> bool:
+        """Whether a notice may be told."""
+        if one.whose is Whose.ROW:
+            return self.may_value(map(self.made.counted, one.counted))
+        return one.whose is Whose.NOBODY or one.whose in self.whose()
 
     def finding(self, one: Finding) -> Finding:
         """A check: its word stays, its value where everybody it looked at may be seen."""
-        if not isinstance(one.check, Check):
-            return replace(
-                one,
-                reversals=tuple(self.reversals(one.reversals)),
-                before=one.before
-                and replace(one.before, reversals=tuple(self.reversals(one.before.reversals))),
-                not_evaluated=tuple(self._left_out(one, one.not_evaluated, is_shown=True)),
-            )
-        is_shown = self.may_value([self.made.check(one.check)])
-        left_out = tuple(self._left_out(one, one.not_evaluated, is_shown=is_shown))
-        if is_shown:
-            same = {each.reason for each in left_out} >= {each.reason for each in one.not_evaluated}
-            why = one.why if same or not one.why else self.reason
-            shown = replace(one, not_evaluated=left_out, why=why)
-            return self.alone(replace(shown, before=shown.before and _unnamed(shown.before)))
-        return replace(
+        check = one.check
+        is_shown = not isinstance(check, Check) or self.may_value([self.made.check(check)])
+        left_out = tuple(self._left_out(one, is_shown=is_shown))
+        found = self.cleared(
             one,
-            estimate=None if one.estimate is None else self.nothing,
-            why=self.reason,
-            stratum=(),
-            first=(),
-            second=(),
-            worse_off=(),
-            decided_by=None,
-            parts=(),
-            crossed=(),
+            is_shown=is_shown,
             not_evaluated=left_out,
-            practice=None,
-            detectable=None,
-            missing=None,
-            waived=tuple(replace(each, crossed=()) for each in one.waived),
-            before=one.before
-            and replace(_unnamed(one.before), value=None, worse_by=None, worse=(), reversals=()),
+            reversals=self.reversals(one.reversals),
+            waived=tuple(self.cleared(each, is_shown=is_shown) for each in one.waived),
+            before=one.before and told(one.before, self.whose()),
         )
+        if one.estimate is not None and found.estimate is None:
+            found = replace(found, estimate=self.nothing)
+        hidden = not is_shown or len(found.reversals) < len(one.reversals)
+        hidden |= {each.reason for each in left_out} < {each.reason for each in one.not_evaluated}
+        return replace(found, why=self.reason) if hidden else found
 
-    def alone(self, one: Finding) -> Finding:
-        """A finding without what is made of others than those it is about.
-
-        The thinnest group may be a hidden one, and so may those who lack a value.
-        """
-        if not self.made.is_small:
-            return one
-        estimate = None if one.estimate is None else self.untested(one.estimate)
-        return replace(one, estimate=estimate, detectable=None, missing=None)
-
-    def _left_out(
-        self, finding: Finding, several: Iterable[NotEvaluated], *, is_shown: bool
-    ) -> Iterator[NotEvaluated]:
-        """Who was not judged: a reason that says how few they are is hidden, or with them."""
-        check = finding.check
-        made = self.result.provenance
-        minimum = check.minimum if isinstance(check, Check) else made.minimum
-        for one in several:
-            if self._is_told(finding, one, minimum, is_shown=is_shown):
-                # The numbers of the one who is left out are not among those that are proven.
-                yield replace(one, detail="") if self.made.is_small else one
+    def _left_out(self, finding: Finding, *, is_shown: bool) -> Iterator[NotEvaluated]:
+        """Who was not judged; a reason that tells of people who are hidden is hidden, too."""
+        for one in finding.not_evaluated:
+            if self._is_told(finding, one, is_shown=is_shown):
+                yield told(one, self.whose(Whose.ROW))
             elif one.blocks:
-                yield replace(one, reason=self.reason)
+                yield replace(one, group=(), stratum=(), reason=self.reason, detail="")
 
-    def _is_told(
-        self, finding: Finding, one: NotEvaluated, minimum: Minimum, *, is_shown: bool
-    ) -> bool:
+    def _is_told(self, finding: Finding, one: NotEvaluated, *, is_shown: bool) -> bool:
+        """Whether the one who was not judged may be told, with the reason."""
+        check = finding.check
         if not self.made.is_small:
             return True
-        if one.standing in {Standing.SMALL, Standing.ELIGIBLE}:
-            # That somebody is below `min_size` says too much where that is a small number.
-            return minimum.size is None or minimum.size >= self.threshold
-        if one.standing is Standing.FEW_EVENTS:
+        if not isinstance(check, Check) or one.standing is Standing.FEW_EVENTS:
             return False
-        if one.tells_people and not (isinstance(finding.check, Check) and finding.check.against):
-            by = finding.check.by if isinstance(finding.check, Check) else ()
-            crowd = self.made.place(by, one.stratum, None)
-            return self.may(self.made.of_marks(crowd), len(by) + len(one.stratum))
+        if one.tells_people and not check.against:
+            crowd = self.made.place(check.by, one.stratum, None)
+            return self.may(self.made.of_marks(crowd), len(check.by) + len(one.stratum))
+        if one.group and one.standing is not None:
+            whole = replace(self.made.check(check), groups=(one.group,), wide=True)
+            return self.may_value([whole])
         return is_shown

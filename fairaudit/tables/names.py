@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fairaudit.cube import UNKNOWN, Cube
+from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec import Shown
@@ -38,7 +39,7 @@ def _unknown_strata(one: Shown, cube: Cube) -> Iterator[Fault]:
                 yield text.fault(f"no stratum {quoted(text.value)} of {' × '.join(given)}{hint}")
 
 
-def unweighed(shown: Iterable[Shown], cube: Cube) -> Iterator[str]:
+def unweighed(shown: Iterable[Shown], cube: Cube) -> Iterator[Notice]:
     """Notices on strata without a weight, and on weights without a stratum."""
     for one in shown:
         for given in one.given if one.levels else ():
@@ -48,4 +49,5 @@ def unweighed(shown: Iterable[Shown], cube: Cube) -> Iterator[str]:
             pairs = (("has no weight", known - named), ("does not occur", named - known))
             for what, names in pairs:
                 for name in map(quoted, sorted(names)):
-                    yield f"{one.asked.id}: the stratum {name} of {' × '.join(given)} {what}"
+                    text = f"{one.asked.id}: the stratum {name} of {' × '.join(given)} {what}"
+                    yield Notice(text, Whose.NOBODY)

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fairaudit.cube import ASIDE, Cube, Grouping, GroupTable, Marks, distinct
+from fairaudit.disclosure import Counted, Notice, Whose
 from fairaudit.evidence import Part
 from fairaudit.histogram import median_bin
 from fairaudit.metrics import NO_MINIMUM, Asked, Measure, Rate, Reading, Whole, describe
 from fairaudit.metrics.counts import tally_of
 from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
 from fairaudit.metrics.rates import (
+    BASE_RATE,
     FALSE_DISCOVERY_RATE,
     FALSE_NEGATIVE_RATE,
     FALSE_POSITIVE_RATE,
@@ -53,7 +55,7 @@ _TIED = {
 """The rates that the base rate ties to each other, each with its complement."""
 
 
-def unequal_rates(table: TableOf, models: Iterable[str]) -> Iterator[str]:
+def unequal_rates(table: TableOf, models: Iterable[str]) -> Iterator[Notice]:
     """Predictions that select more people than others by over a point.
 
     Žliobaitė (2015) §4 compares classifiers only at equal rates: at unequal ones a difference of
@@ -67,20 +69,22 @@ def unequal_rates(table: TableOf, models: Iterable[str]) -> Iterator[str]:
     }
     if known and max(known.values()) - min(known.values()) > _ONE_POINT:
         listed = ", ".join(f"{name} {value:.1%}" for name, value in known.items())
-        yield (
+        yield Notice(
             f"the models do not select equally many ({listed}): compare their disparities by "
-            "`normalized_difference`, which takes account of that"
+            "`normalized_difference`, which takes account of that",
+            Whose.ROW,
+            (Counted(SELECTION_RATE.id, name) for name in known),
         )
 
 
-def medians(table: TableOf, shown: Iterable[Shown]) -> Iterator[str]:
+def medians(table: TableOf, shown: Iterable[Shown]) -> Iterator[Notice]:
     """Where the median lies that scoring rates are taken above, and how many share it."""
     asked = {one.of for one in shown if SCORING_RATE in quantities(one.asked)}
     for of in sorted(asked):
         yield from _median_of(table((), (), of))
 
 
-def _median_of(table: GroupTable) -> Iterator[str]:
+def _median_of(table: GroupTable) -> Iterator[Notice]:
     scores = tally_of(table).scores
     if scores is None or not scores.everybody.sum():
         return
@@ -89,26 +93,28 @@ def _median_of(table: GroupTable) -> Iterator[str]:
     low, high = float(scores.low[at]), float(scores.high[at])
     where = f"{low:g}" if low == high else f"between {low:g} and {high:g}"
     above, below = int(people[at + 1 :].sum()), int(people[:at].sum())
-    yield (
+    yield Notice(
         f"{table.of}: the median of the score is {where}: {above:,} above, "
-        f"{int(people[at]):,} at it, {below:,} below"
+        f"{int(people[at]):,} at it, {below:,} below",
+        Whose.NEVER,
     )
 
 
-def unjudged(checks: Iterable[AnyCheck], models: Iterable[str]) -> Iterator[str]:
+def unjudged(checks: Iterable[AnyCheck], models: Iterable[str]) -> Iterator[Notice]:
     """Models that no limit looks at by themselves, where others are judged."""
     judged = {one.of for one in checks if not (isinstance(one, Check) and one.against)}
     names = [*models]
     if judged.intersection(names):
         for name in names:
             if name not in judged:
-                yield (
+                yield Notice(
                     f"no limit looks at the model {name} by itself: `of: {name}` in a metric asks "
-                    "it of that model"
+                    "it of that model",
+                    Whose.NOBODY,
                 )
 
 
-def impossible(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[str]:
+def impossible(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[Notice]:
     """Gates that cannot all hold: equal PPV, FPR and TPR while base rates differ.
 
     FPR = p / (1 - p) · (1 - PPV) / PPV · TPR (Chouldechova 2017; Kleinberg et al. 2017).
@@ -130,7 +136,7 @@ def _tied(check: Check) -> set[str]:
     return {_TIED[quantity.id] for quantity, _ in check.asked.parts if quantity.id in _TIED}
 
 
-def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[str]:
+def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     sizes = [check.minimum.size for check in checks]
     smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
     counts = tally_of(table).mass
@@ -153,16 +159,20 @@ def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[str]:
     needed = odds * (1 - precision) / precision * recall
     names = {g: describe(table.groups[int(g)]) for g in (one, other)}
     would = f"be {needed:.1%}" if needed <= 1 else "pass 100%, which no rate can"
-    yield (
+    # Which two groups are told is found among all.
+    told = (POSITIVE_PREDICTIVE_VALUE, TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE, BASE_RATE)
+    yield Notice(
         f"{', '.join(check.id for check in checks)}: PPV, FPR and TPR cannot all be equal while "
         f"base rates differ ({names[one]} {base[one]:.1%}, {names[other]} {base[other]:.1%}), so "
         "these checks hold together only as far as their limits leave room: with the PPV "
         f"({precision:.1%}) and the TPR ({recall:.1%}) of {names[one]}, the FPR of {names[other]} "
-        f"would {would}, where that of {names[one]} is {fp[one] / (fp + tn)[one]:.1%}"
+        f"would {would}, where that of {names[one]} is {fp[one] / (fp + tn)[one]:.1%}",
+        Whose.ROW,
+        (Counted(rate.id, table.of, table.by) for rate in told),
     )
 
 
-def matched(cube: Cube, shown: Iterable[Shown]) -> Iterator[str]:
+def matched(cube: Cube, shown: Iterable[Shown]) -> Iterator[Notice]:
     """Strata that look like matched sets: very many of them, with a few people each.
 
     Where rows of a set are alike, a test that takes them for independent people is wrong.
@@ -175,16 +185,17 @@ def matched(cube: Cube, shown: Iterable[Shown]) -> Iterator[str]:
         strata, index = distinct(codes[known])
         people = np.bincount(index, cube.people[known], minlength=len(strata))
         if len(people) >= _MANY_STRATA and float(np.median(people)) <= _FEW_PEOPLE:
-            yield (
+            yield Notice(
                 f"{' × '.join(given)}: {len(people):,} strata, and the median stratum has "
                 f"{float(np.median(people)):g} people. If these are matched pairs, or decisions "
                 "about the same person or the same job, the rows are not independent, and the "
                 "tests treat them as independent: `columns: {cluster: column}` names the column "
-                "of rows that belong together"
+                "of rows that belong together",
+                Whose.ANYBODY,
             )
 
 
-def by_rows(spec: Spec) -> Iterator[str]:
+def by_rows(spec: Spec) -> Iterator[Notice]:
     """What takes rows for independent though the spec names their clusters."""
     listed = [
         *(["the tests of Simpson's reversals"] if spec.simpson else []),
@@ -193,9 +204,10 @@ def by_rows(spec: Spec) -> Iterator[str]:
     ]
     if listed:
         assert spec.cluster is not None
-        yield (
+        yield Notice(
             f"clusters by {spec.cluster.value} are not in {' and '.join(listed)}, which treat rows "
-            "as independent"
+            "as independent",
+            Whose.NOBODY,
         )
 
 
@@ -203,7 +215,7 @@ def _has_score(spec: Spec) -> bool:
     return any(one.score is not None for one in spec.predictions)
 
 
-def turned_round(rows: Iterable[LatticeRow]) -> Iterator[str]:
+def turned_round(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
     """Subsets where the prediction favours whom the label does not, whatever Δε says of sizes."""
     found = [
         (row, entry)
@@ -214,13 +226,15 @@ def turned_round(rows: Iterable[LatticeRow]) -> Iterator[str]:
     for row, entry in found[:_MOST_TURNED]:
         predicted, labelled = entry.parts
         sides = [_side(part) for part in (labelled, predicted)]
-        yield (
+        yield Notice(
             f"{entry.title} by {' × '.join(row.by)} is {entry.estimate.value:.4f}, but the gap "
-            f"turned round: by the label {sides[0]}, by the {predicted.metric} {sides[1]}"
+            f"turned round: by the label {sides[0]}, by the {predicted.metric} {sides[1]}",
+            Whose.ANYBODY,
         )
     if len(found) > _MOST_TURNED:
         more = len(found) - _MOST_TURNED
-        yield f"Δε: in {more:,} more subsets the largest gap turned round, too"
+        what = f"Δε: in {more:,} more subsets the largest gap turned round, too"
+        yield Notice(what, Whose.ANYBODY)
 
 
 def _is_turned(entry: LatticeEntry) -> bool:
@@ -234,7 +248,7 @@ def _is_turned(entry: LatticeEntry) -> bool:
     return bool(one and other) and same and (one, other) == (second, first)
 
 
-def too_few_to_show(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[str]:
+def too_few_to_show(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[Notice]:
     """Groups of so few people that a gap as large as the limit would not be significant.
 
     Such a group may be the highest or the lowest by chance alone. Said of checks over all groups
@@ -253,9 +267,10 @@ def too_few_to_show(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[str]
         few = _few_people(reading, cut.eligible, check, limit, favourable=cut.favourable)
         if few:
             named.add((check.by, check.of))
-            yield (
+            yield Notice(
                 f"{check.id}: {_named(cut, reading, few)}: too few people to show a gap as large "
-                f"as the limit ({limit}); such a group may be the highest or the lowest by chance"
+                f"as the limit ({limit}); such a group may be the highest or the lowest by chance",
+                Whose.ANYBODY,
             )
 
 
@@ -328,13 +343,14 @@ def _side(part: Part) -> str:
     return f"{first} has {quoted(str(part.outcome))} more often than {second}"
 
 
-def repeated(cube: Cube) -> Iterator[str]:
+def repeated(cube: Cube) -> Iterator[Notice]:
     """Whether every combination occurs a multiple of times: people who may not be independent."""
     people = cube.people[cube.people > 0]
     times = int(np.gcd.reduce(people)) if len(people) >= _ENOUGH_CELLS else 1
     if times > 1:
-        yield (
+        yield Notice(
             f"each of the {len(people):,} combinations of the audited columns occurs a multiple of "
             f"{times:,} times: are rows repeated, or people counted in units of {times:,}? Then "
-            f"every interval is {math.sqrt(times):.2f} times too narrow (√{times:,})"
+            f"every interval is {math.sqrt(times):.2f} times too narrow (√{times:,})",
+            Whose.ANYBODY,
         )

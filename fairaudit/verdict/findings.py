@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from fairaudit.cube import Group
+from fairaudit.disclosure import discloses
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
     MissingBounds,
@@ -23,6 +24,7 @@ from fairaudit.subgroups import Subgroup
 from fairaudit.verdict.asked import AnyCheck, Backing, Limit, ReversalLimit, Status
 
 
+@discloses(row="group stratum value exact between backing lower")
 @dataclass(frozen=True, slots=True)
 class Crossing:
     """A value beyond the limit: of which group (in a spread: of none), in which stratum.
@@ -41,6 +43,11 @@ class Crossing:
     lower: bool = False
 
 
+@discloses(
+    nobody="group stratum blocks standing tells_people",
+    row="reason",
+    anybody="detail",
+)
 @dataclass(frozen=True, slots=True)
 class NotEvaluated:
     """Who or what a check could not judge, and why; `blocks` where that leaves it open.
@@ -58,6 +65,7 @@ class NotEvaluated:
     tells_people: bool = False
 
 
+@discloses(nobody="group reason approved_by expires", row="crossed", hidden={"crossed": ()})
 @dataclass(frozen=True, slots=True)
 class Waived:
     """What somebody accepts of a check: for which group (() is everybody), why, who, how long."""
@@ -69,6 +77,7 @@ class Waived:
     crossed: tuple[Crossing, ...] = ()
 
 
+@discloses(nobody="path created days tolerance")
 @dataclass(frozen=True, slots=True)
 class Earlier:
     """A result that is compared with: where it lies, its age in days, and what is allowed for."""
@@ -79,6 +88,19 @@ class Earlier:
     tolerance: Decimal
 
 
+@discloses(
+    nobody="earlier status",
+    # Nobody has proven the numbers of another report, which had nothing to hide.
+    never="value worse_by worse reversals between own own_worse decided_by stratum",
+    hidden={
+        "worse": (),
+        "reversals": (),
+        "between": (),
+        "own_worse": (),
+        "decided_by": (),
+        "stratum": (),
+    },
+)
 @dataclass(frozen=True, slots=True)
 class Before:
     """What a check said in an earlier result.
@@ -109,6 +131,24 @@ class Before:
         return whose[0] == whose[1] and frozenset(self.stratum) == frozenset(finding.stratum)
 
 
+@discloses(
+    nobody="check status limit backing not_cleared definition spread",
+    row="estimate why stratum first second worse_off decided_by parts crossed practice",
+    anybody="detectable missing",
+    never="subgroup",
+    each="not_evaluated reversals waived before",
+    hidden={
+        "stratum": (),
+        "first": (),
+        "second": (),
+        "worse_off": (),
+        "parts": (),
+        "crossed": (),
+        "not_evaluated": (),
+        "reversals": (),
+        "waived": (),
+    },
+)
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The answer to a check: the value that decides, whose it is, and the word for it.

@@ -6,7 +6,6 @@ import math
 from dataclasses import fields
 from typing import Any
 
-from fairaudit.estimate import State
 from fairaudit.report import reversals
 from fairaudit.report.json.estimates import read_significance, write_significance
 from fairaudit.report.json.reading import Member
@@ -19,34 +18,21 @@ from fairaudit.report.json.values import (
     write_group,
     write_value,
 )
-from fairaudit.simpson import ExplainedShare, Joined, Kind, Reversal, Share, Stratum, hidden
-
-_NUMBERS = (
-    "crude",
-    "crude_everybody",
-    "standardized",
-    "composition",
-    "within",
-    "crude_p",
-    "significance",
-    "explained",
-    "opposite_weight",
-    "incomplete",
-)
+from fairaudit.simpson import ExplainedShare, Joined, Kind, Reversal, Share, Stratum
 
 
 def write_reversal(one: Reversal, alpha: float) -> dict[str, Any]:
-    """A reversal with its strata; one that is suppressed tells its kind alone."""
-    named = {
+    """A reversal with its strata."""
+    return {
         "rate": one.rate,
         "of": one.of,
         "attribute": one.attribute,
         "pair": list(one.pair),
         "given": list(one.given),
         "kind": str(one.kind),
+        **_numbers(one),
+        "sentence": reversals.sentence(one, alpha),
     }
-    told = {"sentence": reversals.sentence(one, alpha)}
-    return {**named, **(_nothing() if one.suppressed else _numbers(one)), **told}
 
 
 def read_reversal(row: Member) -> Reversal:
@@ -62,25 +48,7 @@ def read_reversal(row: Member) -> Reversal:
         "given": row["given"].texts(),
         "kind": row["kind"].one_of(Kind),
     }
-    if "state" not in row:
-        return _read_numbers(row, named)
-    if row["state"].value != State.SUPPRESSED.value:
-        row["state"].refuse("is no state of a reversal")
-    return hidden(**named)
-
-
-def _nothing() -> dict[str, Any]:
-    return {
-        "state": State.SUPPRESSED.value,
-        **dict.fromkeys(_NUMBERS),
-        "mantel_haenszel_odds_ratio": write_value(None),
-        "joined": None,
-        "crude_pair": [],
-        "standardized_pair": [],
-        "facts": None,
-        "strata": [],
-        "off_support": [],
-    }
+    return _read_numbers(row, named)
 
 
 def _numbers(one: Reversal) -> dict[str, Any]:
