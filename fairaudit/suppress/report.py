@@ -174,6 +174,12 @@ def _is_of_few(one: Estimate, threshold: int) -> bool:
     return any(0 < count < threshold for count in (under, over, under - over))
 
 
+def _behind(values: Iterable[Value], one: Estimate | None) -> list[Value]:
+    """The values behind a number; where there is none, that tells who does not take part."""
+    is_none = one is None or math.isnan(one.value)
+    return [replace(value, groups=None, wide=True) if is_none else value for value in values]
+
+
 class _Rows:
     """Every kind of row with its numbers, or without them."""
 
@@ -286,7 +292,7 @@ class _Rows:
         None where it is hidden and of one group: a row that is there would tell that its group
         reaches a minimum, and one that is missing who is the highest.
         """
-        values = self.made.comparison(row)
+        values = _behind(self.made.comparison(row), row.estimate)
         is_shown = self.may_value(values)
         if row.group is not None and not is_shown:
             return None
@@ -302,7 +308,9 @@ class _Rows:
             row,
             is_shown=self.may(self.made.of_marks(*known), len(row.by)),
             entries=tuple(
-                self.cleared(one, is_shown=self.may_value(self.made.entry(row, one)))
+                self.cleared(
+                    one, is_shown=self.may_value(_behind(self.made.entry(row, one), one.estimate))
+                )
                 for one in row.entries
             ),
             appears=tuple(
@@ -338,7 +346,9 @@ class _Rows:
     def finding(self, one: Finding) -> Finding:
         """A check: its word stays, its value where everybody it looked at may be seen."""
         check = one.check
-        is_shown = not isinstance(check, Check) or self.may_value([self.made.check(check)])
+        is_shown = not isinstance(check, Check) or self.may_value(
+            _behind([self.made.check(check)], one.estimate)
+        )
         left_out = tuple(self._left_out(one, is_shown=is_shown))
         found = self.cleared(
             one,

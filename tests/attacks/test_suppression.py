@@ -348,7 +348,7 @@ def few_in_curves(tree: Mapping[str, Any], threshold: int) -> Iterator[str]:
             steps += [abs(b - a) for a, b in itertools.pairwise([total, *reached, 0])]
         few = [n for n in (*of_bins, *steps) if 0 < n < threshold]
         if few:
-            yield f"{curve['column']} in {curve['group']}: {few}"
+            yield f"{curve['group']}: {few}"
 
 
 def _sides(n: int, share: float) -> tuple[int, int]:
@@ -374,3 +374,23 @@ def test_curves_and_scores_tell_of_no_few_people(seed: int) -> None:
     words = json.dumps(tree["notices"])
     assert "median of the score" not in words
     assert "outside [0, 1]" not in words
+
+
+def test_the_attacks_see_what_an_open_report_tells(captured: list[Captured]) -> None:
+    """The failing direction: an open report differs from its twin's, and its curves have few."""
+    random = np.random.default_rng([16, 0])
+    people = people_of(random)
+    spec = sound(spec_of(random, people))
+    audited(spec, people)
+    one = captured[-1]
+    cell = int(np.flatnonzero(one.people < spec["suppress_below"])[0])
+    twin = twin_of(one, cell, spec["suppress_below"], largest(one, set()), random)
+    assert twin is not None
+    spec.pop("suppress_below")
+    mine, other = (audited(spec, rows_of(one, table)) for table in (one.people, twin))
+    assert [*told_otherwise(mine, other)]
+    assert not [*told_otherwise(mine, mine)]
+    few = people.with_columns(score=pl.Series(np.linspace(0, 1, len(people))))
+    assert [
+        *few_in_curves(audited({**spec, "columns": {**spec["columns"], "score": "score"}}, few), 11)
+    ]
