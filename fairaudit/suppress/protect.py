@@ -156,7 +156,7 @@ class _State:
             at = int(system.of_cell[np.flatnonzero(~self.safe)[0]])
             guilty = self._refute(system, at)
             if guilty is not None:
-                self.hidden.add(guilty)
+                self.hidden |= guilty
                 return True
         return False
 
@@ -254,11 +254,10 @@ class _State:
             return set()
         short = int((found.x[system.unknowns :] < self.enough - _NEAR).sum())
         binding = np.flatnonzero(np.abs(found.eqlin.marginals) > _NEAR).tolist()
-        guilty = sorted((system.counts[row] for row in binding), key=self._rank)
-        return set(guilty[: short // _AT_ONCE])
+        return self._smallest([system.counts[row] for row in binding], short // _AT_ONCE)
 
-    def _refute(self, system: _System, at: int) -> int | None:
-        """The count to hide for an unknown; None where a table proves it safe after all."""
+    def _refute(self, system: _System, at: int) -> set[int] | None:
+        """The counts to hide for an unknown; None where a table proves it safe after all."""
         cost = np.zeros(system.unknowns)
         cost[at] = -1
         most: list[tuple[int, int | None]] = [(0, None)] * system.unknowns
@@ -275,12 +274,15 @@ class _State:
         if bound < self.enough - _NEAR and found is not None:
             binding = np.flatnonzero(np.abs(found.eqlin.marginals) > _NEAR).tolist()
             touching = set(binding) or touching
-        guilty: list[int] = [system.counts[row] for row in touching]
-        return min(guilty, key=self._rank)
+        return self._smallest([system.counts[row] for row in touching], 1)
 
-    def _rank(self, count: int) -> tuple[int, int]:
-        """The order in which counts are hidden: the smallest tells least."""
-        return self.values[count], count
+    def _smallest(self, guilty: Sequence[int], most: int) -> set[int]:
+        """The smallest of some counts, which tell least, with all that are as small as the last.
+
+        Who knows the method would learn from which of them is hidden, were it by their order.
+        """
+        ends = sorted(self.values[count] for count in guilty)[:most][-1:]
+        return {count for count in guilty if ends and self.values[count] <= ends[0]}
 
     def _at_least(self, system: _System, at: int) -> Floats | None:
         """A table of whole numbers with enough people in one unknown."""

@@ -189,25 +189,34 @@ def audited(spec: Mapping[str, Any], people: pl.DataFrame) -> dict[str, Any]:
     return tree
 
 
-def beside(published: Mapping[str, Any]) -> set[tuple[str, ...]]:
+Table = tuple[tuple[str, ...], tuple[str, ...]]
+"""The columns of the groups, and those of the strata."""
+
+
+def beside(published: Mapping[str, Any]) -> set[Table]:
     """The tables of which it is told which group is the largest, the usual reference."""
     rows = [*published["rates"], *published["comparisons"]]
     named = [one for one in rows if one["reference"] and one["group"]]
-    return {(*one["by"], *one["given"]) for one in named}
+    return {(tuple(one["by"]), tuple(one["given"])) for one in named}
 
 
-def largest(one: Captured, tables: set[tuple[str, ...]]) -> LinearConstraint:
-    """No group of these tables outgrows the largest."""
+def largest(one: Captured, tables: set[Table]) -> LinearConstraint:
+    """No group of these tables outgrows the largest of its stratum."""
     codes = one.cube.codes[one.cube.people > 0]
     names = [key.name for key in one.cube.keys]
     rows, most = [np.zeros((1, len(codes)), dtype=np.int64)], [np.zeros(1, dtype=np.int64)]
-    for table in sorted(tables):
-        at = [names.index(name) for name in table]
-        _, group = np.unique(codes[:, at], axis=0, return_inverse=True)
-        marks = np.equal.outer(np.unique(group), group.reshape(-1)).astype(np.int64)
-        people = marks @ one.people
-        rows.append(marks)
-        most.append(np.where(people < people.max(), people.max() - 1, people.max()))
+
+    def numbered(columns: tuple[str, ...]) -> NDArray[np.int64]:
+        at = [names.index(name) for name in columns]
+        return np.unique(codes[:, at], axis=0, return_inverse=True)[1].reshape(-1)
+
+    for by, given in sorted(tables):
+        group, stratum = numbered(by), numbered(given) if given else np.zeros(len(codes))
+        for z in np.unique(stratum):
+            marks = np.equal.outer(np.unique(group), np.where(stratum == z, group, -1))
+            people = marks @ one.people
+            rows.append(marks.astype(np.int64))
+            most.append(np.where(people < people.max(), people.max() - 1, people.max()))
     return LinearConstraint(np.concatenate(rows), 0, np.concatenate(most))
 
 
