@@ -60,6 +60,7 @@ def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     scores = _distributions(cells, named, plan, spec)
     tables = table_cubes(cells, plan, spec, named, features, cube.ledger)
     told = (
+        *_filter_without_effect(cells, spec),
         *findings.notices,
         *_oddities(spec, scores),
         *added_notices(added),
@@ -143,10 +144,18 @@ def _refuse_nothing(cells: RawCells) -> None:
     """Without a row there are no levels to find fault with."""
     if not cells.rows[cells.kept == 1].sum():
         filtered = int(cells.rows[cells.kept == 0].sum())
+        undecided = int(cells.rows[cells.kept == -1].sum())
+        why = f", {undecided:,} that the filter cannot decide" if undecided else ""
         raise NothingToAudit(
-            f"no row is left to audit: {cells.read:,} read, {filtered:,} filtered out",
+            f"no row is left to audit: {cells.read:,} read, {filtered:,} filtered out{why}",
             "check the data, and the filter in the spec",
         )
+
+
+def _filter_without_effect(cells: RawCells, spec: Spec) -> Iterator[str]:
+    """A notice where the filter keeps every row: it may not say what is meant."""
+    if spec.filter is not None and not cells.rows[cells.kept != 1].sum():
+        yield f"the filter removes no row: {spec.filter.value}"
 
 
 def _cube(
