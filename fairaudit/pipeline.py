@@ -31,6 +31,7 @@ from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import recode
+from fairaudit.recode.alike import Alike
 from fairaudit.recode.left_out import LeftOut
 from fairaudit.recode.scores import with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow, Searched
@@ -220,12 +221,12 @@ class _Question:
 
         outcomes = {one.name: one for one in read.outcomes}
 
-        @cache
-        def excluded(by: Grouping) -> Excluded | None:
-            rule = read.exclude_below
-            return None if rule is None else cube.excluded(by, rule)
-
         def tables_of(cube: Cube) -> TableOf:
+            @cache
+            def excluded(by: Grouping) -> Excluded | None:
+                rule = read.exclude_below
+                return None if rule is None else cube.excluded(by, rule)
+
             @cache
             def table(
                 by: Grouping, given: Grouping, of: str, beside: str | None = None
@@ -248,6 +249,7 @@ class _Question:
         left_out = None
         if recoded.left_out is not None:
             left_out = _LeftOut(recoded.left_out, tables_of, read)
+        joined = None if read.suppress_below is not None else _Joined.of(cube, tables_of)
         summaries = {name: tuple(one.summaries()) for name, one in recoded.scores.items()}
         searched = None
         if raw.searched is not None:
@@ -262,7 +264,7 @@ class _Question:
         proofs = _proofs(read.checks, table)
         findings = tuple(
             self._settled(
-                check, table, left_out, (scanned, discovered), proofs.get(check.id), today
+                check, table, (left_out, joined), (scanned, discovered), proofs.get(check.id), today
             )
             for check in self.checks
         )
@@ -326,13 +328,14 @@ class _Question:
         self,
         check: AnyCheck,
         table: TableOf,
-        left_out: _LeftOut | None,
+        beside: tuple[_LeftOut | None, _Joined | None],
         searches: tuple[Scanned, Discovery | None],
         proven: tuple[Evaluation, Proof] | None,
         today: date,
     ) -> Finding:
         """The finding of a check under the waivers that hold, and beside the baseline."""
         proof = None
+        left_out, joined = beside
         scanned, discovered = searches
         if isinstance(check, ReversalCheck):
             found = judge_reversals(check, scanned)
@@ -345,6 +348,8 @@ class _Question:
             assert proven is not None
             evaluation, proof = proven
             found = _judged(check, evaluation, proof, left_out, waiving.NOTHING)
+            if joined is not None:
+                found = joined.named(check, found, proof)
         holding = [one for one in self.spec.waivers if one.check == check.id and one.holds(today)]
         if holding:
             again = partial(_without, check, table, left_out, discovered, proof)
@@ -517,6 +522,36 @@ class _LeftOut:
             for cube in self._rows.completions(check.by, needed)
         )
         return could_cross(check, status, wide, tried)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """The tables in which levels that look like one are one."""
+
+    alike: Alike
+    table: TableOf
+
+    @classmethod
+    def of(cls, cube: Cube, tables_of: Callable[[Cube], TableOf]) -> _Joined | None:
+        """None where all levels look different."""
+        alike = Alike.of(cube)
+        return None if alike is None else cls(alike, tables_of(alike.cube))
+
+    def named(self, check: Check, found: Finding, proof: Proof) -> Finding:
+        """The finding, which names such levels where it would be another one with them joined."""
+        names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
+        if not names or Need.SCORE in check.asked.needs:
+            return found
+        evaluation = _evaluated(check, self.table, waiving.NOTHING)
+        status = judge(check, evaluation, prove_again(evaluation, proof)).status
+        if status is found.status:
+            return found
+        reason = (
+            f"levels that look alike are counted apart: {self.alike.listed(names)}; joined by "
+            f"`merge` or `trim`, its status would be {status}, not {found.status}"
+        )
+        told = NotEvaluated((), (), reason, blocks=False)
+        return replace(found, not_evaluated=(*found.not_evaluated, told))
 
 
 def _judged(
