@@ -516,6 +516,8 @@ class _LeftOut:
             {check.of, *([check.against] if check.against else [])}
             | ({"label"} if Need.LABEL in check.asked.needs else set())
         )
+        if Need.SCORE in check.asked.needs and "label" in needed and self._rows.lacks("label"):
+            return True  # histograms know nobody without a label, so no bounds do
         wide = _evaluated(check, self._wide(needed), aside)
         tried = (
             _evaluated(check, self._tables_of(cube), aside)

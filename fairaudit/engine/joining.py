@@ -53,7 +53,7 @@ def joined(
     lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
     skipped = [f"{lines} and not counted"] if blank else []
     skipped += [
-        f"{one.source.file.path} has a header and no row"
+        f"{one.source.file.path} holds no row"
         for one in ready
         if not one.records and len(ready) > 1
     ]

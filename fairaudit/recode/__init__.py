@@ -64,7 +64,7 @@ def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     added = amounts(cells, plan, spec)
     clusters = cluster_codes(cells, plan)
     cube = _cube(cells, axes, added, clusters)
-    left_out = _left_out(cells, axes, added, clusters)
+    left_out = _left_out(cells, axes, added, clusters, cube.ledger)
     scores = _distributions(cells, named, plan, spec)
     tables = table_cubes(cells, plan, spec, named, features, cube.ledger)
     told = (
@@ -180,7 +180,7 @@ def _cube(
             f"{sum(line.rows for line in ledger.dropped):,} dropped",
             "check the filter, and `missing:` in the spec",
         )
-    return _gathered(cells, axes, added, clusters, stays)
+    return _gathered(cells, axes, added, clusters, ledger, stays)
 
 
 def _gathered(
@@ -188,6 +188,7 @@ def _gathered(
     axes: Sequence[Axis],
     added: Mapping[AmountName, Amount],
     clusters: Ints | None,
+    ledger: Ledger,
     stays: Marks,
     codes: NDArray[np.int32] | None = None,
 ) -> Cube:
@@ -203,7 +204,7 @@ def _gathered(
         codes[stays],
         cells.rows[stays],
         cells.people[stays],
-        _ledger(cells, axes)[0],
+        ledger,
         cells.weight and staying(cells.weight),
         cells.squares and staying(cells.squares),
         {name: one.changed(lambda n: n[stays], staying) for name, one in added.items()},
@@ -227,12 +228,13 @@ def _left_out(
     axes: Sequence[Axis],
     added: Mapping[AmountName, Amount],
     clusters: Ints | None,
+    ledger: Ledger,
 ) -> LeftOut | None:
     """The cells that the filter keeps and the cube does not hold; None where it holds them all."""
-    stays, why, reasons = _stays(cells, axes)
     kept = cells.kept == 1
-    if not ((kept & ~stays) | (kept & (cells.people == 0) & (cells.rows > 0))).any():
+    if not ledger.dropped and not (kept & (cells.people == 0) & (cells.rows > 0)).any():
         return None
+    stays, why, reasons = _stays(cells, axes)
     dropping = np.any([axis.dropped_values & (axis.codes == DROP) for axis in axes], axis=0)
     otherwise = np.any([axis.missing & (axis.codes == DROP) for axis in axes], axis=0)
     return LeftOut(
@@ -244,7 +246,7 @@ def _left_out(
         why=why,
         reasons=tuple(reasons),
         others=kept & dropping & ~otherwise,
-        gather=partial(_gathered, cells, axes, added, clusters),
+        gather=partial(_gathered, cells, axes, added, clusters, ledger),
     )
 
 

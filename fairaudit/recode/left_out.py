@@ -51,8 +51,18 @@ class LeftOut:
     gather: Callable[[Marks, Codes], Cube]
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[Gone]:
-        """The groups that the data has and the cube has not; then those of single strata."""
+        """The groups that the data has and the cube has not; then those of single strata.
+
+        An intersection that counts nobody is none of them where each of its levels has people: so
+        are the zeros of a table of all combinations.
+        """
         whole = [*self._gone(by, ())]
+        if len(by) > 1 and any(not one.people for one in whole):
+            nobody = {
+                level for name in by for one in self._gone((name,), ()) for level in one.group
+                if not one.people
+            }  # fmt: skip
+            whole = [one for one in whole if one.people or nobody.intersection(one.group)]
         yield from whole
         names = {one.group for one in whole}
         if given:
@@ -73,21 +83,27 @@ class LeftOut:
         np.add.at(seen, index, people)
         np.add.at(left, index, np.where(counted, people, 0))
         total = max(int(seen.sum()), 1)
+        reasons = self._reasons(index, np.where((left == 0)[index], people, 0), self.why[within])
         for at in np.flatnonzero(left == 0).tolist():
             levels = zip((*by, *given), columns, cells[at].tolist(), strict=True)
             pairs = [(name, self.keys[column].levels[code]) for name, column, code in levels]
-            why = _NO_PEOPLE
-            if seen[at]:
-                numbers = set(self.why[within][(index == at) & (people > 0)].tolist())
-                listed = (" ".join(self.reasons[one]) for one in sorted(numbers))
-                why = f"all of its rows leave the audit: {'; '.join(listed)}"
             yield Gone(
                 group=tuple(pairs[: len(by)]),
                 stratum=tuple(pairs[len(by) :]),
                 people=int(seen[at]),
                 share=int(seen[at]) / total,
-                why=why,
+                why=reasons.get(at, _NO_PEOPLE),
             )
+
+    def _reasons(self, index: Ints, people: Ints, why: Ints) -> dict[int, str]:
+        """Why those cells with people leave that are gone, by the number of their group."""
+        pairs = np.unique(np.stack([index, why], axis=1)[people > 0], axis=0).tolist()
+        found: dict[int, list[str]] = {}
+        for at, reason in pairs:
+            found.setdefault(at, []).append(" ".join(self.reasons[reason]))
+        return {
+            at: f"all of its rows leave the audit: {'; '.join(some)}" for at, some in found.items()
+        }
 
     def by_level(self, name: str, rows: Ints, marks: Marks) -> dict[str, int]:
         """The rows of the marked cells by level of a column, the most frequent first."""
@@ -107,6 +123,10 @@ class LeftOut:
         Of the `needed` outcomes nothing else is unknown: who lacks one of them is left out here.
         """
         return self.gather(self._decided(needed) | self.others, self.codes)
+
+    def lacks(self, name: str) -> bool:
+        """Whether somebody whom `others: drop` leaves out has no such outcome."""
+        return bool((self.others & (self.codes[:, self._place(name)] == ASIDE)).any())
 
     def _decided(self, needed: Collection[str]) -> Marks:
         known = [self.codes[:, self._place(name)] != ASIDE for name in self._classed(needed)]

@@ -74,6 +74,17 @@ def test_a_few_rows_that_cannot_turn_the_check_leave_it_a_pass() -> None:
     assert "rows with 'withdrawn' (2); by g: a (1), b (1)" in found.notices[0]
 
 
+def test_a_measure_of_scores_without_bounds_is_left_open() -> None:
+    rows = [(g, y, s) for g in "ab" for y, s in (("1", "0.9"), ("0", "0.1"))] * 20
+    label = {"column": "d", "positive": 1, "negative": 0, "others": "drop"}
+    columns = {"protected": ["g"], "label": label, "score": "s"}
+    metric = {"metric": "auc", "fail": {"below": 0.6}}
+    for strays, status in (([], Status.PASS), ([("a", "later", "0.9")] * 9, Status.INCONCLUSIVE)):
+        frame = pl.DataFrame([*rows, *strays], schema=["g", "d", "s"], orient="row")
+        found = fairaudit.audit({"columns": columns, "metrics": [metric]}, frame)
+        assert only(found).status is status
+
+
 def test_numbers_stay_numbers_beside_a_stray() -> None:
     rows = [("a", "1")] * 50 + [("a", "0")] * 50 + [("b", "1")] * 40 + [("b", "0.0")] * 60
     number = {"positive": 1, "negative": 0, "others": "drop"}
@@ -200,6 +211,21 @@ def test_a_group_that_leaves_as_a_whole_leaves_its_checks_open(rule: str, kind: 
     small = audited(rows, "gdynz", {**KINDS[kind], "by": ["g"]}, **more, groups={"min_size": 30})
     assert only(small).status is Status.PASS
     assert any(dict(one.group) == {"g": "c"} for one in only(small).not_evaluated)
+
+
+def test_zeros_of_a_table_of_all_combinations_leave_nothing_open() -> None:
+    cells = [(g, s, d, "0" if (g, s) == ("a", "x") else "30")
+             for g in "ab" for s in "xy" for d in ("yes", "no")]  # fmt: skip
+    columns = {"protected": ["g", "s"], "count": "n"}
+    metric = {**RATIO, "by": "all"}
+    found = audited(cells, "gsdn", metric, columns=columns)
+    assert {one.status for one in found.findings} == {Status.PASS}
+    cells = [(g, s, d, "0" if g == "a" else n) for g, s, d, n in cells]
+    found = audited([*cells, ("c", "x", "yes", "30"), ("c", "y", "no", "30")], "gsdn", metric,
+                    columns=columns)  # fmt: skip
+    (both,) = [one for one in found.findings if "/g+s/" in one.check.id]
+    assert both.status is not Status.PASS
+    assert any(dict(one.group).get("g") == "a" for one in both.not_evaluated)
 
 
 def test_no_group_is_lost_whoever_is_dropped() -> None:
@@ -345,4 +371,4 @@ def test_a_file_without_a_row_is_told(tmp_path: Path) -> None:
     spec = {"columns": columns, "metrics": [RATIO]}
     for name, data in (("b.csv", "*.csv"), ("c.parquet", "?.*")):
         found = fairaudit.audit(spec, tmp_path / data)
-        assert any(one.endswith(f"{name} has a header and no row") for one in found.notices)
+        assert any(one.endswith(f"{name} holds no row") for one in found.notices)
