@@ -38,7 +38,7 @@ class Recoded:
 
     `tables` are the cubes of what was counted beside it, each of a few columns.
     `searched` are small cubes, one for each candidate of a search for reversals. `left_out` are the
-    rows that the filter keeps and the cube does not hold, where there are such.
+    rows that the filter does not remove and the cube does not hold, where there are such.
     """
 
     cube: Cube
@@ -230,18 +230,21 @@ def _left_out(
     clusters: Ints | None,
     ledger: Ledger,
 ) -> LeftOut | None:
-    """The cells that the filter keeps and the cube does not hold; None where it holds them all."""
+    """The cells that the filter does not remove and the cube does not hold; None without such."""
     kept = cells.kept == 1
-    if not ledger.dropped and not (kept & (cells.people == 0) & (cells.rows > 0)).any():
+    nobody = kept & (cells.people == 0) & (cells.rows > 0)
+    if not ledger.dropped and not ledger.undecided and not nobody.any():
         return None
     stays, why, reasons = _stays(cells, axes)
+    why[cells.kept == -1] = len(reasons)
+    reasons.append(("the filter", "cannot decide"))
     dropping = np.any([axis.dropped_values & (axis.codes == DROP) for axis in axes], axis=0)
     otherwise = np.any([axis.missing & (axis.codes == DROP) for axis in axes], axis=0)
     return LeftOut(
         keys=tuple(axis.key for axis in _kept(axes)),
         codes=_codes(_kept(axes)),
         people=cells.people,
-        kept=kept,
+        seen=cells.kept != 0,
         counted=stays,
         why=why,
         reasons=tuple(reasons),

@@ -1,4 +1,4 @@
-"""Rows that the filter keeps and the cube does not hold: whose they are, and what they could be."""
+"""Rows that no filter removes and the cube does not hold: whose they are, what they could be."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _NO_PEOPLE = "its rows count no people (`count` is 0 in all of them)"
 class LeftOut:
     """The raw cells of a spec with their audited `codes` [C, K], those that leave among them.
 
-    `kept` are those that the filter keeps, `counted` those in the cube. `why` is the number of the
-    reason (a column and a rule) for which a cell leaves; `others` are those that leave by `others:
-    drop` alone. `gather` makes a cube of some cells with such codes.
+    `seen` are those that the filter does not remove, `counted` those in the cube. `why` is the
+    number of the reason (a column and a rule) for which a cell leaves; `others` are those that
+    leave by `others: drop` alone. `gather` makes a cube of some cells with such codes.
     """
 
     keys: tuple[KeyColumn, ...]
     codes: Codes
     people: Ints
-    kept: Marks
+    seen: Marks
     counted: Marks
     why: Ints
     reasons: tuple[tuple[str, str], ...]
@@ -73,7 +73,7 @@ class LeftOut:
 
     def _gone(self, by: Grouping, given: Grouping) -> Iterator[Gone]:
         columns = [self._place(name) for name in (*by, *given)]
-        within = self.kept.copy()
+        within = self.seen.copy()
         for at in columns:
             codes = self.codes[:, at]
             within &= (codes != ASIDE) & ~np.isin(codes, list(self.keys[at].unknown))

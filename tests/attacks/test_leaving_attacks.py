@@ -192,6 +192,7 @@ GONE: dict[str, tuple[str, dict[str, Any]]] = {
               "positive": 1, "negative": 0}}}),
     "count": ("no", {"columns": {"count": "n"}}),
     "strata": ("no", {"missing": {"strata": "drop"}, "columns": {"strata": ["z"]}}),
+    "filter": ("no", {"filter": "z = 's'"}),
 }  # fmt: skip
 
 
@@ -200,14 +201,15 @@ GONE: dict[str, tuple[str, dict[str, Any]]] = {
 def test_a_group_that_leaves_as_a_whole_leaves_its_checks_open(rule: str, kind: str) -> None:
     value, more = GONE[rule]
     gone = ("c", value, "" if rule == "label" else "1", "0" if rule == "count" else "1",
-            "" if rule == "strata" else "s")  # fmt: skip
+            "" if rule in {"strata", "filter"} else "s")  # fmt: skip
     rows = [(g, d, "1", "1", "s") for g in "ab" for d in ("yes", "no")] * 20 + [gone] * 20
     found = audited(rows, "gdynz", {**KINDS[kind], "by": ["g"]}, **more)
     assert (only(found).status, found.exit_code) == (Status.INCONCLUSIVE, 3)
     assert "g=c" in only(found).why
     assert any(one.startswith("g=c is in the data and not in the audit") for one in found.notices)
-    by_name = audited(rows, "gdynz", {**KINDS[kind], "by": ["g"]}, **more, filter="g <> 'c'")
-    assert only(by_name).status is Status.PASS
+    by_name = {**more, "filter": " and ".join(["g <> 'c'", *filter(None, [more.get("filter")])])}
+    left = audited(rows, "gdynz", {**KINDS[kind], "by": ["g"]}, **by_name)
+    assert only(left).status is Status.PASS
     small = audited(rows, "gdynz", {**KINDS[kind], "by": ["g"]}, **more, groups={"min_size": 30})
     assert only(small).status is Status.PASS
     assert any(dict(one.group) == {"g": "c"} for one in only(small).not_evaluated)
