@@ -38,6 +38,7 @@ __all__ = [
     "ExcludeBelow",
     "Excluded",
     "Floats",
+    "Gone",
     "Group",
     "GroupTable",
     "Grouping",
@@ -337,6 +338,21 @@ def _eligible(table: GroupTable) -> Marks:
         return table.known
     kept = [group not in table.excluded.people for group in table.groups]
     return table.known & np.array(kept, dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A group of the data all of whose rows leave the audit: in all strata, or in the named one.
+
+    Without a group it is a stratum of which nobody is left. `share` is what the group had of the
+    people whose group is known.
+    """
+
+    group: Group
+    stratum: Group
+    people: int
+    share: float
+    why: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

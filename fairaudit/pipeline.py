@@ -27,11 +27,13 @@ from fairaudit.errors import (
     did_you_mean,
 )
 from fairaudit.evidence import Proof, prove, prove_again
-from fairaudit.metrics import Evaluation, evaluate_against
+from fairaudit.metrics import Evaluation, Need, evaluate_against
 from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import recode
+from fairaudit.recode.alike import Alike
+from fairaudit.recode.left_out import LeftOut
 from fairaudit.recode.scores import with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow, Searched
 from fairaudit.simpson import Scan, Scanned, scan
@@ -55,14 +57,19 @@ from fairaudit.tables.notices import (
 )
 from fairaudit.tables.scores import scores
 from fairaudit.verdict import (
+    COULD_TURN,
     AnyCheck,
     Check,
     Finding,
+    NotEvaluated,
     ReversalCheck,
+    Status,
     SubgroupCheck,
+    could_cross,
     judge,
     judge_reversals,
     judge_subgroups,
+    of_gone,
 )
 from fairaudit.version import version
 from fairaudit.waivers import Aside
@@ -215,23 +222,35 @@ class _Question:
 
         outcomes = {one.name: one for one in read.outcomes}
 
-        @cache
-        def excluded(by: Grouping) -> Excluded | None:
-            rule = read.exclude_below
-            return None if rule is None else cube.excluded(by, rule)
+        def tables_of(cube: Cube) -> TableOf:
+            @cache
+            def excluded(by: Grouping) -> Excluded | None:
+                rule = read.exclude_below
+                return None if rule is None else cube.excluded(by, rule)
 
-        @cache
-        def table(by: Grouping, given: Grouping, of: str, beside: str | None = None) -> GroupTable:
-            one = outcomes[of]
-            source = next((recoded.searched[at] for at in given if at in recoded.searched), cube)
-            found = replace(
-                source.table(by, given, of, beside),
-                favourable=one.favourable,
-                excluded=excluded(by),
-            )
-            score = recoded.scores.get(one.score.value) if one.score else None
-            return with_histogram(found, score) if score and read.shows_histogram(one) else found
+            @cache
+            def table(
+                by: Grouping, given: Grouping, of: str, beside: str | None = None
+            ) -> GroupTable:
+                one, searched = outcomes[of], recoded.searched
+                source = next((searched[at] for at in given if at in searched), cube)
+                found = replace(
+                    source.table(by, given, of, beside),
+                    favourable=one.favourable,
+                    excluded=excluded(by),
+                )
+                score = recoded.scores.get(one.score.value) if one.score else None
+                if score is None or not read.shows_histogram(one):
+                    return found
+                return with_histogram(found, score)
 
+            return table
+
+        table = tables_of(cube)
+        left_out = None
+        if recoded.left_out is not None:
+            left_out = _LeftOut(recoded.left_out, tables_of, read)
+        joined = None if read.suppress_below is not None else _Joined.of(cube, tables_of)
         summaries = {name: tuple(one.summaries()) for name, one in recoded.scores.items()}
         searched = None
         if raw.searched is not None:
@@ -242,10 +261,12 @@ class _Question:
             discovered = discover(recoded.tables or (cube,), read.subgroups)
         alpha = read.inference.alpha
         made = _provenance(read, raw, cube)
-        today = datetime.fromisoformat(made.created).date()
+        today = _today()
         proofs = _proofs(read.checks, table)
         findings = tuple(
-            self._settled(check, table, (scanned, discovered), proofs.get(check.id), today)
+            self._settled(
+                check, table, (left_out, joined), (scanned, discovered), proofs.get(check.id), today
+            )
             for check in self.checks
         )
         told = waiving.told(read.waivers, findings, [one.id for one in read.checks], today)
@@ -304,12 +325,14 @@ class _Question:
         self,
         check: AnyCheck,
         table: TableOf,
+        beside: tuple[_LeftOut | None, _Joined | None],
         searches: tuple[Scanned, Discovery | None],
         proven: tuple[Evaluation, Proof] | None,
         today: date,
     ) -> Finding:
         """The finding of a check under the waivers that hold, and beside the baseline."""
         proof = None
+        left_out, joined = beside
         scanned, discovered = searches
         if isinstance(check, ReversalCheck):
             found = judge_reversals(check, scanned)
@@ -321,10 +344,12 @@ class _Question:
         else:
             assert proven is not None
             evaluation, proof = proven
-            found = judge(check, evaluation, proof)
+            found = _judged(check, evaluation, proof, left_out, waiving.NOTHING)
+            if joined is not None:
+                found = joined.named(check, found, proof)
         holding = [one for one in self.spec.waivers if one.check == check.id and one.holds(today)]
         if holding:
-            again = partial(_without, check, table, discovered, proof)
+            again = partial(_without, check, table, left_out, discovered, proof)
             found = waiving.waive(found, holding, again)
         if self.baseline is not None:
             found = baselines.compare(found, self.baseline)
@@ -448,6 +473,7 @@ def _proofs(checks: Iterable[AnyCheck], table: TableOf) -> dict[str, tuple[Evalu
 def _without(
     check: AnyCheck,
     table: TableOf,
+    left_out: _LeftOut | None,
     discovered: Discovery | None,
     proof: Proof | None,
     aside: Aside,
@@ -461,7 +487,87 @@ def _without(
     left = waiving.unjudged(_evaluated(check, table, aside), aside)
     if left is None:
         return None
-    return judge(check, left, prove_again(left, proof) if aside.groups else proof)
+    proof = prove_again(left, proof) if aside.groups else proof
+    return _judged(check, left, proof, left_out, aside)
+
+
+class _LeftOut:
+    """Those whom the data has and the cube does not, as checks ask for them."""
+
+    def __init__(self, rows: LeftOut, tables_of: Callable[[Cube], TableOf], spec: Spec) -> None:
+        self._rows = rows
+        self._tables_of = tables_of
+        self._rule = spec.exclude_below
+        self._wide = cache(lambda needed: tables_of(rows.with_others(needed)))
+
+    def gone(self, check: Check) -> list[NotEvaluated]:
+        """The groups that were seen and cannot be judged; of an average in no stratum alone."""
+        given = () if check.average else check.given
+        return of_gone(check, self._rows.gone(check.by, given), self._rule)
+
+    def could_turn(self, check: Check, status: Status, aside: Aside) -> bool:
+        """Whether rows that `others: drop` leaves out could make a check worse than it is."""
+        if status not in {Status.PASS, Status.WARN} or not self._rows.others.any():
+            return False
+        needed = frozenset(
+            {check.of, *([check.against] if check.against else [])}
+            | ({"label"} if Need.LABEL in check.asked.needs else set())
+        )
+        if Need.SCORE in check.asked.needs and "label" in needed and self._rows.lacks("label"):
+            return True  # histograms know nobody without a label, so no bounds do
+        wide = _evaluated(check, self._wide(needed), aside)
+        tried = (
+            _evaluated(check, self._tables_of(cube), aside)
+            for cube in self._rows.completions(check.by, needed)
+        )
+        return could_cross(check, status, wide, tried)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """The tables in which levels that look like one are one."""
+
+    alike: Alike
+    table: TableOf
+
+    @classmethod
+    def of(cls, cube: Cube, tables_of: Callable[[Cube], TableOf]) -> _Joined | None:
+        """None where all levels look different."""
+        alike = Alike.of(cube)
+        return None if alike is None else cls(alike, tables_of(alike.cube))
+
+    def named(self, check: Check, found: Finding, proof: Proof) -> Finding:
+        """The finding, which names such levels where it would be another one with them joined."""
+        names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
+        if not names or Need.SCORE in check.asked.needs:
+            return found
+        evaluation = _evaluated(check, self.table, waiving.NOTHING)
+        status = judge(check, evaluation, prove_again(evaluation, proof)).status
+        if status is found.status:
+            return found
+        reason = (
+            f"levels that look alike are counted apart: {self.alike.listed(names)}; joined by "
+            f"`merge` or `trim`, its status would be {status}, not {found.status}"
+        )
+        told = NotEvaluated((), (), reason, blocks=False)
+        return replace(found, not_evaluated=(*found.not_evaluated, told))
+
+
+def _judged(
+    check: Check,
+    evaluation: Evaluation,
+    proof: Proof,
+    left_out: _LeftOut | None,
+    aside: Aside,
+) -> Finding:
+    """The finding of a check, which those who are left out may leave open."""
+    if left_out is None:
+        return judge(check, evaluation, proof)
+    missing = left_out.gone(check)
+    found = judge(check, evaluation, proof, missing)
+    if left_out.could_turn(check, found.status, aside):
+        return judge(check, evaluation, proof, [*missing, COULD_TURN])
+    return found
 
 
 def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
@@ -553,11 +659,20 @@ def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
     )
 
 
+def _today() -> date:
+    """The day in UTC by which waivers expire: SOURCE_DATE_EPOCH dates reports, and no gate."""
+    return _clock().date()
+
+
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
 def _now() -> str:
     """The time of the run in UTC, or the one that SOURCE_DATE_EPOCH fixes."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH")
     try:
-        moment = datetime.fromtimestamp(int(fixed), UTC) if fixed else datetime.now(UTC)
+        moment = datetime.fromtimestamp(int(fixed), UTC) if fixed else _clock()
     except (ValueError, OverflowError, OSError) as error:
         what = "SOURCE_DATE_EPOCH is no number of seconds since 1970"
         raise UsageError(what, "unset it, or set it to such a number") from error

@@ -484,6 +484,11 @@ class AuditResult:
         return {status: counted[status] for status in Status}
 
     @property
+    def waived(self) -> int:
+        """How many checks a waiver is used in, whatever became of them."""
+        return sum(bool(one.waived) or one.status is Status.WAIVED for one in self.findings)
+
+    @property
     def not_cleared(self) -> int:
         """How many checks lie beyond a limit without the evidence it asks for, not yet waived."""
         decided = {Status.FAIL, Status.WAIVED}

@@ -17,7 +17,15 @@ from fairaudit.cube import Group, GroupTable
 from fairaudit.disclosure import Notice, Whose, discloses
 from fairaudit.errors import Place, did_you_mean
 from fairaudit.metrics import Evaluation
-from fairaudit.verdict import Check, Crossing, Finding, OnUndefined, Status, Waived
+from fairaudit.verdict import (
+    Check,
+    Crossing,
+    Finding,
+    NotEvaluated,
+    OnUndefined,
+    Status,
+    Waived,
+)
 
 
 class State(StrEnum):
@@ -80,6 +88,8 @@ class Aside:
 
 NOTHING = Aside()
 
+_NOBODY_LEFT = "without the groups that are waived there are no two left to compare"
+
 Again = Callable[[Aside], Finding | None]
 """Judges a check once more without what is set aside; None where nothing is left to judge."""
 
@@ -89,6 +99,7 @@ def waive(finding: Finding, waivers: Sequence[Waiver], again: Again) -> Finding:
 
     It is `waived` where nothing beyond a limit is left, else it is that of what is left. A spread
     is looked at again without the waived group: the next worst pair may be beyond the limit too.
+    Where no two groups are left to compare, nobody knows of the last one: that is inconclusive.
     """
     taken: dict[Waiver, list[Crossing]] = {}
     left: Finding | None = finding
@@ -179,6 +190,9 @@ def _is_beyond(finding: Finding) -> bool:
 
 def _settled(finding: Finding, left: Finding | None, waived: tuple[Waived, ...]) -> Finding:
     """The finding once `waived` is taken out and `left` is judged."""
+    lost = [*_lost(finding, left, waived)]
+    why = "; ".join(dict.fromkeys(filter(None, (finding.why, *(one.reason for one in lost)))))
+    finding = replace(finding, not_evaluated=(*finding.not_evaluated, *lost), why=why)
     least = left_open(finding)
     if left is None or left.status in {Status.PASS, Status.SKIPPED}:
         return replace(finding, status=worst(Status.WAIVED, least), waived=waived)
@@ -191,11 +205,27 @@ def _settled(finding: Finding, left: Finding | None, waived: tuple[Waived, ...])
     )
 
 
+def _lost(
+    finding: Finding, left: Finding | None, waived: Sequence[Waived]
+) -> Iterator[NotEvaluated]:
+    """Where waivers of single groups leave no two to compare, and what that says of the last one.
+
+    The value of a single group that is waived leaves nobody behind it.
+    """
+    if not finding.spread or not all(one.group for one in waived):
+        return
+    if left is None:
+        yield NotEvaluated((), (), _NOBODY_LEFT, blocks=True)
+        return
+    before = {one.stratum for one in finding.not_evaluated if not one.group}
+    for one in left.not_evaluated:
+        if one.stratum and not one.group and one.stratum not in before:
+            yield NotEvaluated((), one.stratum, _NOBODY_LEFT, blocks=True)
+
+
 def _told(waiver: Waiver, finding: Finding | None, checks: Sequence[str], today: date) -> Told:
     if not waiver.holds(today):
-        days = (today - waiver.expires).days
-        ago = f"{days} {'day' if days == 1 else 'days'} ago"
-        return Told(waiver, State.EXPIRED, f"it held until {waiver.expires}, {ago}")
+        return Told(waiver, State.EXPIRED, f"it held until {waiver.expires}")
     if waiver.check not in checks:
         hint = did_you_mean(waiver.check, checks)
         return Told(waiver, State.UNUSED, f"there is no such check{hint}")

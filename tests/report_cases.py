@@ -102,7 +102,7 @@ def _made(name: str, folder: Path) -> AuditResult:  # noqa: PLR0911  # one for e
         "group": "all",
         "reason": "a new form",
         "approved_by": "J. Doe",
-        "expires": "2023-12-31" if name == "waived" else "2023-01-31",
+        "expires": "2999-12-31" if name == "waived" else "2023-01-31",
     }
     (folder / "waivers.yaml").write_text(json.dumps([waiver]))
     spec: dict[str, Any] = {"columns": COLUMNS, "metrics": [FLOOR]}

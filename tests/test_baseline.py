@@ -264,7 +264,7 @@ def test_what_was_waived_in_the_baseline_was_not_accepted_for_good(
 ) -> None:
     waiver = {
         "check": "selection_rate/race/decision", "group": {"race": "a"},
-        "reason": "x", "approved_by": "y", "expires": "2023-11-14",
+        "reason": "x", "approved_by": "y", "expires": "2999-11-14",
     }  # fmt: skip
     (tmp_path / "w.yaml").write_text(json.dumps([waiver]))
     more = {"waivers": str(tmp_path / "w.yaml")}
@@ -278,7 +278,7 @@ def test_what_was_waived_in_the_baseline_was_not_accepted_for_good(
 def test_behind_a_waiver_what_is_left_is_compared(audited: Audited, tmp_path: Path) -> None:
     waiver = {
         "check": "selection_rate/race/decision", "group": {"race": "a"},
-        "reason": "x", "approved_by": "y", "expires": "2023-11-14",
+        "reason": "x", "approved_by": "y", "expires": "2999-11-14",
     }  # fmt: skip
     (tmp_path / "w.yaml").write_text(json.dumps([waiver]))
     more = {"waivers": str(tmp_path / "w.yaml")}
@@ -296,7 +296,7 @@ def test_behind_a_waiver_what_is_left_of_a_spread_is_compared(
     metric = {"metric": "demographic_parity_difference", "by": "race", "fail": {"above": 0.1}}
     waiver = {
         "check": "demographic_parity_difference/race/decision", "group": {"race": "b"},
-        "reason": "x", "approved_by": "y", "expires": "2023-11-14",
+        "reason": "x", "approved_by": "y", "expires": "2999-11-14",
     }  # fmt: skip
     (tmp_path / "w.yaml").write_text(json.dumps([waiver]))
     more = {"waivers": str(tmp_path / "w.yaml")}

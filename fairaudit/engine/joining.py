@@ -53,6 +53,11 @@ def joined(
     blank = sum(one.blank for one in ready)
     lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
     skipped = [Notice(f"{lines} and not counted", Whose.NOBODY)] if blank else []
+    skipped += [
+        Notice(f"{one.source.file.path} holds no row", Whose.NEVER)
+        for one in ready
+        if not one.records and len(ready) > 1
+    ]
     levels = _table_levels(plan, keys, counted)
     # Tiny weights, such as those that add up to 1, need the finer fixed point.
     fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in measures) < TINY)

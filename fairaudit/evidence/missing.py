@@ -161,6 +161,19 @@ def missing_at(
     return replace(one, turns=turns, others=others)
 
 
+def may_cross(evaluation: Evaluation, limit: _Limited) -> bool | None:
+    """Whether people of unknown outcome may put a value beyond a limit; None without bounds.
+
+    Those of no known group stay where they are counted.
+    """
+    found = range_of(evaluation, Way.APART)
+    if isinstance(found, str):
+        return None
+    entries = _entries(evaluation)
+    low, high = (end[entries] for end in found)
+    return bool(_may_cross(low, high, limit).any())
+
+
 def _crosses(value: Floats, limit: _Limited) -> Marks:
     beyond = np.zeros(value.shape, dtype=np.bool_)
     if limit.below is not None:

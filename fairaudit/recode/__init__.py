@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
 from fairaudit.cube import ASIDE, UNKNOWN, Amount, AmountName, Cube, Marks, Role, Sum
@@ -23,6 +25,8 @@ from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.axis import DROP, Axis, Findings
 from fairaudit.recode.clusters import cluster_codes
 from fairaudit.recode.groups import candidate_axis, group_axis
+from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut
+from fairaudit.recode.left_out import notices as left_out_notices
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.scores import Distribution, Recoding
 from fairaudit.recode.tables import feature_recodings, not_known, table_cubes
@@ -34,7 +38,8 @@ class Recoded:
     """The cube, and what a reader should know about how the levels came out.
 
     `tables` are the cubes of what was counted beside it, each of a few columns.
-    `searched` are small cubes, one for each candidate of a search for reversals.
+    `searched` are small cubes, one for each candidate of a search for reversals. `left_out` are the
+    rows that the filter does not remove and the cube does not hold, where there are such.
     """
 
     cube: Cube
@@ -42,6 +47,7 @@ class Recoded:
     scores: Mapping[str, Distribution]
     tables: tuple[Cube, ...] = ()
     searched: Mapping[str, Cube] = field(default_factory=dict)
+    left_out: LeftOut | None = None
 
 
 def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
@@ -57,16 +63,20 @@ def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
     for axis in axes:
         _refuse_missing(axis, cells, plan)
     added = amounts(cells, plan, spec)
-    cube = _cube(cells, axes, added, cluster_codes(cells, plan))
+    clusters = cluster_codes(cells, plan)
+    cube = _cube(cells, axes, added, clusters)
+    left_out = _left_out(cells, axes, added, clusters, cube.ledger)
     scores = _distributions(cells, named, plan, spec)
     tables = table_cubes(cells, plan, spec, named, features, cube.ledger)
     told = (
+        *_filter_without_effect(cells, spec),
         *findings.notices,
+        *left_out_notices(left_out, cells, plan, spec),
         *_oddities(spec, scores),
         *added_notices(added),
         *not_known(tables, features),
     )
-    return Recoded(cube, told, scores, tables, _searched(cells, plan, spec))
+    return Recoded(cube, told, scores, tables, _searched(cells, plan, spec), left_out)
 
 
 def _axes(cells: RawCells, plan: Plan, spec: Spec, findings: Findings) -> list[Axis]:
@@ -148,10 +158,18 @@ def _refuse_nothing(cells: RawCells) -> None:
     """Without a row there are no levels to find fault with."""
     if not cells.rows[cells.kept == 1].sum():
         filtered = int(cells.rows[cells.kept == 0].sum())
+        undecided = int(cells.rows[cells.kept == -1].sum())
+        why = f", {undecided:,} that the filter cannot decide" if undecided else ""
         raise NothingToAudit(
-            f"no row is left to audit: {cells.read:,} read, {filtered:,} filtered out",
+            f"no row is left to audit: {cells.read:,} read, {filtered:,} filtered out{why}",
             "check the data, and the filter in the spec",
         )
+
+
+def _filter_without_effect(cells: RawCells, spec: Spec) -> Iterator[Notice]:
+    """A notice where the filter keeps every row: it may not say what is meant."""
+    if spec.filter is not None and not cells.rows[cells.kept != 1].sum():
+        yield Notice(f"the filter removes no row: {spec.filter.value}", Whose.ANYBODY)
 
 
 def _cube(
@@ -167,17 +185,28 @@ def _cube(
             f"{sum(line.rows for line in ledger.dropped):,} dropped",
             "check the filter, and `missing:` in the spec",
         )
-    # An attribute that nobody is known in stays; a number has no levels.
-    groupings = {Role.PROTECTED, Role.STRATUM}
-    kept_axes = [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
+    return _gathered(cells, axes, added, clusters, ledger, stays)
+
+
+def _gathered(
+    cells: RawCells,
+    axes: Sequence[Axis],
+    added: Mapping[AmountName, Amount],
+    clusters: Ints | None,
+    ledger: Ledger,
+    stays: Marks,
+    codes: NDArray[np.int32] | None = None,
+) -> Cube:
+    """The cube of some cells, by the codes of their axes or by those that are given."""
 
     def staying(one: Sum) -> Sum:
         return Sum(one.values[stays], one.scale)
 
-    codes = np.stack([axis.codes[stays] for axis in kept_axes], axis=1).astype(np.int32)
+    kept_axes = _kept(axes)
+    codes = _codes(kept_axes) if codes is None else codes
     return Cube.gather(
         [axis.key for axis in kept_axes],
-        np.where(codes < 0, ASIDE, codes).astype(np.int32),
+        codes[stays],
         cells.rows[stays],
         cells.people[stays],
         ledger,
@@ -188,22 +217,75 @@ def _cube(
     )
 
 
-def _ledger(cells: RawCells, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
-    """Where every row went, and which cells stay; each row leaves for its first reason only."""
+def _kept(axes: Sequence[Axis]) -> list[Axis]:
+    """The axes of the cube: an attribute that nobody is known in stays, a number has no levels."""
+    groupings = {Role.PROTECTED, Role.STRATUM}
+    return [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
+
+
+def _codes(axes: Sequence[Axis]) -> NDArray[np.int32]:
+    codes = np.stack([axis.codes for axis in axes], axis=1).astype(np.int32)
+    return np.where(codes < 0, ASIDE, codes).astype(np.int32)
+
+
+def _left_out(
+    cells: RawCells,
+    axes: Sequence[Axis],
+    added: Mapping[AmountName, Amount],
+    clusters: Ints | None,
+    ledger: Ledger,
+) -> LeftOut | None:
+    """The cells that the filter does not remove and the cube does not hold; None without such."""
+    kept = cells.kept == 1
+    nobody = kept & (cells.people == 0) & (cells.rows > 0)
+    if not ledger.dropped and not ledger.undecided and not nobody.any():
+        return None
+    stays, why, reasons = _stays(cells, axes)
+    why[cells.kept == -1] = len(reasons)
+    reasons.append(("the filter", "cannot decide"))
+    dropping = np.any([axis.dropped_values & (axis.codes == DROP) for axis in axes], axis=0)
+    otherwise = np.any([axis.missing & (axis.codes == DROP) for axis in axes], axis=0)
+    return LeftOut(
+        keys=tuple(axis.key for axis in _kept(axes)),
+        codes=_codes(_kept(axes)),
+        people=cells.people,
+        seen=cells.kept != 0,
+        counted=stays,
+        why=why,
+        reasons=tuple(reasons),
+        others=kept & dropping & ~otherwise,
+        gather=partial(_gathered, cells, axes, added, clusters, ledger),
+    )
+
+
+def _stays(cells: RawCells, axes: Sequence[Axis]) -> tuple[Marks, Ints, list[tuple[str, str]]]:
+    """Which cells stay, and why others leave: the number of a column with its reason, or -1.
+
+    Each row leaves for its first reason only.
+    """
     stays = cells.kept == 1
-    filtered = int(cells.rows[cells.kept == 0].sum())
-    undecided = int(cells.rows[cells.kept == -1].sum())
-    dropped, aside = [], []
+    why, found = np.full(len(stays), -1), list[tuple[str, str]]()
     for axis in axes:
         reasons = [
             (axis.missing, f"missing ({axis.rule}: {axis.policy.value})"),
-            (axis.dropped_values, "neither positive nor negative (others: drop)"),
+            (axis.dropped_values, OTHERS_DROPPED),
         ]
         for marks, reason in reasons:
             gone = stays & marks & (axis.codes == DROP)
             if gone.any():
-                dropped.append(_line(cells, gone, axis.column, reason))
+                why[gone] = len(found)
+                found.append((axis.column, reason))
                 stays = stays & ~gone
+    return stays, why, found
+
+
+def _ledger(cells: RawCells, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
+    """Where every row went, and which cells stay."""
+    stays, why, reasons = _stays(cells, axes)
+    filtered = int(cells.rows[cells.kept == 0].sum())
+    undecided = int(cells.rows[cells.kept == -1].sum())
+    dropped = [_line(cells, why == at, *reason) for at, reason in enumerate(reasons)]
+    aside = []
     for axis in axes:
         unknown = stays & axis.missing
         if unknown.any():

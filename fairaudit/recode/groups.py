@@ -12,7 +12,7 @@ from fairaudit.errors import did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan, RawCells, RawKey
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.values import canonical, is_like_missing, listing, lookalike
+from fairaudit.recode.values import alike, canonical, is_like_missing, listing
 from fairaudit.spec import Missing, Policy, Protected, Spec, Text
 
 
@@ -80,17 +80,13 @@ def candidate_axis(raw_key: RawKey) -> Axis:
 
 def _oddities(one: Protected, levels: Sequence[str]) -> list[Notice]:
     """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
-    alike: dict[str, list[str]] = {}
-    for level in levels:
-        alike.setdefault(lookalike(level), []).append(level)
     found = [
         Notice(
             f"{one.name}: the levels {listing(same)} are counted apart; `merge` or `trim` joins "
             "them",
             Whose.NOBODY,
         )
-        for same in alike.values()
-        if len(same) > 1
+        for same in alike(levels)
     ]
     blank = [level for level in levels if is_like_missing(level)]
     if blank:

@@ -13,7 +13,7 @@ from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MISSING, Plan, RawCells, is_positive
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.values import canonical, is_like_missing, is_value, listing, lookalike
+from fairaudit.recode.values import canonical, is_like_missing, listing, lookalike
 from fairaudit.spec import Kind, Others, Outcome, Policy, Spec, Text
 
 
@@ -88,37 +88,25 @@ def _dropped(one: Outcome, classes: _Classes, occurring: set[str], findings: Fin
 
 @dataclass(frozen=True, slots=True)
 class _Classes:
-    """The classes of an outcome column: levels of equal value are one class where all are values.
+    """The classes of an outcome column: levels of equal value are one class.
 
-    A column of numbers and booleans holds values (`1` and `1.0` are one); any other holds texts.
+    Numbers and booleans are values (`1` and `1.0` are one), also where other texts stand among
+    them; a text is only itself.
     """
 
     of_level: dict[str, str]
-    by_value: bool
+    by_value: dict[str, str]
 
     @classmethod
     def of(cls, levels: Sequence[str]) -> _Classes:
-        by_value = all(is_value(level) for level in levels)
-        if not by_value:
-            return cls({level: level for level in levels}, by_value=False)
         first: dict[str, str] = {}
         for level in levels:
             first.setdefault(canonical(level), level)
-        return cls({level: first[canonical(level)] for level in levels}, by_value=True)
+        return cls({level: first[canonical(level)] for level in levels}, first)
 
     def named(self, texts: Iterable[Text]) -> set[str]:
-        """The classes that texts of the spec name, by the type of the column."""
-        found = set()
-        for text in texts:
-            value = text.value
-            if value in self.of_level:
-                found.add(self.of_level[value])
-            elif self.by_value:
-                equal = (c for c in self.of_level.values() if canonical(c) == canonical(value))
-                found.add(next(equal, value))
-            else:
-                found.add(value)
-        return found
+        """The classes that texts of the spec name: the same text, or one of equal value."""
+        return {self.by_value.get(canonical(text.value), text.value) for text in texts}
 
 
 def _check_positive(

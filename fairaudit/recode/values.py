@@ -20,7 +20,9 @@ def canonical(text: str) -> str:
         number = Decimal(folded)
     except InvalidOperation:
         return text
-    return str(number.normalize(_EXACT)) if number.is_finite() else text
+    if not number.is_finite():
+        return text
+    return str(number.normalize(_EXACT)) if number else "0"  # -0 is 0
 
 
 def lookalike(text: str) -> str:
@@ -31,6 +33,14 @@ def lookalike(text: str) -> str:
     """
     seen = (sign for sign in unicodedata.normalize("NFKC", text) if not _is_invisible(sign))
     return " ".join(canonical("".join(seen)).casefold().split())
+
+
+def alike(levels: Sequence[str]) -> list[list[str]]:
+    """The levels that are likely meant to be one, each such set by itself."""
+    found: dict[str, list[str]] = {}
+    for level in levels:
+        found.setdefault(lookalike(level), []).append(level)
+    return [same for same in found.values() if len(same) > 1]
 
 
 def _is_invisible(sign: str) -> bool:

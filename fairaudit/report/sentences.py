@@ -700,7 +700,8 @@ def outcome(result: AuditResult) -> str:
         Status.SKIPPED: "skipped",
         Status.PASS: "passed",
     }
-    found = [f"{result.tally[one]} {word}" for one, word in words.items() if result.tally[one]]
+    counts = {**result.tally, Status.WAIVED: result.waived}
+    found = [f"{counts[one]} {word}" for one, word in words.items() if counts[one]]
     return f"{_checks(result)}: {', '.join(found)}{_not_cleared(result)}"
 
 
@@ -714,7 +715,7 @@ def tally(result: AuditResult) -> str:
         Status.INCONCLUSIVE: "inconclusive",
     }
     parts = [f"{found[status]} {word}" for status, word in words.items()]
-    parts.append(f"{found[Status.WAIVED]} waived")
+    parts.append(f"{result.waived} waived")
     if found[Status.SKIPPED]:
         parts.append(f"{found[Status.SKIPPED]} skipped")
     return f"{_checks(result)}: {', '.join(parts)}{_not_cleared(result)}"

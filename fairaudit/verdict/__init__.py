@@ -20,9 +20,11 @@ from fairaudit.verdict.findings import (
     Waived,
 )
 from fairaudit.verdict.judging import judge, judge_reversals
+from fairaudit.verdict.leaving import COULD_TURN, could_cross, of_gone
 from fairaudit.verdict.subgroups import judge_subgroups
 
 __all__ = [
+    "COULD_TURN",
     "AnyCheck",
     "Backing",
     "Before",
@@ -38,7 +40,9 @@ __all__ = [
     "Status",
     "SubgroupCheck",
     "Waived",
+    "could_cross",
     "judge",
     "judge_reversals",
     "judge_subgroups",
+    "of_gone",
 ]

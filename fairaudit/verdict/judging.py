@@ -52,16 +52,23 @@ _MOST_EXACT = 1000
 """Of more values beyond a limit, none is told as a fraction."""
 
 
-def judge(check: Check, evaluation: Evaluation, proof: Proof | None = None) -> Finding:
+def judge(
+    check: Check,
+    evaluation: Evaluation,
+    proof: Proof | None = None,
+    left_out: Sequence[NotEvaluated] = (),
+) -> Finding:
     """The finding of a check on an evaluated measure, with what speaks for each value.
 
-    Without a proof the check stands alone: its tests are a family of their own.
+    Without a proof the check stands alone: its tests are a family of their own. `left_out` are
+    those whom the data has and the evaluation does not.
     """
     limit = check.fail or check.warn
     if limit is None:
         raise ValueError(f"{check.id} has no limit")
     proof = prove({check.id: (evaluation, None)})[check.id] if proof is None else proof
     entries, missing = collect(check, evaluation)
+    missing += left_out
     found = weigh(check, entries, proof)
     missing += [untested_of(evaluation, one, found.limit, proof) for one in found.untested]
     if found.status is not Status.FAIL:
