@@ -4,6 +4,8 @@ FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2
 ├── SpecError           one or more located faults of an audit spec                exit 2
 ├── DataError           the data cannot be read, or not counted as asked           exit 2
+├── OutOfMemory         the machine, or a limit set on it, has no more memory      exit 2
+├── Unwritten           stdout did not take the report                             exit 2
 ├── NothingToAudit      no file, no row: there is nothing to give a verdict on     exit 3
 └── AuditFailed         raised on request by `AuditResult.raise_for_failure`       exit 1
 """
@@ -15,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from fairaudit import memory
 from fairaudit.names import quoted
 
 
@@ -68,11 +71,15 @@ class FairauditError(Exception):
 
     @classmethod
     def crashed(cls, error: BaseException) -> FairauditError:
-        """Our own crash, which gives no verdict either."""
-        found = FairauditError(
-            f"fairaudit itself failed: {type(error).__name__}",
-            "run again with --debug and report what it prints",
-        )
+        """Our own crash, which gives no verdict either; one for want of memory is called so."""
+        found: FairauditError
+        if memory.ran_out(error):
+            found = OutOfMemory()
+        else:
+            found = FairauditError(
+                f"fairaudit itself failed: {type(error).__name__}",
+                "run again with --debug and report what it prints",
+            )
         found.__cause__ = error
         return found
 
@@ -104,6 +111,20 @@ class DataError(FairauditError):
     def unreadable(cls, path: str, why: str) -> Self:
         """The file is there but is not what its name says."""
         return cls(f"{path}: {why}", "check the file, and `format:` in the spec")
+
+
+class OutOfMemory(FairauditError):
+    """The machine, or a limit that is set on it, has no more memory."""
+
+    def __init__(self, what: str = "out of memory") -> None:
+        super().__init__(what, "free some, or raise the limit (`ulimit -v`, `ulimit -d`)")
+
+
+class Unwritten(FairauditError):
+    """stdout did not take the report: whoever read it has gone, or the disk is full."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the report could not be written to stdout: {why}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from fairaudit.cli.output import (
     print_answers,
     write_files,
 )
+from fairaudit.cli.streams import tell
 from fairaudit.errors import FairauditError, UsageError
 
 if TYPE_CHECKING:
@@ -90,13 +91,13 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     print_answers(found, form, all_rows=verbose, quiet=quiet)
     if len(found) > 1:
         for one in found:
-            typer.echo(line_of(one, seconds), err=True)
-        typer.echo(line_of_all(found, seconds), err=True)
+            tell(line_of(one, seconds))
+        tell(line_of_all(found, seconds))
         raise typer.Exit(exit_code(found))
     result = found[0].found
     if isinstance(result, FairauditError):
         raise result
-    typer.echo(last_line(result, named("spec", spec[0].name), seconds), err=True)
+    tell(last_line(result, named("spec", spec[0].name), seconds))
     raise typer.Exit(result.exit_code)
 
 

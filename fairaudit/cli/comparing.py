@@ -12,6 +12,7 @@ import typer
 from fairaudit.cli.app import app
 from fairaudit.cli.output import PAGE_HELP, errors_in, print_document, print_text, write
 from fairaudit.cli.stored import check_pages, format_of, read_result, refuse_result
+from fairaudit.cli.streams import tell
 from fairaudit.errors import NothingToAudit, UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     code = int(fail_on is _FailOn.WORSE and bool(changes.worse))
     _tell(changes, code, form, outputs, (quiet, verbose))
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")
-    typer.echo(_last_line(changes, names), err=True)
+    tell(_last_line(changes, names))
     raise typer.Exit(code)
 
 

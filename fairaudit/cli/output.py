@@ -7,10 +7,11 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import typer
 
+from fairaudit.cli.streams import tell
 from fairaudit.errors import FairauditError, UsageError, did_you_mean
 from fairaudit.report import FORMATS
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from fairaudit.report import Format
     from fairaudit.report.blocks import Document
 
-NO_VERDICT = 2
 FORMAT_HELP = f"What to print: {', '.join(one.name for one in FORMATS)}."
 PAGE_HELP = f"What to print: {', '.join(one.name for one in FORMATS if one.shows_pages)}."
 FILE_HELP = (
@@ -111,7 +111,7 @@ def _write_report(answers: Sequence[Answer], path: Path) -> None:
         left = folder.write_folder(path, answers)
         if left:
             files = "1 file is" if left == 1 else f"{left:,} files are"
-            typer.echo(f"{path}: {files} of an earlier run, and not in the index", err=True)
+            tell(f"{path}: {files} of an earlier run, and not in the index")
     elif wanted is not None:
         try:
             content = wanted.render(answers, True)
@@ -178,24 +178,8 @@ def print_document(document: Document) -> None:
     """Prints a document for people."""
     from fairaudit.report import terminal
 
-    terminal.print_document(document, stdout())
-    stdout().flush()
-
-
-def stdout() -> TextIO:
-    """The stream of the report. Raises OSError where it is closed."""
-    if sys.stdout is None:
-        raise OSError("stdout is closed")
-    return sys.stdout
-
-
-def unwritten() -> int:
-    """Whoever read the report has gone, or the disk is full: the verdict has not arrived."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    with contextlib.suppress(OSError):
-        typer.echo("ERROR  no verdict: the report could not be written", err=True)
-    return NO_VERDICT
+    terminal.print_document(document, sys.stdout)
+    sys.stdout.flush()
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -236,7 +220,7 @@ def _print(wanted: Format, answers: Sequence[Answer], *, all_rows: bool) -> None
 
 def print_text(content: str | bytes, wanted: Format) -> None:
     """Prints what a format rendered, in signs that the stream has."""
-    stream = stdout()
+    stream = sys.stdout
     if isinstance(content, bytes):
         if stream.isatty():
             raise UsageError(f"{wanted.name} is not for a terminal", "write it to a file with -o")
