@@ -5,6 +5,7 @@ Python's own code for an error is 1, which here says that a check failed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -34,15 +35,26 @@ def main() -> NoReturn:
 
 def _without_command(error: BaseException) -> int:
     """Tells with what is there already why the command could not even begin; the exit code."""
-    from fairaudit import memory
-
-    code, words = _NO_VERDICT, f"fairaudit itself failed: {type(error).__name__}"
     if interrupts.noticed():
-        code, words = interrupts.CODE, interrupts.WORDS
-    elif memory.ran_out(error):
-        words = "out of memory\nERROR  no verdict"
-    os.write(2, f"{words}\n".encode())
-    return code
+        _say(interrupts.WORDS)
+        return interrupts.CODE
+    what = "out of memory" if _is_memory(error) else f"fairaudit itself failed: {error!r:.200}"
+    _say(f"{what}\nERROR  no verdict")
+    return _NO_VERDICT
+
+
+def _is_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError):
+        return True
+    from fairaudit import memory
+    from fairaudit.errors import OutOfMemory
+
+    return isinstance(error, OutOfMemory) or memory.ran_out(error)
+
+
+def _say(words: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, f"{words}\n".encode(errors="backslashreplace"))
 
 
 if __name__ == "__main__":

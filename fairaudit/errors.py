@@ -13,11 +13,11 @@ FairauditError
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
 
-from fairaudit import memory
+from fairaudit.memory import ran_out
 from fairaudit.names import quoted
 
 
@@ -73,7 +73,9 @@ class FairauditError(Exception):
     def crashed(cls, error: BaseException) -> FairauditError:
         """Our own crash, which gives no verdict either; one for want of memory is called so."""
         found: FairauditError
-        if memory.ran_out(error):
+        if isinstance(error, FairauditError):
+            return error
+        if ran_out(error):
             found = OutOfMemory()
         else:
             found = FairauditError(
@@ -108,8 +110,11 @@ class DataError(FairauditError):
         return DataError(f"{self.message}; first: {spot}", self.hint)
 
     @classmethod
-    def unreadable(cls, path: str, why: str) -> Self:
-        """The file is there but is not what its name says."""
+    def unreadable(cls, path: str, why: str) -> FairauditError:
+        """The file is there but is not what its name says, unless memory ran out as it was read."""
+        error = sys.exception()
+        if error is not None and ran_out(error):
+            return OutOfMemory()
         return cls(f"{path}: {why}", "check the file, and `format:` in the spec")
 
 

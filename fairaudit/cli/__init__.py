@@ -14,12 +14,12 @@ from typing import Annotated
 
 import typer
 
-from fairaudit import interrupts
+from fairaudit import interrupts, memory
 from fairaudit.cli import auditing, comparing, reference, results, step_summary, streams
 from fairaudit.cli.app import app
 from fairaudit.cli.lines import last_words, told
 from fairaudit.cli.output import print_error
-from fairaudit.errors import FairauditError, Unwritten, UsageError
+from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
 from fairaudit.version import version
 
 __all__ = ["auditing", "comparing", "main", "reference", "results"]
@@ -27,6 +27,10 @@ __all__ = ["auditing", "comparing", "main", "reference", "results"]
 
 def main(arguments: list[str]) -> int:
     """Carries out a command line of this process; the code to exit with."""
+    if not memory.has_room_to_start():
+        # The report of this would load NumPy, too.
+        raise OutOfMemory
+    memory.leave_by(OutOfMemory.exit_code)
     _prepare()
     streams.open_all()
     return _run(arguments)
