@@ -40,15 +40,23 @@ class Copies:
         self._count += 1
         if self._count == _MOST_OPEN:
             _raise_limit()
-        nameless = self._kept.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # kept open until the pass is over
+        nameless = tempfile.TemporaryFile()  # noqa: SIM115  # kept open until the pass is over
+        self._kept.callback(_close, nameless)
         # Opened by this path it is read from its beginning, by any process of ours.
         path = Path(f"/proc/{os.getpid()}/fd/{nameless.fileno()}")
         if path.exists():
             return nameless, path
         number, name = tempfile.mkstemp(prefix="fairaudit-", suffix=".csv")
+        named = os.fdopen(number, "wb")
         self._kept.callback(Path(name).unlink, missing_ok=True)
-        named = self._kept.enter_context(os.fdopen(number, "wb"))
+        self._kept.callback(_close, named)
         return named, Path(name)
+
+
+def _close(file: IO[bytes]) -> None:
+    """Closes a file; what did not fit was told when it was written, and is tried once more."""
+    with contextlib.suppress(OSError):
+        file.close()
 
 
 def _raise_limit() -> None:
