@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # `typing` itself is slow to load
 if TYPE_CHECKING:
+    from typing import Any
+
     from fairaudit.metrics import epsilon
     from fairaudit.pipeline import audit, audit_each, audit_together
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from fairaudit import engine
+from fairaudit import spec as spec_files
 from fairaudit.answers import Answer
 from fairaudit.engine.files import find_files
 from fairaudit.errors import FairauditError, UsageError
@@ -61,6 +64,26 @@ def answers(
         return [Answer(str(specs[0]), data, one)]
     together = audit_together(specs, data, fail_on=fail_on, progress=progress)
     return [Answer(str(spec), data, one) for spec, one in zip(specs, together, strict=True)]
+
+
+def asked(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:
+    """The spec and the data of each answer, as they are known before anything is read."""
+    if data is not None and _names_several(data):
+        files = engine.named_files([data], Path())
+        return [(str(spec), name) for spec in specs for name in files]
+    return [(str(spec), data) for spec in specs]
+
+
+def inputs(specs: Sequence[Path], data: str | None, baseline: str | None) -> list[Path]:
+    """The files that an audit reads, as far as they are there; of a broken spec any it may mean."""
+    found = [*specs, *([] if baseline is None else [Path(baseline)])]
+    entries = [] if data is None else [(data, Path())]
+    for spec in specs:
+        entries += [(entry, spec.parent) for entry in spec_files.files_named(spec)]
+    for entry, base in entries:
+        with contextlib.suppress(FairauditError, ValueError):
+            found += find_files([entry], base)[0]
+    return found
 
 
 def _names_several(data: str) -> bool:

@@ -4,6 +4,8 @@ FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2
 ├── SpecError           one or more located faults of an audit spec                exit 2
 ├── DataError           the data cannot be read, or not counted as asked           exit 2
+├── OutOfMemory         the machine, or a limit set on it, has no more memory      exit 2
+├── Unwritten           stdout did not take the report                             exit 2
 ├── NothingToAudit      no file, no row: there is nothing to give a verdict on     exit 3
 └── AuditFailed         raised on request by `AuditResult.raise_for_failure`       exit 1
 """
@@ -11,10 +13,11 @@ FairauditError
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
 
+from fairaudit.memory import ran_out
 from fairaudit.names import quoted
 
 
@@ -68,11 +71,17 @@ class FairauditError(Exception):
 
     @classmethod
     def crashed(cls, error: BaseException) -> FairauditError:
-        """Our own crash, which gives no verdict either."""
-        found = FairauditError(
-            f"fairaudit itself failed: {type(error).__name__}",
-            "run again with --debug and report what it prints",
-        )
+        """Our own crash, which gives no verdict either; one for want of memory is called so."""
+        found: FairauditError
+        if isinstance(error, FairauditError):
+            return error
+        if ran_out(error):
+            found = OutOfMemory()
+        else:
+            found = FairauditError(
+                f"fairaudit itself failed: {type(error).__name__}",
+                "run again with --debug and report what it prints",
+            )
         found.__cause__ = error
         return found
 
@@ -101,9 +110,26 @@ class DataError(FairauditError):
         return DataError(f"{self.message}; first: {spot}", self.hint)
 
     @classmethod
-    def unreadable(cls, path: str, why: str) -> Self:
-        """The file is there but is not what its name says."""
+    def unreadable(cls, path: str, why: str) -> FairauditError:
+        """The file is there but is not what its name says, unless memory ran out as it was read."""
+        error = sys.exception()
+        if error is not None and ran_out(error):
+            return OutOfMemory()
         return cls(f"{path}: {why}", "check the file, and `format:` in the spec")
+
+
+class OutOfMemory(FairauditError):
+    """The machine, or a limit that is set on it, has no more memory."""
+
+    def __init__(self, what: str = "out of memory") -> None:
+        super().__init__(what, "free some, or raise the limit (`ulimit -v`, `ulimit -d`)")
+
+
+class Unwritten(FairauditError):
+    """stdout did not take the report: whoever read it has gone, or the disk is full."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the report could not be written to stdout: {why}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from unicodedata import bidirectional, category, combining, east_asian_width
 
 MOST = 60
@@ -75,6 +76,25 @@ def printable(text: str, but: str = "") -> str:
     if text.isascii() and text.isprintable() and not _COMMAND.search(text):
         return text
     return "".join(_spelled(text, but))
+
+
+def escaped(text: str) -> str:
+    r"""A text with the same signs spelled out, from which it can be had back.
+
+    `\n`, `\r`, `\t`, `\xhh`, `\uhhhh` and `\Uhhhhhhhh` stand for a sign each; a backslash of the
+    text itself is doubled where it would be read as the beginning of one.
+    """
+    if text.isascii() and text.isprintable() and not _COMMAND.search(text) and "\\" not in text:
+        return text
+    signs = [*_spelled(text), ""]
+    return "".join(
+        "\\\\" if sign == "\\" and _is_escape(after) else sign for sign, after in pairwise(signs)
+    )
+
+
+def _is_escape(sign: str) -> bool:
+    """Whether a backslash before this would be taken for an escape, in ASCII too."""
+    return sign in {"n", "r", "t", "x", "u", "U"} or sign.startswith("\\") or not sign.isascii()
 
 
 def group(pairs: tuple[tuple[str, str], ...]) -> str:

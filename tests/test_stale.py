@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -110,7 +111,13 @@ def test_a_file_mounted_into_its_folder_is_written_as_it_lies_there(
     def busy(self: Path, target: Path) -> Path:
         raise OSError(errno.EBUSY, "busy", str(self), None, str(target))
 
+    def mounted(self: Path, **_: bool) -> None:
+        if self == old:
+            raise OSError(errno.EBUSY, "busy", str(self))
+        os.unlink(self)  # noqa: PTH108  # the one of Path is replaced
+
     monkeypatch.setattr(Path, "replace", busy)
+    monkeypatch.setattr(Path, "unlink", mounted)
     node = old.stat().st_ino
     assert cli._run(["render", str(results / "good.json"), "-o", str(old)]) == 0
     assert _OLD not in old.read_text(encoding="utf-8")

@@ -7,42 +7,33 @@ verdict; 3 nothing could be evaluated; 130 interrupted.
 from __future__ import annotations
 
 import gc
-import io
 import os
 import sys
 import traceback
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
-from fairaudit.cli import auditing, comparing, reference, results, step_summary
+from fairaudit import interrupts, memory
+from fairaudit.cli import auditing, comparing, reference, results, step_summary, streams
 from fairaudit.cli.app import app
 from fairaudit.cli.lines import last_words, told
-from fairaudit.cli.output import print_error, unwritten
-from fairaudit.errors import FairauditError, UsageError
+from fairaudit.cli.output import print_error
+from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
 from fairaudit.version import version
 
 __all__ = ["auditing", "comparing", "main", "reference", "results"]
 
-INTERRUPTED = 130
 
-
-def main() -> NoReturn:
-    """Runs the command and exits with its code; nothing but `--debug` shows a traceback."""
+def main(arguments: list[str]) -> int:
+    """Carries out a command line of this process; the code to exit with."""
+    if not memory.has_room_to_start():
+        # The report of this would load NumPy, too.
+        raise OutOfMemory
+    memory.leave_by(OutOfMemory.exit_code)
     _prepare()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    code = _run(sys.argv[1:])
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError:
-        code = unwritten()
-    if sys.stderr is not None:
-        sys.stderr.flush()
-    # All is written and closed: taking Polars and Arrow apart again would only cost time.
-    os._exit(code)
+    streams.open_all()
+    return _run(arguments)
 
 
 def _prepare() -> None:
@@ -58,48 +49,60 @@ def _prepare() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    """The exit code of a command line."""
+    """The exit code of a command line; nothing but `--debug` shows a traceback.
+
+    It is decided here and nowhere else, once the report has left: an interrupt stands above all, a
+    report that did not arrive is no verdict, and any error has its own code.
+    """
     try:
-        command = typer.main.get_command(app)
-        code = command.main(args=arguments, prog_name="fairaudit", standalone_mode=False)
-    except (typer.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
-    except OSError:
-        # Only our own streams are left to fail here: all else is told as an error of its own.
+        code = _carried_out(arguments)
+        sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
         if "--debug" in arguments:
-            traceback.print_exc()
-        return unwritten()
-    except Exception as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
-        if "--debug" in arguments:
-            traceback.print_exc()
-        return _told(error, arguments)
-    except BaseException as error:
-        # Polars' panics are no `Exception`; a `SystemExit` is somebody else's business.
-        if isinstance(error, SystemExit):
-            raise
-        return _told(RuntimeError(type(error).__name__), arguments)
-    if code == INTERRUPTED:
-        typer.echo("INTERRUPTED  no verdict", err=True)
-    return code if isinstance(code, int) else 0
+            streams.tell(traceback.format_exc())
+        if interrupts.noticed() or isinstance(error, KeyboardInterrupt | typer.Abort):
+            streams.tell(interrupts.WORDS)
+            return interrupts.CODE
+        code = _told(_known(error, arguments), arguments)
+    if interrupts.noticed():
+        return interrupts.CODE
+    return Unwritten.exit_code if streams.report_is_lost() else code
 
 
-def _told(error: Exception, arguments: list[str]) -> int:
-    """Tells an error on stderr, on stdout too in a format that was asked for; its exit code."""
-    known: FairauditError
+def _carried_out(arguments: list[str]) -> int:
+    """The exit code that a command gives itself.
+
+    Typer's own `main` would make 1 of a broken pipe, and look for completions in the environment.
+    """
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("fairaudit", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as done:
+        return done.exit_code
+    return 0
+
+
+def _known(error: BaseException, arguments: list[str]) -> FairauditError:
+    """An error as one of ours; Polars' panics are no `Exception`."""
     if isinstance(error, FairauditError):
-        known = error
-    elif isinstance(error, typer.TyperException):
-        known = UsageError(error.format_message(), _where_help_is(arguments))
-    else:
-        known = FairauditError.crashed(error)
+        return error
+    if isinstance(error, typer.TyperException):
+        return UsageError(error.format_message(), _where_help_is(arguments))
+    return FairauditError.crashed(error)
+
+
+def _told(error: FairauditError, arguments: list[str]) -> int:
+    """Tells an error on stderr, on stdout too in a format that was asked for; its exit code."""
+    step_summary.append_error(error, arguments)
     try:
-        print_error(known, arguments)
-    except OSError:
-        unwritten()
-    step_summary.append_error(known, arguments)
-    typer.echo(told(known), err=True)
-    typer.echo(last_words(known, arguments), err=True)
-    return known.exit_code
+        print_error(error, arguments)
+    except Unwritten as lost:
+        streams.tell(told(error))
+        error = lost
+    streams.tell(told(error))
+    streams.tell(last_words(error, arguments))
+    return error.exit_code
 
 
 def _where_help_is(arguments: list[str]) -> str:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit.cli import step_summary
+from fairaudit.cli import folder, step_summary
 from fairaudit.cli.app import app
+from fairaudit.cli.files import Outputs, begin
 from fairaudit.cli.output import (
     FILE_HELP,
     FORMAT_HELP,
@@ -22,6 +23,7 @@ from fairaudit.cli.output import (
     print_answers,
     write_files,
 )
+from fairaudit.cli.streams import tell
 from fairaudit.errors import FairauditError, UsageError
 
 if TYPE_CHECKING:
@@ -65,11 +67,16 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
     started = time.monotonic()
-    outputs = check_formats(form, output or [])
+    paths = check_formats(form, output or [])
     from fairaudit import batch
     from fairaudit.answers import exit_code
     from fairaudit.cli.lines import last_line, line_of, line_of_all, named
 
+    outputs = Outputs(())
+    if paths:
+        asked = batch.asked(spec, data)
+        pages = [one for path in paths if path.is_dir() for one in folder.files_of(path, asked)]
+        outputs = begin(paths, lambda: batch.inputs(spec, data, baseline), pages)
     with errors_in(outputs, str(spec[0]), data), _shown(quiet=quiet) as progress:
         if tolerance is not None and baseline is None:
             what = "--tolerance needs a --baseline"
@@ -90,13 +97,13 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     print_answers(found, form, all_rows=verbose, quiet=quiet)
     if len(found) > 1:
         for one in found:
-            typer.echo(line_of(one, seconds), err=True)
-        typer.echo(line_of_all(found, seconds), err=True)
+            tell(line_of(one, seconds))
+        tell(line_of_all(found, seconds))
         raise typer.Exit(exit_code(found))
     result = found[0].found
     if isinstance(result, FairauditError):
         raise result
-    typer.echo(last_line(result, named("spec", spec[0].name), seconds), err=True)
+    tell(last_line(result, named("spec", spec[0].name), seconds))
     raise typer.Exit(result.exit_code)
 
 

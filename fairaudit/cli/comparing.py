@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit.cli.app import app
-from fairaudit.cli.output import PAGE_HELP, errors_in, print_document, print_text, write
-from fairaudit.cli.stored import check_pages, format_of, read_result, refuse_result
+from fairaudit.cli.files import Outputs, begin
+from fairaudit.cli.output import PAGE_HELP, errors_in, print_document, print_text
+from fairaudit.cli.stored import check_pages, format_of, read_result
+from fairaudit.cli.streams import tell
 from fairaudit.errors import NothingToAudit, UsageError
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Compare two JSON reports: what got better or worse, and whether chance explains it."""
-    outputs = check_pages(form, output or [], "a comparison")
-    refuse_result(outputs, str(before), *([] if after is None else [str(after)]))
+    paths = check_pages(form, output or [], "a comparison")
+    outputs = begin(paths, lambda: [before, *([] if after is None else [after])])
     with errors_in(outputs, str(before)):
         changes = _changes(before, after, models, same_people=same_people)
         if fail_on is _FailOn.WORSE and not changes.checks:
@@ -74,7 +75,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     code = int(fail_on is _FailOn.WORSE and bool(changes.worse))
     _tell(changes, code, form, outputs, (quiet, verbose))
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")
-    typer.echo(_last_line(changes, names), err=True)
+    tell(_last_line(changes, names))
     raise typer.Exit(code)
 
 
@@ -103,15 +104,13 @@ def _changes(
     return comparing.compare_models(first, *models)
 
 
-def _tell(
-    changes: Changes, code: int, form: str, outputs: Sequence[Path], how: tuple[bool, bool]
-) -> None:
+def _tell(changes: Changes, code: int, form: str, outputs: Outputs, how: tuple[bool, bool]) -> None:
     """Writes the files, and prints the report; `how` is whether quietly, and whether all rows."""
     from fairaudit import report
 
     quiet, all_rows = how
-    for path in outputs:
-        write(path, _rendered(format_of(path), changes, code, all_rows=True))
+    for path in outputs.paths:
+        outputs.write(path, _rendered(format_of(path), changes, code, all_rows=True))
     wanted = report.format_of(form)
     assert wanted is not None
     if wanted.name != "terminal":

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from fairaudit.cli.output import write
+from fairaudit.cli.files import Outputs
 from fairaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _REPORTS = ("html", "json")
 """The formats of the reports in a folder; the index links to the first."""
 
-TABLES = ("summary.csv", "checks.csv")
-"""Files of a folder that could be somebody's data."""
+FIXED = ("index.html", "index.json", "summary.csv", "checks.csv")
+"""The files of a folder that are called the same whatever is audited."""
 
 _OURS = ("index", "summary", "checks")
 _NO_SIGN = re.compile(r"[^\w.-]+")
@@ -48,11 +48,10 @@ def prepare(path: Path) -> None:
         raise UsageError(f"-o {path}/: {why}", "name a folder that can be made") from error
 
 
-def write_folder(path: Path, answers: Sequence[Answer]) -> int:
+def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> int:
     """Writes the report of each answer, then the index; how many of an earlier run lie there still.
 
-    The index comes last: whoever finds it finds all that it lists. An old one goes first: it would
-    lead to what is being replaced.
+    The index comes last: whoever finds it finds all that it lists.
     """
     from fairaudit import report
     from fairaudit.report import json as report_json
@@ -60,33 +59,42 @@ def write_folder(path: Path, answers: Sequence[Answer]) -> int:
 
     forms = [one for name in _REPORTS if (one := report.format_of(name)) is not None]
     listed: list[Listed] = []
-    for name, answer in zip(names(answers), answers, strict=True):
+    asked = [(one.spec, one.data) for one in answers]
+    for name, answer in zip(names(asked), answers, strict=True):
         files = {one.name: name + one.suffixes[0] for one in forms}
         listed.append(listing.Listed(answer, files))
-    left = _left(path, listed)
-    for one in forms:
-        _remove(path / f"index{one.suffixes[0]}")
+    now = {name for one in listed for name in one.files.values()}
+    before = outputs.earlier.get(path, frozenset())
+    left = sum((path / one).is_file() for one in before - now)
     for each in listed:
         for one in forms:
-            write(path / each.files[one.name], one.render([each.answer], True))
-    write(path / "summary.csv", listing.summary_csv(listed))
-    write(path / "checks.csv", listing.checks_csv(listed))
+            outputs.write(path / each.files[one.name], one.render([each.answer], True))
+    outputs.write(path / "summary.csv", listing.summary_csv(listed))
+    outputs.write(path / "checks.csv", listing.checks_csv(listed))
     page = forms[0].page
     if page is not None:
         links = [quote(one.files[forms[0].name], safe="") for one in listed]
         document = summary.document(answers, all_rows=True, links=links)
-        write(path / f"index{forms[0].suffixes[0]}", page(document))
-    write(path / "index.json", report_json.written(listing.index(listed)))
+        outputs.write(path / f"index{forms[0].suffixes[0]}", page(document))
+    outputs.write(path / "index.json", report_json.written(listing.index(listed)))
     return left
 
 
-def names(answers: Sequence[Answer]) -> list[str]:
-    """A name for the files of each answer: safe in any file system, and no two alike.
+def files_of(path: Path, asked: Sequence[tuple[str, str | None]]) -> list[Path]:
+    """Where the reports of such audits are written in a folder."""
+    from fairaudit import report
+
+    forms = [one for name in _REPORTS if (one := report.format_of(name)) is not None]
+    return [path / f"{name}{one.suffixes[0]}" for name in names(asked) for one in forms]
+
+
+def names(asked: Sequence[tuple[str, str | None]]) -> list[str]:
+    """A name for the files of each answer, of its spec and data: safe, and no two are alike.
 
     It is that of the data file, with the spec where there are several; where two files are called
     alike, their folders are in it. Names that differ in case alone are alike.
     """
-    wanted = _candidates(answers)
+    wanted = _candidates(asked)
     times = [Counter(map(_folded, each)) for each in zip(*wanted, strict=True)]
     taken = set(_OURS)
     found = []
@@ -100,12 +108,12 @@ def names(answers: Sequence[Answer]) -> list[str]:
     return found
 
 
-def _candidates(answers: Sequence[Answer]) -> list[tuple[str, ...]]:
+def _candidates(asked: Sequence[tuple[str, str | None]]) -> list[tuple[str, ...]]:
     """Names for each answer: the stem of its file, the file, then both with their folders."""
     from fairaudit.report.labels import told_apart
 
-    specs = told_apart([one.spec for one in answers])
-    files = told_apart([one.data or "" for one in answers])
+    specs = told_apart([spec for spec, _ in asked])
+    files = told_apart([data or "" for _, data in asked])
     several = len({*specs}) > 1
     return [
         tuple(map(_safe, _spelled_out(Path(spec), Path(file) if file else None, several=several)))
@@ -140,18 +148,10 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name.casefold())
 
 
-def _remove(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(f"-o {path}: {error.strerror or error}", "check the folder") from error
-
-
-def _left(path: Path, listed: Sequence[Listed]) -> int:
-    """How many reports that the last index of this folder lists are not of this run."""
-    now = {name for one in listed for name in one.files.values()}
-    before: set[str] = set()
+def listed_in(path: Path) -> frozenset[str]:
+    """The reports in a folder that its index lists."""
     with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         tree = json.loads((path / "index.json").read_bytes())
-        before = {name for one in tree["audits"] for name in one["reports"].values()}
-    return sum(Path(one).name == one and (path / one).is_file() for one in before - now)
+        found = {name for one in tree["audits"] for name in one["reports"].values()}
+        return frozenset(name for name in found if Path(name).name == name)
+    return frozenset()

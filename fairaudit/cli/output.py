@@ -7,10 +7,12 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import typer
 
+from fairaudit.cli.files import Outputs
+from fairaudit.cli.streams import tell
 from fairaudit.errors import FairauditError, UsageError, did_you_mean
 from fairaudit.report import FORMATS
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from fairaudit.report import Format
     from fairaudit.report.blocks import Document
 
-NO_VERDICT = 2
 FORMAT_HELP = f"What to print: {', '.join(one.name for one in FORMATS)}."
 PAGE_HELP = f"What to print: {', '.join(one.name for one in FORMATS if one.shows_pages)}."
 FILE_HELP = (
@@ -44,6 +45,8 @@ def check_formats(form: str, outputs: Sequence[str], *, folders: bool = True) ->
         raise UsageError(f"no format {form!r}{hint}", f"there is {', '.join(known)}")
     paths: list[Path] = []
     for name in outputs:
+        if not name.strip():
+            raise UsageError(f"-o {name!r}: this names no file", "leave it out, or name one")
         path = Path(name)
         is_format = report.format_of_suffix(path.suffix) is not None
         is_folder = name.endswith(_SLASHES) or (path.is_dir() and not is_format)
@@ -63,11 +66,22 @@ def check_formats(form: str, outputs: Sequence[str], *, folders: bool = True) ->
         elif not path.parent.is_dir():
             raise UsageError(f"-o {path}: there is no folder {path.parent}", "make it first")
         paths.append(path)
+    if sys.flags.optimize > 1 and any(map(_draws, [Path(f"x.{form}"), *paths])):
+        what = "the pictures of a page need docstrings, which PYTHONOPTIMIZE=2 leaves out"
+        raise UsageError(what, "unset it (or leave out `python -OO`), or ask for another format")
     return paths
 
 
+def _draws(path: Path) -> bool:
+    """Whether what is written there has pictures."""
+    from fairaudit import report
+
+    wanted = report.format_of_suffix(path.suffix)
+    return path.is_dir() or (wanted is not None and wanted.name == "html")
+
+
 @contextlib.contextmanager
-def errors_in(outputs: Sequence[Path], asked: str, data: str | None = None) -> Iterator[None]:
+def errors_in(outputs: Outputs, asked: str, data: str | None = None) -> Iterator[None]:
     """Writes the error that ends a command to its files, our own crash too.
 
     A report of an earlier run would stay, and be taken for this one's.
@@ -86,32 +100,31 @@ def errors_in(outputs: Sequence[Path], asked: str, data: str | None = None) -> I
         raise
 
 
-def write_files(answers: Sequence[Answer], outputs: Sequence[Path]) -> None:
+def write_files(answers: Sequence[Answer], outputs: Outputs) -> None:
     """Writes every file that was asked for, with all rows; a folder holds one for each answer.
 
     What cannot be written is told once all others are: none of them may stay as it was.
     """
-    _refuse_inputs(answers, outputs)
     failed: list[Exception] = []
-    for path in outputs:
+    for path in outputs.paths:
         try:
-            _write_report(answers, path)
+            _write_report(answers, path, outputs)
         except Exception as error:  # noqa: BLE001  # raised below
             failed.append(error)
     if failed:
         raise failed[0]
 
 
-def _write_report(answers: Sequence[Answer], path: Path) -> None:
+def _write_report(answers: Sequence[Answer], path: Path, outputs: Outputs) -> None:
     from fairaudit import report
     from fairaudit.cli import folder
 
     wanted = report.format_of_suffix(path.suffix)
     if path.is_dir():
-        left = folder.write_folder(path, answers)
+        left = folder.write_folder(path, answers, outputs)
         if left:
             files = "1 file is" if left == 1 else f"{left:,} files are"
-            typer.echo(f"{path}: {files} of an earlier run, and not in the index", err=True)
+            tell(f"{path}: {files} of an earlier run, and not in the index")
     elif wanted is not None:
         try:
             content = wanted.render(answers, True)
@@ -119,29 +132,9 @@ def _write_report(answers: Sequence[Answer], path: Path) -> None:
             from fairaudit.answers import Answer
 
             crash = Answer(answers[0].spec, answers[0].data, FairauditError.crashed(error))
-            write(path, wanted.render([crash], True))
+            outputs.write(path, wanted.render([crash], True))
             raise
-        write(path, content)
-
-
-def _refuse_inputs(answers: Sequence[Answer], outputs: Sequence[Path]) -> None:
-    """Raises `UsageError` before a report is written over the data that it is about."""
-    from fairaudit.cli import folder
-
-    inputs = {os.path.realpath(name) for one in answers for name in _inputs(one)}
-    for path in outputs:
-        written = [path / name for name in folder.TABLES] if path.is_dir() else [path]
-        for one in written:
-            if os.path.realpath(one) in inputs:
-                raise UsageError(f"-o {one}: the data lies there", "name another place")
-
-
-def _inputs(one: Answer) -> Iterator[str]:
-    """The files that an answer is about."""
-    if not isinstance(one.found, FairauditError):
-        yield from (file.path for file in one.found.provenance.files)
-    if one.data is not None:
-        yield one.data
+        outputs.write(path, content)
 
 
 def print_answers(answers: Sequence[Answer], form: str, *, all_rows: bool, quiet: bool) -> None:
@@ -178,56 +171,8 @@ def print_document(document: Document) -> None:
     """Prints a document for people."""
     from fairaudit.report import terminal
 
-    terminal.print_document(document, stdout())
-    stdout().flush()
-
-
-def stdout() -> TextIO:
-    """The stream of the report. Raises OSError where it is closed."""
-    if sys.stdout is None:
-        raise OSError("stdout is closed")
-    return sys.stdout
-
-
-def unwritten() -> int:
-    """Whoever read the report has gone, or the disk is full: the verdict has not arrived."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    with contextlib.suppress(OSError):
-        typer.echo("ERROR  no verdict: the report could not be written", err=True)
-    return NO_VERDICT
-
-
-def write(path: Path, content: str | bytes) -> None:
-    """Writes a file whole or not at all; a link is followed, not replaced.
-
-    Where nothing can be put in its place, it is written to as it lies there: a single file may be
-    mounted into a folder that cannot be written to, and an old report may not stay.
-    """
-    # Unlike `resolve`, this takes a link that leads to itself.
-    target = Path(os.path.realpath(path))
-    data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
-    if target.exists() and not target.is_file():
-        # A pipe or a device is written to, never replaced.
-        _write_to(target, path, data)
-        return
-    half = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        half.write_bytes(data)
-        half.replace(target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            half.unlink(missing_ok=True)
-        if not target.is_file():
-            raise UsageError(f"-o {path}: {error.strerror or error}", "check the folder") from error
-        _write_to(target, path, data)
-
-
-def _write_to(target: Path, path: Path, data: bytes) -> None:
-    try:
-        target.write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"-o {path}: {error.strerror or error}", "check where it leads") from error
+    terminal.print_document(document, sys.stdout)
+    sys.stdout.flush()
 
 
 def _print(wanted: Format, answers: Sequence[Answer], *, all_rows: bool) -> None:
@@ -236,7 +181,7 @@ def _print(wanted: Format, answers: Sequence[Answer], *, all_rows: bool) -> None
 
 def print_text(content: str | bytes, wanted: Format) -> None:
     """Prints what a format rendered, in signs that the stream has."""
-    stream = stdout()
+    stream = sys.stdout
     if isinstance(content, bytes):
         if stream.isatty():
             raise UsageError(f"{wanted.name} is not for a terminal", "write it to a file with -o")

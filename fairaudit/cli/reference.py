@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairaudit.cli.app import app
-from fairaudit.cli.output import print_document, stdout
+from fairaudit.cli.output import print_document
 from fairaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def metrics(
     from fairaudit.report import explain as pages
 
     if form is _Listing.MARKDOWN:
-        stdout().write(pages.markdown(_definitions()))
+        sys.stdout.write(pages.markdown(_definitions()))
     else:
         print_document(pages.index(_definitions()))
 
@@ -95,4 +96,4 @@ def schema(
         _Schema.RESULT: report_json.schema,
         _Schema.COMPARISON: report_json.changes_schema,
     }
-    stdout().write(json.dumps(trees[of](), indent=1) + "\n")
+    sys.stdout.write(json.dumps(trees[of](), indent=1) + "\n")

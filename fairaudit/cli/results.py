@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit.cli.app import app
+from fairaudit.cli.files import begin
 from fairaudit.cli.output import (
     FILE_HELP,
     PAGE_HELP,
@@ -15,10 +16,9 @@ from fairaudit.cli.output import (
     errors_in,
     print_document,
     print_text,
-    write,
     write_files,
 )
-from fairaudit.cli.stored import check_pages, format_of, read_answers, refuse_result
+from fairaudit.cli.stored import check_pages, format_of, read_answers, read_from
 from fairaudit.errors import FairauditError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -52,12 +52,11 @@ def render(
 
     The exit code is 0 where they are written, whatever the verdict: nothing is judged here.
     """
-    outputs = check_formats(form or "terminal", output or [])
-    refuse_result(outputs, result)
+    outputs = begin(check_formats(form or "terminal", output or []), lambda: read_from(result))
     with errors_in(outputs, result):
         found = read_answers(result)
     write_files(found, outputs)
-    if form is not None or not outputs:
+    if form is not None or not outputs.paths:
         _print_report(found, form or "terminal", all_rows=verbose)
 
 
@@ -80,14 +79,13 @@ def show(
     """
     from fairaudit.report import opened
 
-    outputs = check_pages(form, output or [], "a single check")
-    refuse_result(outputs, result)
+    outputs = begin(check_pages(form, output or [], "a single check"), lambda: read_from(result))
     with errors_in(outputs, result):
         answer = _one_of(read_answers(result), data)
         finding = None if check is None else opened.find(answer, check)
-    for path in outputs:
-        write(path, _page(format_of(path), answer, finding))
-    if outputs and form == "terminal":
+    for path in outputs.paths:
+        outputs.write(path, _page(format_of(path), answer, finding))
+    if outputs.paths and form == "terminal":
         return
     if form == "terminal":
         print_document(

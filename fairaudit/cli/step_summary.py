@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
+from fairaudit.cli.streams import tell
 from fairaudit.errors import FairauditError
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def _append(answers: Sequence[Answer]) -> None:
     except OSError as error:
         why = error.strerror or str(error)
     if why:
-        typer.echo(f"the summary of the step was not written: {named}: {why}", err=True)
+        tell(f"the summary of the step was not written: {named}: {why}")
 
 
 def _written(path: Path, answers: Sequence[Answer]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,12 +46,9 @@ def read_result(path: str) -> AuditResult:
     return found[0].found
 
 
-def refuse_result(outputs: Sequence[Path], *results: str) -> None:
-    """Raises `UsageError` before anything is written over a result that is to be read."""
-    read = {os.path.realpath(name) for name in results if name != "-"}
-    for path in outputs:
-        if os.path.realpath(path) in read:
-            raise UsageError(f"-o {path}: the result is read from there", "name another file")
+def read_from(result: str) -> list[Path]:
+    """The files that a stored result is read from: none where it comes from stdin."""
+    return [] if result == "-" else [Path(result)]
 
 
 def check_pages(form: str, outputs: Sequence[str], what: str) -> list[Path]:

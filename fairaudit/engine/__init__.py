@@ -8,30 +8,31 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fairaudit import memory
 from fairaudit.disclosure import Notice, Whose
 from fairaudit.engine.columns import check_columns
+from fairaudit.engine.copies import Copies
 from fairaudit.engine.counted import Counted
-from fairaudit.engine.files import find_files
+from fairaudit.engine.files import find_files, kind_of
 from fairaudit.engine.joining import joined
 from fairaudit.engine.plain import plain_lines
 from fairaudit.engine.search import fitness, with_candidates
 from fairaudit.engine.sources import (
     Guarded,
     Source,
+    copied,
     is_utf8,
     line_of,
     parquet_footer,
     read_header,
     source,
-    spooled,
 )
-from fairaudit.errors import DataError, FairauditError, Seek, SpecError
+from fairaudit.errors import DataError, FairauditError, OutOfMemory, Seek, SpecError
 from fairaudit.plan import MOST_CELLS, File, Plan, RawCells, united
 from fairaudit.progress import SILENT, Progress
 from fairaudit.spec import Cut, Format, Quantile
@@ -43,6 +44,20 @@ Found = TypeVar("Found")
 
 Outcome = RawCells | FairauditError
 """What comes of a pass: counts, or why there are none."""
+
+
+def _pass(paths: Sequence[Path]) -> Copies:
+    """Room for the copies that a pass makes; raises `OutOfMemory` where there is none for itself.
+
+    A limit on memory that is met in the middle of it would abort Polars, or let it wait for ever.
+    """
+    if memory.is_limited():
+        mapped = sum(path.stat().st_size for path in paths if kind_of(path) == "csv")
+        if not memory.has_room_for_engine(mapped):
+            room = f"{(memory.ENGINE + mapped) / 1e9:.1f} GB of address space"
+            written = f"{memory.WRITTEN / 1e9:.1f} GB of data"
+            raise OutOfMemory(f"out of memory: an audit of these files needs {room}, {written}")
+    return Copies()
 
 
 def count_files(
@@ -64,8 +79,8 @@ def count_together(
     form = plans[0].format
     found: dict[int, tuple[Plan, Outcome]] = {}
     notices: dict[int, list[Notice]] = {}
-    with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
-        opened = [_opened(path, form, Path(folder)) for path in paths]
+    with _pass(paths) as copies:
+        opened = [_opened(path, form, copies) for path in paths]
         for at, plan in enumerate(plans):
             try:
                 notices[at] = [*left_out, *check_columns(plan, opened)]
@@ -73,7 +88,7 @@ def count_together(
                 found[at] = plan, error
         asked = {at: plans[at] for at in notices}
         if asked:
-            ready = [_guarded(one, form, Path(folder), progress) for one in opened]
+            ready = [_guarded(one, form, copies, progress) for one in opened]
             for at in [at for at, plan in asked.items() if plan.search]:
                 try:
                     asked[at] = _with_candidates(asked[at], ready)
@@ -166,12 +181,12 @@ def count_each(
     found: dict[str, Outcome] = {}
     notices: dict[str, list[Notice]] = {}
     ready: list[Guarded] = []
-    with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
+    with _pass(paths) as copies:
         for path in paths:
             try:
-                one = _opened(path, plan.format, Path(folder))
+                one = _opened(path, plan.format, copies)
                 notices[_name(path)] = [*left_out, *check_columns(plan, [one])]
-                ready.append(_guarded(one, plan.format, Path(folder), progress))
+                ready.append(_guarded(one, plan.format, copies, progress))
             except FairauditError as error:
                 found[_name(path)] = error
         found |= _apart(plan, ready, progress)
@@ -228,9 +243,9 @@ def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | 
     from fairaudit.engine import scan
 
     for path in find_files(entries, base)[0]:
-        with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
-            one = _opened(path, plan.format, Path(folder))
-            ready = _guarded(one, plan.format, Path(folder)).source
+        with _pass([path]) as copies:
+            one = _opened(path, plan.format, copies)
+            ready = _guarded(one, plan.format, copies).source
             row = scan.first_row(ready, plan, seek)
             if row is not None and one.kind == "csv":
                 return f"{one.file.path}:{line_of(one, plan.format, row)}"
@@ -245,9 +260,10 @@ def median(
     """The exact median of a score, which lies between these, by a pass over one column."""
     from fairaudit.engine import quantiles
 
-    with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
-        opened = [_opened(path, plan.format, Path(folder)) for path in find_files(entries, base)[0]]
-        ready = [_guarded(one, plan.format, Path(folder)).source for one in opened]
+    paths, _ = find_files(entries, base)
+    with _pass(paths) as copies:
+        opened = [_opened(path, plan.format, copies) for path in paths]
+        ready = [_guarded(one, plan.format, copies).source for one in opened]
         return quantiles.median(ready, plan, column, between)
 
 
@@ -267,10 +283,11 @@ def find_cuts(
     progress: Progress = SILENT,
 ) -> dict[Quantile, Cut]:
     """The quantiles of columns of the files, by passes over each such column."""
-    with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
-        opened = [_opened(path, plan.format, Path(folder)) for path in find_files(entries, base)[0]]
+    paths, _ = find_files(entries, base)
+    with _pass(paths) as copies:
+        opened = [_opened(path, plan.format, copies) for path in paths]
         check_columns(plan, opened)
-        ready = [_guarded(one, plan.format, Path(folder), progress).source for one in opened]
+        ready = [_guarded(one, plan.format, copies, progress).source for one in opened]
         return _cuts(ready, plan, wanted)
 
 
@@ -309,18 +326,18 @@ def _name(path: Path) -> str:
     return os.fsencode(plain).decode(errors="backslashreplace")
 
 
-def _opened(path: Path, form: Format, folder: Path) -> Source:
+def _opened(path: Path, form: Format, copies: Copies) -> Source:
     """A source with its columns; a CSV file in another encoding is copied to UTF-8 first."""
     one = source(path, _name(path))
     if one.kind == "parquet":
         footer = parquet_footer(one)
         return replace(one, header=footer.names, rows=footer.rows, types=footer.types)
     if not is_utf8(form):
-        one = spooled(one, form, folder, drop_blank=False)
+        one = copied(one, form, copies, drop_blank=False)
     return replace(one, header=read_header(one, form))
 
 
-def _guarded(one: Source, form: Format, folder: Path, progress: Progress = SILENT) -> Guarded:
+def _guarded(one: Source, form: Format, copies: Copies, progress: Progress = SILENT) -> Guarded:
     if one.kind == "parquet":
         return Guarded(one, one.rows)
     plain = plain_lines(one, form, progress)
@@ -331,7 +348,7 @@ def _guarded(one: Source, form: Format, folder: Path, progress: Progress = SILEN
     lines = check_lines(one, form, progress)
     if lines.blank:
         # The reader would make rows of nulls of them.
-        one = spooled(one, Format(), folder, drop_blank=True)
+        one = copied(one, Format(), copies, drop_blank=True)
     return Guarded(_of_lines(one, lines.lines), lines.records, lines.blank)
 
 

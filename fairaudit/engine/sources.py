@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from fairaudit.engine import grammar
+from fairaudit.engine.copies import Copies
 from fairaudit.engine.files import PACKED, READABLE, kind_of
 from fairaudit.errors import DataError
 from fairaudit.plan import File
@@ -147,27 +148,33 @@ def is_utf8(form: Format) -> bool:
     return form.encoding.lower().replace("_", "-") in {"utf-8", "utf8", "utf-8-sig"}
 
 
-def spooled(one: Source, form: Format, folder: Path, *, drop_blank: bool) -> Source:
-    """A plain UTF-8 copy of a CSV file in `folder`, without its blank lines if asked."""
-    copy = folder / f"{len(list(folder.iterdir()))}.csv"
+def copied(one: Source, form: Format, copies: Copies, *, drop_blank: bool) -> Source:
+    """A plain UTF-8 copy of a CSV file, without its blank lines if asked."""
     encoding = "utf-8-sig" if is_utf8(form) else form.encoding
     try:
-        stream = open_bytes(one.path)
-        with (
-            io.TextIOWrapper(stream, encoding=encoding, newline="") as text,
-            copy.open("w", encoding="utf-8", newline="") as out,
-        ):
-            out.writelines(line for line in text if not drop_blank or line.strip("\r\n"))
+        out, path = copies.new()
+    except OSError as error:
+        raise _no_copy(one, error) from error
+    try:
+        with io.TextIOWrapper(open_bytes(one.path), encoding=encoding, newline="") as text:
+            for line in text:
+                if not drop_blank or line.strip("\r\n"):
+                    out.write(line.encode())
+        out.flush()
     except UnicodeError as error:
         raise not_in_encoding(one, form.encoding) from error
     except OSError as error:
         if error.errno in _FULL:
-            raise DataError(
-                f"{one.file.path}: no space for a copy in UTF-8 without blank lines",
-                f"{error.strerror}: free some, or point TMPDIR to another disk",
-            ) from error
+            raise _no_copy(one, error) from error
         raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
-    return replace(one, path=copy)
+    return replace(one, path=path)
+
+
+def _no_copy(one: Source, error: OSError) -> DataError:
+    return DataError(
+        f"{one.file.path}: no space for a copy in UTF-8 without blank lines",
+        f"{error.strerror}: free some, or point TMPDIR to another disk",
+    )
 
 
 def lines_of(one: Source) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The table of groups as CSV, for spreadsheets.
 
 It begins with a byte order mark: without one Excel reads UTF-8 in the code page of the machine, and
-no `×` survives. Lines end with a line feed, which every program reads, whatever the system.
+no `×` survives. Lines end with a line feed, which every program reads, whatever the system. A
+record is one line: a line of somebody's data may be a command to whoever reads the log.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import csv
 import re
 from collections.abc import Sequence
 
+from fairaudit import names
 from fairaudit.answers import Answer
 from fairaudit.report import tables
 from fairaudit.report.tables import Column, Value
@@ -18,13 +20,9 @@ MARK = "\ufeff"
 """The byte order mark: this text is UTF-8."""
 
 # What a spreadsheet may take for a formula: at the beginning of a cell, or of what is one for a
-# program that separates by other signs. See OWASP, CSV Injection.
-_FORMULA = re.compile(
-    r"""(?:^|(?<=[;\t\r\n]))(?=[\s"'\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠])"""
-)
-_HIDDEN = re.compile(r"^(?=[\t\r\n])")
+# program that separates by a semicolon. See OWASP, CSV Injection.
+_FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"']*[=+\-@＝＋－＠])""")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def render(answers: Sequence[Answer]) -> str:
@@ -48,14 +46,14 @@ def spelled(text: str, encoding: str) -> str:
 
 
 def safe(text: str) -> str:
-    """A text that no spreadsheet takes for a formula, and no terminal for a command.
+    """A text of one line, which no spreadsheet takes for a formula, no build server for a command.
 
-    An apostrophe stands before what looks like a formula; a number is none, nor a negative one.
+    Signs that would not be seen are spelled out (`names.escaped`); an apostrophe stands before what
+    looks like a formula: a number is none, nor a negative one. The text can be had back: an
+    apostrophe before such is ours, then the escapes stand for their signs.
     """
-    text = _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
-    if _NUMBER.fullmatch(text):
-        return text
-    return _HIDDEN.sub("'", _FORMULA.sub("'", text))
+    text = names.escaped(text)
+    return text if _NUMBER.fullmatch(text) else _FORMULA.sub("'", text)
 
 
 def _cell(value: Value) -> Value:

@@ -78,7 +78,8 @@ def _suite(answer: Answer, name: str) -> ET.Element:
         suite.set("timestamp", found.provenance.created.removesuffix("+00:00"))
         properties = ET.SubElement(suite, "properties")
         for what, value in _properties(found):
-            ET.SubElement(properties, "property", {"name": what, "value": printable(value)})
+            names = {"name": printable(what), "value": printable(value)}
+            ET.SubElement(properties, "property", names)
     suite.extend(_element(one, name) for one in cases)
     return suite
 

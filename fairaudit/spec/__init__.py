@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,13 +30,16 @@ from fairaudit.spec.model import (
 from fairaudit.spec.schema import json_schema
 from fairaudit.spec.searched import searched
 
+_BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
+"""What stands between texts in YAML."""
+
 
 def load(path: str | Path) -> Spec:
     """The spec in a YAML file; raises `SpecError` with located faults."""
     try:
         raw = Path(path).read_bytes()
-    except OSError as error:
-        why = error.strerror or str(error)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"the spec {path} cannot be read: {why}", "check the path") from error
     try:
         content = raw.decode("utf-8-sig")
@@ -43,6 +47,24 @@ def load(path: str | Path) -> Spec:
         line = raw[: error.start].count(b"\n") + 1
         raise UsageError(f"{path}:{line}: the spec is not UTF-8", "save it as UTF-8") from error
     return parse(content, str(path))
+
+
+def files_named(path: Path) -> list[str]:
+    """The data and the waivers that a file names, whether or not it is a spec.
+
+    Where it is not even YAML, all that may be a path: nothing of it may be lost.
+    """
+    try:
+        content = path.read_bytes().decode("utf-8-sig", "replace") if path.is_file() else ""
+    except (OSError, ValueError):
+        return []
+    try:
+        tree = text.read(content, str(path)).tree
+    except SpecError:
+        return [one for one in _BETWEEN.split(content) if one.strip("./")]
+    named = [tree.get("data"), tree.get("waivers")] if isinstance(tree, dict) else []
+    lists = [one if isinstance(one, list) else [one] for one in named]
+    return [entry for one in lists for entry in one if isinstance(entry, str)]
 
 
 def parse(content: str, name: str = "spec") -> Spec:
@@ -75,6 +97,7 @@ __all__ = [
     "Text",
     "Threshold",
     "closed",
+    "files_named",
     "json_schema",
     "load",
     "of_mapping",

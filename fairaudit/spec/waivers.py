@@ -82,3 +82,7 @@ def _content(path: Path, named: Text) -> str:
         raise SpecError([named.fault(f"the file {path} cannot be read: {why}")]) from error
     except UnicodeDecodeError as error:
         raise SpecError([named.fault(f"the file {path} is not UTF-8: save it as such")]) from error
+    except ValueError as error:
+        # A NUL, say, which no path can hold.
+        message = f"no file can be called {quoted(named.value)}"
+        raise SpecError([named.fault(message)]) from error

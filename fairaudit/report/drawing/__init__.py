@@ -12,6 +12,8 @@ import altair as alt
 import vl_convert
 from altair.utils.schemapi import debug_mode
 
+from fairaudit import memory
+from fairaudit.errors import OutOfMemory
 from fairaudit.report.drawing import lattice, lines, rows, slopes
 from fairaudit.report.drawing.frame import FONT, Layers
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Picture, Slopes
@@ -42,6 +44,9 @@ def spec(picture: Picture) -> dict[str, Any]:
 
 def svg(picture: Picture) -> str:
     """The picture as an SVG element."""
+    if not memory.has_room_for_pictures():
+        room = f"{memory.PICTURES / 1e9:.0f} GB of address space"
+        raise OutOfMemory(f"out of memory: what draws the pictures of a page reserves {room}")
     version = alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
     return vl_convert.vegalite_to_svg(spec(picture), vl_version=version)
 

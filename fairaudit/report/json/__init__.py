@@ -7,6 +7,7 @@ exist is null, and its `state` says why.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -35,13 +36,22 @@ __all__ = [
 ]
 
 
+_SPELLED = re.compile(
+    r"(?<=#)#|[\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
+"""The second `#` of `##vso[…]`, and signs that are not seen or turn the direction of writing."""
+
+
 def render(result: AuditResult) -> str:
     """The result as one JSON document."""
     return written(document(result))
 
 
 def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:
-    """A document as text, one row of a list on each line: for people, for grep and for diffs."""
+    """A document as text, one row of a list on each line: for people, for grep and for diffs.
+
+    What a log would not show, or a build server would read as a command, is an escape of JSON.
+    """
 
     def plain(value: object) -> str:
         if ascii_only:
@@ -56,7 +66,9 @@ def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     for name, value in tree.items():
         rows = ",\n  ".join(map(plain, value)) if isinstance(value, list) else ""
         members.append(f"{plain(name)}: " + (f"[\n  {rows}\n ]" if rows else plain(value)))
-    return "{\n " + ",\n ".join(members) + "\n}\n"
+    text = "{\n " + ",\n ".join(members) + "\n}\n"
+    # Such signs stand in strings alone.
+    return _SPELLED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def schema() -> dict[str, Any]:

@@ -1,0 +1,118 @@
+"""stdin, stdout and stderr: always there, and what they do not take is known.
+
+stdout carries the report: without it there is no verdict. stderr says what is going on: where
+nobody listens, nothing else changes.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from fairaudit.errors import Unwritten
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_STREAMS = ((0, "stdin", os.O_WRONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_RDONLY))
+"""Each with the mode that a stream which was closed gets: nothing can be read, or written."""
+
+
+def open_all() -> None:
+    """Opens the streams that are closed, and watches over what is written.
+
+    The next file that is opened takes the number of a closed stream: what a library writes to
+    stderr would end up in somebody's report.
+    """
+    for number, name, mode in _STREAMS:
+        try:
+            os.fstat(number)
+        except OSError:
+            # It takes the lowest free number: this one, for those below are open by now.
+            os.open(os.devnull, mode)
+        if getattr(sys, name) is None:
+            stream = open(number, "w" if number else "r", closefd=False)  # noqa: SIM115  # open as long as the process lives
+            setattr(sys, name, stream)
+            # Whoever is forgotten is closed.
+            setattr(sys, f"__{name}__", stream)
+    sys.stdout = _watched(sys.stdout, Report)
+    sys.stderr = _watched(sys.stderr, Messages)
+
+
+def tell(line: str) -> None:
+    """Writes a line to stderr."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def report_is_lost() -> bool:
+    """Whether something that was written to stdout did not arrive."""
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    return isinstance(raw, Report) and raw.lost
+
+
+class _Raw(io.RawIOBase):
+    """Passes bytes on to a file until that takes no more; from then on they are dropped."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        super().__init__()
+        self.file = file
+        self.lost = False
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self.file.fileno()
+
+    def isatty(self) -> bool:
+        return self.file.isatty()
+
+    def write(self, data: WriteableBuffer, /) -> int | None:
+        if self.lost:
+            return memoryview(data).nbytes
+        try:
+            while (written := self.file.write(data)) is None:
+                # Whoever gave us the stream does not want to wait; we do.
+                select.select([], [self.file], [])
+        except OSError as error:
+            self.lost = True
+            self.refused(error)
+            return memoryview(data).nbytes
+        return written
+
+    def refused(self, error: OSError) -> None:
+        """What comes of the first bytes that the file did not take."""
+        raise NotImplementedError
+
+
+class Report(_Raw):
+    """stdout: the first loss ends the command."""
+
+    def refused(self, error: OSError) -> None:
+        """Raises `Unwritten`, which no library takes for an error of a file of its own."""
+        raise Unwritten(error.strerror or str(error)) from error
+
+
+class Messages(_Raw):
+    """stderr: a loss changes nothing."""
+
+    def refused(self, error: OSError) -> None:
+        """Nobody listens."""
+
+
+def _watched(stream: TextIO, kind: type[_Raw]) -> TextIO:
+    """The same stream, its bytes watched over; every sign can be written, if need be as escape."""
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    # Unbuffered, Python has no buffer between.
+    raw: Any = getattr(stream.buffer, "raw", stream.buffer)
+    return io.TextIOWrapper(
+        io.BufferedWriter(kind(raw)),
+        encoding=stream.encoding,
+        errors="backslashreplace",
+        line_buffering=stream.line_buffering,
+    )

@@ -1,0 +1,114 @@
+"""Memory that runs out: known as such, whatever it is called, and asked for before it is needed.
+
+Polars and Arrow do not survive an allocation that fails: they abort, or wait for ever for a thread
+that never began. So where `ulimit -v` sets a limit, room is asked for before they are loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import mmap
+import re
+import sys
+from collections.abc import Iterator
+
+try:
+    import resource
+except ImportError:  # Windows sets no such limits
+    _LIMITS: tuple[int, ...] = ()
+else:
+    _LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+
+START = 300_000_000
+"""What NumPy and what it loads take: OpenBLAS ends the process, by 1, where it cannot have that."""
+ENGINE = 1_800_000_000
+"""The address space that Polars, Arrow and their threads take for a small file, and some spare."""
+PICTURES = 70_000_000_000
+"""What the engine that draws pictures reserves, and hardly uses."""
+_PICTURES_WRITTEN = 500_000_000
+WRITTEN = 400_000_000
+"""So much of `ENGINE` is written to, which `ulimit -d` bounds."""
+_START_WRITTEN = 80_000_000
+_LITTLE = 200_000_000
+"""Where a limit leaves less than this, a crash is taken for one that it caused."""
+
+_WORDS = re.compile(
+    r"cannot allocate|out of memory|failed to map segment|memory allocation|new thread"
+    r"|spawn\w* (?:a )?thread|capacity overflow|resource temporarily unavailable",
+    re.IGNORECASE,
+)
+
+
+def is_limited() -> bool:
+    """Whether a limit is set on the memory of this process."""
+    return any(resource.getrlimit(one)[0] != resource.RLIM_INFINITY for one in _LIMITS)
+
+
+def has_room(size: int, written: int = 0) -> bool:
+    """Whether the limits that are set leave so many bytes, `written` of them to be written to."""
+    if not is_limited():
+        return True
+    return _can_reserve(size, 0) and _can_reserve(written, mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+def has_room_to_start() -> bool:
+    """Whether NumPy can be loaded."""
+    return has_room(START, _START_WRITTEN)
+
+
+def has_room_for_engine(mapped: int = 0) -> bool:
+    """Whether Polars can be loaded, and so many bytes of files mapped; True once it is loaded."""
+    return "polars" in sys.modules or has_room(ENGINE + mapped, WRITTEN)
+
+
+def has_room_for_pictures() -> bool:
+    """Whether the engine that draws pictures can begin; it aborts otherwise."""
+    return has_room(PICTURES, _PICTURES_WRITTEN)
+
+
+def leave_by(code: int) -> None:
+    """Makes it the code of a process that a library ends by C's `exit`, for want of memory say.
+
+    Where memory has no limit nothing is done: it takes time, and libraries have what they need.
+    """
+    if not is_limited():
+        return
+    import ctypes
+
+    with contextlib.suppress(AttributeError, OSError):
+        library = ctypes.CDLL(None)
+        # What C calls at the end: `_exit(code)`, before anything else.
+        library["__cxa_atexit"](library["_exit"], ctypes.c_void_p(code), None)
+
+
+def ran_out(error: BaseException) -> bool:
+    """Whether an error, or what caused it, is that memory or threads ran out."""
+    return any(map(_tells, _causes(error))) or not has_room(_LITTLE)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _tells(error: BaseException) -> bool:
+    if isinstance(error, MemoryError):
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    # Polars' panics are no `Exception`, and say why in words alone.
+    libraries = isinstance(error, ImportError | RuntimeError) or not isinstance(error, Exception)
+    return libraries and _WORDS.search(str(error)) is not None
+
+
+def _can_reserve(size: int, access: int) -> bool:
+    """Whether so many bytes can be had; they are given back untouched."""
+    if not size:
+        return True
+    try:
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=access).close()
+    except (OSError, ValueError, MemoryError):
+        return False
+    return True

@@ -1,0 +1,157 @@
+"""Limits of the machine, and signals: no verdict is no verdict, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fairaudit.errors import DataError, FairauditError, OutOfMemory
+
+resource = pytest.importorskip("resource")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="other systems do not keep to the limits that are set"
+)
+
+TRIES = int(8 * float(os.environ.get("ATTACKS", "1")))
+"""A try takes about half a second."""
+_SEED = 16_10
+_LEAST = 20
+"""Megabytes; with less Python itself does not begin."""
+
+SPEC = """\
+data: data.csv
+format: {encoding: latin-1}
+columns:
+  protected: [group]
+  decision: {column: y, positive: 1, negative: 0}
+  count: n
+metrics:
+  - {metric: demographic_parity_ratio, fail: {below: 0.8}}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("limits")
+    (found / "data.csv").write_text("group,y,n\na,1,48\na,0,52\nb,1,50\nb,0,50\n")
+    (found / "spec.yaml").write_text(SPEC)
+    (found / "tmp").mkdir()
+    return found
+
+
+def _started(folder: Path, arguments: list[str], limit: str = "") -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "fairaudit", *arguments]
+    return subprocess.Popen(
+        ["/bin/sh", "-c", f'{limit} exec "$@"', "sh", *command],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "TMPDIR": str(folder / "tmp"),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--format", "json"], ["-q", "-o", "report.html"]])
+@pytest.mark.parametrize("megabytes", [20, 100, 700, 900])
+def test_too_little_memory_is_called_so(folder: Path, arguments: list[str], megabytes: int) -> None:
+    limit = f"ulimit -v {megabytes * 1024} &&"
+    with _started(folder, ["run", "spec.yaml", *arguments], limit) as process:
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "out of memory" in told
+    assert "Traceback" not in told
+
+
+def test_any_limit_gives_the_verdict_or_none(folder: Path) -> None:
+    """It neither hangs, nor aborts, nor blames the data, nor says 1."""
+    chance = random.Random(_SEED)
+    commands = {
+        ("run", "spec.yaml"): 0,
+        ("run", "spec.yaml", "--format", "csv"): 0,
+        ("run", "spec.yaml", "-q", "-o", "again.html", "-o", "again.md"): 0,
+        ("run", "gone.yaml"): 2,
+        ("metrics",): 0,
+    }
+    for number in range(TRIES):
+        arguments = chance.choice([*commands])
+        kind = chance.choice("vvvd")
+        size = int(_LEAST * 150 ** chance.random())
+        with _started(folder, [*arguments], f"ulimit -{kind} {size * 1024} &&") as process:
+            _, told = process.communicate(timeout=60)
+        assert process.returncode in {commands[arguments], 2}, (number, kind, size, told)
+        assert "damaged" not in told
+        assert "itself failed" not in told
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_at_any_moment(folder: Path, number: signal.Signals) -> None:
+    """It never says 0 or 1; only while Python itself is starting we have no say in it."""
+    chance = random.Random(_SEED + number)
+    for _ in range(TRIES):
+        with _started(folder, ["run", "spec.yaml", "-q"]) as process:
+            time.sleep(chance.uniform(0.03, 0.4))
+            process.send_signal(number)
+            _, told = process.communicate(timeout=60)
+        if "Fatal Python error" in told or "<frozen site>" in told:
+            continue
+        finished = process.returncode == 0 and told.startswith("PASS")
+        expected = {-number, 130} if number is signal.SIGINT else {-number}
+        assert finished or process.returncode in expected
+        assert process.returncode != 130 or told.splitlines()[-1] == "INTERRUPTED  no verdict"
+        assert "__main__.py" not in told
+        assert not [*(folder / "tmp").iterdir()]
+
+
+def test_a_pass_that_is_killed_leaves_no_copy_of_the_data(folder: Path) -> None:
+    code = (
+        "import os, pathlib, signal\n"
+        "from fairaudit.engine import copies\n"
+        "with copies.Copies() as made:\n"
+        "    out, path = made.new()\n"
+        "    out.write(b'somebody'); out.flush()\n"
+        "    assert path.read_bytes() == b'somebody'\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    command = [sys.executable, "-c", code]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "TMPDIR": str(folder / "tmp"),
+    }
+    done = subprocess.run(command, env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not [*(folder / "tmp").iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_memory"),
+    [
+        (MemoryError(), True),
+        (ImportError("x.so: failed to map segment from shared object"), True),
+        (RuntimeError("can't start new thread"), True),
+        (OSError(12, "Cannot allocate memory"), True),
+        (RuntimeError("the rows differ"), False),
+        (ValueError("out of memory, says a level"), False),
+    ],
+)
+def test_memory_that_runs_out_blames_no_file(error: Exception, *, is_memory: bool) -> None:
+    def failing() -> None:
+        raise error
+
+    try:
+        failing()
+    except type(error):
+        found = DataError.unreadable("x.csv", "damaged")
+    assert isinstance(found, OutOfMemory) is is_memory
+    assert isinstance(FairauditError.crashed(error), OutOfMemory) is is_memory
