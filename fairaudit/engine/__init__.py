@@ -14,10 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fairaudit.engine.columns import check_columns
+from fairaudit.engine.columns import check_columns, columns_read
 from fairaudit.engine.counted import Counted
 from fairaudit.engine.files import find_files
 from fairaudit.engine.joining import joined
+from fairaudit.engine.parquet import check_pages
 from fairaudit.engine.plain import plain_lines
 from fairaudit.engine.search import fitness, with_candidates
 from fairaudit.engine.sources import (
@@ -72,7 +73,8 @@ def count_together(
                 found[at] = plan, error
         asked = {at: plans[at] for at in notices}
         if asked:
-            ready = [_guarded(one, form, Path(folder), progress) for one in opened]
+            counted = [plans[at] for at in notices]
+            ready = [_guarded(one, counted, Path(folder), progress) for one in opened]
             for at in [at for at, plan in asked.items() if plan.search]:
                 try:
                     asked[at] = _with_candidates(asked[at], ready)
@@ -169,7 +171,7 @@ def count_each(
             try:
                 one = _opened(path, plan.format, Path(folder))
                 notices[_name(path)] = [*left_out, *check_columns(plan, [one])]
-                ready.append(_guarded(one, plan.format, Path(folder), progress))
+                ready.append(_guarded(one, [plan], Path(folder), progress))
             except FairauditError as error:
                 found[_name(path)] = error
         found |= _apart(plan, ready, progress)
@@ -228,7 +230,7 @@ def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | 
     for path in find_files(entries, base)[0]:
         with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
             one = _opened(path, plan.format, Path(folder))
-            ready = _guarded(one, plan.format, Path(folder)).source
+            ready = _guarded(one, [plan], Path(folder)).source
             row = scan.first_row(ready, plan, seek)
             if row is not None and one.kind == "csv":
                 return f"{one.file.path}:{line_of(one, plan.format, row)}"
@@ -245,7 +247,7 @@ def median(
 
     with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
         opened = [_opened(path, plan.format, Path(folder)) for path in find_files(entries, base)[0]]
-        ready = [_guarded(one, plan.format, Path(folder)).source for one in opened]
+        ready = [_guarded(one, [plan], Path(folder)).source for one in opened]
         return quantiles.median(ready, plan, column, between)
 
 
@@ -268,7 +270,7 @@ def find_cuts(
     with tempfile.TemporaryDirectory(prefix="fairaudit-") as folder:
         opened = [_opened(path, plan.format, Path(folder)) for path in find_files(entries, base)[0]]
         check_columns(plan, opened)
-        ready = [_guarded(one, plan.format, Path(folder), progress).source for one in opened]
+        ready = [_guarded(one, [plan], Path(folder), progress).source for one in opened]
         return _cuts(ready, plan, wanted)
 
 
@@ -312,15 +314,20 @@ def _opened(path: Path, form: Format, folder: Path) -> Source:
     one = source(path, _name(path))
     if one.kind == "parquet":
         footer = parquet_footer(one)
-        return replace(one, header=footer.names, rows=footer.rows, types=footer.types)
+        return replace(one, header=footer.names, layout=footer.layout, types=footer.types)
     if not is_utf8(form):
         one = spooled(one, form, folder, drop_blank=False)
     return replace(one, header=read_header(one, form))
 
 
-def _guarded(one: Source, form: Format, folder: Path, progress: Progress = SILENT) -> Guarded:
-    if one.kind == "parquet":
-        return Guarded(one, one.rows)
+def _guarded(
+    one: Source, plans: Sequence[Plan], folder: Path, progress: Progress = SILENT
+) -> Guarded:
+    """A source of which all is proven that the passes of these plans rely on."""
+    if one.layout is not None:
+        check_pages(one.path, one.file.path, one.layout, columns_read(plans, one.header))
+        return Guarded(one, one.layout.rows)
+    form = plans[0].format
     plain = plain_lines(one, form, progress)
     if plain is not None:
         return Guarded(_of_lines(one, plain + 1), plain, plain=True)
@@ -343,7 +350,7 @@ def _by_route(
     """The counts of the files by name, each by the fastest route that serves it; which routes."""
     sources = {one.source.file.path: one.source for one in ready}
     progress.start("counting", sum(one.records for one in ready), "rows")
-    tables = [(one.path, name) for name, one in sources.items() if one.kind == "parquet"]
+    tables = {name: one for name, one in sources.items() if one.layout is not None}
     found: dict[str, list[Counted | DataError]] = {}
     if tables:
         from fairaudit.engine import dictionary

@@ -14,6 +14,7 @@ from typing import IO
 
 from fairaudit.engine import grammar
 from fairaudit.engine.files import PACKED, READABLE, kind_of
+from fairaudit.engine.parquet import Layout, layout
 from fairaudit.errors import DataError
 from fairaudit.plan import File
 from fairaudit.spec import Format
@@ -26,14 +27,14 @@ _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 class Source:
     """A file to read: its name in the report, where its bytes are read from, and its columns.
 
-    `rows` and `types` of the columns are what a Parquet file says of itself; in CSV all is text.
+    `layout` and `types` of the columns are what a Parquet file says of itself; in CSV all is text.
     """
 
     file: File
     path: Path
     kind: str
     header: tuple[str, ...] = ()
-    rows: int = 0
+    layout: Layout | None = None
     types: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -120,11 +121,11 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the footer of a Parquet file says: columns, types, and rows, the control total."""
+    """What the footer of a Parquet file says: columns, types, and where their values are."""
 
     names: tuple[str, ...]
     types: Mapping[str, str]
-    rows: int
+    layout: Layout
 
 
 def parquet_footer(one: Source) -> Footer:
@@ -132,11 +133,12 @@ def parquet_footer(one: Source) -> Footer:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    found = layout(one.path, one.file.path)
     try:
         with pq.ParquetFile(one.path) as file:
             schema = file.schema_arrow
             types = {column.name: str(column.type) for column in schema}
-            return Footer(tuple(schema.names), types, int(file.metadata.num_rows))
+            return Footer(tuple(schema.names), types, found)
     except (pa.ArrowException, OSError, ValueError) as error:
         why = "not a Parquet file, or damaged or truncated"
         raise DataError.unreadable(one.file.path, why) from error
