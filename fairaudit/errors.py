@@ -43,6 +43,8 @@ class Fault:
         head = ": ".join(str(part) for part in (self.place, self.path, self.message) if part)
         if self.place is None or self.source is None:
             return head
+        if self.place.column > len(self.source) + 1:
+            return head  # the line is too long to be shown up to there
         number = str(self.place.line)
         gutter = " " * len(number)
         caret = " " * (self.place.column - 1) + "^"

@@ -26,6 +26,7 @@ from fairaudit.errors import (
     did_you_mean,
 )
 from fairaudit.evidence import Proof, prove, prove_again
+from fairaudit.inputs import can_be_named
 from fairaudit.metrics import Evaluation, evaluate_against
 from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells, plan
@@ -350,7 +351,9 @@ def _answers(
         except FairauditError as error:
             found[at] = error
         else:
-            key = (tuple((base / entry).resolve() for entry in entries), one.plan.format)
+            paths = [os.path.realpath(base / entry) for entry in entries if can_be_named(entry)]
+            # What is no path is told by whoever looks for it.
+            key = (*paths, len(entries), one.plan.format)
             groups.setdefault(key, []).append(at)
     for members in groups.values():
         entries, base = questions[members[0]].files(data)

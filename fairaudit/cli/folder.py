@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from fairaudit import inputs
 from fairaudit.cli.output import write
 from fairaudit.errors import UsageError
 
@@ -152,6 +153,6 @@ def _left(path: Path, listed: Sequence[Listed]) -> int:
     now = {name for one in listed for name in one.files.values()}
     before: set[str] = set()
     with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-        tree = json.loads((path / "index.json").read_bytes())
+        tree = json.loads(inputs.read(path / "index.json", inputs.REPORT))
         before = {name for one in tree["audits"] for name in one["reports"].values()}
     return sum(Path(one).name == one and (path / one).is_file() for one in before - now)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -16,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from fairaudit.errors import SpecError
+from fairaudit.names import copied
 from fairaudit.spec import Text
 
 _ORDER = {"Lt", "LtEq", "Gt", "GtEq"}
@@ -32,6 +34,12 @@ _ALLOWED = (
 )
 _NAMES = {"Agg": "aggregates", "Over": "windows", "SubPlan": "subqueries"}
 _WORDS = "comparisons, and, or, not, in (…), between, like, is null, lower, upper and + - * / %"
+
+
+_MOST_WORDS = 1_000
+"""So many words and signs a filter may have beside its values: deeper trees exhaust the stack."""
+_VALUES = re.compile(r"'(?:[^']|'')*'")
+_WORD = re.compile(r"[^\W\d]\w*|\"[^\"]*\"|[^\s\w,]")
 
 
 class _Kind(Enum):
@@ -79,12 +87,19 @@ class Filter:
 
 def parse(text: Text) -> Filter:
     """The filter that a text means; raises `SpecError` where it is none."""
+    words = sum(1 for _ in _WORD.finditer(_VALUES.sub("", text.value)))
+    if words > _MOST_WORDS:
+        message = (
+            f"the filter has {words:,} words and signs, and at most {_MOST_WORDS:,} are read: many "
+            "values of a column are written `column in (1, 2, 3)`"
+        )
+        raise SpecError([text.fault(message)])
     try:
         expression = pl.sql_expr(text.value)
         root = _read(json.loads(expression.meta.serialize(format="json")))
         return _checked(text, expression, root)
     except (pl.exceptions.PolarsError, ValueError) as error:
-        message = str(error).splitlines()[0]
+        message = copied(str(error).splitlines()[0])
         raise SpecError([text.fault(f"this is no SQL expression: {message}")]) from error
     except RecursionError as error:
         raise SpecError([text.fault("the filter is too long")]) from error

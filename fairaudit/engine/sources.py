@@ -16,6 +16,7 @@ from fairaudit.engine import grammar
 from fairaudit.engine.files import PACKED, READABLE, kind_of
 from fairaudit.engine.parquet import Layout, layout
 from fairaudit.errors import DataError
+from fairaudit.inputs import refuse_special
 from fairaudit.plan import File
 from fairaudit.spec import Format
 
@@ -66,6 +67,7 @@ def source(path: Path, name: str) -> Source:
     if kind is None:
         raise DataError(f"{name}: not known what kind of file this is", READABLE)
     try:
+        refuse_special(path)
         stat = path.stat()
         with path.open("rb"):
             pass

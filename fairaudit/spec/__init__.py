@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from fairaudit import inputs
 from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import text
 from fairaudit.spec.build import build
@@ -33,7 +34,7 @@ from fairaudit.spec.searched import searched
 def load(path: str | Path) -> Spec:
     """The spec in a YAML file; raises `SpecError` with located faults."""
     try:
-        raw = Path(path).read_bytes()
+        raw = inputs.read(Path(path), inputs.SPEC)
     except OSError as error:
         why = error.strerror or str(error)
         raise UsageError(f"the spec {path} cannot be read: {why}", "check the path") from error
