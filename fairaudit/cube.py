@@ -28,6 +28,7 @@ AmountName: TypeAlias = tuple[str, str]
 
 __all__ = [
     "ASIDE",
+    "MOST_ATTRIBUTES",
     "UNKNOWN",
     "Amount",
     "AmountName",
@@ -57,6 +58,9 @@ ASIDE = -1
 
 UNKNOWN = "(unknown)"
 """How the level of those whose protected value or stratum is not known is written."""
+
+MOST_ATTRIBUTES = 12
+"""Of more attributes than that not every subset is gone through: there are 4,095."""
 
 _SAFE = 2**62
 
@@ -464,9 +468,19 @@ class Cube:
         key = self.key(of) if of in self._names else None
         return key if key is not None and key.role in {Role.LABEL, Role.PREDICTION} else None
 
+    @property
+    def has_few_subsets(self) -> bool:
+        """Whether there are so few protected attributes that every subset can be gone through."""
+        return len(self.protected) <= MOST_ATTRIBUTES
+
+    @property
+    def protected(self) -> Grouping:
+        """All protected attributes."""
+        return tuple(key.name for key in self.keys if key.role is Role.PROTECTED)
+
     def subsets(self) -> list[Grouping]:
         """Every non-empty subset of the protected attributes, small ones first."""
-        return every_subset([key.name for key in self.keys if key.role is Role.PROTECTED])
+        return every_subset(self.protected)
 
     def table(
         self, by: Grouping, given: Grouping, of: str, beside: str | None = None

@@ -87,7 +87,7 @@ class SpecError(FairauditError):
     """All the faults of one stage of reading a spec."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
-        self.faults = tuple(sorted(faults, key=_spot))
+        self.faults = tuple(sorted(dict.fromkeys(faults), key=_spot))
         super().__init__("\n".join(str(fault) for fault in self.faults))
 
 

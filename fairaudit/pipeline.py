@@ -39,6 +39,7 @@ from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
 from fairaudit.subgroups import Discovery, discover
 from fairaudit.suppress import Data, suppress
 from fairaudit.tables import tabulate
+from fairaudit.tables.budget import has_room_for_lattice, refuse_explosion
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
 from fairaudit.tables.names import refuse_unknown, unweighed
@@ -71,6 +72,11 @@ SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
 """A path, a mapping of the same shape, or a loaded spec."""
 
 Found = TypeVar("Found")
+
+_NARROWED = (
+    "not every subset of the attributes is looked at, only the groupings that the spec asks for: "
+    "together they have too many groups"
+)
 
 _MOST_LISTED = 10
 """So many columns that a search left out are told in words; JSON has them all."""
@@ -212,6 +218,8 @@ class _Question:
         recoded = recode(raw, counted_by, self.spec)
         cube, read = recoded.cube, self.spec
         refuse_unknown(read.shown, cube)
+        refuse_explosion(cube, read)
+        whole = has_room_for_lattice(cube, read.shown)
 
         outcomes = {one.name: one for one in read.outcomes}
 
@@ -252,7 +260,7 @@ class _Question:
         # Who is treated otherwise by another model is few people: such counts are not published.
         is_open = read.suppress_below is None
         models = [one.name for one in read.predictions] if is_open else []
-        listing = tabulate(cube, table, read.shown, self.checks, models)
+        listing = tabulate(cube, table, read.shown, self.checks, models, whole=whole)
         read_notices = (*read.notices, *_unpaired(read))
         result = AuditResult(
             provenance=made,
@@ -280,6 +288,7 @@ class _Question:
                 *repeated(cube),
                 *(matched(cube, read.shown) if read.cluster is None else by_rows(read)),
                 *medians(table, read.shown),
+                *(() if whole else (_NARROWED,)),
                 *_told_of(searched),
                 *_unscanned(scanned),
                 *waiving.notices(told),

@@ -67,10 +67,12 @@ def _named_by(entry: str, base: Path, notices: list[str]) -> list[Path]:
             notices.append(f"the glob {entry} also finds folders, which are not read: {names}")
         files = [one for one in found if one not in folders]
         return _some(files, f"the glob {entry} matches no file", "check the pattern")
-    if os.path.lexists(path):
-        # A pipe, a device, a link that leads nowhere: whoever opens it says which.
-        return [path]
-    raise DataError(f"there is no file {entry}", f"looked in {path.parent}")
+    try:
+        path.stat()
+    except FileNotFoundError as error:
+        raise DataError(f"there is no file {entry}", f"looked in {path.parent}") from error
+    # A pipe, or a device: whoever opens it says so.
+    return [path]
 
 
 def kind_of(path: Path) -> str | None:
