@@ -120,14 +120,16 @@ class Sum:
     def reduced(cls, exact: Sequence[int], scale: int) -> Sum:
         """The sums in 64 bits, at the smallest power of ten that keeps them exact.
 
-        Only where the total would pass 62 bits are last digits rounded away.
+        Only where the total would pass 62 bits are last digits rounded away; where whole numbers
+        pass them, such as squares of large weights, they stay Python's integers.
         """
         values = list(exact)
         while scale > 1 and all(value % 10 == 0 for value in values):
             values, scale = [value // 10 for value in values], scale // 10
         while scale > 1 and sum(values) >= _SAFE:
             values, scale = [(value + 5) // 10 for value in values], scale // 10
-        return cls(np.array(values, dtype=np.int64), scale)
+        fits = sum(values) < _SAFE
+        return cls(np.array(values, dtype=np.int64 if fits else object), scale)
 
     @classmethod
     def lowest(cls, exact: Sequence[int], scale: int) -> Sum:
@@ -139,6 +141,10 @@ class Sum:
         values = [value // common for value in exact]
         fits = sum(map(abs, values)) < _SAFE
         return cls(np.array(values, dtype=np.int64 if fits else object), scale // common)
+
+    def plain(self) -> Ints | Floats:
+        """The values as they are, or as floats where 64 bits do not hold them."""
+        return self.values.astype(np.float64) if self.values.dtype == object else self.values
 
     def joined(self, other: Sum) -> Sum:
         """Both runs of cells, one after the other, at a common scale."""
@@ -533,7 +539,7 @@ class Cube:
             people=people,
             mass=mass,
             scale=self.weight.scale if self.weight else 1,
-            squares=dense(self.squares.values) / self.squares.scale if self.squares else None,
+            squares=summed(self.squares).plain() / self.squares.scale if self.squares else None,
             known=self._known(by, groups),
             known_strata=self._known(given, strata),
             amounts={

@@ -584,7 +584,9 @@ def _hash(cube: Cube) -> str:
     found.update(cube.codes.tobytes())
     weights = [one.values for one in (cube.weight, cube.squares) if one is not None]
     for counts in (cube.rows, cube.people, *weights):
-        found.update(counts.tobytes())
+        # What 64 bits do not hold are Python's own integers.
+        is_large = counts.dtype == object
+        found.update(repr(counts.tolist()).encode() if is_large else counts.tobytes())
     for name, amount in sorted(cube.amounts.items()):
         sums = [(one.values.tolist(), one.scale) for one in amount.sums()]
         found.update(repr((name, amount.n.tolist(), sums)).encode())

@@ -31,7 +31,8 @@ from fairaudit.engine.sources import (
     source,
     spooled,
 )
-from fairaudit.errors import DataError, FairauditError, Seek, SpecError
+from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
+from fairaudit.names import quoted
 from fairaudit.plan import MOST_CELLS, File, Plan, RawCells, united
 from fairaudit.progress import SILENT, Progress
 from fairaudit.spec import Cut, Format, Quantile
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from fairaudit.engine.numbers import Batch
 
 Found = TypeVar("Found")
+
+_THREADS = "POLARS_MAX_THREADS"
 
 Outcome = RawCells | FairauditError
 """What comes of a pass: counts, or why there are none."""
@@ -311,6 +314,10 @@ def _name(path: Path) -> str:
 
 def _opened(path: Path, form: Format, folder: Path) -> Source:
     """A source with its columns; a CSV file in another encoding is copied to UTF-8 first."""
+    threads = os.environ.get(_THREADS)
+    if threads is not None and not (threads.isdecimal() and int(threads)):
+        what = f"{_THREADS} is {quoted(threads)}, which is no number of threads"
+        raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1")
     one = source(path, _name(path))
     if one.kind == "parquet":
         footer = parquet_footer(one)

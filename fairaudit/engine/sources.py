@@ -97,6 +97,8 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
             head = stream.readline(_HEADER_BYTES)
     except (OSError, ValueError) as error:
         raise DataError.unreadable(name, f"damaged or truncated ({_packing(one)})") from error
+    if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) and is_utf8(form):
+        raise DataError.unreadable(name, "UTF-32, not UTF-8: say `format: {encoding: utf-32}`")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) and is_utf8(form):
         raise DataError.unreadable(name, "UTF-16, not UTF-8: say `format: {encoding: utf-16}`")
     if b"\x00" in head and is_utf8(form):
@@ -111,7 +113,12 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
         raise DataError.unreadable(name, "line 1: lines end in CR alone; end them in LF")
     if not re.search(grammar.record(form.separator, "*"), text):
         raise DataError(f"{name}:1: the header is not well-formed CSV", "check its quotes")
-    row = next(csv.reader([text], delimiter=form.separator), [])
+    try:
+        row = next(csv.reader([text], delimiter=form.separator), [])
+    except csv.Error as error:
+        hint = "is the first line the header, and its end a line end?"
+        what = f"a column name of over {csv.field_size_limit():,} characters"
+        raise DataError(f"{name}:1: {what}", hint) from error
     if not any(row):
         raise DataError(f"{name}:1: the header is empty", "the first line names the columns")
     others = [sign for sign in ";\t|," if sign in row[0]]
