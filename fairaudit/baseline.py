@@ -20,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from fairaudit import inputs
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
 from fairaudit.estimate import State
@@ -268,7 +269,7 @@ def _words(record: Named) -> dict[str, Any]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        tree = json.loads(path.read_bytes())
+        tree = json.loads(inputs.read(path, inputs.REPORT))
     except OSError as error:
         why = error.strerror or str(error)
         raise UsageError(f"the baseline {path} cannot be read: {why}", "check the path") from error

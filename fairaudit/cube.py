@@ -28,6 +28,7 @@ AmountName: TypeAlias = tuple[str, str]
 
 __all__ = [
     "ASIDE",
+    "MOST_ATTRIBUTES",
     "UNKNOWN",
     "Amount",
     "AmountName",
@@ -58,6 +59,9 @@ ASIDE = -1
 
 UNKNOWN = "(unknown)"
 """How the level of those whose protected value or stratum is not known is written."""
+
+MOST_ATTRIBUTES = 12
+"""Of more attributes than that not every subset is gone through: there are 4,095."""
 
 _SAFE = 2**62
 
@@ -117,14 +121,16 @@ class Sum:
     def reduced(cls, exact: Sequence[int], scale: int) -> Sum:
         """The sums in 64 bits, at the smallest power of ten that keeps them exact.
 
-        Only where the total would pass 62 bits are last digits rounded away.
+        Only where the total would pass 62 bits are last digits rounded away; where whole numbers
+        pass them, such as squares of large weights, they stay Python's integers.
         """
         values = list(exact)
         while scale > 1 and all(value % 10 == 0 for value in values):
             values, scale = [value // 10 for value in values], scale // 10
         while scale > 1 and sum(values) >= _SAFE:
             values, scale = [(value + 5) // 10 for value in values], scale // 10
-        return cls(np.array(values, dtype=np.int64), scale)
+        fits = sum(values) < _SAFE
+        return cls(np.array(values, dtype=np.int64 if fits else object), scale)
 
     @classmethod
     def lowest(cls, exact: Sequence[int], scale: int) -> Sum:
@@ -136,6 +142,10 @@ class Sum:
         values = [value // common for value in exact]
         fits = sum(map(abs, values)) < _SAFE
         return cls(np.array(values, dtype=np.int64 if fits else object), scale // common)
+
+    def plain(self) -> Ints | Floats:
+        """The values as they are, or as floats where 64 bits do not hold them."""
+        return self.values.astype(np.float64) if self.values.dtype == object else self.values
 
     def joined(self, other: Sum) -> Sum:
         """Both runs of cells, one after the other, at a common scale."""
@@ -480,9 +490,19 @@ class Cube:
         key = self.key(of) if of in self._names else None
         return key if key is not None and key.role in {Role.LABEL, Role.PREDICTION} else None
 
+    @property
+    def has_few_subsets(self) -> bool:
+        """Whether there are so few protected attributes that every subset can be gone through."""
+        return len(self.protected) <= MOST_ATTRIBUTES
+
+    @property
+    def protected(self) -> Grouping:
+        """All protected attributes."""
+        return tuple(key.name for key in self.keys if key.role is Role.PROTECTED)
+
     def subsets(self) -> list[Grouping]:
         """Every non-empty subset of the protected attributes, small ones first."""
-        return every_subset([key.name for key in self.keys if key.role is Role.PROTECTED])
+        return every_subset(self.protected)
 
     def table(
         self, by: Grouping, given: Grouping, of: str, beside: str | None = None
@@ -535,7 +555,7 @@ class Cube:
             people=people,
             mass=mass,
             scale=self.weight.scale if self.weight else 1,
-            squares=dense(self.squares.values) / self.squares.scale if self.squares else None,
+            squares=summed(self.squares).plain() / self.squares.scale if self.squares else None,
             known=self._known(by, groups),
             known_strata=self._known(given, strata),
             amounts={

@@ -46,6 +46,8 @@ class Fault:
         head = ": ".join(str(part) for part in (self.place, self.path, self.message) if part)
         if self.place is None or self.source is None:
             return head
+        if self.place.column > len(self.source) + 1:
+            return head  # the line is too long to be shown up to there
         number = str(self.place.line)
         gutter = " " * len(number)
         caret = " " * (self.place.column - 1) + "^"
@@ -94,7 +96,7 @@ class SpecError(FairauditError):
     """All the faults of one stage of reading a spec."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
-        self.faults = tuple(sorted(faults, key=_spot))
+        self.faults = tuple(sorted(dict.fromkeys(faults), key=_spot))
         super().__init__("\n".join(str(fault) for fault in self.faults))
 
 

@@ -27,6 +27,7 @@ from fairaudit.errors import (
     did_you_mean,
 )
 from fairaudit.evidence import Proof, prove, prove_again
+from fairaudit.inputs import can_be_named
 from fairaudit.metrics import Evaluation, Need, evaluate_against
 from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells, plan
@@ -41,6 +42,7 @@ from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
 from fairaudit.subgroups import Discovery, discover
 from fairaudit.suppress import Data, suppress
 from fairaudit.tables import tabulate
+from fairaudit.tables.budget import has_room_for_lattice, refuse_explosion
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
 from fairaudit.tables.names import refuse_unknown, unweighed
@@ -78,6 +80,12 @@ SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
 """A path, a mapping of the same shape, or a loaded spec."""
 
 Found = TypeVar("Found")
+
+_NARROWED = Notice(
+    "not every subset of the attributes is looked at, only the groupings that the spec asks for: "
+    "together they have too many groups",
+    Whose.ANYBODY,
+)
 
 _MOST_LISTED = 10
 """So many columns that a search left out are told in words; JSON has them all."""
@@ -219,6 +227,8 @@ class _Question:
         recoded = recode(raw, counted_by, self.spec)
         cube, read = recoded.cube, self.spec
         refuse_unknown(read.shown, cube)
+        refuse_explosion(cube, read)
+        whole = has_room_for_lattice(cube, read.shown)
 
         outcomes = {one.name: one for one in read.outcomes}
 
@@ -271,7 +281,7 @@ class _Question:
         )
         told = waiving.told(read.waivers, findings, [one.id for one in read.checks], today)
         models = [one.name for one in read.predictions]
-        listing = tabulate(cube, table, read.shown, self.checks, models)
+        listing = tabulate(cube, table, read.shown, self.checks, models, whole=whole)
         result = AuditResult(
             provenance=made,
             ledger=cube.ledger,
@@ -298,6 +308,7 @@ class _Question:
                 *repeated(cube),
                 *(matched(cube, read.shown) if read.cluster is None else by_rows(read)),
                 *medians(table, read.shown),
+                *(() if whole else (_NARROWED,)),
                 *_told_of(searched),
                 *_unscanned(scanned),
                 *waiving.notices(told),
@@ -372,7 +383,9 @@ def _answers(
         except FairauditError as error:
             found[at] = error
         else:
-            key = (tuple((base / entry).resolve() for entry in entries), one.plan.format)
+            paths = [os.path.realpath(base / entry) for entry in entries if can_be_named(entry)]
+            # What is no path is told by whoever looks for it.
+            key = (*paths, len(entries), one.plan.format)
             groups.setdefault(key, []).append(at)
     for members in groups.values():
         entries, base = questions[members[0]].files(data)
@@ -687,7 +700,9 @@ def _hash(cube: Cube) -> str:
     found.update(cube.codes.tobytes())
     weights = [one.values for one in (cube.weight, cube.squares) if one is not None]
     for counts in (cube.rows, cube.people, *weights):
-        found.update(counts.tobytes())
+        # What 64 bits do not hold are Python's own integers.
+        is_large = counts.dtype == object
+        found.update(repr(counts.tolist()).encode() if is_large else counts.tobytes())
     for name, amount in sorted(cube.amounts.items()):
         sums = [(one.values.tolist(), one.scale) for one in amount.sums()]
         found.update(repr((name, amount.n.tolist(), sums)).encode())

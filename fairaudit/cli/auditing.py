@@ -15,6 +15,7 @@ import typer
 from fairaudit.cli import folder, step_summary
 from fairaudit.cli.app import app
 from fairaudit.cli.files import Outputs, begin
+from fairaudit.cli.libraries import silenced
 from fairaudit.cli.output import (
     FILE_HELP,
     FORMAT_HELP,
@@ -63,7 +64,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001  # read before parsing
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
     started = time.monotonic()
@@ -77,7 +78,11 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         asked = batch.asked(spec, data)
         pages = [one for path in paths if path.is_dir() for one in folder.files_of(path, asked)]
         outputs = begin(paths, lambda: batch.inputs(spec, data, baseline), pages)
-    with errors_in(outputs, str(spec[0]), data), _shown(quiet=quiet) as progress:
+    with (
+        errors_in(outputs, str(spec[0]), data),
+        silenced(debug=debug),
+        _shown(quiet=quiet) as progress,
+    ):
         if tolerance is not None and baseline is None:
             what = "--tolerance needs a --baseline"
             raise UsageError(what, "name the JSON report to compare with")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from fairaudit import inputs
 from fairaudit.cli.files import Outputs
 from fairaudit.errors import UsageError
 
@@ -151,7 +152,7 @@ def _folded(name: str) -> str:
 def listed_in(path: Path) -> frozenset[str]:
     """The reports in a folder that its index lists."""
     with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-        tree = json.loads((path / "index.json").read_bytes())
+        tree = json.loads(inputs.read(path / "index.json", inputs.REPORT))
         found = {name for one in tree["audits"] for name in one["reports"].values()}
         return frozenset(name for name in found if Path(name).name == name)
     return frozenset()

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 def read_answers(path: str) -> list[Answer]:
     """What a JSON report holds, `-` that of stdin; raises `UsageError` where it is none."""
-    from fairaudit import names
+    from fairaudit import inputs, names
     from fairaudit.report import json
 
     try:
-        text = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        is_piped = path == "-"
+        text = sys.stdin.buffer.read() if is_piped else inputs.read(Path(path), inputs.REPORT)
     except OSError as error:
         what = f"the result {names.copied(path)} cannot be read: {error.strerror or error}"
         raise UsageError(what, "name a JSON report: fairaudit run SPEC -o report.json") from error

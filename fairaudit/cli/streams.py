@@ -38,8 +38,8 @@ def open_all() -> None:
             setattr(sys, name, stream)
             # Whoever is forgotten is closed.
             setattr(sys, f"__{name}__", stream)
-    sys.stdout = _watched(sys.stdout, Report)
-    sys.stderr = _watched(sys.stderr, Messages)
+    sys.stdout = watched(sys.stdout, Report)
+    sys.stderr = watched(sys.stderr, Messages)
 
 
 def tell(line: str) -> None:
@@ -104,7 +104,7 @@ class Messages(_Raw):
         """Nobody listens."""
 
 
-def _watched(stream: TextIO, kind: type[_Raw]) -> TextIO:
+def watched(stream: TextIO, kind: type[_Raw]) -> TextIO:
     """The same stream, its bytes watched over; every sign can be written, if need be as escape."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairaudit import memory
 from fairaudit.disclosure import Notice, Whose
-from fairaudit.engine.columns import check_columns
+from fairaudit.engine.columns import check_columns, columns_read
 from fairaudit.engine.copies import Copies
 from fairaudit.engine.counted import Counted
 from fairaudit.engine.files import find_files, kind_of
 from fairaudit.engine.joining import joined
+from fairaudit.engine.parquet import check_pages
 from fairaudit.engine.plain import plain_lines
 from fairaudit.engine.search import fitness, with_candidates
 from fairaudit.engine.sources import (
@@ -32,7 +33,8 @@ from fairaudit.engine.sources import (
     read_header,
     source,
 )
-from fairaudit.errors import DataError, FairauditError, OutOfMemory, Seek, SpecError
+from fairaudit.errors import DataError, FairauditError, OutOfMemory, Seek, SpecError, UsageError
+from fairaudit.names import quoted
 from fairaudit.plan import MOST_CELLS, File, Plan, RawCells, united
 from fairaudit.progress import SILENT, Progress
 from fairaudit.spec import Cut, Format, Quantile
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from fairaudit.engine.numbers import Batch
 
 Found = TypeVar("Found")
+
+_THREADS = "POLARS_MAX_THREADS"
 
 Outcome = RawCells | FairauditError
 """What comes of a pass: counts, or why there are none."""
@@ -88,7 +92,8 @@ def count_together(
                 found[at] = plan, error
         asked = {at: plans[at] for at in notices}
         if asked:
-            ready = [_guarded(one, form, copies, progress) for one in opened]
+            counted = [plans[at] for at in notices]
+            ready = [_guarded(one, counted, copies, progress) for one in opened]
             for at in [at for at, plan in asked.items() if plan.search]:
                 try:
                     asked[at] = _with_candidates(asked[at], ready)
@@ -186,7 +191,7 @@ def count_each(
             try:
                 one = _opened(path, plan.format, copies)
                 notices[_name(path)] = [*left_out, *check_columns(plan, [one])]
-                ready.append(_guarded(one, plan.format, copies, progress))
+                ready.append(_guarded(one, [plan], copies, progress))
             except FairauditError as error:
                 found[_name(path)] = error
         found |= _apart(plan, ready, progress)
@@ -245,7 +250,7 @@ def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | 
     for path in find_files(entries, base)[0]:
         with _pass([path]) as copies:
             one = _opened(path, plan.format, copies)
-            ready = _guarded(one, plan.format, copies).source
+            ready = _guarded(one, [plan], copies).source
             row = scan.first_row(ready, plan, seek)
             if row is not None and one.kind == "csv":
                 return f"{one.file.path}:{line_of(one, plan.format, row)}"
@@ -263,7 +268,7 @@ def median(
     paths, _ = find_files(entries, base)
     with _pass(paths) as copies:
         opened = [_opened(path, plan.format, copies) for path in paths]
-        ready = [_guarded(one, plan.format, copies).source for one in opened]
+        ready = [_guarded(one, [plan], copies).source for one in opened]
         return quantiles.median(ready, plan, column, between)
 
 
@@ -287,7 +292,7 @@ def find_cuts(
     with _pass(paths) as copies:
         opened = [_opened(path, plan.format, copies) for path in paths]
         check_columns(plan, opened)
-        ready = [_guarded(one, plan.format, copies, progress).source for one in opened]
+        ready = [_guarded(one, [plan], copies, progress).source for one in opened]
         return _cuts(ready, plan, wanted)
 
 
@@ -328,18 +333,27 @@ def _name(path: Path) -> str:
 
 def _opened(path: Path, form: Format, copies: Copies) -> Source:
     """A source with its columns; a CSV file in another encoding is copied to UTF-8 first."""
+    threads = os.environ.get(_THREADS)
+    if threads is not None and not (threads.isdecimal() and int(threads)):
+        what = f"{_THREADS} is {quoted(threads)}, which is no number of threads"
+        raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1")
     one = source(path, _name(path))
     if one.kind == "parquet":
         footer = parquet_footer(one)
-        return replace(one, header=footer.names, rows=footer.rows, types=footer.types)
+        return replace(one, header=footer.names, layout=footer.layout, types=footer.types)
     if not is_utf8(form):
         one = copied(one, form, copies, drop_blank=False)
     return replace(one, header=read_header(one, form))
 
 
-def _guarded(one: Source, form: Format, copies: Copies, progress: Progress = SILENT) -> Guarded:
-    if one.kind == "parquet":
-        return Guarded(one, one.rows)
+def _guarded(
+    one: Source, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
+) -> Guarded:
+    """A source of which all is proven that the passes of these plans rely on."""
+    if one.layout is not None:
+        check_pages(one.path, one.file.path, one.layout, columns_read(plans, one.header))
+        return Guarded(one, one.layout.rows)
+    form = plans[0].format
     plain = plain_lines(one, form, progress)
     if plain is not None:
         return Guarded(_of_lines(one, plain + 1), plain, plain=True)
@@ -362,7 +376,7 @@ def _by_route(
     """The counts of the files by name, each by the fastest route that serves it; which routes."""
     sources = {one.source.file.path: one.source for one in ready}
     progress.start("counting", sum(one.records for one in ready), "rows")
-    tables = [(one.path, name) for name, one in sources.items() if one.kind == "parquet"]
+    tables = {name: one for name, one in sources.items() if one.layout is not None}
     found: dict[str, list[Counted | DataError]] = {}
     if tables:
         from fairaudit.engine import dictionary

@@ -40,6 +40,15 @@ def check_columns(plan: Plan, sources: Sequence[Source]) -> list[Notice]:
     return [*notices, *_types_that_differ(sources, levels)]
 
 
+def columns_read(plans: Sequence[Plan], header: Sequence[str]) -> set[str]:
+    """The columns of a file that some pass of these plans reads."""
+    if any(one.search for one in plans):
+        # Which of them become candidates is told by their values.
+        return {*header}
+    texts = (text for one in plans for text in (*one.texts, *_filter_columns(one.filter)))
+    return {text.value for text in texts}
+
+
 def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Iterator[Notice]:
     """Notices on columns that Parquet files hold in different types: levels join by their text."""
     for name in sorted(columns):

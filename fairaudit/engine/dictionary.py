@@ -26,7 +26,9 @@ from fairaudit.engine.codes import Axis, NotServed, axis, scores
 from fairaudit.engine.counted import Counted
 from fairaudit.engine.crossing import Crossing
 from fairaudit.engine.levels import Codes, Level, places
+from fairaudit.engine.parquet import DELTA_TEXTS, TEXT, Layout, RowGroup
 from fairaudit.engine.scores import Column, Scores
+from fairaudit.engine.sources import Source
 from fairaudit.engine.sums import sums_of
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError
@@ -37,14 +39,14 @@ _BATCH = 2**17
 """Rows at a time: their codes stay in the cache of a core."""
 
 _MOST_CELLS = 2**20
-_NOT_CODED = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
 
 
 class _File(NamedTuple):
-    """A Parquet file: where it is, what it is called, and its footer."""
+    """A Parquet file: where it is, what it is called, its layout, and its footer to Arrow."""
 
     path: Path
     name: str
+    layout: Layout
     meta: pq.FileMetaData
 
 
@@ -55,13 +57,11 @@ class _Task(NamedTuple):
     group: int
 
 
-def count(
-    files: Sequence[tuple[Path, str]], plan: Plan, progress: Progress
-) -> dict[str, list[Counted]]:
-    """The counts of those Parquet files (path, name) that this route serves, by name."""
+def count(files: Mapping[str, Source], plan: Plan, progress: Progress) -> dict[str, list[Counted]]:
+    """The counts of those Parquet files that this route serves, by name."""
     if plan.filter or plan.adding.columns or (plan.count and plan.weight) or plan.cluster:
         return {}
-    tasks = [task for path, name in files for task in _tasks(path, name, plan)]
+    tasks = [task for name, one in files.items() for task in _tasks(one, name, plan)]
     if not tasks:
         return {}
     work = _Work(tasks, plan, progress)
@@ -77,11 +77,15 @@ def count(
     return {name: found for name, found in work.found.items() if name not in work.refused}
 
 
-def _tasks(path: Path, name: str, plan: Plan) -> list[_Task]:
+def _tasks(one: Source, name: str, plan: Plan) -> list[_Task]:
     """The row groups of a file; none where the file is not served."""
+    layout = one.layout
+    if layout is None:
+        return []
     try:
-        with pq.ParquetFile(path) as opened:
-            file, schema = _File(path, name, opened.metadata), opened.schema_arrow
+        with pq.ParquetFile(one.path) as opened:
+            file = _File(one.path, name, layout, opened.metadata)
+            schema = opened.schema_arrow
     except (pa.ArrowException, OSError) as error:
         raise DataError.unreadable(name, "damaged, truncated or gone") from error
     if any(schema.names.count(column) != 1 for column in _columns(plan)):
@@ -90,21 +94,15 @@ def _tasks(path: Path, name: str, plan: Plan) -> list[_Task]:
         _axes(schema, plan, [*plan.every_key, *_candidates(plan)])
     except NotServed:
         return []
-    groups = range(file.meta.num_row_groups if file.meta.num_rows else 0)
     names = set(_columns(plan))
-    if not all(_is_coded(file.meta.row_group(group), names) for group in groups):
+    if not layout.rows or not all(_is_coded(group, names) for group in layout.groups):
         return []
-    return [_Task(file, group) for group in groups]
+    return [_Task(file, group) for group in range(len(layout.groups))]
 
 
-def _is_coded(group: pq.RowGroupMetaData, names: set[str]) -> bool:
+def _is_coded(group: RowGroup, names: set[str]) -> bool:
     """Whether pyarrow reads its texts as dictionary codes; of the delta encodings it does not."""
-    chunks = (group.column(at) for at in range(group.num_columns))
-    return not any(
-        set(chunk.encodings) & _NOT_CODED
-        for chunk in chunks
-        if chunk.path_in_schema in names and chunk.physical_type == "BYTE_ARRAY"
-    )
+    return not any(one.encodings & DELTA_TEXTS for one in group.of(names) if one.leaf.kind == TEXT)
 
 
 def _axes(schema: pa.Schema, plan: Plan, keys: Iterable[Key]) -> list[tuple[Key, Axis]]:
@@ -154,7 +152,7 @@ class _Work:
                     if self.stopped:
                         return
                     counter.add(batch)
-                self._progress.advance(task.file.meta.row_group(task.group).num_rows, "rows")
+                self._progress.advance(task.file.layout.groups[task.group].rows, "rows")
             except NotServed:
                 self.refused.add(task.file.name)
                 counter = None

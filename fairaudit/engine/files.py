@@ -10,6 +10,8 @@ from pathlib import Path
 
 from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import DataError, NothingToAudit
+from fairaudit.inputs import NO_PATH, can_be_named
+from fairaudit.names import quoted
 
 _CSV = (".csv", ".tsv", ".txt")
 PACKED = {".gz": "gzip", ".zst": "zstd"}
@@ -31,7 +33,7 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Not
             found += _named_by(entry, base, notices)
         except OSError as error:
             raise DataError(f"{entry[:80]}: {error.strerror or error}", "check the path") from error
-    once = {path.resolve(): path for path in reversed(found)}
+    once = {os.path.realpath(path): path for path in reversed(found)}
     if len(once) < len(found):
         what = f"{len(found) - len(once)} files are named twice and read once"
         notices.append(Notice(what, Whose.NOBODY))
@@ -42,6 +44,8 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     """The files that one entry of `data` names."""
     if not entry.strip():
         raise DataError("an empty path names no data", "name a file, a folder or a glob")
+    if not can_be_named(entry):
+        raise DataError(f"{quoted(entry)} is no path: {NO_PATH}", "check the path")
     if entry.startswith(_CLOUD):
         raise DataError(f"{entry}: object stores are not yet supported", "copy the file here")
     path = base / entry
@@ -67,7 +71,12 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
             notices.append(Notice(what, Whose.NOBODY))
         files = [one for one in found if one not in folders]
         return _some(files, f"the glob {entry} matches no file", "check the pattern")
-    raise DataError(f"there is no file {entry}", f"looked in {path.parent}")
+    try:
+        path.stat()
+    except FileNotFoundError as error:
+        raise DataError(f"there is no file {entry}", f"looked in {path.parent}") from error
+    # A pipe, or a device: whoever opens it says so.
+    return [path]
 
 
 def kind_of(path: Path) -> str | None:
@@ -99,9 +108,9 @@ def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
         yield from _matches(folder / parts[0], parts[1:])
 
 
-def _folders(folder: Path, seen: frozenset[Path] = frozenset()) -> Iterator[Path]:
+def _folders(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Path]:
     """A folder and all that lie in it; a link to one that holds it is not followed."""
-    real = folder.resolve()
+    real = os.path.realpath(folder)
     if real not in seen:
         yield folder
         for entry in _entries(folder, hidden=False):

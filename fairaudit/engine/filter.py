@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from fairaudit.errors import SpecError
-from fairaudit.names import quoted
+from fairaudit.names import copied, quoted
 from fairaudit.spec import Text
 
 _ORDER = {"Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
@@ -45,6 +45,12 @@ _BEGINS_WITH_DIGIT = re.compile(r"(?<![\w.])\.?\d(?:[eE][+-]|[\w.])*")
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _EXACT = 2**53
 """Columns are read as doubles, which hold every whole number up to here."""
+
+
+_MOST_WORDS = 1_000
+"""So many words and signs a filter may have beside its values: deeper trees exhaust the stack."""
+_VALUES = re.compile(r"'(?:[^']|'')*'")
+_WORD = re.compile(r"[^\W\d]\w*|\"[^\"]*\"|[^\s\w,]")
 
 
 class _Kind(Enum):
@@ -101,6 +107,13 @@ class Filter:
 
 def parse(text: Text) -> Filter:
     """The filter that a text means; raises `SpecError` where it is none."""
+    words = sum(1 for _ in _WORD.finditer(_VALUES.sub("", text.value)))
+    if words > _MOST_WORDS:
+        message = (
+            f"the filter has {words:,} words and signs, and at most {_MOST_WORDS:,} are read: many "
+            "values of a column are written `column in (1, 2, 3)`"
+        )
+        raise SpecError([text.fault(message)])
     faults = [text.fault(message) for message in _faults_of_signs(text.value)]
     if faults:
         raise SpecError(faults)
@@ -109,7 +122,7 @@ def parse(text: Text) -> Filter:
         root = _read(json.loads(expression.meta.serialize(format="json")))
         return _checked(text, expression, root)
     except (pl.exceptions.PolarsError, ValueError) as error:
-        message = str(error).splitlines()[0]
+        message = copied(str(error).splitlines()[0])
         raise SpecError([text.fault(f"this is no SQL expression: {message}")]) from error
     except RecursionError as error:
         raise SpecError([text.fault("the filter is too long")]) from error

@@ -27,7 +27,7 @@ def of_few_levels(
             for batch in _first(one, left):
                 for name, column in zip(batch.schema.names, batch.columns, strict=True):
                     found[name] |= different(column, MOST_LEVELS + len(missing)) - missing
-    except (NotServed, pa.ArrowException, OSError, KeyError):
+    except (NotServed, pa.ArrowException, OSError, LookupError, UnicodeDecodeError):
         return None
     return [name for name in names if len(found[name]) <= MOST_LEVELS]
 

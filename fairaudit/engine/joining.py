@@ -9,7 +9,14 @@ import numpy as np
 
 from fairaudit.cube import Ints, Sum
 from fairaudit.disclosure import Notice, Whose
-from fairaudit.engine.counted import SQUARE_SCALES, TINY, WEIGHT_SCALES, Counted, check_people
+from fairaudit.engine.counted import (
+    MOST_PEOPLE,
+    SQUARE_SCALES,
+    TINY,
+    WEIGHT_SCALES,
+    Counted,
+    check_people,
+)
 from fairaudit.engine.levels import Level
 from fairaudit.engine.scores import MOST_ENTRIES, Piece, ScoreParts
 from fairaudit.engine.search import why_dropped
@@ -63,6 +70,9 @@ def joined(
     fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in measures) < TINY)
     weight = [number for one in measures for number in one.weights[fine]]
     squares = [number for one in measures for number in one.squares[fine]]
+    if sum(weight) // WEIGHT_SCALES[fine] >= MOST_PEOPLE:
+        what = "the weights add up to more than 64 bits hold"
+        raise DataError(what, "check the weight column, or divide all weights by the same number")
     return RawCells(
         keys=keys,
         kept=np.concatenate([one.kept for one in counted]),

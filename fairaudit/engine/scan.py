@@ -59,7 +59,7 @@ def first_row(one: Source, plan: Plan, seek: Seek) -> int | None:
     rule = rule_of(plan)
     try:
         return polars.first_row(batch, plan, rule, seek)
-    except pl.exceptions.PolarsError:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
 
 

@@ -15,7 +15,9 @@ from typing import IO
 from fairaudit.engine import grammar
 from fairaudit.engine.copies import Copies
 from fairaudit.engine.files import PACKED, READABLE, kind_of
+from fairaudit.engine.parquet import Layout, layout
 from fairaudit.errors import DataError
+from fairaudit.inputs import refuse_special
 from fairaudit.plan import File
 from fairaudit.spec import Format
 
@@ -27,14 +29,14 @@ _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 class Source:
     """A file to read: its name in the report, where its bytes are read from, and its columns.
 
-    `rows` and `types` of the columns are what a Parquet file says of itself; in CSV all is text.
+    `layout` and `types` of the columns are what a Parquet file says of itself; in CSV all is text.
     """
 
     file: File
     path: Path
     kind: str
     header: tuple[str, ...] = ()
-    rows: int = 0
+    layout: Layout | None = None
     types: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -66,6 +68,7 @@ def source(path: Path, name: str) -> Source:
     if kind is None:
         raise DataError(f"{name}: not known what kind of file this is", READABLE)
     try:
+        refuse_special(path)
         stat = path.stat()
         with path.open("rb"):
             pass
@@ -95,6 +98,8 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
             head = stream.readline(_HEADER_BYTES)
     except (OSError, ValueError) as error:
         raise DataError.unreadable(name, f"damaged or truncated ({_packing(one)})") from error
+    if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) and is_utf8(form):
+        raise DataError.unreadable(name, "UTF-32, not UTF-8: say `format: {encoding: utf-32}`")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) and is_utf8(form):
         raise DataError.unreadable(name, "UTF-16, not UTF-8: say `format: {encoding: utf-16}`")
     if b"\x00" in head and is_utf8(form):
@@ -109,7 +114,12 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
         raise DataError.unreadable(name, "line 1: lines end in CR alone; end them in LF")
     if not re.search(grammar.record(form.separator, "*"), text):
         raise DataError(f"{name}:1: the header is not well-formed CSV", "check its quotes")
-    row = next(csv.reader([text], delimiter=form.separator), [])
+    try:
+        row = next(csv.reader([text], delimiter=form.separator), [])
+    except csv.Error as error:
+        hint = "is the first line the header, and its end a line end?"
+        what = f"a column name of over {csv.field_size_limit():,} characters"
+        raise DataError(f"{name}:1: {what}", hint) from error
     if not any(row):
         raise DataError(f"{name}:1: the header is empty", "the first line names the columns")
     others = [sign for sign in ";\t|," if sign in row[0]]
@@ -121,11 +131,11 @@ def read_header(one: Source, form: Format) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the footer of a Parquet file says: columns, types, and rows, the control total."""
+    """What the footer of a Parquet file says: columns, types, and where their values are."""
 
     names: tuple[str, ...]
     types: Mapping[str, str]
-    rows: int
+    layout: Layout
 
 
 def parquet_footer(one: Source) -> Footer:
@@ -133,11 +143,12 @@ def parquet_footer(one: Source) -> Footer:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    found = layout(one.path, one.file.path)
     try:
         with pq.ParquetFile(one.path) as file:
             schema = file.schema_arrow
             types = {column.name: str(column.type) for column in schema}
-            return Footer(tuple(schema.names), types, int(file.metadata.num_rows))
+            return Footer(tuple(schema.names), types, found)
     except (pa.ArrowException, OSError, ValueError) as error:
         why = "not a Parquet file, or damaged or truncated"
         raise DataError.unreadable(one.file.path, why) from error

@@ -22,6 +22,9 @@ from fairaudit.simpson.testing import judged, tested
 MOST_GROUPS = 500
 """Of so many groups all pairs are compared; more are told, not scanned."""
 
+MOST_SUSPECTS = 5_000
+"""So many pairs that may turn one scan tests: each takes a few milliseconds."""
+
 
 def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) -> Scanned:
     """Every reversal and note of the scan, those first that matter most.
@@ -32,6 +35,7 @@ def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) ->
     compared = dict.fromkeys((rate.id for rate in asked.rates), 0)
     left_out: dict[LeftOut, None] = {}
     too_many: dict[str, None] = {}
+    left = MOST_SUSPECTS
     for attribute in asked.attributes:
         alone = table((attribute,), (), asked.of)
         for given in asked.given:
@@ -40,9 +44,11 @@ def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) ->
             within = table((attribute,), given, asked.of)
             for rate in asked.rates:
                 pairs = _Pairs(rate, asked, alone, within)
-                if pairs.too_many:
-                    too_many[pairs.too_many] = None
+                why = pairs.too_many(left)
+                if why is not None:
+                    too_many[why] = None
                     continue
+                left -= len(pairs.suspects)
                 found += pairs.reversals()
                 compared[rate.id] += pairs.compared()
                 left_out.update(dict.fromkeys(pairs.left_out()))
@@ -100,11 +106,14 @@ class _Pairs:
         reference = asked.references.get(within.by[0])
         self.reference = self.levels.index(reference) if reference in self.levels else None
 
-    @property
-    def too_many(self) -> str | None:
-        """That there are too many groups to compare pair by pair."""
+    def too_many(self, left: int) -> str | None:
+        """That there are too many pairs to compare, of which so many are `left` to this scan."""
         if self.asked.pairs is Pairs.REFERENCE or len(self.large) <= MOST_GROUPS:
-            return None
+            if len(self.suspects) <= left:
+                return None
+            why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
+            why += f"a scan tests {MOST_SUSPECTS:,} pairs of groups that may turn; say "
+            return why + "`pairs: reference`, or name fewer columns"
         why = f"{self.within.by[0]} has {len(self.large):,} groups: they are not compared "
         why += f"pair by pair, which is done up to {MOST_GROUPS}: say `pairs: reference`"
         return why
@@ -127,6 +136,12 @@ class _Pairs:
         # In one stratum alone nothing can turn: the gap there is the gap overall.
         return np.asarray(self.asked_for & (shared > 1))
 
+    @cached_property
+    def suspects(self) -> list[tuple[int, int]]:
+        """Those that may turn."""
+        floor = self.asked.floor
+        return list(_suspects(self.reading, self.strata, self.large, self.together, floor))
+
     def compared(self) -> int:
         """How many pairs share two strata or more in which both have the rate."""
         return int(self.together.sum())
@@ -147,7 +162,7 @@ class _Pairs:
         """The reversals and notes among them."""
         _, under = integers(self.reading)
         asked = self.asked
-        for g, h in _suspects(self.reading, self.strata, self.large, self.together, asked.floor):
+        for g, h in self.suspects:
             # The declared reference stands second.
             pair = (h, g) if g == self.reference else (g, h)
             support = self.strata[(under[self.strata][:, list(pair)] > 0).all(axis=1)]

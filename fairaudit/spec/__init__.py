@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from fairaudit import inputs
 from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import text
 from fairaudit.spec.build import build
@@ -37,7 +38,7 @@ _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 def load(path: str | Path) -> Spec:
     """The spec in a YAML file; raises `SpecError` with located faults."""
     try:
-        raw = Path(path).read_bytes()
+        raw = inputs.read(Path(path), inputs.SPEC)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"the spec {path} cannot be read: {why}", "check the path") from error

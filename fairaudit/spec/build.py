@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from fairaudit.cube import UNKNOWN
 from fairaudit.errors import Fault, SpecError
+from fairaudit.inputs import NO_PATH, can_be_named
 from fairaudit.spec import schema
 from fairaudit.spec.cuts import reference_faults
 from fairaudit.spec.discovery import read_search
@@ -113,6 +114,7 @@ class _Builder:
         search, limits = read_search(
             self.document, shape, outcomes, of, questions.inference, self._fault
         )
+        self._paths()
         spec = Spec(
             path=self.document.name,
             sha256=hashlib.sha256(text.encode()).hexdigest(),
@@ -145,6 +147,12 @@ class _Builder:
             raise SpecError(self.faults)
         named = self._optional(("waivers",), shape.waivers)
         return spec if named is None else replace(spec, waivers=read_waivers(named, spec))
+
+    def _paths(self) -> None:
+        """A fault for each text that can be no path."""
+        for at, entry in enumerate(self.shape.data or ()):
+            if not can_be_named(entry):
+                self._fault(("data", at), f"this is no path: {NO_PATH}")
 
     def _suppress_below(self, checks: Iterable[Check]) -> int | None:
         """From how many people on a count is published; verdicts on hidden numbers are bounded.
@@ -203,7 +211,7 @@ class _Builder:
             if shape.keep is not None and set(levels) & set(shape.keep):
                 self._fault((*path, "merge", target), "a level is both merged and kept")
         merged = [level for levels in shape.merge.values() for level in levels]
-        for level in {level for level in merged if merged.count(level) > 1}:
+        for level in [level for level, times in Counter(merged).items() if times > 1]:
             self._fault((*path, "merge"), f"the level {level!r} is merged twice")
         for word in (*shape.merge, shape.other):
             if word == UNKNOWN:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fairaudit.cube import Grouping, every_subset
+from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.errors import did_you_mean
 
 WORDS = ("each", "full", "all")
@@ -43,6 +43,15 @@ def _expanded(
         if len(names) == 1 and names[0] in WORDS:
             if not words_mean:
                 fault(at, f"{names[0]!r}: the spec declares no strata to condition on")
+            if names[0] == "all" and len(words_mean) > MOST_ATTRIBUTES:
+                count = len(words_mean)
+                fault(
+                    at,
+                    f"{count} columns have {2**count - 1:,} subsets, and {MOST_ATTRIBUTES} at most "
+                    "are taken in all combinations: say `each`, as in `groups: {by: each}`, or "
+                    "name the groupings",
+                )
+                continue
             found += _of_word(names[0], words_mean)
             continue
         unknown = [name for name in names if name not in known]

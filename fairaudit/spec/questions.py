@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from fairaudit.cube import Grouping, every_subset
+from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.evidence import lacks_interval, lacks_test
@@ -343,7 +343,9 @@ class Questions:
         self, path: Path, entry: schema.Metric, asked: Asked, of: str, parameters: Parameters
     ) -> Shown:
         """What is reported of an entry: every grouping by default."""
-        by_path = (*path, "by") if entry.by is not None else ("groups", "by")
+        is_asked = "by" in self.shape.groups.model_fields_set
+        default: Path = ("groups", "by") if is_asked else ("columns", "protected")
+        by_path = (*path, "by") if entry.by is not None else default
         asked_by = entry.by if entry.by is not None else self.shape.groups.by
         if Need.NUMERIC_ATTRIBUTE in asked.needs:
             asked_by = self._numeric_by(path, entry, asked)
@@ -352,7 +354,9 @@ class Questions:
         if entry.given is not None:
             given = self.groupings.given(entry.given, (), self._fault_at((*path, "given")))
         reference = self._reference(path, entry, asked)
-        subsets = every_subset(self.groupings.protected)
+        subsets: Sequence[Grouping] = by
+        if len(self.groupings.protected) <= MOST_ATTRIBUTES:
+            subsets = every_subset(self.groupings.protected)
         return Shown(
             asked=asked,
             of=of,

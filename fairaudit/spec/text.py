@@ -8,21 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import count
 from typing import TypeAlias
 
 import yaml
 
+from fairaudit import inputs
 from fairaudit.errors import Fault, Place, SpecError
 
 Tree: TypeAlias = "str | list[Tree] | dict[str, Tree] | None"
 Path: TypeAlias = tuple[str | int, ...]
 
-_MOST_NODES = 100_000
+_MOST_NODES = 50_000
+"""So many keys and values a spec may have together; of a mapping both count."""
+
 _DEEPEST = 50
 _PLAIN_TAGS = {
     f"tag:yaml.org,2002:{kind}"
     for kind in ("str", "int", "float", "bool", "null", "timestamp", "seq", "map", "value", "merge")
 }
+_HALF = "this text holds half of a character: write the character itself"
+
+_LONGEST = 1_000
+"""So much of a line is shown beside a fault."""
+
 _QUOTES = "if this is meant as a text, put it in quotes"
 
 
@@ -52,6 +61,11 @@ class Document:
         return Fault(message, written(path), place, source)
 
 
+def _is_broken(text: str) -> bool:
+    """Whether a text has half of a character: a surrogate without the one that follows."""
+    return not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
 def written(path: Path) -> str:
     """A path as a person writes it: `metrics[1].fail.below`."""
     text = ""
@@ -62,10 +76,18 @@ def written(path: Path) -> str:
 
 def read(text: str, name: str, what: str = "the spec") -> Document:
     """The tree of a YAML text, which faults call `what`; raises `SpecError` where it is not one."""
-    lines = tuple(text.splitlines())
+    if len(text) > inputs.SPEC:
+        message = f"{what} has {len(text):,} characters, and at most {inputs.SPEC:,} are read"
+        raise SpecError([Fault(message, "", Place(name, 1, 1))])
+    # So long a line is none that anybody reads beside a fault.
+    lines = tuple(line[:_LONGEST] for line in text.splitlines())
     document = Document(name, None, lines)
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = _composed(text)
+    except _TooMuch as error:
+        at = error.mark.line
+        spot = Place(name, at + 1, error.mark.column + 1)
+        raise SpecError([Fault(error.message, "", spot, lines[at])]) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(name, mark.line + 1, mark.column + 1) if mark else None
@@ -74,8 +96,6 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
         raise SpecError([Fault(what, "", place, source)]) from error
     except yaml.YAMLError as error:
         raise SpecError([Fault(f"this is not YAML: {error}", "", Place(name, 1, 1))]) from error
-    except RecursionError as error:
-        raise SpecError([Fault("the spec is nested too deeply", "", Place(name, 1, 1))]) from error
     if root is None:
         raise SpecError([Fault(f"{what} is empty", "", Place(name, 1, 1))])
     faults: list[Fault] = []
@@ -85,15 +105,59 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
     return Document(name, tree, lines, document.keys, document.values)
 
 
+class _TooMuch(Exception):
+    """More than a spec may hold, and where it begins."""
+
+    def __init__(self, message: str, mark: yaml.Mark) -> None:
+        super().__init__(message)
+        self.message = message
+        self.mark = mark
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes a document, and stops where it holds more than a spec may."""
+
+    nodes = 0
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """One node, and all in it."""
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # its types are bare
+        self.nodes += 1
+        if self.nodes > _MOST_NODES:
+            raise _TooMuch(
+                f"over {_MOST_NODES:,} keys and values: so large a spec is not read", mark
+            )
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise _TooMuch(f"nested more than {_DEEPEST} levels deep", mark)
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+def _composed(text: str) -> yaml.Node | None:
+    loader = _Loader(text)
+    try:
+        return loader.get_single_node()
+    finally:
+        loader.dispose()
+
+
 def of_mapping(mapping: Mapping[object, object], name: str) -> Document:
     """The tree of a Python mapping: scalars become the text a spec would hold."""
-    return Document(name, _as_text(mapping, ()))
+    return Document(name, _as_text(mapping, (), count()))
 
 
-def _as_text(value: object, path: Path) -> Tree:
+def _as_text(value: object, path: Path, seen: Iterator[int]) -> Tree:
     if len(path) > _DEEPEST:
-        raise SpecError([Fault("the spec is nested too deeply", written(path[:3]))])
+        raise SpecError([Fault(f"nested more than {_DEEPEST} levels deep", written(path[:3]))])
+    if next(seen) > _MOST_NODES:
+        message = f"over {_MOST_NODES:,} values: so large a spec is not read"
+        raise SpecError([Fault(message, written(path[:3]))])
     match value:
+        case str() if _is_broken(value):
+            raise SpecError([Fault(_HALF, written(path))])
         case None | str():
             return value
         case bool():
@@ -101,9 +165,9 @@ def _as_text(value: object, path: Path) -> Tree:
         case int() | float() | Decimal():
             return str(value)
         case Mapping():
-            return {str(key): _as_text(one, (*path, str(key))) for key, one in value.items()}
+            return {str(key): _as_text(one, (*path, str(key)), seen) for key, one in value.items()}
         case list() | tuple():
-            return [_as_text(one, (*path, at)) for at, one in enumerate(value)]
+            return [_as_text(one, (*path, at), seen) for at, one in enumerate(value)]
         case _:
             kind = type(value).__name__
             raise SpecError([Fault(f"a {kind} is no part of a spec", written(path))])
@@ -126,6 +190,8 @@ class _Walk:
         if node.tag not in _PLAIN_TAGS:
             self.fault(path, f"the tag {node.tag} is not allowed: a spec is plain data")
         if isinstance(node, yaml.ScalarNode):
+            if _is_broken(node.value):
+                self.fault(path, _HALF)
             empty = node.style is None and node.value in {"", "~", "null"}
             return None if empty else str(node.value)
         above = (*above, node)
@@ -144,6 +210,9 @@ class _Walk:
                 self.fault(path, f"a key must be a text; {_QUOTES}")
                 continue
             name = str(key.value)
+            if _is_broken(name):
+                self.fault(path, _HALF)
+                continue
             inner = (*path, name)
             self.document.keys.setdefault(inner, place)
             if name in first:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairaudit import inputs
 from fairaudit.cube import Group
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
@@ -76,7 +77,7 @@ def _of_group(
 
 def _content(path: Path, named: Text) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return inputs.read(path, inputs.SPEC).decode("utf-8-sig")
     except OSError as error:
         why = error.strerror or str(error)
         raise SpecError([named.fault(f"the file {path} cannot be read: {why}")]) from error

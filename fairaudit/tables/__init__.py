@@ -45,15 +45,20 @@ def tabulate(
     shown: tuple[Shown, ...],
     checks: Iterable[AnyCheck],
     models: Sequence[str] = (),
+    *,
+    whole: bool = True,
 ) -> Listing:
-    """All rows that a spec's metrics ask for; `models` are set beside each other, every two."""
+    """All rows that a spec's metrics ask for; `models` are set beside each other, every two.
+
+    Without the `whole` lattice, only the groupings that an entry asks for are looked at.
+    """
     spreads = [check for check in checks if isinstance(check, Check)]
     return Listing(
         groups=tuple(groups(table, shown)),
         rates=tuple(rates(table, shown)),
         comparisons=tuple(comparisons(table, shown)),
-        lattice=tuple(lattice(cube, table, shown, spreads)),
-        epsilons=tuple(epsilons(cube, table, shown)),
+        lattice=tuple(lattice(cube, table, shown, spreads, whole=whole)),
+        epsilons=tuple(epsilons(cube, table, shown, whole=whole)),
         definitions=tuple(_definitions(shown)),
         model_changes=tuple(model_changes(table, shown, models)),
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fairaudit.cube import Cube, Grouping, GroupTable
+from fairaudit.cube import Grouping, GroupTable
 from fairaudit.evidence.appearances import (
     Appearance,
     Sought,
@@ -26,7 +26,7 @@ class First:
     tested: Mapping[Grouping, Mapping[str, int]]
 
 
-def first_appearances(cube: Cube, table: TableOf, shown: Iterable[Shown]) -> First:
+def first_appearances(subsets: Sequence[Grouping], table: TableOf, shown: Iterable[Shown]) -> First:
     """The groups where a gap first appears, by the rates that the lattice compares.
 
     Of what is no rate (ε, mutual information) the selection rate is looked at. The tests of one
@@ -36,7 +36,7 @@ def first_appearances(cube: Cube, table: TableOf, shown: Iterable[Shown]) -> Fir
     """
     by_outcome: dict[str, list[Sought]] = {}
     for rate, one in _rates(shown):
-        tables = {by: table(by, (), one.of) for by in cube.subsets()}
+        tables = {by: table(by, (), one.of) for by in subsets}
         terms = replace(one.terms(()), reference=None)
         if one.of_class or rate is not SELECTION_RATE or _has_positive(tables.values()):
             by_outcome.setdefault(one.of, []).append(Sought(rate, tables, terms))
@@ -44,12 +44,9 @@ def first_appearances(cube: Cube, table: TableOf, shown: Iterable[Shown]) -> Fir
     return First(
         {
             by: ranked(found for one in each.values() for found in one.found.get(by, ()))
-            for by in cube.subsets()
+            for by in subsets
         },
-        {
-            by: {of: one.tested[by] for of, one in each.items() if one.tested[by]}
-            for by in cube.subsets()
-        },
+        {by: {of: one.tested[by] for of, one in each.items() if one.tested[by]} for by in subsets},
     )
 
 

@@ -34,16 +34,23 @@ from fairaudit.verdict import Check
 
 
 def lattice(
-    cube: Cube, table: TableOf, shown: tuple[Shown, ...], checks: list[Check]
+    cube: Cube, table: TableOf, shown: tuple[Shown, ...], checks: list[Check], *, whole: bool
 ) -> Iterator[LatticeRow]:
-    """A row for each subset, with the worst value of each measure that a spec asks for."""
+    """A row for each subset, with the worst value of each measure that a spec asks for.
+
+    Without the `whole` lattice, a row for each grouping that an entry asks for.
+    """
     asked = [one for one in shown if one.given == ((),)]
     titles = _titles(asked)
-    first = first_appearances(cube, table, asked if cube.clusters is None else ())
-    for by in cube.subsets():
+    subsets = cube.subsets() if whole else list(dict.fromkeys(by for one in asked for by in one.by))
+    compared = asked if whole and cube.clusters is None else ()
+    first = first_appearances(subsets, table, compared)
+    for by in subsets:
         entries = []
         groups, smallest = 0, 0
         for title, one in zip(titles, asked, strict=True):
+            if not whole and by not in one.by:
+                continue
             cut = table(by, (), one.of)
             people = cut.n[:1].sum(axis=0)  # there is no stratum where nobody is known
             part = cut.known & (people > 0)
@@ -183,14 +190,19 @@ def _departures(values: Floats, ideal: int | Fraction) -> Floats:
         return np.abs(np.log(values) if ideal == 1 else values - float(ideal))
 
 
-def epsilons(cube: Cube, table: TableOf, shown: tuple[Shown, ...]) -> Iterator[EpsilonReading]:
+def epsilons(
+    cube: Cube, table: TableOf, shown: tuple[Shown, ...], *, whole: bool
+) -> Iterator[EpsilonReading]:
     """ε of the full intersection for every entry that asks for it, with its bounds."""
-    full = cube.subsets()[-1]
+    full = cube.protected
     for one in shown:
         if one.asked is not DIFFERENTIAL_FAIRNESS or one.given != ((),):
             continue
+        subsets = cube.subsets() if whole else one.by
+        if full not in subsets:
+            continue
         terms = Terms(None, one.minimum, one.parameters)
-        found = {by: evaluate(one.asked, table(by, (), one.of), terms) for by in cube.subsets()}
+        found = {by: evaluate(one.asked, table(by, (), one.of), terms) for by in subsets}
         values = {
             by: float(each.value[0, 0]) if len(each.table.strata) else math.nan
             for by, each in found.items()

@@ -1,0 +1,288 @@
+"""What a Parquet file says of itself, held against its bytes before a reader believes it.
+
+Readers take sizes and counts at their word: of a flipped bit they allocate more memory than there
+is, or throw where nobody catches, and the whole command dies. So the footer is read here first, and
+then the header of every page of the columns that are used, which takes a few microseconds a page. A
+page that carries a checksum is held against it.
+See https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairaudit.engine import thrift
+from fairaudit.engine.thrift import Struct, Value
+from fairaudit.errors import DataError
+from fairaudit.names import quoted
+
+MOST_ROWS = 2**28
+"""More rows than that in one row group are not read: its columns alone would take gigabytes."""
+
+_MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
+_TAIL = 8
+"""The length of the footer, and the magic."""
+
+_FEW_BYTES, _MANY_BYTES = 256, 2**24
+"""The header of a page is short as a rule; with statistics of long texts it may be longer."""
+
+_INT = 2**31
+_LARGEST = 2**62
+_NO_FILE = "not a Parquet file, or damaged or truncated"
+_WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8, 6: 4}
+"""The bytes of a value by its physical type; of a text those of its length."""
+
+_FIXED = 7
+_DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
+
+DELTA_TEXTS = frozenset({6, 7})
+"""The encodings that store texts by their lengths, or by what they share."""
+
+TEXT = 6
+"""The physical type of texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A column as it is stored: its path, physical type, width, and whether it repeats in a row."""
+
+    path: tuple[str, ...]
+    kind: int
+    width: int
+    repeats: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A column in a row group: how many values, in which encodings, and where its bytes are."""
+
+    leaf: Leaf
+    values: int
+    encodings: frozenset[int]
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group: its rows, and its columns."""
+
+    rows: int
+    chunks: tuple[Chunk, ...]
+
+    def of(self, names: Collection[str]) -> Iterator[Chunk]:
+        """The chunks of the columns of those names."""
+        return (one for one in self.chunks if one.leaf.path[0] in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the footer of a file says, and nothing in it contradicts."""
+
+    rows: int
+    groups: tuple[RowGroup, ...]
+
+
+class _Damaged(Exception):
+    """Something that no sound file has; its text says what, where it is worth saying."""
+
+
+def layout(path: Path, name: str) -> Layout:
+    """The layout of a file, which the report calls `name`; raises `DataError` for a bad one."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(size - _TAIL, 0))
+            tail = file.read(_TAIL)
+            if tail[4:] == _ENCRYPTED:
+                raise _encrypted(name)
+            length = int.from_bytes(tail[:4], "little")
+            end = size - _TAIL - length
+            if tail[4:] != _MAGIC or end < len(_MAGIC):
+                raise DataError.unreadable(name, _NO_FILE)
+            file.seek(end)
+            footer, _ = thrift.struct(file.read(length))
+        if 8 in footer or _is_encrypted(footer):
+            raise _encrypted(name)
+        return _layout(footer, end)
+    except UnicodeDecodeError as error:
+        hint = "write the file again, with names in UTF-8"
+        raise DataError(f"{name}: the name of a column is not UTF-8", hint) from error
+    except _TooLarge as error:
+        raise DataError(
+            f"{name}: a row group has {error.rows:,} rows, and at most {MOST_ROWS:,} can be read",
+            "write the file again in smaller row groups",
+        ) from error
+    except (thrift.Malformed, _Damaged, OSError) as error:
+        raise DataError.unreadable(name, "damaged: its footer does not fit its bytes") from error
+
+
+def check_pages(path: Path, name: str, found: Layout, columns: Collection[str]) -> None:
+    """Raises `DataError` where the pages of these columns are not what the footer says."""
+    with path.open("rb", buffering=0) as file:
+        for group in found.groups:
+            for chunk in group.of(columns):
+                try:
+                    _check_chunk(file.fileno(), chunk)
+                except (thrift.Malformed, _Damaged, OSError) as error:
+                    column = quoted(".".join(chunk.leaf.path))
+                    why = str(error) if isinstance(error, _Damaged) else ""
+                    told = f"the column {column} is damaged{why and ': '}{why}"
+                    raise DataError.unreadable(name, told) from error
+
+
+class _TooLarge(Exception):
+    """A row group of so many rows."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(rows)
+        self.rows = rows
+
+
+def _encrypted(name: str) -> DataError:
+    return DataError(f"{name}: the file is encrypted", "write it again without encryption")
+
+
+def _is_encrypted(footer: Struct) -> bool:
+    """Whether a column is: its metadata may be, where the footer is not."""
+    groups = [one for one in _list(footer.get(4)) if isinstance(one, dict)]
+    chunks = [one for group in groups for one in _list(group.get(1)) if isinstance(one, dict)]
+    return any(8 in one or 9 in one for one in chunks)
+
+
+def _layout(footer: Struct, end: int) -> Layout:
+    leaves = _leaves([_struct(one) for one in _list(footer.get(2))])
+    groups = tuple(_group(_struct(one), leaves, end) for one in _list(footer.get(4, [])))
+    rows = _int(footer.get(3), _LARGEST)
+    if rows != sum(one.rows for one in groups):
+        raise _Damaged
+    return Layout(rows, groups)
+
+
+def _leaves(elements: list[Struct]) -> list[Leaf]:
+    """The columns that a schema describes, a tree whose elements stand in a row."""
+    found: list[Leaf] = []
+    open_: list[tuple[tuple[str, ...], int, bool]] = []
+    for at, element in enumerate(elements):
+        children = _int(element.get(5, 0), len(elements))
+        if at == 0:
+            open_.append(((), children, False))
+            continue
+        while open_ and not open_[-1][1]:
+            open_.pop()
+        if not open_:
+            raise _Damaged
+        path, left, repeats = open_.pop()
+        open_.append((path, left - 1, repeats))
+        name = element.get(4)
+        if not isinstance(name, bytes):
+            raise _Damaged
+        path = (*path, name.decode())
+        repeats = repeats or _int(element.get(3), 3) == 2  # required, optional, repeated
+        if children:
+            open_.append((path, children, repeats))
+        elif 1 in element:
+            kind = _int(element[1], _FIXED + 1)
+            width = _WIDTHS.get(kind, 0)
+            if kind == _FIXED:
+                width = _int(element.get(2), _INT)
+            found.append(Leaf(path, kind, width, repeats))
+        elif 5 not in element:
+            raise _Damaged
+    if any(left for _, left, _ in open_):
+        raise _Damaged
+    return found
+
+
+def _group(group: Struct, leaves: list[Leaf], end: int) -> RowGroup:
+    rows = _int(group.get(3), _LARGEST)
+    if rows > MOST_ROWS:
+        raise _TooLarge(rows)
+    columns = _list(group.get(1))
+    if len(columns) != len(leaves):
+        raise _Damaged
+    chunks = zip(columns, leaves, strict=True)
+    return RowGroup(rows, tuple(_chunk(_struct(one), leaf, rows, end) for one, leaf in chunks))
+
+
+def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
+    meta = _struct(column.get(3))
+    path = [one.decode() for one in _list(meta.get(3)) if isinstance(one, bytes)]
+    values = _int(meta.get(5), _LARGEST)
+    sound = values >= rows if leaf.repeats else values == rows
+    # An empty row group may have no page of values: its offset is 0, where the magic stands.
+    offsets = [_int(meta.get(9), end + 1), _int(meta.get(11, 0), end + 1)]
+    start = min((one for one in offsets if one), default=0)
+    stop = start + _int(meta.get(7), end + 1)
+    if not sound or tuple(path) != leaf.path or _int(meta.get(1), 8) != leaf.kind or stop > end:
+        raise _Damaged
+    _int(meta.get(4), 8)  # the codec
+    encodings = frozenset(_int(one, 10) for one in _list(meta.get(2)))
+    return Chunk(leaf, values, encodings, start, stop)
+
+
+def _check_chunk(file: int, chunk: Chunk) -> None:
+    """Walks from page to page, which have to add up to the chunk."""
+    at, values = chunk.start, 0
+    while at < chunk.stop:
+        header, start = _header(file, at, chunk.stop)
+        at = start + _int(header.get(3), chunk.stop - start + 1)
+        unpacked = _int(header.get(2), _INT)
+        kind = _int(header.get(1), 4)
+        if kind in {_DATA, _DATA_V2}:
+            values += _data(_struct(header.get(8 if kind else 5)), chunk, at - start)
+        elif kind == _DICTIONARY:
+            entries = _int(_struct(header.get(7)).get(1), _INT)
+            if entries * chunk.leaf.width > unpacked:
+                raise _Damaged
+        if 4 in header:
+            crc = header[4]
+            body = os.pread(file, at - start, start)
+            if not isinstance(crc, int) or zlib.crc32(body) != crc % 2**32:
+                raise _Damaged("the checksum of a page does not fit its bytes")
+    if values != chunk.values:
+        raise _Damaged
+
+
+def _header(file: int, at: int, stop: int) -> tuple[Struct, int]:
+    """The header of the page that begins there, and where its bytes begin."""
+    try:
+        header, length = thrift.struct(os.pread(file, min(_FEW_BYTES, stop - at), at))
+    except thrift.Ended:
+        header, length = thrift.struct(os.pread(file, min(_MANY_BYTES, stop - at), at))
+    return header, at + length
+
+
+def _data(page: Struct, chunk: Chunk, size: int) -> int:
+    """How many values a page holds; `size` are its bytes as they are stored."""
+    values = _int(page.get(1), chunk.values + 1)
+    if 5 in page and not isinstance(page[5], dict):
+        # A page of the second version says how long its levels are, and how many rows it has.
+        levels = _int(page[5], size + 1) + _int(page.get(6), size + 1)
+        rows, nulls = _int(page.get(3), values + 1), _int(page.get(2), values + 1)
+        if levels > size or nulls > values or (rows != values and not chunk.leaf.repeats):
+            raise _Damaged
+    return values
+
+
+def _int(value: Value, below: int) -> int:
+    """A whole number from 0, below a bound."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < below:
+        raise _Damaged
+    return value
+
+
+def _list(value: Value) -> list[Value]:
+    if not isinstance(value, list):
+        raise _Damaged
+    return value
+
+
+def _struct(value: Value) -> Struct:
+    if not isinstance(value, dict):
+        raise _Damaged
+    return value

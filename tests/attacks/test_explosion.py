@@ -1,0 +1,87 @@
+"""Attributes explode: what it would cost is known before it is paid, and what to change is told."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+import fairaudit
+from fairaudit.errors import SpecError
+from fairaudit.simpson import scanning
+from fairaudit.tables import budget
+
+QUICK = 60.0
+"""Seconds on a busy machine; without a budget each doubled what was minutes already."""
+
+
+def written(folder: Path, attributes: int, levels: int, more: str = "") -> Path:
+    """Writes 3,000 rows by chance, and a spec of all their attributes."""
+    chance = random.Random(0)
+    names = [f"a{at}" for at in range(attributes)]
+    rows = [
+        ",".join(str(chance.randrange(levels)) for _ in names) + f",{chance.randrange(2)}"
+        for _ in range(3_000)
+    ]
+    (folder / "data.csv").write_text("\n".join([",".join([*names, "y"]), *rows]) + "\n")
+    path = folder / "spec.yaml"
+    path.write_text(
+        "data: data.csv\ncolumns:\n"
+        f"  protected: [{', '.join(names)}]\n"
+        "  decision: {column: y, positive: 1}\n"
+        f"metrics: [selection_rate]\n{more}"
+    )
+    return path
+
+
+def test_too_many_groups_are_refused_with_the_line_to_change(tmp_path: Path) -> None:
+    started = time.monotonic()
+    with pytest.raises(SpecError) as caught:
+        fairaudit.audit(written(tmp_path, 9, 50))
+    told = str(caught.value)
+    assert "spec.yaml:3:" in told
+    assert "over 500,000 groups, in 511 groupings of 9 attributes" in told
+    assert "say `groups: {by: each}`" in told
+    assert time.monotonic() - started < QUICK
+
+
+def test_too_many_attributes_are_refused_before_the_data_is_read(tmp_path: Path) -> None:
+    spec = written(tmp_path, 40, 2)
+    (tmp_path / "data.csv").unlink()
+    with pytest.raises(SpecError, match="40 columns have 1,099,511,627,775 subsets, and 12"):
+        fairaudit.audit(spec)
+
+
+@pytest.mark.parametrize(("attributes", "levels"), [(9, 50), (16, 3)])
+def test_by_each_does_not_pay_for_all(tmp_path: Path, attributes: int, levels: int) -> None:
+    more = "groups: {by: each}\nsimpson: {given: [a0]}\n"
+    started = time.monotonic()
+    result = fairaudit.audit(written(tmp_path, attributes, levels, more))
+    assert [len(row.by) for row in result.lattice] == [1] * attributes
+    assert any(one.startswith("not every subset of the attributes") for one in result.notices)
+    assert time.monotonic() - started < QUICK
+
+
+def test_where_it_costs_little_every_subset_is_looked_at(tmp_path: Path) -> None:
+    result = fairaudit.audit(written(tmp_path, 3, 4, "groups: {by: each}\n"))
+    assert len(result.lattice) == 7
+    assert not any(one.startswith("not every subset of the") for one in result.notices)
+
+
+def test_the_narrow_lattice_is_that_part_of_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = written(tmp_path, 3, 4, "groups: {by: [each, [a0, a1]]}\n")
+    whole = {row.by: row.entries for row in fairaudit.audit(spec).lattice}
+    monkeypatch.setattr(budget, "MOST_UNASKED", 0)
+    narrow = {row.by: row.entries for row in fairaudit.audit(spec).lattice}
+    assert narrow.keys() == {("a0",), ("a1",), ("a2",), ("a0", "a1")}
+    assert narrow == {by: whole[by] for by in narrow}
+
+
+def test_a_scan_for_reversals_has_a_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanning, "MOST_SUSPECTS", 3)
+    result = fairaudit.audit(written(tmp_path, 3, 6))
+    assert any("is not looked at: a scan tests 3 pairs" in one for one in result.notices)
