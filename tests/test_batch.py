@@ -200,11 +200,11 @@ def test_our_own_crash_over_one_file_stops_no_other(
     tabulate = tables.tabulate
     calls = []
 
-    def crash(*arguments: Any) -> Any:
+    def crash(*arguments: Any, **options: Any) -> Any:
         calls.append(arguments)
         if len(calls) == 2:
             raise RuntimeError("secret")
-        return tabulate(*arguments)
+        return tabulate(*arguments, **options)
 
     monkeypatch.setattr("fairaudit.pipeline.tabulate", crash)
     first, second, third = audit_each(SPECS["plain"], tmp_path).values()

@@ -63,7 +63,7 @@ def _started(folder: Path, arguments: list[str], limit: str = "") -> subprocess.
 
 
 @pytest.mark.parametrize("arguments", [["--format", "json"], ["-q", "-o", "report.html"]])
-@pytest.mark.parametrize("megabytes", [20, 100, 700, 900])
+@pytest.mark.parametrize("megabytes", [40, 100, 700, 900])
 def test_too_little_memory_is_called_so(folder: Path, arguments: list[str], megabytes: int) -> None:
     limit = f"ulimit -v {megabytes * 1024} &&"
     with _started(folder, ["run", "spec.yaml", *arguments], limit) as process:
