@@ -155,7 +155,9 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
         if known:
             name, worst = max(known, key=lambda pair: pair[1].departure)
             pair = sentences.witness(worst.first, worst.second, worst.decided_by)
-            text += f"; the worst there is {numbers.number(worst.estimate.value)} by {name}: {pair}"
+            hidden = any(one.estimate.suppressed for _, one in found)
+            there = "the worst that is told is" if hidden else "the worst there is"
+            text += f"; {there} {numbers.number(worst.estimate.value)} by {name}: {pair}"
         rows.append((Cell("not covered", Tone.MUTED), text))
     yield Entries(rows)
 
@@ -184,8 +186,8 @@ def _provenance(result: AuditResult) -> Iterator[Block]:
         "none",
         "smallest group": "; ".join(_smallest(made)),
         "suppressed": made.suppress_below
-        and f"counts of fewer than {made.suppress_below} people, and what would tell them; zeros "
-        "are shown",
+        and f"counts of fewer than {made.suppress_below} people, and what would tell them; "
+        "zeros are shown of groups that are told",
     }
     pairs += [(name, str(text)) for name, text in optional.items() if text]
     counts = numbers.SUPPRESSED if made.cube_sha256 is None else f"sha256 {made.cube_sha256[:12]}"
