@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from evidence_specs import YES, Rate
+from evidence_specs import YES, Rate, of_rates
 from typer.testing import CliRunner
 
 import fairaudit
@@ -443,3 +443,12 @@ def test_a_longer_name_is_not_taken_for_a_shorter_one() -> None:
     assert [one.name for one in methods.methods_in(said)] == [
         "Fisher's z", "Welch's F", "Newcombe, paired", "Wilson",
     ]  # fmt: skip
+
+
+def test_what_is_not_made_of_the_rates_beside_it_says_so() -> None:
+    rates = {"a": (30, 100), "b": (60, 100)}
+    gate = {"metric": "differential_fairness", "fail": {"above": 0.1}}
+    (smoothed,) = of_rates(rates, gate | {"smoothing": 1})
+    assert "(before smoothing): " in smoothed["sentence"]
+    (plain,) = of_rates(rates, gate)
+    assert "smoothing" not in plain["sentence"]

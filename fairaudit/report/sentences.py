@@ -12,7 +12,7 @@ from fairaudit.errors import Place
 from fairaudit.evidence import Part, Side
 from fairaudit.evidence.practice import Practice
 from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
-from fairaudit.metrics.comparisons import MIN_RATIO, SHORTFALL
+from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, MIN_RATIO, SHORTFALL
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.report import numbers
@@ -149,9 +149,8 @@ def _found(finding: Finding) -> str:
     value = numbers.against(signed.estimate.value, signed.limit, signed.estimate.exact)
     where = f" in {numbers.named_group(finding.stratum)}" if finding.stratum else ""
     about = f"{_sides(finding)}{where}".strip()
-    comparison = getattr(getattr(finding.check, "asked", None), "comparison", None)
-    if about and comparison is SHORTFALL:
-        about += f" ({comparison.formula})"
+    if about and (how := _made_otherwise(finding)):
+        about += f" ({how})"
     sentence = f"{about}: " if about else ""
     sentence += f"{value}{_interval(signed)} {relation(signed)}{_test(finding)}"
     sentence += _difference_beside(finding)
@@ -168,6 +167,19 @@ def _found(finding: Finding) -> str:
     if finding.why:
         sentence += f"; {finding.why}"
     return sentence + _missing(finding)
+
+
+def _made_otherwise(finding: Finding) -> str:
+    """How the value comes of the rates beside it, where it is not their plain comparison."""
+    check = finding.check
+    if not isinstance(check, Check):
+        return ""
+    if check.parameters.named().get("smoothing"):
+        return "before smoothing"
+    comparison = check.asked.comparison if isinstance(check.asked, Measure) else None
+    if comparison is SHORTFALL:
+        return SHORTFALL.formula
+    return "the odds are joined within strata" if comparison is COMMON_ODDS_RATIO else ""
 
 
 def _signed(finding: Finding) -> Finding:
