@@ -5,11 +5,8 @@ Python's own code for an error is 1, which here says that a check failed.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-
-from fairaudit import interrupts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +19,8 @@ def main() -> NoReturn:
     """Runs the command and exits with its code."""
     code = _NO_VERDICT
     try:
+        from fairaudit import interrupts
+
         interrupts.listen()
         from fairaudit.cli import main as carried_out
 
@@ -35,7 +34,12 @@ def main() -> NoReturn:
 
 def _without_command(error: BaseException) -> int:
     """Tells with what is there already why the command could not even begin; the exit code."""
-    if interrupts.noticed():
+    if isinstance(error, MemoryError):
+        _say("out of memory\nERROR  no verdict")
+        return _NO_VERDICT
+    from fairaudit import interrupts
+
+    if isinstance(error, KeyboardInterrupt) or interrupts.noticed():
         _say(interrupts.WORDS)
         return interrupts.CODE
     what = "out of memory" if _is_memory(error) else f"fairaudit itself failed: {error!r:.200}"
@@ -44,8 +48,6 @@ def _without_command(error: BaseException) -> int:
 
 
 def _is_memory(error: BaseException) -> bool:
-    if isinstance(error, MemoryError):
-        return True
     from fairaudit import memory
     from fairaudit.errors import OutOfMemory
 
@@ -53,8 +55,10 @@ def _is_memory(error: BaseException) -> bool:
 
 
 def _say(words: str) -> None:
-    with contextlib.suppress(OSError):
+    try:  # noqa: SIM105  # contextlib need not be there
         os.write(2, f"{words}\n".encode(errors="backslashreplace"))
+    except OSError:
+        pass
 
 
 if __name__ == "__main__":

@@ -20,16 +20,16 @@ except ImportError:  # Windows sets no such limits
 else:
     _LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
-START = 300_000_000
-"""What NumPy and what it loads take: OpenBLAS ends the process, by 1, where it cannot have that."""
+START = 400_000_000
+"""What NumPy and SciPy take: without it OpenBLAS ends the process by 1, or tries for ever."""
 ENGINE = 1_800_000_000
 """The address space that Polars, Arrow and their threads take for a small file, and some spare."""
 PICTURES = 70_000_000_000
 """What the engine that draws pictures reserves, and hardly uses."""
-_PICTURES_WRITTEN = 500_000_000
+_PICTURES_WRITTEN = 700_000_000
 WRITTEN = 400_000_000
 """So much of `ENGINE` is written to, which `ulimit -d` bounds."""
-_START_WRITTEN = 80_000_000
+_START_WRITTEN = 250_000_000
 _LITTLE = 200_000_000
 """Where a limit leaves less than this, a crash is taken for one that it caused."""
 
@@ -53,7 +53,7 @@ def has_room(size: int, written: int = 0) -> bool:
 
 
 def has_room_to_start() -> bool:
-    """Whether NumPy can be loaded."""
+    """Whether NumPy and SciPy can be loaded."""
     return has_room(START, _START_WRITTEN)
 
 

@@ -7,7 +7,9 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -150,19 +152,31 @@ def test_pipes_that_break_anywhere(folder: Path) -> None:
             shell.append("<&-")
         with _started(folder, [*arguments], " ".join(shell)) as process:
             assert process.stdin is not None
+            readers = [
+                threading.Thread(target=_read, args=(stream, most, chance.random() < 0.7))
+                for stream, most in (
+                    (process.stdout, chance.choice([0, 1, 100, chance.randrange(_MOST), _MOST])),
+                    (process.stderr, chance.choice([0, 1, 100])),
+                )
+            ]
+            for reader in readers:
+                reader.start()
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(stored if chance.random() < 0.8 else stored[:99])
             process.stdin.close()
-            for stream in chance.sample([process.stdout, process.stderr], 2):
-                assert stream is not None
-                stream.read(chance.choice([0, 1, 100, chance.randrange(_MOST), _MOST]))
-                if chance.random() < 0.7:
-                    stream.close()
-            for stream in (process.stdout, process.stderr):
-                if stream is not None and not stream.closed:
-                    stream.read()
+            for reader in readers:
+                reader.join(60)
         code = process.returncode
         assert code in {_COMMANDS[arguments], 2}, (number, arguments, shell)
+
+
+def _read(stream: IO[bytes], most: int, hangs_up: bool) -> None:
+    """Reads so many bytes, and then all others or none; each stream is read beside the other."""
+    while most > 0 and (some := stream.read(most)):
+        most -= len(some)
+    while not hangs_up and stream.read(_MOST):
+        pass
+    stream.close()
 
 
 def _redirected(chance: random.Random, number: int) -> str:
