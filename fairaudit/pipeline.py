@@ -34,12 +34,12 @@ from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import recode
 from fairaudit.recode.alike import Alike
 from fairaudit.recode.left_out import LeftOut
-from fairaudit.recode.scores import with_histogram
+from fairaudit.recode.scores import Distribution, with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow, Searched
 from fairaudit.simpson import Scan, Scanned, scan
 from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
 from fairaudit.subgroups import Discovery, discover
-from fairaudit.suppress import Data, suppress
+from fairaudit.suppress import Cuts, Data, suppress
 from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
 from fairaudit.tables.entries import TableOf
@@ -157,7 +157,8 @@ def audit_each(
         return {name: _answers([asked], path, progress)[0] for name, path in files.items()}
     counted = engine.count_each(asked.plan, [str(data)], Path(), progress)
     return {
-        name: _answer(asked, found, asked.plan, [name], Path()) for name, found in counted.items()
+        name: _published(_answer(asked, found, asked.plan, [name], Path()), asked.spec)
+        for name, found in counted.items()
     }
 
 
@@ -318,7 +319,7 @@ class _Question:
             return result
         columns = {one.name: one.column.value for one in read.groupable}
         columns |= {one.name: one.column.value for one in read.outcomes}
-        data = Data(cube, read.shown, summaries, columns)
+        data = Data(cube, read.shown, summaries, columns, _cuts(read, recoded.scores))
         return suppress(result, read.suppress_below, data)
 
     def _settled(
@@ -383,7 +384,14 @@ def _answers(
             counted = [(one, error) for one in plans]
         for at, (counted_by, cells) in zip(members, counted, strict=True):
             found[at] = _answer(questions[at], cells, counted_by, entries, base)
-    return [found[at] for at in range(len(questions))]
+    return [_published(found[at], questions[at].spec) for at in range(len(questions))]
+
+
+def _published(found: AuditResult | FairauditError, read: Spec) -> AuditResult | FairauditError:
+    """The answer; of a report to publish its error tells no count of people either."""
+    if isinstance(found, FairauditError) and read.suppress_below is not None:
+        return found.published()
+    return found
 
 
 def _answer(
@@ -577,6 +585,31 @@ def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
         against = table(check.by, check.strata, check.against, check.of)
         against = waiving.without(against, aside)
     return evaluate_against(check.asked, cut, check.terms, against)
+
+
+def _cuts(read: Spec, scores: Mapping[str, Distribution]) -> dict[str, Cuts]:
+    """Where the numbers of a spec cut each score: by `at`, and where a prediction is such a cut."""
+    found = {}
+    for column, one in scores.items():
+        scored = {each.name for each in read.outcomes if each.score and each.score.value == column}
+        asked = [
+            each for each in read.shown
+            if each.at is not None and {each.of, each.against} & scored
+        ]  # fmt: skip
+        ats = [float(each.at) for each in asked if each.at is not None]
+        bounds = [
+            edge for each in read.outcomes if each.threshold and each.column.value == column
+            for edge in each.threshold.edges()
+        ]  # fmt: skip
+        tables = dict.fromkeys(
+            (by, given) for each in asked for by in ((), *each.by) for given in each.given
+        )
+        found[column] = Cuts(
+            tuple({*ats, *bounds}),
+            tuple(one.histogram(*table) for table in tables if one.covers(*table)),
+            by_label=any(Need.LABEL in each.asked.needs for each in asked),
+        )
+    return found
 
 
 def _of_rows(table: TableOf) -> TableOf:
