@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +28,9 @@ from fairaudit.errors import (
     did_you_mean,
 )
 from fairaudit.evidence import Proof, prove, prove_again
+from fairaudit.histogram import median_bin
 from fairaudit.metrics import Evaluation, Need, evaluate_against
+from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
@@ -42,7 +45,7 @@ from fairaudit.subgroups import Discovery, discover
 from fairaudit.suppress import Cuts, Data, suppress
 from fairaudit.tables import tabulate
 from fairaudit.tables.curves import curves
-from fairaudit.tables.entries import TableOf
+from fairaudit.tables.entries import TableOf, quantities
 from fairaudit.tables.names import refuse_unknown, unweighed
 from fairaudit.tables.notices import (
     by_rows,
@@ -588,24 +591,29 @@ def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
 
 
 def _cuts(read: Spec, scores: Mapping[str, Distribution]) -> dict[str, Cuts]:
-    """Where the numbers of a spec cut each score: by `at`, and where a prediction is such a cut."""
+    """Where the numbers of a spec cut each score.
+
+    By `at`, at the median for a scoring rate, and where a prediction is such a cut itself.
+    """
     found = {}
     for column, one in scores.items():
         scored = {each.name for each in read.outcomes if each.score and each.score.value == column}
-        asked = [
-            each for each in read.shown
-            if each.at is not None and {each.of, each.against} & scored
-        ]  # fmt: skip
-        ats = [float(each.at) for each in asked if each.at is not None]
-        bounds = [
-            edge for each in read.outcomes if each.threshold and each.column.value == column
-            for edge in each.threshold.edges()
-        ]  # fmt: skip
+        mine = [each for each in read.shown if {each.of, each.against} & scored]
+        above_median = [each for each in mine if SCORING_RATE in quantities(each.asked)]
+        asked = [each for each in mine if each.at is not None] + above_median
+        points = {float(each.at) for each in asked if each.at is not None}
+        for each in read.outcomes:
+            if each.threshold and each.column.value == column:
+                points |= {*each.threshold.edges()}
+        if above_median:
+            everybody = one.histogram((), ())
+            middle = everybody.bins.high[median_bin(everybody.everybody)]
+            points.add(math.nextafter(float(middle), math.inf))
         tables = dict.fromkeys(
             (by, given) for each in asked for by in ((), *each.by) for given in each.given
         )
         found[column] = Cuts(
-            tuple({*ats, *bounds}),
+            tuple(points),
             tuple(one.histogram(*table) for table in tables if one.covers(*table)),
             by_label=any(Need.LABEL in each.asked.needs for each in asked),
         )

@@ -280,7 +280,7 @@ def test_lines_that_are_hidden_together_might_each_be_large() -> None:
     assert ledger["read"] == 192
 
 
-SCORES = {("a", 0.2, YES): 90, ("a", 0.8, NO): 80, ("b", 0.2, NO): 70, ("b", 0.8, YES): 75}
+SCORES = {("a", 0.2, YES): 90, ("a", 0.8, NO): 85, ("b", 0.2, NO): 70, ("b", 0.8, YES): 75}
 
 
 @pytest.mark.parametrize("between", [3, 10, 11])
@@ -291,11 +291,15 @@ def test_two_cuts_on_a_score_tell_of_no_few_between_them(between: int) -> None:
         "label": {"column": "y", "positive": YES},
     }
     people = {**SCORES, ("a", 0.5, YES): between}
-    metrics: list[dict[str, Any]] = [{"metric": "selection_rate", "at": [0.4, 0.6]}]
+    metrics: list[Any] = [{"metric": "selection_rate", "at": [0.4, 0.6]}]
     tree = published(people, ["g", "s", "y"], columns=columns, metrics=metrics)
     assert len(tree["rates"]) == 6
     hidden = {row["state"] == "suppressed" for row in tree["rates"]}
     assert hidden == {between < 11}
+    # A score is cut at its median, too, which is 0.5 here: above it are those from 0.8.
+    metrics = ["scoring_rate", {"metric": "selection_rate", "at": 0.4}]
+    rates = published(people, ["g", "s", "y"], columns=columns, metrics=metrics)["rates"]
+    assert {row["state"] == "suppressed" for row in rates} == {between < 11}
     # One cut alone has many on either side.
     metrics = [{"metric": "selection_rate", "at": 0.4}]
     alone = published(people, ["g", "s", "y"], columns=columns, metrics=metrics)
