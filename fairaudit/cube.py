@@ -364,6 +364,11 @@ class Gone:
     share: float
     why: str
 
+    def is_set_aside(self, least: int | None, rule: ExcludeBelow | None) -> bool:
+        """Whether a spec would set such a group aside in any case, as too small."""
+        is_small = least is not None and self.people < least
+        return is_small or (rule is not None and self.share < rule.share)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cube:

@@ -59,14 +59,28 @@ WORST_FIRST = (2, 1, 3, 0)
 
 
 class FairauditError(Exception):
-    """The root of all errors that fairaudit raises on purpose."""
+    """The root of all errors that fairaudit raises on purpose.
+
+    `uncounted` is the message without its counts of people, where it has any.
+    """
 
     exit_code = 2
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, hint: str | None = None, *, uncounted: str | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.uncounted = uncounted
+
+    def published(self) -> FairauditError:
+        """The error as it may stand beside published reports, such as in the index of a folder."""
+        if self.uncounted is None:
+            return self
+        found = type(self)(self.uncounted, self.hint)
+        found.__cause__ = self.__cause__
+        return found
 
     def __str__(self) -> str:
         return f"{self.message}\n  hint: {self.hint}" if self.hint else self.message
@@ -103,13 +117,22 @@ class SpecError(FairauditError):
 class DataError(FairauditError):
     """The data cannot be read, or cannot be counted as the spec asks."""
 
-    def __init__(self, message: str, hint: str | None = None, seek: Seek | None = None) -> None:
-        super().__init__(message, hint)
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        seek: Seek | None = None,
+        *,
+        uncounted: str | None = None,
+    ) -> None:
+        super().__init__(message, hint, uncounted=uncounted)
         self.seek = seek
 
     def found(self, spot: str) -> DataError:
         """The same error, saying where the first such row stands."""
-        return DataError(f"{self.message}; first: {spot}", self.hint)
+        first = f"; first: {spot}"
+        uncounted = None if self.uncounted is None else self.uncounted + first
+        return DataError(self.message + first, self.hint, uncounted=uncounted)
 
     @classmethod
     def unreadable(cls, path: str, why: str) -> FairauditError:

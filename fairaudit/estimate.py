@@ -69,7 +69,7 @@ class Significance:
 @discloses(
     row="value n numerator denominator scale exact low high method no_interval reason error",
     anybody="significance",  # its p-value is corrected by those of other groups
-    nobody="suppressed",
+    nobody="suppressed borrows",
 )
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -79,7 +79,8 @@ class Estimate:
     the integers a rate is made of (divided by `scale` when people carry survey weights); `n` counts
     the people in the denominator; `low` and `high` bound the interval found by `method`, None where
     there is none and `no_interval` says why. `significance` is that of the disparity, `error`
-    bounds what the bins of a score hide. A `suppressed` one has a reason and nothing else.
+    bounds what the bins of a score hide. `borrows`: the interval takes a part of other groups'
+    variance. A `suppressed` one has a reason and nothing else.
     """
 
     value: float
@@ -96,6 +97,7 @@ class Estimate:
     reason: str | None = None
     error: float = 0.0
     suppressed: bool = False
+    borrows: bool = False
 
     @property
     def state(self) -> State:

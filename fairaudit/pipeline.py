@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,24 +28,26 @@ from fairaudit.errors import (
     did_you_mean,
 )
 from fairaudit.evidence import Proof, prove, prove_again
+from fairaudit.histogram import median_bin
 from fairaudit.inputs import can_be_named
 from fairaudit.metrics import Evaluation, Need, evaluate_against
+from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import recode
 from fairaudit.recode.alike import Alike
 from fairaudit.recode.left_out import LeftOut
-from fairaudit.recode.scores import with_histogram
+from fairaudit.recode.scores import Distribution, with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow, Searched
 from fairaudit.simpson import Scan, Scanned, scan
 from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
 from fairaudit.subgroups import Discovery, discover
-from fairaudit.suppress import Data, suppress
+from fairaudit.suppress import Cuts, Data, suppress
 from fairaudit.tables import tabulate
 from fairaudit.tables.budget import has_room_for_lattice, refuse_explosion
 from fairaudit.tables.curves import curves
-from fairaudit.tables.entries import TableOf
+from fairaudit.tables.entries import TableOf, quantities
 from fairaudit.tables.names import refuse_unknown, unweighed
 from fairaudit.tables.notices import (
     by_rows,
@@ -165,7 +168,8 @@ def audit_each(
         return {name: _answers([asked], path, progress)[0] for name, path in files.items()}
     counted = engine.count_each(asked.plan, [str(data)], Path(), progress)
     return {
-        name: _answer(asked, found, asked.plan, [name], Path()) for name, found in counted.items()
+        name: _published(_answer(asked, found, asked.plan, [name], Path()), asked.spec)
+        for name, found in counted.items()
     }
 
 
@@ -329,7 +333,7 @@ class _Question:
             return result
         columns = {one.name: one.column.value for one in read.groupable}
         columns |= {one.name: one.column.value for one in read.outcomes}
-        data = Data(cube, read.shown, summaries, columns)
+        data = Data(cube, read.shown, summaries, columns, _cuts(read, recoded.scores))
         return suppress(result, read.suppress_below, data)
 
     def _settled(
@@ -396,7 +400,14 @@ def _answers(
             counted = [(one, error) for one in plans]
         for at, (counted_by, cells) in zip(members, counted, strict=True):
             found[at] = _answer(questions[at], cells, counted_by, entries, base)
-    return [found[at] for at in range(len(questions))]
+    return [_published(found[at], questions[at].spec) for at in range(len(questions))]
+
+
+def _published(found: AuditResult | FairauditError, read: Spec) -> AuditResult | FairauditError:
+    """The answer; of a report to publish its error tells no count of people either."""
+    if isinstance(found, FairauditError) and read.suppress_below is not None:
+        return found.published()
+    return found
 
 
 def _answer(
@@ -590,6 +601,36 @@ def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
         against = table(check.by, check.strata, check.against, check.of)
         against = waiving.without(against, aside)
     return evaluate_against(check.asked, cut, check.terms, against)
+
+
+def _cuts(read: Spec, scores: Mapping[str, Distribution]) -> dict[str, Cuts]:
+    """Where the numbers of a spec cut each score.
+
+    By `at`, at the median for a scoring rate, and where a prediction is such a cut itself.
+    """
+    found = {}
+    for column, one in scores.items():
+        scored = {each.name for each in read.outcomes if each.score and each.score.value == column}
+        mine = [each for each in read.shown if {each.of, each.against} & scored]
+        above_median = [each for each in mine if SCORING_RATE in quantities(each.asked)]
+        asked = [each for each in mine if each.at is not None] + above_median
+        points = {float(each.at) for each in asked if each.at is not None}
+        for each in read.outcomes:
+            if each.threshold and each.column.value == column:
+                points |= {*each.threshold.edges()}
+        if above_median:
+            everybody = one.histogram((), ())
+            middle = everybody.bins.high[median_bin(everybody.everybody)]
+            points.add(math.nextafter(float(middle), math.inf))
+        tables = dict.fromkeys(
+            (by, given) for each in asked for by in ((), *each.by) for given in each.given
+        )
+        found[column] = Cuts(
+            tuple(points),
+            tuple(one.histogram(*table) for table in tables if one.covers(*table)),
+            by_label=any(Need.LABEL in each.asked.needs for each in asked),
+        )
+    return found
 
 
 def _of_rows(table: TableOf) -> TableOf:

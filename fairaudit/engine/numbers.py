@@ -140,6 +140,7 @@ class Numbers:
                 f"{column!r}",
                 hint,
                 seek=Seek(column, numeric=True),
+                uncounted=f"rows hold {what} in the column {column!r}",
             )
 
 

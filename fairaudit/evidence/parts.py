@@ -103,6 +103,7 @@ def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]
         low=None if math.isnan(low) else low,
         high=None if math.isnan(high) else high,
         error=0.0 if reading.error is None else float(reading.error[at]),
+        borrows=reading.borrows is not None and bool(reading.borrows[at]),
     )
 
 

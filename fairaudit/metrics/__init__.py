@@ -19,7 +19,7 @@ from fairaudit.metrics.measures import Comparison, Measure, Shape, Whole
 from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
 from fairaudit.metrics.notions import NOTIONS, Notion, find_notion
 from fairaudit.metrics.paired import Paired, paired
-from fairaudit.metrics.quantities import Mean, Quantity, Rate, Reading
+from fairaudit.metrics.quantities import Formula, Mean, Quantity, Rate, Reading
 from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.reading import participants
 from fairaudit.metrics.reasons import (
@@ -169,6 +169,7 @@ __all__ = [
     "Comparison",
     "Evaluation",
     "FirstOf",
+    "Formula",
     "Mean",
     "Measure",
     "Minimum",

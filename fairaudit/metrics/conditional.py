@@ -79,6 +79,7 @@ DEMOGRAPHIC_DISPARITY = Formula(
     exact_of=_exact_disparity,
     ends_of=_ends_of_disparity,
     method="Newcombe",
+    beside_all=True,
 )
 
 

@@ -118,7 +118,8 @@ class Reading:
     `clustered` tells how a share varies with the clusters that rows come in, `by_clusters` how an
     average over strata does.
     `ends` gives the interval of every value, by the way that `method` names; None where
-    there is none. `estimates` and `intervals` are those that were made of it.
+    there is none. `borrows` marks those whose interval takes a part of other groups' variance.
+    `estimates` and `intervals` are those that were made of it.
     """
 
     quantity: Quantity
@@ -130,6 +131,7 @@ class Reading:
     scale: int = 1
     weight: Ints | None = None
     deviation: Floats | None = None
+    borrows: Marks | None = None
     error: Floats | None = None
     shares: Floats | None = None
     scores: Ints | None = None
@@ -358,6 +360,7 @@ class Formula(Quantity):
     weights; `exact_of` the value of one group as a fraction, where it is rational. `undefined` says
     why there may be no value. A mean over people has the sum of squared deviations from it by
     `deviation_of`, and by that Student's interval; any other has one by `ends_of` and its `method`.
+    `beside_all`: it is also made of everybody in the stratum.
     """
 
     formula: str
@@ -369,6 +372,7 @@ class Formula(Quantity):
     deviation_of: Callable[[Tally, Parameters], Floats] | None = None
     ends_of: Callable[[Tally, Parameters, Alpha], Ends] | None = None
     method: str = ""
+    beside_all: bool = False
 
     def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
         """Its value in every stratum and group."""
@@ -392,6 +396,7 @@ class Formula(Quantity):
             scale=tally.scale,
             weight=weight,
             deviation=deviation,
+            borrows=None if deviation is None else means.borrows(deviation, size),
             ends=self.ends(tally, parameters, value, size, deviation),
             method=self.method or ("Student" if deviation is not None else ""),
         )

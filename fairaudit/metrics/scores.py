@@ -57,6 +57,7 @@ class Average(Quantity):
             n,
             size,
             deviation=deviation,
+            borrows=means.borrows(deviation, size),
             ends=lambda alpha: self.within(means.interval_among(mean, deviation, size, alpha)),
             method="Student",
         )

@@ -163,6 +163,7 @@ def _refuse_nothing(cells: RawCells) -> None:
         raise NothingToAudit(
             f"no row is left to audit: {cells.read:,} read, {filtered:,} filtered out{why}",
             "check the data, and the filter in the spec",
+            uncounted="no row is left to audit",
         )
 
 
@@ -184,6 +185,7 @@ def _cube(
             f"no row is left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
             f"{sum(line.rows for line in ledger.dropped):,} dropped",
             "check the filter, and `missing:` in the spec",
+            uncounted="no row is left to audit",
         )
     return _gathered(cells, axes, added, clusters, ledger, stays)
 
@@ -325,9 +327,10 @@ def _refuse_missing(axis: Axis, cells: RawCells, plan: Plan) -> None:
     rows = int(cells.rows[missing].sum())
     if rows:
         role = {"strata": "stratum", "numbers": "number"}.get(axis.rule, axis.rule)
+        what = f"no value in the {role} {quoted(axis.column)}"
         raise DataError(
-            f"{rows:,} {'row has' if rows == 1 else 'rows have'} no value in the {role} "
-            f"{quoted(axis.column)}",
+            f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
             f"complete the data, or say what becomes of them: `missing: {{{axis.rule}: …}}`",
             seek=Seek(axis.column, (None, *plan.tokens, *axis.words)),
+            uncounted=f"rows have {what}",
         )

@@ -194,7 +194,9 @@ def notices(left_out: LeftOut | None, cells: RawCells, plan: Plan, spec: Spec) -
     for attribute in spec.protected:
         for gone in left_out.gone((attribute.name,), ()):
             what = f"{describe(gone.group)} is in the data and not in the audit: {gone.why}"
-            yield Notice(what, Whose.NOBODY)
+            # Beside a check that it does not leave open, it would tell that it is small.
+            few = gone.is_set_aside(spec.minimum.size, spec.exclude_below)
+            yield Notice(what, Whose.NEVER if few else Whose.NOBODY)
 
 
 def _dropped_values(

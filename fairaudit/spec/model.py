@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -148,6 +149,12 @@ class Threshold:
     at_most: Decimal | None = None
     below: Decimal | None = None
     beyond: Fraction | None = None
+
+    def edges(self) -> tuple[float, ...]:
+        """Where it cuts: from each edge up, a number is on the other side."""
+        from_here = [one for one in (self.at_least, self.below) if one is not None]
+        beyond = [one for one in (self.above, self.at_most) if one is not None]
+        return (*map(float, from_here), *(math.nextafter(float(one), math.inf) for one in beyond))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Floats
+from fairaudit.arrays import Floats, Marks
 from fairaudit.stats.mover import Bounds
 
 _TRUSTED = 10
@@ -47,13 +47,29 @@ def interval_among(
     [-1.37, 7.37]
     """
     with np.errstate(all="ignore"):
-        some = np.greater_equal(n, 1) & ~np.isnan(deviation)
-        squares, size = np.where(some, deviation, 0.0), np.where(some, n, 0.0)
-        freedom = np.where(some, np.maximum(np.subtract(n, 1), 0.0), 0.0)
-        others = [np.sum(part, axis=-1, keepdims=True) - part for part in (squares, size, freedom)]
-        variance, df = moderated_variance(deviation, n, *others)
+        variance, df = _variance_among(deviation, n)
         reach = critical(df, alpha) * np.sqrt(variance / n)
         return np.subtract(mean, reach), np.add(mean, reach)
+
+
+def borrows(deviation: Floats, n: Floats) -> Marks:
+    """Which of several groups, [..., G], take a part of the others' variance in `interval_among`.
+
+    >>> borrows(np.array([0.0, 990.0]), np.array([2.0, 100.0])).tolist()
+    [True, False]
+    """
+    with np.errstate(all="ignore"):
+        own = np.divide(deviation, np.subtract(n, 1))
+        return np.asarray(_variance_among(deviation, n)[0] > own)
+
+
+def _variance_among(deviation: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """The moderated variance of each group beside all others together, and its freedom."""
+    some = np.greater_equal(n, 1) & ~np.isnan(deviation)
+    squares, size = np.where(some, deviation, 0.0), np.where(some, n, 0.0)
+    freedom = np.where(some, np.maximum(np.subtract(n, 1), 0.0), 0.0)
+    others = [np.sum(part, axis=-1, keepdims=True) - part for part in (squares, size, freedom)]
+    return moderated_variance(deviation, n, *others)
 
 
 def moderated_variance(

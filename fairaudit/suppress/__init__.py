@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from fairaudit.suppress.report import Data, suppress
+from fairaudit.suppress.scores import Cuts
 
-__all__ = ["Data", "suppress"]
+__all__ = ["Cuts", "Data", "suppress"]

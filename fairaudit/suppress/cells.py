@@ -9,14 +9,17 @@ from operator import or_
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, Cube, Group, Grouping, Ints, Marks, distinct
-from fairaudit.metrics import FirstOf, Mean, Need, Quantity, Rate, Whole
+from fairaudit.cube import ASIDE, UNKNOWN, Cube, Group, Grouping, Ints, Marks, Role, distinct
+from fairaudit.metrics import FirstOf, Formula, Mean, Need, Quantity, Rate, Whole
 from fairaudit.metrics.classes import Macro
 
 _NUMERIC = {Need.NUMBER, Need.NUMERIC_LABEL, Need.NUMERIC_ATTRIBUTE, Need.SCORE}
 
 _OF_BOTH_MARGINS = "bias_amplification"
-"""It subtracts what the labels say from what the decisions say, and never crosses the two."""
+"""It subtracts what the labels say from what the decisions say, and never crosses the two.
+
+Of those in whom both are known.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +117,11 @@ class Cells:
         return self.everything if self.cube.outcome(of) is None else self._column(of) != ASIDE
 
     def missing(self, name: str) -> Marks:
-        """The cells of those who are not known in a column."""
+        """The cells of those who are not known in a column, be they a group of their own."""
         key, codes = self.cube.key(name), self._column(name)
-        return np.isin(codes, [ASIDE, *key.unknown])
+        is_crowd = key.role in {Role.PROTECTED, Role.STRATUM}
+        named = [key.levels.index(UNKNOWN)] if is_crowd and UNKNOWN in key.levels else []
+        return np.isin(codes, [ASIDE, *named])
 
     def has(self, name: str) -> bool:
         """Whether a column is an axis of the cube."""
@@ -174,7 +179,8 @@ class Cells:
         if isinstance(asked, Macro):
             classes = {**dict.fromkeys(self._levels(of)), **dict.fromkeys(self._levels("label"))}
             return _joined(self._made_of(asked.base, of, name) for name in classes)
-        return Regions(tuple(self._block(asked, of)))
+        block = tuple(self._block(asked, of))
+        return Regions(block, block if isinstance(asked, Formula) and asked.beside_all else ())
 
     def _levels(self, of: str) -> tuple[str, ...]:
         key = self.cube.outcome(of)
@@ -187,10 +193,13 @@ class Cells:
         both = by_label == by_class or asked.id == _OF_BOTH_MARGINS
         labels = self.classes("label") if both or by_label else []
         classes = self.classes(of) if both or by_class else []
+        if asked.id == _OF_BOTH_MARGINS:
+            both_known = self.known_outcome(of) & self.known_outcome("label")
+            yield from (both_known & one for one in (self.everything, *labels, *classes))
+            return
         yield self.everything
         yield from (*labels, *classes)
-        if asked.id != _OF_BOTH_MARGINS:
-            yield from (label & one for label in labels for one in classes)
+        yield from (label & one for label in labels for one in classes)
 
     def _of_rate(self, rate: Rate, of: str, of_class: str | None) -> Regions:
         """The numerator and the denominator; every cell alone where some stand there twice."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fairaudit.ledger import Ledger, Line, PublishedLedger, PublishedLine
-from fairaudit.suppress.cells import Cells
+from fairaudit.suppress.cells import Cells, has_few
 
 May = Callable[[frozenset[int], int], bool]
 """Whether something made of these counts, crossing so many columns, may be printed."""
@@ -16,8 +16,8 @@ def published_ledger(  # the parts of one decision
 ) -> Ledger | PublishedLedger:
     """The ledger without small numbers; the same one where there is nothing to hide.
 
-    Rows read are rows counted and rows lost: of the lines that say how many were lost those that
-    are hidden hold as many as the threshold together, or else the rows read are hidden, too.
+    Rows read are rows counted and rows lost: of the lines that say how many were lost and are
+    hidden any may hold as many as the threshold, or else the rows read are hidden, too.
     """
     everybody = cells.count(cells.everything)
     counted = everybody is None or may(frozenset([everybody]), 0)
@@ -48,9 +48,12 @@ def _is_few(pair: tuple[int, int], threshold: int) -> bool:
 
 
 def _complemented(rows: list[int], hidden: set[int], threshold: int) -> tuple[set[int], bool]:
-    """The lines to hide with those that are small, and whether the rows read can be told."""
+    """The lines to hide with those that are small, and whether the rows read can be told.
+
+    Of those that are hidden any may then hold as many as the threshold, with one in each other.
+    """
     hidden = {*hidden}
-    while hidden and (len(hidden) < 2 or sum(rows[at] for at in hidden) < threshold):
+    while hidden and (len(hidden) < 2 or sum(rows[at] - 1 for at in hidden) < threshold - 1):
         others = [at for at, one in enumerate(rows) if one and at not in hidden]
         if not others:
             return hidden, False
@@ -62,12 +65,13 @@ def _is_told(
     line: Line, ledger: Ledger, cells: Cells, threshold: int, columns: Mapping[str, str], may: May
 ) -> bool:
     """Whether a line on people set aside may be told: they are a set of cells, if of one axis."""
-    for name, column in columns.items():
-        if column == line.column and cells.has(name):
-            missing = cells.missing(name)
-            count = cells.count(missing)
-            if count is not None and cells.total(missing) == line.people:
-                return may(frozenset([count]), 1)
+    axes = [name for name, column in columns.items() if column == line.column and cells.has(name)]
+    for missing in map(cells.missing, axes):
+        count = cells.count(missing)
+        if count is not None and cells.total(missing) == line.people:
+            return may(frozenset([count]), 1)
+    if axes and has_few(cells.people, threshold):
+        return False  # some set of those in these cells, and nobody can tell which
     # Who lacks a number is no set of cells; neither are the others, then.
     others = [one for one in ledger.set_aside if one.column == line.column]
     return not any(_is_few((one.rows, one.people), threshold) for one in others)

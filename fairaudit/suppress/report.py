@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
 from fairaudit.cube import Cube
 from fairaudit.disclosure import Notice, Whose, told
 from fairaudit.estimate import HIDDEN, Estimate
-from fairaudit.evidence import Part
+from fairaudit.evidence import Part, Side
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import NO_MINIMUM, Standing
@@ -20,6 +20,7 @@ from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,
     GroupRow,
+    LatticeEntry,
     LatticeRow,
     Provenance,
     RateRow,
@@ -30,7 +31,7 @@ from fairaudit.suppress.cells import Cells
 from fairaudit.suppress.ledger import published_ledger
 from fairaudit.suppress.made import Made, Value
 from fairaudit.suppress.protect import Item, Protection, protect
-from fairaudit.suppress.scores import Scored
+from fairaudit.suppress.scores import Cuts, Scored
 from fairaudit.verdict import Check, Finding, NotEvaluated
 from fairaudit.waivers import State, Told
 
@@ -42,13 +43,15 @@ R = TypeVar("R", GroupRow, RateRow)
 class Data:
     """What a result was computed from: its cube, its questions, its scores by column.
 
-    `columns` are the columns of the data by the names of the spec.
+    `columns` are the columns of the data by the names of the spec, `cuts` where its numbers cut
+    the scores.
     """
 
     cube: Cube
     shown: tuple[Shown, ...]
     histograms: Mapping[str, tuple[Histogram, ...]]
     columns: Mapping[str, str]
+    cuts: Mapping[str, Cuts] = field(default_factory=dict)
 
 
 def suppress(
@@ -75,7 +78,9 @@ class _Publication:
         self.cells = Cells(data.cube)
         made = result.provenance
         self.made = Made(self.cells, made.minimum.size, made.exclude_below, threshold, data.shown)
-        self.made.few_above_a_cut = self._few_above_a_cut()
+        self.made.few_above_a_cut = self._few_above_a_cut() or any(
+            one.are_of_few(threshold) for one in data.cuts.values()
+        )
         self.reason = f"suppressed: fewer than {threshold} people, or would reveal such a cell"
         self.items: dict[Item, int] = {}
         self.protection = Protection((), frozenset())
@@ -110,7 +115,7 @@ class _Publication:
 
     def _rows(self, shows: Callable[[int], bool]) -> AuditResult:
         rows = _Rows(self, shows)
-        scored = Scored(self.cells, self.threshold, self.data.histograms, rows.may)
+        scored = Scored(self.cells, self.threshold, self.data.histograms, self.data.cuts, rows.may)
         found, ledger = self.result, self.result.ledger
         assert isinstance(ledger, Ledger)
         ledger_told = published_ledger(
@@ -216,7 +221,7 @@ class _Rows:
         """A row with its own numbers, or without; a number that is hidden says why."""
         if is_shown:
             return told(row, self.whose(Whose.ROW, *also), **each)
-        found = told(row, self.whose(), **each)
+        found = told(row, frozenset(), **each)
         if getattr(found, "estimate", None) is HIDDEN:
             found = cast("T", replace(cast("Any", found), estimate=self.nothing))
         return found
@@ -284,7 +289,23 @@ class _Rows:
             # That it is 0 tells that somebody else takes part.
             beside = [replace(one, groups=None, wide=True) for one in own]
         also = (Whose.BESIDE,) if self.may_value(beside) and is_shown else ()
+        row = replace(row, estimate=self._of_its_own(row.estimate, own))
         return self._standing(self.cleared(row, is_shown=is_shown, also=also))
+
+    def _of_its_own(self, one: Estimate, values: Iterable[Value]) -> Estimate:
+        """A value; without its interval where that is made of groups that are hidden, too."""
+        whole = [replace(value, groups=None, wide=True) for value in values]
+        if not one.borrows or self.may_value(whole):
+            return one
+        return replace(one, low=None, high=None, method="", no_interval=self.reason)
+
+    def _parts(self, parts: Iterable[Part], values: Sequence[Value]) -> tuple[Part, ...]:
+        """The comparisons behind a value, each side with its own interval or none."""
+
+        def own(side: Side | None) -> Side | None:
+            return side and replace(side, estimate=self._of_its_own(side.estimate, values))
+
+        return tuple(replace(one, first=own(one.first), second=own(one.second)) for one in parts)
 
     def comparison(self, row: ComparisonRow) -> ComparisonRow | None:
         """A comparison; who took part is told where all of them are.
@@ -298,6 +319,7 @@ class _Rows:
             return None
         whole = [replace(one, groups=None, wide=True) for one in values]
         also = (Whose.BESIDE,) if is_shown and self.may_value(whole) else ()
+        row = replace(row, parts=self._parts(row.parts, values))
         return self.cleared(row, is_shown=is_shown, also=also)
 
     def lattice(self, row: LatticeRow) -> LatticeRow:
@@ -307,18 +329,18 @@ class _Rows:
         return self.cleared(
             row,
             is_shown=self.may(self.made.of_marks(*known), len(row.by)),
-            entries=tuple(
-                self.cleared(
-                    one, is_shown=self.may_value(_behind(self.made.entry(row, one), one.estimate))
-                )
-                for one in row.entries
-            ),
+            entries=tuple(self._entry(row, one) for one in row.entries),
             appears=tuple(
                 told(one, self.whose(Whose.ROW))
                 for one in row.appears
                 if self.may_value(self.made.appearance(one))
             ),
         )
+
+    def _entry(self, row: LatticeRow, one: LatticeEntry) -> LatticeEntry:
+        values = _behind(self.made.entry(row, one), one.estimate)
+        one = replace(one, parts=self._parts(one.parts, values))
+        return self.cleared(one, is_shown=self.may_value(values))
 
     def epsilon(self, row: EpsilonReading) -> bool:
         """Whether the reading of ε may be told."""
@@ -346,9 +368,15 @@ class _Rows:
     def finding(self, one: Finding) -> Finding:
         """A check: its word stays, its value where everybody it looked at may be seen."""
         check = one.check
-        is_shown = not isinstance(check, Check) or self.may_value(
-            _behind([self.made.check(check)], one.estimate)
-        )
+        is_shown = True
+        if isinstance(check, Check):
+            values = _behind([self.made.check(check)], one.estimate)
+            is_shown = self.may_value(values)
+            one = replace(
+                one,
+                estimate=one.estimate and self._of_its_own(one.estimate, values),
+                parts=self._parts(one.parts, values),
+            )
         left_out = tuple(self._left_out(one, is_shown=is_shown))
         found = self.cleared(
             one,
@@ -375,6 +403,10 @@ class _Rows:
     def _is_told(self, finding: Finding, one: NotEvaluated, *, is_shown: bool) -> bool:
         """Whether the one who was not judged may be told, with the reason."""
         check = finding.check
+        if isinstance(check, Check) and one.group and one.standing is not None:
+            mine = self.made.place(check.by, one.stratum, one.group)
+            if not mine.any():
+                return False  # its people are no cells, and said to be few
         if not self.made.is_small:
             return True
         if not isinstance(check, Check) or one.standing is Standing.FEW_EVENTS:

@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairaudit.arrays import Group, Grouping, Marks
+from fairaudit.arrays import Group, Grouping, Ints, Marks
 from fairaudit.histogram import Histogram, median_bin
 from fairaudit.metrics.counts import Scores
 from fairaudit.metrics.scores import calibration_bins
 from fairaudit.result import Curve, ScoreRow
 from fairaudit.suppress.cells import Cells, has_few
 from fairaudit.suppress.ledger import May
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cuts:
+    """Where numbers of a report cut a score: `points`, those from each up standing above it.
+
+    `apart` are the histograms of whom they count, and `by_label` whether they do so by the label.
+    """
+
+    points: tuple[float, ...]
+    apart: tuple[Histogram, ...] = ()
+    by_label: bool = False
+
+    def are_of_few(self, threshold: int) -> bool:
+        """Whether few people of some group lie between two of them, who are a difference of two."""
+        return any(has_few(self._between(one), threshold) for one in self.apart)
+
+    def _between(self, one: Histogram) -> Ints:
+        people = one.people if self.by_label else one.people.sum(axis=1)
+        piece = np.searchsorted(np.array(sorted(self.points)), one.bins.low, side="right")
+        counts = np.zeros((len(self.points) + 1, *people.shape[:-1]), dtype=np.int64)
+        np.add.at(counts, piece, np.moveaxis(people, -1, 0))
+        return counts
 
 
 class Scored:
@@ -24,9 +47,11 @@ class Scored:
         cells: Cells,
         threshold: int,
         histograms: Mapping[str, tuple[Histogram, ...]],
+        cuts: Mapping[str, Cuts],
         may: May,
     ) -> None:
         self.cells = cells
+        self.cuts = cuts
         self.threshold = threshold
         self.histograms = histograms
         self.may = may
@@ -73,7 +98,10 @@ class Scored:
         """Whether all points of the curves of a grouping are made of enough people."""
         same = [one for one in curves if (one.column, one.by) == (curve.column, curve.by)]
         one = self._histogram(curve.column, curve.by)
-        points = sorted({point.at for each in same for point in each.thresholds})
+        points = sorted(
+            {point.at for each in same for point in each.thresholds}
+            | {*(self.cuts[curve.column].points if curve.column in self.cuts else ())}
+        )
         number = calibration_bins(
             Scores(one.people, one.bins.low, one.bins.high, one.everybody)
         ).astype(np.int64)

@@ -302,6 +302,7 @@ def _estimate(evaluation: Evaluation, entry: Entry, proof: Proof) -> Estimate:
         denominator=found.denominator,
         scale=found.scale,
         error=found.error,
+        borrows=found.borrows,
     )
 
 

@@ -1,0 +1,395 @@
+"""Published reports of wider inputs, attacked by twins: missing values, models, classes, controls.
+
+As in `test_suppression.py` every number that is told is held against the twin's own open report.
+Here people lack a group, a stratum, a label or a decision, under every policy of `missing`; one or
+two models decide on them, into two classes or three; rows are dropped or filtered out; two strata
+are held fixed together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.random import Generator
+from numpy.typing import NDArray
+from test_suppression import (
+    Captured,
+    audited,
+    beside,
+    captured,
+    identity,
+    largest,
+    metric_of,
+    sound,
+    told_otherwise,
+    twin_of,
+)
+
+import fairaudit
+from fairaudit.cube import ASIDE, UNKNOWN
+from fairaudit.errors import FairauditError, SpecError
+from fairaudit.metrics import CATALOGUE, Need, Quantity, Rate
+from fairaudit.metrics.quantities import Formula
+
+__all__ = ["captured"]
+
+TRIES = round(3 * float(os.environ.get("ATTACKS", "1")))
+FOUND = (15, 41, 90, 97)
+"""Tries that once found lines of the ledger, totals, margins and intervals that told too much."""
+YES, NO, MAYBE = "yes", "no", "maybe"
+
+
+def people_of(random: Generator, *, classes: list[str], models: list[str]) -> pl.DataFrame:
+    """People by two attributes, two strata, a label and decisions; many are few or lack one."""
+    sizes = [(2, 2), (3, 2), (5,), (4, 3)][random.integers(4)]
+    columns = {f"a{at}": [f"a{at}{level}" for level in range(n)] for at, n in enumerate(sizes)}
+    columns |= {"s": ["s0", "s1"], "z": ["z0", "z1"][: random.integers(1, 3)]}
+    columns |= {"y": classes} | dict.fromkeys(models, classes)
+    lacking = {name: float(random.choice([0, 0, 0.1, 0.3])) for name in columns}
+    few, plenty = [1, 1, 2, 3, 7, 12], [15, 20, 25, 40, 60, 200]
+    rows = []
+    for _ in range(int(random.choice([25, 60, 120]))):
+        cell = [
+            None if random.random() < lacking[name] else levels[random.integers(len(levels))]
+            for name, levels in columns.items()
+        ]
+        few_here = random.random() < (0.7 if cell[0] == "a00" else 0.15)
+        rows.append((*cell, "in", int(random.choice(few if few_here else plenty))))
+    for at, _ in enumerate(classes):
+        cell = [levels[at % len(levels)] for levels in columns.values()]
+        rows.append((*cell, "in", 25))
+    if random.random() < 0.4:
+        rows += [(*row[:-2], "out", int(random.choice([1, 4, 9, 30]))) for row in rows[:3]]
+    frame = pl.DataFrame(rows, [*columns, "f", "n"], orient="row")
+    return frame.group_by([*columns, "f"], maintain_order=True).agg(pl.col("n").sum())
+
+
+def spec_of(random: Generator, people: pl.DataFrame, models: list[str]) -> dict[str, Any]:
+    """A random spec on such people."""
+    attributes = [name for name in people.columns if name.startswith("a")]
+    three = MAYBE in people["y"].to_list()
+    outcome: dict[str, Any] = {"positive": YES, "negative": [NO, MAYBE] if three else NO}
+    if three and random.random() < 0.3:
+        outcome = {"positive": YES, "negative": NO, "others": "drop"}
+    columns: dict[str, Any] = {
+        "protected": attributes,
+        "strata": ["s", "z"],
+        "label": {"column": "y", **outcome},
+        "count": "n",
+    }
+    if len(models) == 1:
+        columns["prediction"] = {"column": models[0], **outcome}
+    else:
+        columns["models"] = {
+            f"m{at}": {"prediction": {"column": name, **outcome}} for at, name in enumerate(models)
+        }
+    metrics = [metric_of(random, attributes) for _ in range(random.integers(1, 6))]
+    for one in metrics:
+        _widen(random, one, models, three=three)
+    groups: dict[str, Any] = {"by": ["all", "each"][random.integers(2)]}
+    if random.random() < 0.4:
+        groups["min_size"] = int(random.choice([3, 5, 20, 60]))
+    if random.random() < 0.15:
+        groups["min_events"] = int(random.choice([2, 5, 20]))
+    if random.random() < 0.2:
+        of = ["known", "all"][random.integers(2)]
+        groups["exclude_below"] = {"share": 0.05, "of": of, "reason": "too few to compare"}
+    policies = {
+        "protected": ["show", "group", "aside", "drop"],
+        "strata": ["show", "group", "aside", "drop"],
+        "label": ["aside", "drop"],
+        "prediction": ["aside", "drop"],
+    }
+    missing = {name: some[random.integers(len(some))] for name, some in policies.items()}
+    simpson: dict[str, Any] = {}
+    if random.random() < 0.5:
+        simpson = {"simpson": {"together": int(random.integers(1, 3))}}
+        if random.random() < 0.4:
+            simpson["simpson"]["fail"] = "every_stratum"
+        if len(models) > 1:
+            simpson["simpson"]["of"] = "m0"
+    return {
+        "columns": columns,
+        "filter": "f = 'in'",
+        "missing": missing,
+        "metrics": metrics,
+        "groups": groups,
+        **simpson,
+        "suppress_below": int(random.choice([5, 11, 30])),
+    }
+
+
+def _widen(random: Generator, metric: dict[str, Any], models: list[str], *, three: bool) -> None:
+    """A metric of one model of two, of one class of three, over two strata, or with controls."""
+    if len(models) > 1 and random.random() < 0.8:
+        metric["of"] = f"m{random.integers(2)}"
+        if random.random() < 0.3 and metric.get("fail"):
+            metric["against"] = f"m{1 - int(metric['of'][1])}"
+    if three and random.random() < 0.3:
+        metric["class"] = [YES, MAYBE, "macro"][random.integers(3)]
+    if "given" in metric:
+        metric["given"] = ["s", [["s", "z"]], "all"][random.integers(3)]
+        if "average" not in metric and random.random() < 0.4:
+            averages = ["pooled", "uniform", "reference", "group", {"s0": 1, "s1": 3}]
+            metric["average"] = averages[random.integers(5)]
+    if random.random() < 0.1:
+        metric.clear()
+        limit = {"above": round(float(random.random()), 3)}
+        metric.update(metric="regression_slope", controls=["s", "z"], reference="largest")
+        metric["fail"] = limit
+
+
+def rows_of(one: Captured, people: NDArray[np.int64], spec: Mapping[str, Any]) -> pl.DataFrame:
+    """The people of a table of cells, as rows that stand for many; who is not known has null."""
+    cube, declared = one.cube, spec["columns"]
+    columns = {"label": "y"}
+    if "prediction" in declared:
+        columns["prediction"] = declared["prediction"]["column"]
+    columns |= {
+        name: model["prediction"]["column"] for name, model in declared.get("models", {}).items()
+    }
+    codes = cube.codes[cube.people > 0]
+    levels = {
+        columns.get(key.name, key.name): [
+            None if code == ASIDE or key.levels[code] == UNKNOWN else key.levels[code]
+            for code in codes[:, at]
+        ]
+        for at, key in enumerate(cube.keys)
+    }
+    return pl.DataFrame({**levels, "f": "in", "n": people})
+
+
+def ledger_told_otherwise(published: Any, other: Any) -> Iterator[str]:
+    """Lines of the ledger on people who are counted; who is dropped is nobody of the twin."""
+    mine, twins = published["ledger"], other["ledger"]
+    if mine["people"] is not None and mine["people"] != twins["people"]:
+        yield f"ledger.people: {mine['people']} and {twins['people']}"
+    lines = {(one["column"], one["reason"]): one["people"] for one in twins["set_aside"]}
+    for one in mine["set_aside"]:
+        there = lines.get((one["column"], one["reason"]))
+        if one["people"] is not None and one["people"] != there:
+            yield f"ledger.set_aside {one} and {there}"
+
+
+def notices_told_otherwise(published: Any, other: Any) -> Iterator[str]:
+    """Notices with a number that the twin's report does not have."""
+    for one in published["notices"]:
+        is_fact = "suppress" in one or "in the data and not in the audit" in one
+        if one not in other["notices"] and not is_fact and any(map(str.isdigit, one)):
+            yield f"notice {one}"
+
+
+def order_told_otherwise(published: Any, other: Any) -> Iterator[str]:
+    """Lists whose rows stand in another order, those that are hidden included."""
+    for name in ("groups", "comparisons", "lattice", "checks", "scores", "curves"):
+        here, there = ([*map(identity, tree[name])] for tree in (published, other))
+        common = {*here} & {*there}
+        if [one for one in here if one in common] != [one for one in there if one in common]:
+            yield f"the order of {name}"
+
+
+def attacked(
+    random: Generator, captured: list[Captured], *, most: int = 3
+) -> tuple[int, list[str]]:
+    """How many twins were held against a report, and what tells them from it."""
+    captured.clear()
+    models = ["p", "q"][: int(random.integers(1, 3))]
+    classes = [NO, YES, MAYBE][: int(random.choice([2, 2, 3]))]
+    people = people_of(random, classes=classes, models=models)
+    try:
+        spec = sound(spec_of(random, people, models))
+        published = audited(spec, people)
+    except SpecError:  # a check that stands twice, a class that does not occur
+        return 0, []
+    one, threshold = captured[-1], int(spec["suppress_below"])
+    small = np.flatnonzero(one.people < threshold)
+    faults, tried = [], 0
+    open_spec = {name: value for name, value in spec.items() if name != "suppress_below"}
+    known = largest(one, beside(published))
+    for cell in random.permutation(small)[:most].tolist():
+        table = twin_of(one, cell, threshold, known, random)
+        if table is None:
+            # Which group is the largest is a fact that may rule them all out, as SECURITY.md says.
+            if twin_of(one, cell, threshold, largest(one, set()), random) is None:
+                faults.append(f"cell {cell} of {one.people[cell]} has no twin")
+            continue
+        other = audited(open_spec, rows_of(one, table, spec))
+        tried += 1
+        told = [*told_otherwise(published, other), *ledger_told_otherwise(published, other)]
+        told += [*notices_told_otherwise(published, other), *order_told_otherwise(published, other)]
+        faults += told
+    # An interval that is hidden says so where others say why there is none, and reversals that
+    # are hidden are not named.
+    hidden = ("no_interval: 'suppressed", ".reversals: [")
+    faults = [one for one in faults if not any(each in one for each in hidden)]
+    return tried, [f"{one}: {json.dumps(spec)}" for one in faults]
+
+
+@pytest.mark.parametrize("seed", sorted({*range(TRIES), *FOUND}))
+def test_what_is_missing_or_of_several_models_tells_no_few(
+    seed: int, captured: list[Captured]
+) -> None:
+    _, faults = attacked(np.random.default_rng([18, seed]), captured)
+    assert not faults, faults[:5]
+
+
+def published(people: Mapping[tuple[Any, ...], int], names: list[str], **more: Any) -> Any:
+    """The published report of rows that occur so many times each."""
+    rows = [row for row, times in people.items() for _ in range(times)]
+    spec = {"suppress_below": 11, "metrics": ["selection_rate"], **more}
+    return audited(spec, pl.DataFrame(rows, names, orient="row"))
+
+
+DECISION: dict[str, Any] = {
+    "protected": ["g"],
+    "prediction": {"column": "p", "positive": YES, "negative": NO},
+}
+
+
+def test_those_of_unknown_group_are_not_told_by_their_line_where_they_are_a_group() -> None:
+    """343 in all, 120 and 180 told: with a line of 40 the hidden group would be 3."""
+    people = {("a", YES): 60, ("a", NO): 60, ("b", YES): 3, (None, NO): 40, ("c", NO): 180}
+    for policy in ("group", "show", "aside"):
+        tree = published(people, ["g", "p"], columns=DECISION, missing={"protected": policy})
+        told = {row["group"].get("g"): row["n"] for row in tree["groups"]}
+        lines = [line["people"] for line in tree["ledger"]["set_aside"]]
+        everybody = tree["ledger"]["people"]
+        hidden = None in (everybody, told["a"], told["c"], *lines)
+        assert hidden or everybody - told["a"] - told["c"] - sum(lines) > 11 + 1
+
+
+def test_lines_that_are_hidden_together_might_each_be_large() -> None:
+    """Of 3 and 8 rows that are 11 together, each is at most 10."""
+    columns = {**DECISION, "strata": ["s"], "label": {"column": "y", "positive": YES}}
+    people: dict[tuple[Any, ...], int] = {("a", YES, "x", YES): 90, ("a", NO, "x", NO): 90}
+    people |= {("a", YES, None, YES): 3, ("a", YES, "x", None): 8}
+    missing = {"strata": "drop", "label": "drop"}
+    ledger = published(people, ["g", "p", "s", "y"], columns=columns, missing=missing)["ledger"]
+    assert [line["rows"] for line in ledger["dropped"]] == [None, None]
+    assert ledger["read"] is None
+    people[("a", YES, "x", None)] = 9
+    ledger = published(people, ["g", "p", "s", "y"], columns=columns, missing=missing)["ledger"]
+    assert ledger["read"] == 192
+
+
+SCORES = {("a", 0.2, YES): 90, ("a", 0.8, NO): 85, ("b", 0.2, NO): 70, ("b", 0.8, YES): 75}
+
+
+@pytest.mark.parametrize("between", [3, 10, 11])
+def test_two_cuts_on_a_score_tell_of_no_few_between_them(between: int) -> None:
+    columns: dict[str, Any] = {
+        "protected": ["g"],
+        "score": "s",
+        "label": {"column": "y", "positive": YES},
+    }
+    people = {**SCORES, ("a", 0.5, YES): between}
+    metrics: list[Any] = [{"metric": "selection_rate", "at": [0.4, 0.6]}]
+    tree = published(people, ["g", "s", "y"], columns=columns, metrics=metrics)
+    assert len(tree["rates"]) == 6
+    hidden = {row["state"] == "suppressed" for row in tree["rates"]}
+    assert hidden == {between < 11}
+    # A score is cut at its median, too, which is 0.5 here: above it are those from 0.8.
+    metrics = ["scoring_rate", {"metric": "selection_rate", "at": 0.4}]
+    rates = published(people, ["g", "s", "y"], columns=columns, metrics=metrics)["rates"]
+    assert {row["state"] == "suppressed" for row in rates} == {between < 11}
+    # One cut alone has many on either side.
+    metrics = [{"metric": "selection_rate", "at": 0.4}]
+    alone = published(people, ["g", "s", "y"], columns=columns, metrics=metrics)
+    assert all(row["state"] == "defined" for row in alone["rates"])
+
+
+def test_a_check_by_a_cut_that_is_hidden_says_nothing_of_who_is_missing() -> None:
+    """No cell is small, and the cut tells of few: the report is written, without its bounds."""
+    people: dict[tuple[Any, ...], int] = {**SCORES, ("a", 0.9, YES): 3, (None, 0.2, YES): 30}
+    metrics = [{"metric": "demographic_parity_difference", "at": 0.85, "fail": {"above": 0.01}}]
+    columns: dict[str, Any] = {
+        "protected": ["g"],
+        "score": "s",
+        "label": {"column": "y", "positive": YES},
+    }
+    (check,) = published(people, ["g", "s", "y"], columns=columns, metrics=metrics)["checks"]
+    assert check["state"] == "suppressed"
+    assert check["missing"] is None
+
+
+def test_a_group_that_left_is_not_said_to_be_small() -> None:
+    """Of whom all rows are dropped, and that leaves no check open: below `min_size`, then."""
+    columns = {**DECISION, "prediction": {**DECISION["prediction"], "others": "drop"}}
+    people: dict[tuple[Any, ...], int] = {
+        ("a", YES): 60,
+        ("a", NO): 60,
+        ("b", YES): 50,
+        ("b", NO): 40,
+        ("c", "?"): 3,
+    }
+    metrics = [{"metric": "demographic_parity_difference", "fail": {"above": 0.3}}]
+    more: dict[str, Any] = {"columns": columns, "metrics": metrics}
+    several: list[dict[tuple[Any, ...], int]] = [{}, {("d", YES): 3}]
+    for few in several:
+        told = published(people | few, ["g", "p"], groups={"min_size": 5}, **more)
+        words = json.dumps([told["notices"], told["checks"]])
+        assert '"c"' not in words
+        assert "g=c" not in words
+    # Where it leaves the check open, both say so.
+    told = published(people, ["g", "p"], groups={"min_size": 3}, **more)
+    assert told["checks"][0]["status"] == "inconclusive"
+    assert "g=c" in json.dumps(told["notices"])
+
+
+def test_an_error_beside_published_reports_counts_nobody(tmp_path: Path) -> None:
+    """The index of a folder lists errors, too: how many rows lack a value, or were filtered out."""
+    files = {
+        "gone": "a,yes,0.1,out\n" * 3,
+        "missing": "a,yes,0.1,in\n" * 20 + "a,,0.1,in\n" * 3,
+        "no_number": "a,yes,0.1,in\n" * 20 + "a,yes,x,in\n" * 3,
+    }
+    for name, rows in files.items():
+        (tmp_path / f"{name}.csv").write_text(f"g,p,s,f\n{rows}", "utf-8")
+    spec = {
+        "columns": {**DECISION, "score": "s"},
+        "filter": "f = 'in'",
+        "missing": {"prediction": "error"},
+        "metrics": ["selection_rate"],
+    }
+    for counted, more in ((True, {}), (False, {"suppress_below": 11})):
+        found = fairaudit.audit_each({**spec, **more}, tmp_path)
+        assert len(found) == len(files)
+        for path, error in found.items():
+            assert isinstance(error, FairauditError)
+            words = str(error).replace(path, "").replace("first: :22", "")
+            assert bool(re.search("[0-9]", words.replace("from -1e9 to 1e9", ""))) is counted
+
+
+QUANTITIES = [
+    one
+    for one in CATALOGUE
+    if isinstance(one, Quantity)
+    and not one.conditional
+    and not one.needs - {Need.LABEL, Need.PREDICTION}
+]
+
+
+@pytest.mark.parametrize("asked", QUANTITIES, ids=lambda one: one.id)
+def test_a_number_of_a_group_is_made_of_its_own_people_or_says_otherwise(asked: Quantity) -> None:
+    """What a group's value is, others cannot change; else they stand behind it, too."""
+    columns = {**DECISION, "label": {"column": "y", "positive": YES}, "count": "n"}
+    mine = [("a", YES, YES, 31), ("a", NO, YES, 17), ("a", YES, NO, 8), ("a", NO, NO, 59)]
+    read = set()
+    for others in ((40, 30, 20, 10), (5, 60, 70, 33)):
+        rows = [*mine, *(("b", p, y, n) for (_, p, y, _), n in zip(mine, others, strict=True))]
+        people = pl.DataFrame(rows, ["g", "p", "y", "n"], orient="row")
+        metric: dict[str, Any] = {"metric": asked.id}
+        if "utilities" in asked.takes:
+            metric["utilities"] = {"tp": 2, "fp": 1, "fn": -1, "tn": 0}
+        rates = audited({"columns": columns, "metrics": [metric]}, people)["rates"]
+        read |= {row["value"] for row in rates if row["group"] == {"g": "a"}}
+    of_all = isinstance(asked, Rate) and any("all_" in one for one in (*asked.over, *asked.under))
+    assert (len(read) > 1) == (of_all or (isinstance(asked, Formula) and asked.beside_all))
