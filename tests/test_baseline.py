@@ -699,7 +699,7 @@ def test_the_command_refuses_what_it_cannot_compare(
     assert "--tolerance needs a --baseline" in refused("spec.yaml", "--tolerance", "0.1")
     assert "the tolerance is a number" in refused("spec.yaml", *baseline, "--tolerance", "x")
     assert "cannot be read: No such file" in refused("spec.yaml", "--baseline", "gone.json")
-    assert "cannot be read: Is a directory" in refused("spec.yaml", "--baseline", ".")
+    assert "cannot be read: not a regular file" in refused("spec.yaml", "--baseline", ".")
     assert "is not JSON" in refused("spec.yaml", "--baseline", "text.json")
     assert "is no report of fairaudit" in refused("spec.yaml", "--baseline", "list.json")
     assert cli._run(["run", "spec.yaml", *baseline, "--data", "other.csv"]) == 0
