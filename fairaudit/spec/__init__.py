@@ -56,7 +56,7 @@ def files_named(path: Path) -> list[str]:
     Where it is not even YAML, all that may be a path: nothing of it may be lost.
     """
     try:
-        content = path.read_bytes().decode("utf-8-sig", "replace") if path.is_file() else ""
+        content = inputs.read(path, inputs.SPEC).decode("utf-8-sig", "replace")
     except (OSError, ValueError):
         return []
     try:
