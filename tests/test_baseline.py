@@ -626,6 +626,7 @@ def test_what_is_no_report_is_refused(audited: Audited) -> None:
         (damaged(before, created="yesterday"), "no whole report"),
         (damaged(before, checks=[{"id": "x"}]), "no whole report"),
         (damaged(before, checks=[{**row, "status": "good"}]), "no whole report"),
+        (damaged(before, checks=[{**row, "value": 10**400}]), "no whole report"),
         (damaged(before, checks=[{**row, "state": "suppressed"}]), "no whole report"),
         (damaged(before, checks=[{**row, "crossed": [{**crossing, "exact": "1/x"}]}]), "no whole"),
         (damaged(before, checks=[{**row, "crossed": [{**crossing, "value": None}]}]), "no whole"),
@@ -699,7 +700,7 @@ def test_the_command_refuses_what_it_cannot_compare(
     assert "--tolerance needs a --baseline" in refused("spec.yaml", "--tolerance", "0.1")
     assert "the tolerance is a number" in refused("spec.yaml", *baseline, "--tolerance", "x")
     assert "cannot be read: No such file" in refused("spec.yaml", "--baseline", "gone.json")
-    assert "cannot be read: Is a directory" in refused("spec.yaml", "--baseline", ".")
+    assert "cannot be read: not a regular file" in refused("spec.yaml", "--baseline", ".")
     assert "is not JSON" in refused("spec.yaml", "--baseline", "text.json")
     assert "is no report of fairaudit" in refused("spec.yaml", "--baseline", "list.json")
     assert cli._run(["run", "spec.yaml", *baseline, "--data", "other.csv"]) == 0
