@@ -76,7 +76,7 @@ def parse(content: str, name: str = "spec") -> Spec:
 
 def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
     """The spec in a Python mapping of the same shape."""
-    document = text.of_mapping({str(key): value for key, value in mapping.items()}, name)
+    document = text.of_mapping(mapping, name)
     content = json.dumps(document.tree, sort_keys=True, ensure_ascii=False)
     return build(document, validate(document), content)
 

@@ -152,3 +152,11 @@ def test_so_is_a_tolerance(data: Path, written: str) -> None:
     fairaudit.audit(tree, data, baseline=before, tolerance="1e-3")
     with pytest.raises(UsageError, match="the tolerance is a number of 0 or more"):
         fairaudit.audit(tree, data, baseline=before, tolerance=written)
+
+
+def test_no_key_of_a_mapping_is_lost_to_another(data: Path) -> None:
+    """A spec in Python may have keys that are no texts."""
+    attributes = {1: {"column": "race"}, "1": {"column": "x"}}
+    columns = {"protected": attributes, "decision": {"column": "y", "positive": 1}}
+    with pytest.raises(SpecError, match=r"columns\.protected: two keys are the same text"):
+        fairaudit.audit({"columns": columns, "metrics": ["selection_rate"]}, data)
