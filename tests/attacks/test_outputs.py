@@ -90,8 +90,15 @@ def test_a_file_too_large_for_a_spec_is_not_read_to_find_what_it_names(
 ) -> None:
     monkeypatch.setattr("fairaudit.inputs.SPEC", 100)
     (place / "old.html").write_text("PASS")
-    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} is read whole"))
+    whole: list[Path] = []
+
+    def noted(path: Path) -> bytes:
+        whole.append(path)
+        return b""
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
     assert cli._run(["run", "spec.txt", "-q", "-o", "old.html"]) == 2
+    assert not whole
 
 
 @pytest.mark.parametrize("broken", ["", "metrix: 3\n"], ids=["good", "bad"])
