@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from itertools import chain
@@ -30,6 +30,7 @@ from fairaudit.result import SCHEMA_VERSION
 from fairaudit.simpson import Kind, Reversal
 from fairaudit.simpson.kinds import FORMER_NAMES
 from fairaudit.spec import Spec, Text
+from fairaudit.spec.schema import number
 from fairaudit.verdict import (
     AnyCheck,
     Backing,
@@ -119,7 +120,7 @@ def load(source: Source, tolerance: object, now: str) -> Baseline:
             {_turned(one): _was(one) for one in tree["reversals"]},
             {one["id"]: int(one["version"]) for one in tree["definitions"]},
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         why = f"{name} cannot be used: it is no whole report of this version"
         raise UsageError(why, _AGAIN) from error
 
@@ -527,9 +528,11 @@ def _changed(baseline: Baseline, metric: str) -> str:
 
 def _tolerance(value: object) -> Decimal:
     try:
-        found = Decimal(str(value))
-    except InvalidOperation:
-        found = Decimal("nan")
-    if not found.is_finite() or found < 0:
-        raise UsageError(f"the tolerance is a number of 0 or more, not {value!r}", "such as 0.01")
+        found = number(str(value))
+    except ValueError:
+        found = None
+    if found is None or found < 0:
+        raise UsageError(
+            f"the tolerance is a number of 0 or more, not {value!r:.80}", "such as 0.01"
+        )
     return found

@@ -626,6 +626,7 @@ def test_what_is_no_report_is_refused(audited: Audited) -> None:
         (damaged(before, created="yesterday"), "no whole report"),
         (damaged(before, checks=[{"id": "x"}]), "no whole report"),
         (damaged(before, checks=[{**row, "status": "good"}]), "no whole report"),
+        (damaged(before, checks=[{**row, "value": 10**400}]), "no whole report"),
         (damaged(before, checks=[{**row, "state": "suppressed"}]), "no whole report"),
         (damaged(before, checks=[{**row, "crossed": [{**crossing, "exact": "1/x"}]}]), "no whole"),
         (damaged(before, checks=[{**row, "crossed": [{**crossing, "value": None}]}]), "no whole"),

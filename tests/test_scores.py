@@ -436,7 +436,7 @@ def test_tables_come_with_the_histogram_that_is_asked(
     """Of every subset of the attributes, alone and in the strata; but of no other strata."""
     tables: dict[str, Any] = {}
 
-    def tabulate(_cube: Cube, table: Any, *_: Any) -> Listing:
+    def tabulate(_cube: Cube, table: Any, *_: Any, **__: Any) -> Listing:
         for strata in ((), ("site",), ("age",)):
             tables[str(strata)] = table(("race",), strata, "one").histogram
         tables["label"] = table(("race",), (), "label").histogram

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,7 +99,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     seconds = time.monotonic() - started
     # An error is written, too: a report of an earlier run would stay, and be taken for this one's.
     write_files(found, outputs)
-    step_summary.append(found)
+    step_summary.append(found, chain(outputs.paths, batch.inputs(spec, data, baseline)))
     print_answers(found, form, all_rows=verbose, quiet=quiet)
     if len(found) > 1:
         for one in found:

@@ -81,6 +81,7 @@ def begin(
 ) -> Outputs:
     """The outputs of a command, cleared of what an earlier one left; refuses what would be lost.
 
+    Where one output is refused the others are cleared all the same: there will be no new report.
     `inputs` are asked for only where something lies that could be one of them. `asked` are the
     files that will be written into folders, as far as that is known.
     """
@@ -93,10 +94,16 @@ def begin(
     if any(path.exists() for path in written) or any(any(path.iterdir()) for path in folders):
         known = {of: str(path) for path in inputs() if (of := Identity.of(path)) is not None}
     outputs = Outputs(tuple(paths), known, {path: folder.listed_in(path) for path in folders})
+    refused = None
     for path in (*written, *asked):
-        outputs.refuse(path)
-    for path in (*written, *asked):
-        _clear(path)
+        try:
+            outputs.refuse(path)
+        except UsageError as error:
+            refused = refused or error
+        else:
+            _clear(path)
+    if refused is not None:
+        raise refused
     return outputs
 
 

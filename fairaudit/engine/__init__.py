@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -334,9 +335,9 @@ def _name(path: Path) -> str:
 def _opened(path: Path, form: Format, copies: Copies) -> Source:
     """A source with its columns; a CSV file in another encoding is copied to UTF-8 first."""
     threads = os.environ.get(_THREADS)
-    if threads is not None and not (threads.isdecimal() and int(threads)):
+    if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
         what = f"{_THREADS} is {quoted(threads)}, which is no number of threads"
-        raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1")
+        raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1 to 999")
     one = source(path, _name(path))
     if one.kind == "parquet":
         footer = parquet_footer(one)

@@ -149,6 +149,9 @@ def parquet_footer(one: Source) -> Footer:
             schema = file.schema_arrow
             types = {column.name: str(column.type) for column in schema}
             return Footer(tuple(schema.names), types, found)
+    except pa.ArrowNotImplementedError as error:
+        what = f"{one.file.path}: a column has a type that is not read, such as numbers of 128 bits"
+        raise DataError(what, "write the file without that column, or in another type") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         why = "not a Parquet file, or damaged or truncated"
         raise DataError.unreadable(one.file.path, why) from error

@@ -56,7 +56,7 @@ def files_named(path: Path) -> list[str]:
     Where it is not even YAML, all that may be a path: nothing of it may be lost.
     """
     try:
-        content = path.read_bytes().decode("utf-8-sig", "replace") if path.is_file() else ""
+        content = inputs.read(path, inputs.SPEC).decode("utf-8-sig", "replace")
     except (OSError, ValueError):
         return []
     try:
@@ -76,7 +76,7 @@ def parse(content: str, name: str = "spec") -> Spec:
 
 def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
     """The spec in a Python mapping of the same shape."""
-    document = text.of_mapping({str(key): value for key, value in mapping.items()}, name)
+    document = text.of_mapping(mapping, name)
     content = json.dumps(document.tree, sort_keys=True, ensure_ascii=False)
     return build(document, validate(document), content)
 

@@ -40,7 +40,9 @@ from fairaudit.verdict import OnUndefined
 
 VERSION: Literal["1"] = "1"
 
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_LONGEST = 400
+"""So many signs a number may have: exact arithmetic with a million digits would take for ever."""
 _SCALAR = {"type": ["string", "number", "boolean"]}
 _NUMERIC = {"type": "number"}
 _KINDS = [str(kind) for kind in Kind]
@@ -56,30 +58,33 @@ def _text(value: object) -> object:
     return value
 
 
-def _number(value: object) -> Decimal:
+def number(value: object) -> Decimal:
+    """A number as it is written; raises `ValueError` for what is none, or none to reckon with."""
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
         raise ValueError("expected a number, such as 0.8")
-    number = Decimal(value)
-    if not math.isfinite(float(number)):
+    if len(value) > _LONGEST:
+        raise ValueError(f"a number has at most {_LONGEST} digits")
+    found = Decimal(value)
+    if not math.isfinite(float(found)):
         raise ValueError("this number is too large")
-    return number
+    return found
 
 
 def _number_or_median(value: object) -> Decimal | str:
     if value == "median":
         return "median"
     try:
-        return _number(value)
+        return number(value)
     except ValueError as error:
         raise ValueError(f"{error}, or `median`") from None
 
 
 def _share(value: object) -> Fraction:
     text = value.strip() if isinstance(value, str) else ""
-    number = text.removesuffix("%").strip()
-    if not _NUMBER.fullmatch(number):
+    written = text.removesuffix("%").strip()
+    if not _NUMBER.fullmatch(written):
         raise ValueError("expected a share of the people, such as 3% or 0.03")
-    share = Fraction(Decimal(number)) / (100 if text.endswith("%") else 1)
+    share = Fraction(number(written)) / (100 if text.endswith("%") else 1)
     if not 0 < share < 1:
         raise ValueError("a share of the people lies between 0 and 1, or 0% and 100%")
     return share
@@ -92,7 +97,7 @@ def _reason(value: object) -> object:
 
 
 def _whole(value: object) -> int:
-    if not isinstance(value, str) or not re.fullmatch(r"\d{1,15}", value):
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,15}", value):
         raise ValueError("expected a whole number")
     return int(value)
 
@@ -225,7 +230,7 @@ def _bound(value: object) -> object:
 
 
 Text: TypeAlias = Annotated[str, BeforeValidator(_text), WithJsonSchema(_SCALAR)]
-Number: TypeAlias = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema(_NUMERIC)]
+Number: TypeAlias = Annotated[Decimal, BeforeValidator(number), WithJsonSchema(_NUMERIC)]
 _ABOVE = {"anyOf": [_NUMERIC, {"const": "median"}]}
 Above: TypeAlias = Annotated[
     Decimal | str, PlainValidator(_number_or_median), WithJsonSchema(_ABOVE)

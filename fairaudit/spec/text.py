@@ -144,7 +144,7 @@ def _composed(text: str) -> yaml.Node | None:
         loader.dispose()
 
 
-def of_mapping(mapping: Mapping[object, object], name: str) -> Document:
+def of_mapping(mapping: Mapping[str, object], name: str) -> Document:
     """The tree of a Python mapping: scalars become the text a spec would hold."""
     return Document(name, _as_text(mapping, (), count()))
 
@@ -165,7 +165,10 @@ def _as_text(value: object, path: Path, seen: Iterator[int]) -> Tree:
         case int() | float() | Decimal():
             return str(value)
         case Mapping():
-            return {str(key): _as_text(one, (*path, str(key)), seen) for key, one in value.items()}
+            tree = {str(key): _as_text(one, (*path, str(key)), seen) for key, one in value.items()}
+            if len(tree) < len(value):
+                raise SpecError([Fault("two keys are the same text", written(path))])
+            return tree
         case list() | tuple():
             return [_as_text(one, (*path, at), seen) for at, one in enumerate(value)]
         case _:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -72,6 +73,58 @@ def test_data_of_the_command_line_is_not_written_over(place: Path) -> None:
     (place / "other.csv").write_text(ROWS)
     assert cli._run(["run", "spec.txt", "-q", "--data", "*.csv", "-o", "other.csv"]) == 2
     assert (place / "other.csv").read_text() == ROWS
+
+
+def test_an_output_that_is_refused_leaves_no_old_report_beside_it(place: Path) -> None:
+    for name in ("old.html", "old.json"):
+        (place / name).write_text("PASS")
+    line = ["run", "spec.txt", "-q", "-o", "old.html", "-o", "spec.txt", "-o", "old.json"]
+    assert cli._run(line) == 2
+    assert not (place / "old.html").exists()
+    assert not (place / "old.json").exists()
+    assert (place / "spec.txt").read_text().startswith("data:")
+
+
+def test_a_file_too_large_for_a_spec_is_not_read_to_find_what_it_names(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairaudit.inputs.SPEC", 100)
+    (place / "old.html").write_text("PASS")
+    whole: list[Path] = []
+
+    def noted(path: Path) -> bytes:
+        whole.append(path)
+        return b""
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    assert cli._run(["run", "spec.txt", "-q", "-o", "old.html"]) == 2
+    assert not whole
+
+
+@pytest.mark.parametrize("broken", ["", "metrix: 3\n"], ids=["good", "bad"])
+@pytest.mark.parametrize("name", ["spec.yaml", "waivers.json", "data/people.csv", "base.json"])
+def test_the_summary_of_a_step_is_appended_to_nothing_that_is_read(
+    place: Path, monkeypatch: pytest.MonkeyPatch, name: str, broken: str
+) -> None:
+    (place / "spec.yaml").write_text(SPEC.format(data="data/people.csv") + broken)
+    before = (place / name).read_bytes()
+    (place / "link").symlink_to(name)
+    for summary in (name, "link"):
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", summary)
+        line = ["run", "spec.yaml", "-q", "--baseline", "base.json", "-o", "r.json"]
+        assert cli._run(line) == (2 if broken else 0)
+        assert (place / name).read_bytes() == before
+
+
+@pytest.mark.parametrize("broken", ["", "metrix: 3\n"], ids=["good", "bad"])
+@pytest.mark.parametrize("option", [["-o", "r.json"], ["-or.json"], ["--output=r.json"]])
+def test_nor_to_another_report(
+    place: Path, monkeypatch: pytest.MonkeyPatch, option: list[str], broken: str
+) -> None:
+    (place / "spec.txt").write_text(SPEC.format(data="data/people.csv") + broken)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "r.json")
+    assert cli._run(["run", "spec.txt", "-q", *option]) == (2 if broken else 0)
+    assert json.loads((place / "r.json").read_text())["summary"]["verdict"]
 
 
 def test_nor_is_anything_in_a_folder_of_reports(place: Path) -> None:

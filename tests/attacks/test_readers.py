@@ -50,7 +50,15 @@ def test_a_column_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
         fairaudit.audit(SPEC, path)
 
 
-@pytest.mark.parametrize("threads", ["0", "-1", "many", ""])
+def test_a_type_that_arrow_lacks_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "data.parquet"
+    wide = pl.Series([1, 2], dtype=pl.Int128)
+    pl.DataFrame({"race": ["a", "b"], "y": [1, 0], "id": wide}).write_parquet(path)
+    with pytest.raises(FairauditError, match="a column has a type that is not read"):
+        fairaudit.audit(SPEC, path)
+
+
+@pytest.mark.parametrize("threads", ["0", "-1", "many", "", "4096", "999999999"])
 def test_a_number_of_threads_that_is_none_does_not_blame_the_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: str
 ) -> None:

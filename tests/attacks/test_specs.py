@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -14,7 +15,8 @@ import pytest
 import fairaudit
 from fairaudit import inputs
 from fairaudit import spec as specs
-from fairaudit.errors import FairauditError, SpecError
+from fairaudit.errors import FairauditError, SpecError, UsageError
+from fairaudit.report import json as report_json
 
 ATTACKS = float(os.environ.get("ATTACKS", "1"))
 BASE = (
@@ -113,3 +115,48 @@ def test_a_spec_file_of_too_many_bytes_is_not_loaded(tmp_path: Path) -> None:
         file.truncate(inputs.SPEC + 1)
     with pytest.raises(FairauditError, match=r"2,000,001 bytes, and at most 2,000,000 are read"):
         specs.load(path)
+
+
+_WITH_NUMBERS: list[Callable[[str], dict[str, Any]]] = [
+    lambda text: {"metrics": [{"metric": "demographic_parity_ratio", "fail": {"below": text}}]},
+    lambda text: {"groups": {"exclude_below": {"share": text, "reason": "few"}}},
+    lambda text: {"columns": _columns({"column": "x", "positive": {"top": text}})},
+    lambda text: {"columns": _columns({"column": "x", "positive": {"at_least": text}})},
+    lambda text: {"inference": {"confidence": text}},
+    lambda text: {"simpson": {"min_gap": text, "warn": "true"}},
+    lambda text: {"metrics": [{"metric": "differential_fairness", "smoothing": text}]},
+]
+
+
+def _columns(decision: object) -> dict[str, object]:
+    return {"protected": ["race", "y"], "decision": decision}
+
+
+@pytest.mark.parametrize("size", [500, 5_000, 200_000])
+@pytest.mark.parametrize("asked", range(len(_WITH_NUMBERS)))
+def test_a_number_of_a_thousand_digits_is_refused(data: Path, asked: int, size: int) -> None:
+    decision = {"column": "y", "positive": "1"}
+    tree = {"columns": _columns(decision), "metrics": ["selection_rate"]}
+    started = time.monotonic()
+    with pytest.raises(SpecError, match="a number has at most 400 digits"):
+        fairaudit.audit({**tree, **_WITH_NUMBERS[asked]("0.8" + "1" * size)}, data)
+    assert time.monotonic() - started < QUICK
+
+
+@pytest.mark.parametrize(
+    "written", ["1e400", "1e-99999999", "1e99999999", "1_0", "\uff11", "9" * 9_000]
+)
+def test_so_is_a_tolerance(data: Path, written: str) -> None:
+    tree = {"columns": _columns({"column": "y", "positive": "1"}), "metrics": ["selection_rate"]}
+    before = json.loads(report_json.written(report_json.document(fairaudit.audit(tree, data))))
+    fairaudit.audit(tree, data, baseline=before, tolerance="1e-3")
+    with pytest.raises(UsageError, match="the tolerance is a number of 0 or more"):
+        fairaudit.audit(tree, data, baseline=before, tolerance=written)
+
+
+def test_no_key_of_a_mapping_is_lost_to_another(data: Path) -> None:
+    """A spec in Python may have keys that are no texts."""
+    attributes = {1: {"column": "race"}, "1": {"column": "x"}}
+    columns = {"protected": attributes, "decision": {"column": "y", "positive": 1}}
+    with pytest.raises(SpecError, match=r"columns\.protected: two keys are the same text"):
+        fairaudit.audit({"columns": columns, "metrics": ["selection_rate"]}, data)
