@@ -14,6 +14,7 @@ from fairaudit.metrics import (
     NOBODY,
     Aside,
     Evaluation,
+    Need,
     Quantity,
     describe,
     find_group,
@@ -25,7 +26,7 @@ from fairaudit.verdict.asked import NEAR, Check
 from fairaudit.verdict.findings import NotEvaluated
 
 _MOST_OFF = 0.5
-"""Where more of the people are not compared, an average over strata is no answer."""
+"""Where more of the people are not compared, what is left is no answer for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,14 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
     table = evaluation.table
     entries: list[Entry] = []
     missing: list[NotEvaluated] = [*_excluded(table)]
-    if check.given and _strata_decide(evaluation.strata or table):
+    if _is_of_a_decision(check, evaluation) and _strata_decide(evaluation.strata or table):
         reason = f"the strata determine the {check.of}: within them there is nothing to compare"
         return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
     if evaluation.strata is not None:
         missing += _off_support(evaluation, evaluation.strata)
     values, people = evaluation.value.tolist(), _people(evaluation).tolist()
     near = _near_a_limit(check, evaluation.value)
+    passed_over = _tell_nothing(check, evaluation.strata or table)
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
             reason = f"the stratum is not known ({_crowd(table, z)})"
@@ -58,6 +60,7 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
             continue
         alone = _stands_alone(evaluation, z) if check.given and not check.average else None
         if alone is not None:
+            passed_over[z] = True
             missing.append(alone)
             continue
         missing += _too_small(evaluation, z)
@@ -69,6 +72,8 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
                 continue
             exact = evaluation.exact(z, w) if near[z, w] else None
             entries.append(Entry(z, w, value, exact, people[z][w]))
+    if entries:
+        missing += _most_passed_over(evaluation.strata or table, passed_over)
     if not entries and not any(one.blocks for one in missing):
         reason = reason_of(evaluation, 0, 0) if table.strata and not check.given else ""
         reason = reason or "no group could be judged"
@@ -147,6 +152,30 @@ def set_apart(group: Group, stratum: Group, aside: Aside) -> NotEvaluated:
     """A group that a rule sets aside."""
     standing, why, detail = aside
     return NotEvaluated(group, stratum, why, blocks=False, detail=detail, standing=standing)
+
+
+def _is_of_a_decision(check: Check, evaluation: Evaluation) -> bool:
+    """Whether it compares within strata how often a decision falls, and no score within them."""
+    reading = evaluation.reading
+    of_score = reading is not None and Need.SCORE in reading.quantity.needs
+    return bool(check.given or (check.strata and not of_score))
+
+
+def _tell_nothing(check: Check, table: GroupTable) -> Marks:
+    """The strata that are not known, and of a fit's only control those of one group alone."""
+    unknown = ~table.known_strata
+    if len(check.parameters.controls) != 1:
+        return unknown
+    return np.asarray(unknown | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2))
+
+
+def _most_passed_over(table: GroupTable, passed_over: Marks) -> Iterator[NotEvaluated]:
+    """What leaves a check open where most people stand in strata that nothing is judged in."""
+    people = table.n[:, table.eligible].sum(axis=1)
+    off = float(people[passed_over].sum() / max(people.sum(), 1))
+    if off > _MOST_OFF:
+        reason = f"{off:.1%} of the people stand in strata that are not known, or not estimable"
+        yield NotEvaluated((), (), reason, blocks=True)
 
 
 def _strata_decide(table: GroupTable) -> bool:
