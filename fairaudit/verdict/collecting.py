@@ -52,7 +52,6 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
         missing += _off_support(evaluation, evaluation.strata)
     values, people = evaluation.value.tolist(), _people(evaluation).tolist()
     near = _near_a_limit(check, evaluation.value)
-    passed_over = _tell_nothing(check, evaluation.strata or table)
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
             reason = f"the stratum is not known ({_crowd(table, z)})"
@@ -60,7 +59,6 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
             continue
         alone = _stands_alone(evaluation, z) if check.given and not check.average else None
         if alone is not None:
-            passed_over[z] = True
             missing.append(alone)
             continue
         missing += _too_small(evaluation, z)
@@ -72,8 +70,6 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
                 continue
             exact = evaluation.exact(z, w) if near[z, w] else None
             entries.append(Entry(z, w, value, exact, people[z][w]))
-    if entries:
-        missing += _most_passed_over(evaluation.strata or table, passed_over)
     if not entries and not any(one.blocks for one in missing):
         reason = reason_of(evaluation, 0, 0) if table.strata and not check.given else ""
         reason = reason or "no group could be judged"
@@ -161,21 +157,25 @@ def _is_of_a_decision(check: Check, evaluation: Evaluation) -> bool:
     return bool(check.given or (check.strata and not of_score))
 
 
-def _tell_nothing(check: Check, table: GroupTable) -> Marks:
-    """The strata that are not known, and of a fit's only control those of one group alone."""
-    unknown = ~table.known_strata
-    if len(check.parameters.controls) != 1:
-        return unknown
-    return np.asarray(unknown | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2))
+def most_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
+    """What leaves a check open where most people stand in strata that nothing is judged in.
 
-
-def _most_passed_over(table: GroupTable, passed_over: Marks) -> Iterator[NotEvaluated]:
-    """What leaves a check open where most people stand in strata that nothing is judged in."""
+    Those are the strata that are not known, and those of one group alone; of a fit with several
+    controls such a stratum tells something about the others.
+    """
+    table = evaluation.strata or evaluation.table
+    passed_over = ~table.known_strata
+    if check.given and evaluation.strata is None:
+        alone = [_stands_alone(evaluation, z) is not None for z in range(len(table.strata))]
+        passed_over = passed_over | np.array(alone, dtype=np.bool_)
+    elif len(check.parameters.controls) == 1:
+        passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
     people = table.n[:, table.eligible].sum(axis=1)
     off = float(people[passed_over].sum() / max(people.sum(), 1))
-    if off > _MOST_OFF:
-        reason = f"{off:.1%} of the people stand in strata that are not known, or not estimable"
-        yield NotEvaluated((), (), reason, blocks=True)
+    if off <= _MOST_OFF:
+        return []
+    reason = f"{off:.1%} of the people stand in strata that are not known, or not estimable"
+    return [NotEvaluated((), (), reason, blocks=True)]
 
 
 def _strata_decide(table: GroupTable) -> bool:

@@ -115,3 +115,19 @@ def test_controls_that_determine_the_decision_leave_no_gap_to_find() -> None:
     result = _audited(data, _ADJUSTED[1], columns={"strata": ["d"]})
     assert result.exit_code == 3
     assert "the strata determine the decision" in result.findings[0].why
+
+
+@pytest.mark.parametrize("undefined", ["fail", "warn", "skip"])
+def test_what_is_in_doubt_is_not_undefined(undefined: str) -> None:
+    gap = {"metric": "demographic_parity_difference", "fail": {"above": 0.1}}
+    both = [(group, "", decision, 500) for group in "AB" for decision in ("yes", "no")]
+    dropped = {"decision": {"column": "y", "positive": "yes", "negative": "no", "others": "drop"}}
+    denied = _frame(*both, ("B", "", "denied", 800))
+    results = [
+        _audited(denied, gap, columns=dropped, undefined=undefined),
+        _audited(
+            _frame(*_UNEQUAL, *_EQUAL), _GIVEN[0], columns={"strata": ["d"]}, undefined=undefined
+        ),
+    ]
+    assert [one.findings[0].status for one in results] == ["inconclusive"] * 2
+    assert all(one.exit_code for one in results)
