@@ -590,7 +590,7 @@ def _judged(
     missing = left_out.gone(check)
     found = judge(check, evaluation, proof, missing)
     if left_out.could_turn(check, found.status, aside):
-        return judge(check, evaluation, proof, [*missing, COULD_TURN])
+        return judge(check, evaluation, proof, missing, [COULD_TURN])
     return found
 
 

@@ -172,8 +172,7 @@ def _whole(
 
     def read(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
         tally = tally_of(table)
-        mass = tally.classes
-        n = np.asarray(mass.sum(axis=1) // tally.scale)
+        mass, n = tally.classes, tally.answered
         enough = minimum.admits(n, of_everybody(table, mass))
         takes_part = table.eligible & (table.n > 0) & enough
         counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)

@@ -88,7 +88,7 @@ class Shares(Formula):
 def _known_outcomes(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
     """1 where anybody has a known outcome, else undefined."""
     mass = tally.classes.sum(axis=1)
-    return np.where(mass > 0, 1.0, np.nan), np.asarray(mass // tally.scale)
+    return np.where(mass > 0, 1.0, np.nan), tally.answered
 
 
 _SHARES = Shares(
@@ -129,7 +129,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Whol
     tally = tally_of(table)
     mass = tally.classes
     n = mass.sum(axis=1)
-    enough = minimum.admits(n // tally.scale, of_everybody(table, mass))
+    enough = minimum.admits(tally.answered, of_everybody(table, mass))
     takes_part = table.eligible & (table.n > 0) & enough
     strata, classes, _ = mass.shape
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -147,7 +147,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Whol
     defined = (takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1) & (classes > 0)
     value = np.where(defined & (best >= 0), best, np.nan)
     high, low = (np.where(defined, end, -1) for end in (high, low))
-    return WholeReading.of(value, takes_part, np.asarray(n // tally.scale), high=high, low=low)
+    return WholeReading.of(value, takes_part, tally.answered, high=high, low=low)
 
 
 def _sets(classes: int) -> list[list[int]]:

@@ -178,8 +178,9 @@ class Scores:
 class Tally:
     """What one table counts: people, and the mass that rates are made of (people, or weights).
 
-    `classes` [Z, P, G] is the mass of each class of the outcome, `sums` are those of the numbers
-    that belong to it, `scores` the histogram of its score. `each` holds a tally for each class
+    `classes` [Z, P, G] is the mass of each class of the outcome, `answered` [Z, G] the people who
+    have one of them, whatever they weigh; `sums` are those of the numbers that belong to it,
+    `scores` the histogram of its score. `each` holds a tally for each class
     against the rest, where a measure averages over classes. `clusters` tells whose clusters stand
     beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
     known.
@@ -191,6 +192,7 @@ class Tally:
     scale: int
     favourable: bool
     classes: Ints
+    answered: Ints
     known_strata: Marks
     sums: Mapping[str, Sums] = field(default_factory=dict)
     scores: Scores | None = None
@@ -260,6 +262,7 @@ class Tally:
             mass=people if self.mass is self.people else self.mass.map(change),
             squares=None if self.squares is None else self.squares.map(change),
             classes=change(self.classes),
+            answered=change(self.answered),
             sums={name: sums.map(change) for name, sums in self.sums.items()},
             scores=None if self.scores is None else self.scores.map(change),
             each=tuple(one.changed(change) for one in self.each),
@@ -278,6 +281,7 @@ def tally_of(table: GroupTable) -> Tally:
         table.scale,
         table.favourable,
         table.mass.sum(axis=1)[:, : len(table.classes)],
+        np.asarray(table.people[:, :, : len(table.classes)].sum(axis=(1, 2))),
         table.known_strata,
         _sums_of(table),
         _scores_of(table),

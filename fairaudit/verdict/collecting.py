@@ -14,6 +14,7 @@ from fairaudit.metrics import (
     NOBODY,
     Aside,
     Evaluation,
+    Need,
     Quantity,
     describe,
     find_group,
@@ -25,7 +26,7 @@ from fairaudit.verdict.asked import NEAR, Check
 from fairaudit.verdict.findings import NotEvaluated
 
 _MOST_OFF = 0.5
-"""Where more of the people are not compared, an average over strata is no answer."""
+"""Where more of the people are not compared, what is left is no answer for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
     table = evaluation.table
     entries: list[Entry] = []
     missing: list[NotEvaluated] = [*_excluded(table)]
-    if check.given and _strata_decide(evaluation.strata or table):
+    if _is_of_a_decision(check, evaluation) and _strata_decide(evaluation.strata or table):
         reason = f"the strata determine the {check.of}: within them there is nothing to compare"
         return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
     if evaluation.strata is not None:
@@ -147,6 +148,34 @@ def set_apart(group: Group, stratum: Group, aside: Aside) -> NotEvaluated:
     """A group that a rule sets aside."""
     standing, why, detail = aside
     return NotEvaluated(group, stratum, why, blocks=False, detail=detail, standing=standing)
+
+
+def _is_of_a_decision(check: Check, evaluation: Evaluation) -> bool:
+    """Whether it compares within strata how often a decision falls, and no score within them."""
+    reading = evaluation.reading
+    of_score = reading is not None and Need.SCORE in reading.quantity.needs
+    return bool(check.given or (check.strata and not of_score))
+
+
+def most_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
+    """What leaves a check open where most people stand in strata that nothing is judged in.
+
+    Those are the strata that are not known, and those of one group alone; of a fit with several
+    controls such a stratum tells something about the others.
+    """
+    table = evaluation.strata or evaluation.table
+    passed_over = ~table.known_strata
+    if check.given and evaluation.strata is None:
+        alone = [_stands_alone(evaluation, z) is not None for z in range(len(table.strata))]
+        passed_over = passed_over | np.array(alone, dtype=np.bool_)
+    elif len(check.parameters.controls) == 1:
+        passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
+    people = table.n[:, table.eligible].sum(axis=1)
+    off = float(people[passed_over].sum() / max(people.sum(), 1))
+    if off <= _MOST_OFF:
+        return []
+    reason = f"{off:.1%} of the people stand in strata that are not known, or not estimable"
+    return [NotEvaluated((), (), reason, blocks=True)]
 
 
 def _strata_decide(table: GroupTable) -> bool:

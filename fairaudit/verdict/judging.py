@@ -43,7 +43,7 @@ from fairaudit.verdict.asked import (
     ReversalLimit,
     Status,
 )
-from fairaudit.verdict.collecting import Entry, collect, set_apart
+from fairaudit.verdict.collecting import Entry, collect, most_passed_over, set_apart
 from fairaudit.verdict.findings import Crossing, Finding, NotEvaluated
 from fairaudit.verdict.hiding import hidden_by_few
 from fairaudit.verdict.weighing import Weighed, farthest, untested_of, weigh
@@ -57,11 +57,14 @@ def judge(
     evaluation: Evaluation,
     proof: Proof | None = None,
     left_out: Sequence[NotEvaluated] = (),
+    could_turn: Sequence[NotEvaluated] = (),
 ) -> Finding:
     """The finding of a check on an evaluated measure, with what speaks for each value.
 
     Without a proof the check stands alone: its tests are a family of their own. `left_out` are
-    those whom the data has and the evaluation does not.
+    those whom the data has and the evaluation does not, `could_turn` says that rows of theirs could
+    make the check worse. Values that are there and in doubt are not undefined: whatever
+    `undefined` says, they leave a check inconclusive.
     """
     limit = check.fail or check.warn
     if limit is None:
@@ -71,9 +74,12 @@ def judge(
     missing += left_out
     found = weigh(check, entries, proof)
     missing += [untested_of(evaluation, one, found.limit, proof) for one in found.untested]
+    doubts = [*could_turn, *(most_passed_over(check, evaluation) if entries else [])]
     if found.status is not Status.FAIL:
-        missing += hidden_by_few(check, evaluation)
-    status = max(found.status, _status_of_missing(check, entries, missing), key=list(Status).index)
+        doubts += hidden_by_few(check, evaluation)
+    open_by = Status.INCONCLUSIVE if doubts else _status_of_missing(check, entries, missing)
+    status = max(found.status, open_by, key=list(Status).index)
+    missing += doubts
     chosen = farthest(found.deciding or entries, found.limit or limit)
     finding = Finding(
         check=check,
