@@ -174,8 +174,8 @@ def most_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]
     off = float(people[passed_over].sum() / max(people.sum(), 1))
     if off <= _MOST_OFF:
         return []
-    reason = f"{off:.1%} of the people stand in strata that are not known, or not estimable"
-    return [NotEvaluated((), (), reason, blocks=True)]
+    reason = "most of the people stand in strata that are not known, or not estimable"
+    return [NotEvaluated((), (), reason, blocks=True, detail=f"{off:.1%}")]
 
 
 def _strata_decide(table: GroupTable) -> bool:
