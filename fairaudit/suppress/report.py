@@ -411,6 +411,8 @@ class _Rows:
             return True
         if not isinstance(check, Check) or one.standing is Standing.FEW_EVENTS:
             return False
+        if one.tells_people and not one.group and not one.stratum:
+            return False  # a share of people who are in no stratum that is judged
         if one.tells_people and not check.against:
             crowd = self.made.place(check.by, one.stratum, None)
             return self.may(self.made.of_marks(crowd), len(check.by) + len(one.stratum))

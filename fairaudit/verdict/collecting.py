@@ -174,8 +174,8 @@ def most_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]
     off = float(people[passed_over].sum() / max(people.sum(), 1))
     if off <= _MOST_OFF:
         return []
-    reason = "most of the people stand in strata that are not known, or not estimable"
-    return [NotEvaluated((), (), reason, blocks=True, detail=f"{off:.1%}")]
+    reason = f"{off:.1%} of the people stand in strata that are not known, or not estimable"
+    return [NotEvaluated((), (), reason, blocks=True, tells_people=True)]
 
 
 def _strata_decide(table: GroupTable) -> bool:
