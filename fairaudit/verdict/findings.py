@@ -53,7 +53,8 @@ class NotEvaluated:
     """Who or what a check could not judge, and why; `blocks` where that leaves it open.
 
     `standing` is the rule that sets a group aside, None where it is none, and `detail` the group's
-    numbers. `tells_people`: the reason says how many people the stratum has, or strata that are not judged.
+    numbers. `tells_people`: the reason says how many people the stratum has, or what share of them
+    is in none that is judged.
     """
 
     group: Group
