@@ -41,7 +41,7 @@ from fairaudit.spec import load, parse
 from fairaudit.suppress import protect as protection
 from fairaudit.suppress import suppress
 from fairaudit.suppress.made import Made
-from fairaudit.suppress.report import _Rows
+from fairaudit.suppress.rows import Rows
 
 PRIME = 2**31 - 1
 Cell = Mapping[str, str]
@@ -500,7 +500,7 @@ def test_a_gap_that_appears_among_few_people_is_left_out(
     assert "Where a gap first appears is told only" in text
     assert _attack(published, columns, people, 900) == []
     monkeypatch.setattr(Made, "appearance", lambda *_: [])
-    monkeypatch.setattr(_Rows, "may_value", lambda *_: True)
+    monkeypatch.setattr(Rows, "may_value", lambda *_: True)
     careless = _audited(tmp_path, columns, people, ["selection_rate"], suppress_below=900)
     found = _attack(careless, columns, people, 900)
     assert any("'a0': 'women', 'a1': 'north'" in one for one in found), found
