@@ -88,7 +88,7 @@ class Aside:
 
 NOTHING = Aside()
 
-_NOBODY_LEFT = "without the groups that are waived there are no two left to compare"
+_NOBODY_LEFT = "fewer than two groups are left to compare once the waived groups are set aside"
 
 Again = Callable[[Aside], Finding | None]
 """Judges a check once more without what is set aside; None where nothing is left to judge."""

@@ -286,3 +286,20 @@ def test_what_is_suppressed_is_not_shown() -> None:
         assert "0.07" not in text
         assert "suppressed" in text
     assert "0.07" not in terminal.render(opened.listing(shown))
+
+
+def test_a_hidden_number_is_called_hidden() -> None:
+    """No table below has what is suppressed."""
+    spec = {
+        "columns": {"protected": ["g"], "prediction": {"column": "p", "positive": 1}, "count": "n"},
+        "metrics": [{"metric": "demographic_parity_difference", "fail": {"above": 0.1}}],
+    }
+    rows = [("a", 1, 60), ("a", 0, 60), ("b", 1, 3), ("b", 0, 2)]
+    people = pl.DataFrame(rows, ["g", "p", "n"], orient="row")
+    words = {}
+    for threshold in (None, 11):
+        result = fairaudit.audit(spec | ({"suppress_below": 11} if threshold else {}), people)
+        words[threshold] = terminal.render(opened.document(result, result.findings[0]))
+    assert "Its numbers are suppressed." in words[11]
+    assert "the tables below have them" not in words[11]
+    assert "suppressed" not in words[None]

@@ -154,6 +154,9 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     formula = check.asked.formula
     if not lines:
         yield Paragraph(formula)
+        if finding.estimate is not None and finding.estimate.suppressed:
+            yield Paragraph("Its numbers are suppressed.", Tone.MUTED)
+            return
         yield Paragraph(
             "It takes more numbers than one line holds: the tables below have them.", Tone.MUTED
         )

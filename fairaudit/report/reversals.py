@@ -28,8 +28,8 @@ _NOT_LEFT = "not left after adjustment"
 _PATTERN = "not established"
 _SUPPRESSED = "significance suppressed"
 _UNTOLD = (
-    "A reversal is told where all of its counts may be published, and not how sure it is: that is "
-    "found among all comparisons, those of hidden groups included."
+    "Only reversals whose counts may all be published are listed. Their adjusted p-values are "
+    "suppressed: they depend on all comparisons, those of hidden groups included."
 )
 
 
