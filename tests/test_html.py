@@ -36,9 +36,9 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.report.figures import most
 from fairaudit.report.html import inline
 from fairaudit.report.pictures import (
+    MOST_ROWS,
     Bars,
     Interval,
     Intervals,
@@ -574,7 +574,7 @@ def test_many_groups_are_cut_and_counted() -> None:
     figures = [b for b in content.document(result) if isinstance(b, Figure)]
     for figure in figures:
         assert isinstance(figure.picture, Intervals | Bars)
-        assert len(figure.picture.rows) <= most.ROWS + 1
+        assert len(figure.picture.rows) <= MOST_ROWS + 1
         left = re.fullmatch(r"and ([\d,]+) more", figure.picture.rows[-1].label)
         assert left is not None
         shown = len(figure.picture.rows) - 1
@@ -633,7 +633,7 @@ def test_an_error_is_a_page_and_several_answers_are_a_summary() -> None:
 def test_the_suffix_means_the_format_and_stdout_takes_any_encoding() -> None:
     (form,) = [one for one in FORMATS if one.name == "html"]
     assert {".html", ".htm"} == set(form.suffixes)
-    assert form.spelled("ε é", "ascii") == "&#949; &#233;"
+    assert form.spell("ε é", "ascii") == "&#949; &#233;"
 
 
 def _luminance(colour: str) -> float:

@@ -20,7 +20,7 @@ from fairaudit.answers import Answer
 from fairaudit.cli.app import app
 from fairaudit.evidence import methods
 from fairaudit.metrics import CATALOGUE
-from fairaudit.report import content, explain, format_of, listing, sentences, summary, terminal
+from fairaudit.report import content, explain, format_of, index, sentences, summary, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult, definition
 
@@ -136,7 +136,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
 def test_every_format_says_that_a_check_is_not_cleared(on: str, name: str) -> None:
     form = format_of(name)
     assert form is not None
-    rendered = form.render([Answer("spec.yaml", None, unproven(on))], False)  # noqa: FBT003  # the signature of the renderers
+    rendered = form.render([Answer("spec.yaml", None, unproven(on))], all_rows=False)
     assert isinstance(rendered, str)
     text = " ".join(rendered.split())
     assert "beyond the limit, not significant: not cleared" in text
@@ -158,9 +158,9 @@ def test_every_summary_counts_the_checks_that_are_not_cleared() -> None:
     answers = [Answer("one.yaml", None, result), Answer("two.yaml", None, cleared())]
     text = terminal.render(summary.document(answers))
     assert "not cleared" in text.splitlines()[4]
-    listed = [listing.Listed(one, {}) for one in answers]
-    assert [row["not_cleared"] for row in listing.index(listed)["audits"]] == [1, 0]
-    assert ",not_cleared," in listing.summary_csv(listed)
+    listed = [index.Listed(one, {}) for one in answers]
+    assert [row["not_cleared"] for row in index.index(listed)["audits"]] == [1, 0]
+    assert ",not_cleared," in index.summary_csv(listed)
 
 
 def cleared() -> AuditResult:
@@ -299,7 +299,7 @@ def test_nobody_is_selected_by_a_label(name: str) -> None:
     result = of_label(subgroups={"min_size": 20}, simpson={"fail": True})
     form = format_of(name)
     assert form is not None
-    rendered = form.render([Answer("spec.yaml", None, result)], True)  # noqa: FBT003  # all rows
+    rendered = form.render([Answer("spec.yaml", None, result)], all_rows=True)
     assert isinstance(rendered, str)
     text = " ".join(rendered.replace("&#160;", " ").split())
     assert "ase rate" in text

@@ -23,7 +23,7 @@ from fairaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from fairaudit.answers import Answer
-    from fairaudit.report.listing import Listed
+    from fairaudit.report.index import Listed
 
 _REPORTS = ("html", "json")
 """The formats of the reports in a folder; the index links to the first."""
@@ -55,29 +55,29 @@ def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> int
     The index comes last: whoever finds it finds all that it lists.
     """
     from fairaudit import report
+    from fairaudit.report import index, summary
     from fairaudit.report import json as report_json
-    from fairaudit.report import listing, summary
 
     forms = [one for name in _REPORTS if (one := report.format_of(name)) is not None]
     listed: list[Listed] = []
     asked = [(one.spec, one.data) for one in answers]
     for name, answer in zip(names(asked), answers, strict=True):
         files = {one.name: name + one.suffixes[0] for one in forms}
-        listed.append(listing.Listed(answer, files))
+        listed.append(index.Listed(answer, files))
     now = {name for one in listed for name in one.files.values()}
     before = outputs.earlier.get(path, frozenset())
     left = sum((path / one).is_file() for one in before - now)
     for each in listed:
         for one in forms:
-            outputs.write(path / each.files[one.name], one.render([each.answer], True))
-    outputs.write(path / "summary.csv", listing.summary_csv(listed))
-    outputs.write(path / "checks.csv", listing.checks_csv(listed))
+            outputs.write(path / each.files[one.name], one.render([each.answer], all_rows=True))
+    outputs.write(path / "summary.csv", index.summary_csv(listed))
+    outputs.write(path / "checks.csv", index.checks_csv(listed))
     page = forms[0].page
     if page is not None:
         links = [quote(one.files[forms[0].name], safe="") for one in listed]
         document = summary.document(answers, all_rows=True, links=links)
         outputs.write(path / f"index{forms[0].suffixes[0]}", page(document))
-    outputs.write(path / "index.json", report_json.written(listing.index(listed)))
+    outputs.write(path / "index.json", report_json.written(index.index(listed)))
     return left
 
 

@@ -127,12 +127,12 @@ def _write_report(answers: Sequence[Answer], path: Path, outputs: Outputs) -> No
             tell(f"{path}: {files} of an earlier run, and not in the index")
     elif wanted is not None:
         try:
-            content = wanted.render(answers, True)
+            content = wanted.render(answers, all_rows=True)
         except Exception as error:
             from fairaudit.answers import Answer
 
             crash = Answer(answers[0].spec, answers[0].data, FairauditError.crashed(error))
-            outputs.write(path, wanted.render([crash], True))
+            outputs.write(path, wanted.render([crash], all_rows=True))
             raise
         outputs.write(path, content)
 
@@ -176,7 +176,7 @@ def print_document(document: Document) -> None:
 
 
 def _print(wanted: Format, answers: Sequence[Answer], *, all_rows: bool) -> None:
-    print_text(wanted.render(answers, all_rows), wanted)
+    print_text(wanted.render(answers, all_rows=all_rows), wanted)
 
 
 def print_text(content: str | bytes, wanted: Format) -> None:
@@ -192,7 +192,7 @@ def print_text(content: str | bytes, wanted: Format) -> None:
         try:
             content.encode(encoding)
         except UnicodeEncodeError:
-            content = wanted.spelled(content, encoding)
+            content = wanted.spell(content, encoding)
         stream.write(content)
     stream.flush()
 

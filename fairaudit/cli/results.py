@@ -77,19 +77,19 @@ def show(
 
     Without a check it lists them, the worst first.
     """
-    from fairaudit.report import opened
+    from fairaudit.report import check_page
 
     outputs = begin(check_pages(form, output or [], "a single check"), lambda: read_from(result))
     with errors_in(outputs, result):
         answer = _one_of(read_answers(result), data)
-        finding = None if check is None else opened.find(answer, check)
+        finding = None if check is None else check_page.find(answer, check)
     for path in outputs.paths:
         outputs.write(path, _page(format_of(path), answer, finding))
     if outputs.paths and form == "terminal":
         return
     if form == "terminal":
         print_document(
-            opened.listing(answer) if finding is None else opened.document(answer, finding)
+            check_page.listing(answer) if finding is None else check_page.document(answer, finding)
         )
     else:
         from fairaudit import report
@@ -110,7 +110,7 @@ def _print_report(found: Sequence[Answer], form: str, *, all_rows: bool) -> None
 
         print_document(summary.report(found, all_rows=all_rows))
     else:
-        print_text(wanted.render(found, all_rows), wanted)
+        print_text(wanted.render(found, all_rows=all_rows), wanted)
 
 
 def _one_of(found: Sequence[Answer], data: str | None) -> AuditResult:
@@ -141,15 +141,15 @@ def _is_meant(one: Answer, data: str) -> bool:
 
 def _page(wanted: Format, answer: AuditResult, finding: Finding | None) -> str:
     """A finding, or the list of all, in a format: of prose, or the rows of the JSON report."""
+    from fairaudit.report import check_page
     from fairaudit.report import json as report_json
-    from fairaudit.report import opened
 
     if wanted.page is not None:
         return wanted.page(
-            opened.listing(answer) if finding is None else opened.document(answer, finding)
+            check_page.listing(answer) if finding is None else check_page.document(answer, finding)
         )
     rows = report_json.document(answer)["checks"]
     if finding is None:
         return report_json.written({"checks": rows})
     (row,) = [one for one in rows if one["id"] == finding.check.id]
-    return report_json.written({**row, "working": opened.steps(answer, finding)})
+    return report_json.written({**row, "working": check_page.steps(answer, finding)})

@@ -20,7 +20,7 @@ from fairaudit.compare import (
     Way,
 )
 from fairaudit.metrics.inference import Correction
-from fairaudit.report import moves, numbers, sentences
+from fairaudit.report import numbers, rate_changes, sentences
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -56,8 +56,8 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
     sections = (
         _verdict(changes),
         _checks(changes),
-        moves.rates(changes, most),
-        moves.people(changes, most),
+        rate_changes.section(changes, most),
+        rate_changes.people(changes, most),
         _reversals(changes, is_short=not all_rows),
         _unlike(changes),
         _meaning(changes),

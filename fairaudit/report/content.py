@@ -8,16 +8,15 @@ from pathlib import Path
 
 from fairaudit import names
 from fairaudit.estimate import State
-from fairaudit.ledger import Line, PublishedLine
-from fairaudit.metrics import exclusion
 from fairaudit.report import (
-    disparities,
-    figures,
     lattice,
     numbers,
+    provenance,
+    rates,
     reversals,
     scores,
     sentences,
+    strata,
     subgroups,
 )
 from fairaudit.report.blocks import (
@@ -28,16 +27,13 @@ from fairaudit.report.blocks import (
     Facts,
     Heading,
     Paragraph,
-    Table,
     Tone,
     inert,
 )
 from fairaudit.result import (
     AuditResult,
-    DataFile,
     Definition,
     LatticeEntry,
-    Provenance,
     Verdict,
 )
 from fairaudit.verdict import Finding, Status
@@ -75,11 +71,11 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
     most = None if all_rows else _FEW_ROWS
     sections = (
         _verdict(result, most, data),
-        _provenance(result),
-        _ledger(result),
+        provenance.provenance(result),
+        provenance.ledger(result),
         lattice.section(result, most),
-        disparities.conditional(result, most),
-        disparities.rates(result, most),
+        strata.section(result, most),
+        rates.section(result, most),
         scores.section(result, most),
         _checks(result),
         _waivers(result),
@@ -160,90 +156,6 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
             text += f"; {there} {numbers.number(worst.estimate.value)} by {name}: {pair}"
         rows.append((Cell("not covered", Tone.MUTED), text))
     yield Entries(rows)
-
-
-def _provenance(result: AuditResult) -> Iterator[Block]:
-    made = result.provenance
-    yield Heading("Provenance")
-    pairs = [
-        ("tool", f"fairaudit {made.version}"),
-        ("spec", f"{_path(made.spec_path)} (sha256 {made.spec_sha256[:12]})"),
-    ]
-    pairs += [("data", _file(one)) for one in made.files[:5]]
-    if len(made.files) > 5:  # the first five are named
-        pairs.append(("", f"and {len(made.files) - 5} files more"))
-    pairs.append(("read by", made.route))
-    optional = {
-        "filter": made.filter and names.line(made.filter),
-        "people per row": made.count and f"the column {names.name(made.count)}",
-        "survey weight": made.weight
-        and f"the column {names.name(made.weight)}; the sampling design is not "
-        f"modelled, intervals use the effective sample size; largest rounding of a weight "
-        f"{made.weight_error:.1g}",
-        "clusters": made.cluster
-        and f"{numbers.whole(made.clusters or 0)}, by the column {names.name(made.cluster)}; "
-        "intervals and tests named cluster-robust have the variance between clusters, the others "
-        "none",
-        "smallest group": "; ".join(_smallest(made)),
-        "suppressed": made.suppress_below
-        and f"counts of fewer than {made.suppress_below} people, and what would tell them; "
-        "zeros are shown of groups that are told",
-    }
-    pairs += [(name, str(text)) for name, text in optional.items() if text]
-    counts = numbers.SUPPRESSED if made.cube_sha256 is None else f"sha256 {made.cube_sha256[:12]}"
-    pairs += [("counts", counts), ("made", made.created)]
-    yield Facts(pairs)
-
-
-def _smallest(made: Provenance) -> Iterator[str]:
-    """What a group must reach to be compared."""
-    if made.minimum.size:
-        yield f"{made.minimum.size} people in the denominator"
-    if made.minimum.events:
-        yield f"{made.minimum.events} people of every outcome expected at everybody's rate"
-    if made.exclude_below is not None:
-        yield f"excluded {names.line(exclusion(made.exclude_below))}"
-
-
-def _file(one: DataFile) -> str:
-    if not one.bytes:
-        return _path(one.path)
-    lines = "" if one.lines is None else f", {numbers.whole(one.lines)} lines"
-    return f"{_path(one.path)} ({numbers.whole(one.bytes)} bytes{lines})"
-
-
-def _path(text: str) -> str:
-    return names.copied(text)
-
-
-def _ledger(result: AuditResult) -> Iterator[Block]:
-    ledger = result.ledger
-    yield Heading("Where every row went")
-    people = ledger.people != ledger.counted
-    rows = [("read", ledger.read, "", ""), ("filtered out", ledger.filtered, "", "")]
-    rows.append(("filter undecided", ledger.undecided, "", "a value it needs is missing"))
-    rows = [row for row in rows if row[1] != 0 or row[0] == "read"]
-    rows += [("dropped", one.rows, names.name(one.column), one.reason) for one in ledger.dropped]
-    rows.append(("counted", ledger.counted, "", _people(ledger.people) if people else ""))
-    rows += [
-        ("  of these", one.rows, names.name(one.column), _aside(one, people))
-        for one in ledger.set_aside
-    ]
-    yield Table(
-        "",
-        ("", "rows", "column", "why"),
-        [[Cell(a), Cell(numbers.whole(b)), Cell(c), Cell(d)] for a, b, c, d in rows],
-        (False, True, False, False),
-    )
-    yield from figures.people(result)
-
-
-def _people(people: int | None) -> str:
-    return f"{numbers.whole(people)} people"
-
-
-def _aside(line: Line | PublishedLine, people: bool) -> str:  # noqa: FBT001  # whether rows are not people
-    return f"{line.reason} ({_people(line.people)})" if people else line.reason
 
 
 def by_urgency(findings: Iterable[Finding]) -> list[Finding]:

@@ -16,7 +16,7 @@ from fairaudit.answers import Answer
 from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.names import printable
 from fairaudit.report import sentences
-from fairaudit.report.shortening import shortened
+from fairaudit.report.markup import shortened
 from fairaudit.result import AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import State, Told
@@ -75,7 +75,7 @@ class _Annotation:
         return f"::{_KIND.get(self.rank, 'error')} {told}::{message}"
 
 
-def render(answers: Sequence[Answer]) -> str:
+def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """A line for each annotation, at most ten; nothing where all passed."""
     found = [each for one in answers for each in _annotations(one)]
     found.sort(key=lambda one: one.rank)

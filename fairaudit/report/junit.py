@@ -41,7 +41,7 @@ class _Case:
     details: tuple[str, ...] = ()
 
 
-def render(answers: Sequence[Answer]) -> str:
+def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """A suite for each answer, under one root where there are several."""
     suites = [_suite(one, name) for one, name in zip(answers, _names(answers), strict=True)]
     root = suites[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 from fairaudit import names
@@ -133,6 +134,25 @@ def outcome(level: str) -> str:
 def named_group(one: Group) -> str:
     """A group with the names of its columns: `gender=female, race=Black`."""
     return names.group(one)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: `1 group`, `1,200 groups`."""
+    return f"{whole(count)} {noun if count == 1 else f'{noun}s'}"
+
+
+def more_groups(count: int, file: str = "report.json") -> str:
+    """How many groups a table leaves out, and where they are; empty where it has them all."""
+    if count <= 0:
+        return ""
+    noun = "group" if count == 1 else "groups"
+    return f"and {whole(count)} more {noun}: --verbose, or -o {file}, lists them all"
+
+
+def first_few(texts: Sequence[str], most: int = 5, separator: str = ", ") -> str:
+    """The first of several texts, and how many more there are."""
+    more = f" and {whole(len(texts) - most)} more" if len(texts) > most else ""
+    return separator.join(texts[:most]) + more
 
 
 def subset(columns: tuple[str, ...]) -> str:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
 from fairaudit.estimate import Significance
 from fairaudit.metrics.inference import Correction, Inference
-from fairaudit.report import figures, numbers, sentences
-from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
+from fairaudit.report import numbers, pictures, sentences
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Entries,
+    Facts,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+)
+from fairaudit.report.pictures import Slope, Slopes
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Kind, Reversal, Share
 from fairaudit.verdict import Status
@@ -56,7 +68,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         yield Entries([entry(one, Tone.WARN, inference)])
         if at < _FULL or not is_short:
             if at < _DRAWN:
-                yield figures.slopes(one, sentence(one, alpha))
+                yield _slopes(one, sentence(one, alpha))
             yield from proof(one, inference)
     noted = notes[:_FULL] if is_short else notes
     if noted:
@@ -123,7 +135,7 @@ def _patterns(
         label = Cell(f"{word}: {sentences.KIND[one.kind]}", Tone.MUTED)
         yield Entries([(label, sentence(one, inference.alpha))])
         if at < _DRAWN:
-            yield figures.slopes(one, sentence(one, inference.alpha))
+            yield _slopes(one, sentence(one, inference.alpha))
         yield from proof(one, inference)
 
 
@@ -358,3 +370,26 @@ def _tests(one: Reversal, inference: Inference) -> Iterator[str]:
     for what, (p, name) in tests.items():
         if p is not None:
             yield f"{what}: p {numbers.probability(p, alpha)} ({name})"
+
+
+def _slopes(one: Reversal, text: str) -> Figure:
+    """The picture of a reversal; `text` tells it in words."""
+    heaviest = sorted(one.strata, key=lambda stratum: -stratum.weight)[: pictures.MOST_LINES]
+    kept = [stratum for stratum in one.strata if stratum in heaviest]
+    drawn = [
+        Slope(numbers.named_group(stratum.stratum), stratum.first.value, stratum.second.value)
+        for stratum in kept
+    ]
+    overall = Slope("overall", one.crude_pair[0].value, one.crude_pair[1].value, strong=True)
+    missing = [each.label for each in drawn if not math.isfinite(each.first + each.second)]
+    left = pictures.not_shown(len(one.strata) - len(kept), "strata", "those with the fewest people")
+    if missing:
+        left += f" Without a rate of both: {numbers.first_few(missing)}."
+    given = numbers.subset(one.given)
+    return Figure(
+        f"{sentences.title_of(one.rate, one.of).capitalize()}: {one.pair[0]} against "
+        f"{one.pair[1]}, overall and by {given}",
+        text + left,
+        Slopes(sentences.title_of(one.rate, one.of), one.pair, [overall, *drawn]),
+        note=f"Thick: everybody. The others: each {given} by itself.{left}",
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from fairaudit import names
 from fairaudit.metrics.inference import Correction, Inference
-from fairaudit.report import figures, numbers, sentences
-from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
+from fairaudit.report import numbers, pictures, sentences
+from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
+from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
 from fairaudit.result import AuditResult
 from fairaudit.subgroups import Searched, Subgroup, Subgroups
 from fairaudit.verdict import SubgroupCheck
@@ -37,7 +39,7 @@ def section(result: AuditResult) -> Iterator[Block]:
         if one.listed:
             text = sentences.subgroup(one.listed[0], one, inference)
             yield Entries([(Cell("stands out most", Tone.WARN), text)])
-            yield from figures.subgroups(one)
+            yield from _figure(one)
             level = f"{float(100 * inference.confidence):g} %"
             yield _table(one, level, inference)
         elif one.widest is not None:
@@ -133,4 +135,39 @@ def _unfairness(one: Searched, worst: Subgroup) -> str:
         f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
         f"{numbers.named_group(worst.group)}: {numbers.percent(worst.under / one.n)} of the people "
         f"times {100 * abs(worst.divergence):.1f} points{chance}."
+    )
+
+
+def _figure(one: Searched) -> Iterator[Figure]:
+    """A picture of those listed, whoever stands out most first."""
+    if not one.listed:
+        return
+    rows = [
+        Interval(
+            numbers.group(each.group),
+            each.value,
+            one.value + each.low,
+            one.value + each.high,
+            text=f"{numbers.percent(each.value)} ({numbers.points(each.divergence)})",
+        )
+        for each in one.listed
+    ]
+    everybody = Interval(
+        "everybody", one.value, mark=Mark.REFERENCE, text=numbers.percent(one.value)
+    )
+    first = one.listed[0]
+    title = sentences.title_of(one.rate, one.of)
+    rules = [Rule(one.value)] if math.isfinite(one.value) else []
+    yield Figure(
+        f"{title.capitalize()} of the {one.of}: the subgroups that stand out",
+        f"{numbers.whole(len(rows))} subgroups beside everybody's {numbers.percent(one.value)}; "
+        f"first {numbers.group(first.group)} with {numbers.percent(first.value)}.",
+        Intervals(
+            title,
+            [everybody, *pictures.first_rows(rows, pictures.MOST_ROWS - 1)],
+            rules,
+            percent=True,
+        ),
+        note="Diamond and dotted line: everybody. In brackets: points from everybody's rate; "
+        "lines: the intervals of these.",
     )

@@ -8,7 +8,7 @@ from fairaudit import names
 from fairaudit.errors import UsageError, did_you_mean
 from fairaudit.evidence import Part
 from fairaudit.metrics import Measure, Quantity
-from fairaudit.report import disparities, explain, filled, numbers, reversals, sentences, strata
+from fairaudit.report import explain, numbers, rates, reversals, sentences, strata, worked_formula
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -177,15 +177,15 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
         search = whose_rate(result, check)
         if finding.subgroup is None or search is None:
             return []
-        return [str(filled.divergence(finding.subgroup, search))]
+        return [str(worked_formula.divergence(finding.subgroup, search))]
     if not isinstance(check, Check):
         return []
     lines = [
         line
         for part, found in _weighed(result, finding)
-        for line in strata.lines(found, _sides(part))
+        for line in worked_formula.averages(found, _sides(part))
     ]
-    lines += filled.working(finding, _outcomes(result, check))
+    lines += worked_formula.working(finding, _outcomes(result, check))
     return [*map(str, lines)]
 
 
@@ -239,7 +239,7 @@ def _subgroup(search: Searched | None, finding: Finding) -> Iterator[Block]:
     if found is None or search is None:
         yield Paragraph(finding.why or numbers.SUPPRESSED)
         return
-    line = filled.divergence(found, search)
+    line = worked_formula.divergence(found, search)
     yield Entries(
         [
             (Cell("formula", Tone.MUTED), "|rate of the subgroup - rate of everybody|"),
@@ -380,8 +380,8 @@ def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
         return
     yield Heading("Every group")
     if of_check:
-        yield from disparities.tables(of_check, result, None)
-        yield disparities.legend(result)
+        yield from rates.tables(of_check, result, None)
+        yield rates.legend(result)
     known = list(dict.fromkeys(level for row in counts for level in row.counts))
     if counts:
         rows = [

@@ -16,6 +16,7 @@ from fairaudit.metrics import Comparison, Measure, Quantity, find
 from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
 from fairaudit.metrics.measures import REMAINDER, Fold
 from fairaudit.report import numbers, sentences
+from fairaudit.report.strata import Weighed, average_of
 from fairaudit.subgroups import Searched, Subgroup
 from fairaudit.verdict import Check, Finding
 
@@ -111,6 +112,20 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     if not lines or not _agrees(lines[-1].filled, estimate.value):
         return ()
     return tuple(lines)
+
+
+def averages(strata: tuple[Weighed, ...], names: tuple[str, str]) -> tuple[Line, Line]:
+    """Both sides' averages, filled in."""
+    told = []
+    for at, name in enumerate(names):
+        terms = [
+            f"{one.weight} · {share.over:,}/{share.under:,}"
+            for one in strata
+            for share in ((one.first, one.second)[at],)
+        ]
+        value = Term(" + ".join(terms), average_of(strata, first=at == 0))
+        told.append(Line(name, "Σ weight · rate", value))
+    return told[0], told[1]
 
 
 def divergence(one: Subgroup, search: Searched) -> Line:

@@ -29,7 +29,7 @@ _TONES = {Way.WORSE: Tone.BAD, Way.BETTER: Tone.GOOD}
 _Key: TypeAlias = tuple[str, str, tuple[str, ...], tuple[tuple[str, str], ...], str]
 
 
-def rates(changes: Changes, most: int | None) -> Iterator[Block]:
+def section(changes: Changes, most: int | None) -> Iterator[Block]:
     """A table for each rate and grouping; the tables and rows with what is worse come first."""
     if not changes.rates:
         return
@@ -62,7 +62,7 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
         title += f"{numbers.subset(by)}{where}"
         shown = rows if most is None else rows[:most]
         named = [(numbers.group(one.group), one) for one in shown]
-        more = _more(len(rows) - len(shown))
+        more = numbers.more_groups(len(rows) - len(shown), "changes.json")
         told.append(_table(title, numbers.subset(by), named, changes, more))
         picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
@@ -318,7 +318,7 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
                 for row in shown
             ],
             (False, True, True, True, True, True),
-            more=_more(len(ordered) - len(shown)),
+            more=numbers.more_groups(len(ordered) - len(shown), "changes.json"),
         )
 
 
@@ -362,12 +362,3 @@ def _points(before: float | None, after: float | None) -> str:
 
 def _level(changes: Changes) -> str:
     return f"{float(100 * changes.inference.confidence):g} %"
-
-
-def _more(count: int) -> str:
-    if count <= 0:
-        return ""
-    groups = "group" if count == 1 else "groups"
-    return (
-        f"and {numbers.whole(count)} more {groups}: --verbose, or -o changes.json, lists them all"
-    )
