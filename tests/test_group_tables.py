@@ -17,10 +17,9 @@ from conftest import SPECS
 
 import fairaudit
 from fairaudit import cli
-from fairaudit.answers import Answer
 from fairaudit.errors import UsageError
 from fairaudit.report import format_of, format_of_suffix, group_table
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.result import Answer, AuditResult, RateRow
 
 Rows = list[dict[str, Any]]
 WEIGHTED = """name,race,branch,y,p,w

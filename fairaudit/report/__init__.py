@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairaudit.answers import Answer
     from fairaudit.report.blocks import Document
+    from fairaudit.result import Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from fairaudit.result import (
     Verdict,
 )
 from fairaudit.verdict import Finding, Status
-from fairaudit.waivers import State as WaiverState
+from fairaudit.waivers import WaiverState
 
 TONES = {
     Status.PASS: Tone.GOOD,

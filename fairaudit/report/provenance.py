@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
-from fairaudit.ledger import Line, PublishedLine
+from fairaudit.ledger import LedgerLine, PublishedLine
 from fairaudit.metrics import Standing, exclusion
 from fairaudit.report import (
     numbers,
@@ -111,7 +111,7 @@ def _people(people: int | None) -> str:
     return f"{numbers.whole(people)} people"
 
 
-def _aside(line: Line | PublishedLine, people: bool) -> str:  # noqa: FBT001  # whether rows are not people
+def _aside(line: LedgerLine | PublishedLine, people: bool) -> str:  # noqa: FBT001  # whether rows are not people
     return f"{line.reason} ({_people(line.people)})" if people else line.reason
 
 

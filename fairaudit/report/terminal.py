@@ -15,7 +15,6 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from fairaudit.answers import Answer
 from fairaudit.names import printable
 from fairaudit.report import summary
 from fairaudit.report.blocks import (
@@ -29,6 +28,7 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
+from fairaudit.result import Answer
 
 _STYLES = {
     Tone.PLAIN: "",

@@ -14,12 +14,11 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from fairaudit.answers import Answer
 from fairaudit.report.json.answers import answers_document, error_document, of_answers, read_answers
 from fairaudit.report.json.changes import changes_document, changes_schema
 from fairaudit.report.json.reading import parse
 from fairaudit.report.json.results import document, read
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 
 __all__ = [
     "answers_document",
