@@ -24,7 +24,7 @@ from pages import NAMES, Element, elements, read, sample, tree_of
 
 import fairaudit
 from fairaudit.errors import NothingToAudit
-from fairaudit.report import FORMATS, content, drawing, html, numbers, palette, sentences
+from fairaudit.report import FORMATS, checks, content, drawing, html, numbers, palette
 from fairaudit.report.blocks import (
     Cell,
     Entries,
@@ -138,9 +138,9 @@ def test_a_page_says_all_that_the_report_says(name: str) -> None:
             assert _plain(words) in text
     for finding in found.result.findings:
         assert finding.check.id in text
-        assert _plain(sentences.answer(finding)) in text
+        assert _plain(checks.sentence(finding)) in text
     banner = next(one for one in tree_of(name).all("p") if "banner" in one.attributes["class"])
-    assert banner.text.startswith(sentences.VERDICT[found.result.verdict])
+    assert banner.text.startswith(found.result.verdict.upper())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -44,8 +44,8 @@ def _within_reason(line: str) -> str:
 
 def last_line(result: AuditResult, asked: str, seconds: float) -> str:
     """The verdict with its checks, and what was asked."""
+    from fairaudit.report.checks import tally
     from fairaudit.report.numbers import whole
-    from fairaudit.report.sentences import tally
 
     rows = f"rows={whole(result.provenance.rows)}"
     return f"{result.verdict.upper()}  {tally(result)}  {asked} {rows} {seconds:.1f}s"

@@ -9,7 +9,7 @@ from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, ranked
 from fairaudit.metrics.inference import Correction
-from fairaudit.report import numbers, sentences
+from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Paragraph, Tone
 from fairaudit.result import AuditResult
 
@@ -89,7 +89,7 @@ def sentence(one: Appearance, alpha: float) -> str:
     beside = one.apart
     ends = f"[{numbers.points(beside.low)}, {numbers.points(beside.high)}]"
     return (
-        f"{numbers.named_group(one.group)}: {sentences.title_of(one.metric, one.of)} of the "
+        f"{numbers.named_group(one.group)}: {metric_titles.title(one.metric, one.of)} of the "
         f"{names.name(one.of)}{of_class} {numbers.rate(one.estimate)} against "
         f"{numbers.percent(beside.other.value)} of everybody else, "
         f"{numbers.points(beside.difference)} points {ends}{_adjusted(one, alpha)}; "
@@ -102,7 +102,7 @@ def _briefly(one: Appearance) -> str:
     shares = (
         f"{numbers.percent(one.estimate.value)} against {numbers.percent(one.apart.other.value)}"
     )
-    return f"{sentences.title_of(one.metric, one.of)} of the {names.name(one.of)} ({shares})"
+    return f"{metric_titles.title(one.metric, one.of)} of the {names.name(one.of)} ({shares})"
 
 
 def _of_parents(one: Appearance, alpha: float) -> str:

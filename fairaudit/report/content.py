@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairaudit import names
 from fairaudit.estimate import State
 from fairaudit.report import (
+    baseline,
+    checks,
+    evidence,
     lattice,
+    metric_titles,
     numbers,
     provenance,
     rates,
     reversals,
     scores,
-    sentences,
     strata,
     subgroups,
 )
@@ -39,21 +42,6 @@ from fairaudit.result import (
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverState
 
-TONES = {
-    Status.PASS: Tone.GOOD,
-    Status.WARN: Tone.WARN,
-    Status.FAIL: Tone.BAD,
-    Status.INCONCLUSIVE: Tone.BAD,
-    Status.SKIPPED: Tone.MUTED,
-    Status.WAIVED: Tone.WARN,
-}
-VERDICT_TONES = {
-    Verdict.PASS: Tone.GOOD,
-    Verdict.FAIL: Tone.BAD,
-    Verdict.INCONCLUSIVE: Tone.BAD,
-    Verdict.NONE: Tone.MUTED,
-}
-_WORST_FIRST = tuple(reversed(Status))
 _FEW_ROWS = 12
 _LIMITS_OF_A_PASS = (
     "A pass says that these numbers, on these people, did not cross these limits. It does not say "
@@ -94,14 +82,14 @@ def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterato
     of = "" if data is None else f", {names.copied(Path(data).name)}"
     yield Heading(f"Audit: {title}{of}")
     verdict = result.verdict
-    yield Entries([(Cell(sentences.VERDICT[verdict], VERDICT_TONES[verdict]), _summary(result))])
-    open_ones = [one for one in by_urgency(result.findings) if _is_open(one)]
+    yield Entries([(Cell(verdict.upper(), checks.VERDICT_TONES[verdict]), _summary(result))])
+    open_ones = [one for one in checks.by_urgency(result.findings) if _is_open(one)]
     if open_ones:
         yield _findings(open_ones, is_first=True)
     if result.earlier is not None:
         one = result.earlier
         path = names.copied(one.path) if one.path else "a document"
-        text = f"{path}, made {one.created} ({sentences.age(one)}), tolerance {one.tolerance}"
+        text = f"{path}, made {one.created} ({baseline.age(one)}), tolerance {one.tolerance}"
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
     yield from _unlooked(result, most)
     if result.notices:
@@ -127,7 +115,7 @@ def _summary(result: AuditResult) -> str:
     if not result.findings:
         return f"nothing was judged: the spec sets no limit. {who} counted."
     waived = result.verdict is Verdict.PASS and any(one.waived for one in result.findings)
-    return f"{'passed with waivers: ' if waived else ''}{sentences.outcome(result)}. {who} counted."
+    return f"{'passed with waivers: ' if waived else ''}{checks.outcome(result)}. {who} counted."
 
 
 def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -150,7 +138,7 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
         known = [(name, one) for name, one in found if not math.isnan(one.departure)]
         if known:
             name, worst = max(known, key=lambda pair: pair[1].departure)
-            pair = sentences.witness(worst.first, worst.second, worst.decided_by)
+            pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
             hidden = any(one.estimate.suppressed for _, one in found)
             there = "the worst that is told is" if hidden else "the worst there is"
             text += f"; {there} {numbers.number(worst.estimate.value)} by {name}: {pair}"
@@ -158,22 +146,17 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Entries(rows)
 
 
-def by_urgency(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, the worst status first, as they stand in the spec otherwise."""
-    return sorted(findings, key=lambda one: _WORST_FIRST.index(one.status))
-
-
 def _checks(result: AuditResult) -> Iterator[Block]:
     yield Heading("Checks")
     if not result.findings:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
-    yield _findings(by_urgency(result.findings), is_first=False)
+    yield _findings(checks.by_urgency(result.findings), is_first=False)
     yield from _practice(result)
     left_out = [
         (Cell("not judged", Tone.MUTED), text)
         for one in result.findings
-        for text in sentences.not_judged(one)
+        for text in evidence.not_judged(one)
     ]
     if left_out:
         yield Entries(left_out)
@@ -182,14 +165,14 @@ def _checks(result: AuditResult) -> Iterator[Block]:
 def _practice(result: AuditResult) -> Iterator[Block]:
     """Each gap in people, and what a pass on few people may have missed."""
     rows = [
-        (Cell("in people", Tone.MUTED), f"{sentences.id_of(one)}: {text}")
+        (Cell("in people", Tone.MUTED), f"{checks.id_of(one)}: {text}")
         for one in result.findings
-        for text in sentences.in_practice(one)
+        for text in evidence.people_affected(one)
     ]
     rows += [
-        (Cell("few people", Tone.MUTED), f"{sentences.id_of(one)}: {text}")
+        (Cell("few people", Tone.MUTED), f"{checks.id_of(one)}: {text}")
         for one in result.findings
-        if (text := sentences.thin(one)) is not None
+        if (text := evidence.few_people(one))
     ]
     if rows:
         yield Entries(rows)
@@ -199,11 +182,11 @@ def _findings(findings: Sequence[Finding], *, is_first: bool) -> Entries:
     """A statement for each; what the first page tells in full is not told twice."""
     rows = []
     for one in findings:
-        place = f", {sentences.place(one.check.place)}" if one.check.place else ""
+        place = f", {checks.place(one.check.place)}" if one.check.place else ""
         is_told = not is_first and _is_open(one)
-        told = "told in full at the top" if is_told else sentences.answer(one)
-        text = f"{sentences.title(one)}: {told} ({sentences.id_of(one)}{place})"
-        rows.append((Cell(sentences.STATUS[one.status], TONES[one.status]), text))
+        told = "told in full at the top" if is_told else checks.sentence(one)
+        text = f"{checks.title(one)}: {told} ({checks.id_of(one)}{place})"
+        rows.append((checks.status_cell(one), text))
     return Entries(rows, is_titled=True)
 
 
@@ -217,7 +200,7 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
     for told in result.waivers:
         one = told.waiver
         whose = numbers.named_group(one.group) if one.group else "all of it"
-        place = f" ({sentences.place(one.place)})" if one.place else ""
+        place = f" ({checks.place(one.place)})" if one.place else ""
         check = names.copied(one.check)
         text = (
             f"{check} for {whose} until {one.expires}, approved by {names.line(one.approved_by)}: "
@@ -241,7 +224,7 @@ def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
     ]
     infinite = [
         f"{row.title} by {numbers.subset(row.by)}{_within(row.stratum)}: "
-        f"{sentences.witness(row.first, row.second, row.decided_by)}"
+        f"{metric_titles.worst_pair(row.first, row.second, row.decided_by)}"
         for row in result.comparisons
         if math.isinf(row.estimate.value)
     ]

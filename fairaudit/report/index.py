@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairaudit.errors import FairauditError
-from fairaudit.report import numbers, sentences, summary
+from fairaudit.report import checks, numbers, summary
 from fairaudit.report.group_table import Kind, Value, of_rows, stated, written_csv
 from fairaudit.result import SCHEMA_VERSION, Answer, exit_code
 from fairaudit.verdict import Check, Finding, Limit, Status
@@ -139,7 +139,7 @@ def _checks(answer: Answer) -> Iterator[dict[str, Value]]:
             "other": _named(one.second),
             "stratum": _named(one.stratum),
             "worse_off": _named(one.worse_off),
-            "sentence": sentences.answer(one),
+            "sentence": checks.sentence(one),
         }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from fairaudit.cube import Group
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
-from fairaudit.report import appearances, numbers, pictures, sentences
+from fairaudit.report import appearances, metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Bars, Interval, Lattice, Mark, Node
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
@@ -157,7 +157,7 @@ def _pair(entry: LatticeEntry | None) -> str:
             sides.append(numbers.group(own) + ("" if n is None else f" ({numbers.whole(n)})"))
     both = tuple(pair for pair in entry.first if pair in shared)
     text = (f"{numbers.group(both)}: " if both else "") + " / ".join(sides)
-    return f"{text} ({sentences.short_of(entry.decided_by)})" if entry.decided_by else text
+    return f"{text} ({metric_titles.short_name(entry.decided_by)})" if entry.decided_by else text
 
 
 def _sizes(entry: LatticeEntry) -> dict[Group, int]:
@@ -360,6 +360,6 @@ def _bars(title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry
 def _words(row: LatticeRow, entry: LatticeEntry | None) -> str:
     if entry is None:
         return f"{numbers.subset(row.by)}: not compared."
-    pair = sentences.witness(entry.first, entry.second, entry.decided_by)
+    pair = metric_titles.worst_pair(entry.first, entry.second, entry.decided_by)
     value = numbers.value_of(entry.estimate)
     return f"{numbers.subset(row.by)}: {value}{f' ({pair})' if pair else ''}."

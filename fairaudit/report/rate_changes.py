@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from fairaudit.compare import Change, Changes, PeopleChange, RateChange, Sampling, Scale, Way
 from fairaudit.estimate import Estimate
-from fairaudit.report import numbers, sentences
+from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
 
@@ -41,7 +41,7 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
             one.of,
             one.by,
             one.stratum,
-            sentences.said(one.parameters, one.averaged),
+            metric_titles.options(one.parameters, one.averaged),
         )
         tables.setdefault(key, []).append(one)
     everybody = [one for one in changes.rates if not one.by]
@@ -58,7 +58,7 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
             left.append(rows)
             continue
         where = f", {numbers.named_group(stratum)}" if stratum else ""
-        title = f"{sentences.title_of(metric).capitalize()}{said}{_of(changes, of)} by "
+        title = f"{metric_titles.title(metric).capitalize()}{said}{_of(changes, of)} by "
         title += f"{numbers.subset(by)}{where}"
         shown = rows if most is None else rows[:most]
         named = [(numbers.group(one.group), one) for one in shown]
@@ -128,10 +128,10 @@ def _left_out(left: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
             yield Paragraph(text, Tone.MUTED)
     if untested:
         one = _largest(untested[0])
-        share = sentences.is_share(one.metric)
+        share = metric_titles.is_share(one.metric)
         both = one.change.before, one.change.after
         sides = " → ".join(_value(each, share=share) for each in both)
-        name = f"{sentences.title_of(one.metric)} of {numbers.named_group(one.group)}"
+        name = f"{metric_titles.title(one.metric)} of {numbers.named_group(one.group)}"
         text = f"{len(untested)} {_tables(len(untested))} more with changes that are not tested, "
         text += "the largest "
         text += f"{name}: {sides}. {all_of_them[0].upper()}{all_of_them[1:]}"
@@ -145,7 +145,7 @@ def _tables(count: int) -> str:
 def _everybody(rows: Sequence[RateChange], changes: Changes) -> Table:
     named = [
         (
-            f"{sentences.title_of(one.metric)}{sentences.said(one.parameters, one.averaged)}"
+            f"{metric_titles.title(one.metric)}{metric_titles.options(one.parameters, one.averaged)}"
             + _of(changes, one.of)
             + (f", {numbers.named_group(one.stratum)}" if one.stratum else ""),
             one,
@@ -201,7 +201,7 @@ def _row(name: str, one: RateChange, alpha: float) -> list[Cell]:
     tone = _TONES.get(change.way, Tone.WARN) if sure else Tone.PLAIN
     if not one.is_compared:
         tone = Tone.MUTED
-    share = sentences.is_share(one.metric)
+    share = metric_titles.is_share(one.metric)
     texts = (
         name,
         _value(change.before, share=share),
@@ -268,9 +268,9 @@ def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) ->
         and math.isfinite(one.change.before.value)
         and math.isfinite(one.change.after.value)
     ]
-    share = sentences.is_share(metric)
+    share = metric_titles.is_share(metric)
     shown = lines[:_MOST_LINES]
-    return Lines("", sentences.title_of(metric), shown, percent=share) if lines else None
+    return Lines("", metric_titles.title(metric), shown, percent=share) if lines else None
 
 
 def _point(x: str, one: Estimate) -> Point:

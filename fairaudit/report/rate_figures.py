@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fairaudit.cube import Grouping
 from fairaudit.metrics import Measure, Quantity, Standing
-from fairaudit.report import numbers, pictures, sentences
+from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Figure
 from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
 from fairaudit.result import AuditResult, RateRow
@@ -21,7 +21,7 @@ def rates(result: AuditResult) -> Iterator[Figure]:
     found: dict[tuple[str, str, str], dict[Grouping, list[RateRow]]] = {}
     for row in result.rates:
         if row.by and not row.stratum:
-            key = (row.metric, row.of, sentences.said(row.parameters, row.averaged))
+            key = (row.metric, row.of, metric_titles.options(row.parameters, row.averaged))
             found.setdefault(key, {}).setdefault(row.by, []).append(row)
     figures = [one for key, tables in found.items() for one in _of_rate(result, key, tables)]
     for at, one in enumerate(figures[: pictures.MOST_RATE_PICTURES]):
@@ -34,7 +34,7 @@ def rates(result: AuditResult) -> Iterator[Figure]:
 def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) -> Iterator[Figure]:
     metric, of, said = key
     known = next(one.title for one in result.definitions if one.id == metric)
-    title = sentences.heading_of(metric, of, known)
+    title = metric_titles.heading(metric, of, known)
     named = f"{title} of the {of}{said}"
     rules = [] if said else [rule for by in tables for rule in _limits(result, metric, of, by)]
     judged = {rule.panel for rule in rules}
@@ -63,7 +63,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
                     *_references(tables, bys),
                     *(one for one in rules if one.panel in map(numbers.subset, bys)),
                 ],
-                percent=sentences.is_share(metric),
+                percent=metric_titles.is_share(metric),
                 domain=domain,
             ),
             note=_note(result, [row for by in bys for row in tables[by]], rules),
@@ -83,7 +83,7 @@ def _row(one: RateRow) -> Interval:
     estimate = one.estimate
     value = numbers.SUPPRESSED
     if not estimate.suppressed:
-        share = sentences.is_share(one.metric)
+        share = metric_titles.is_share(one.metric)
         value = numbers.percent(estimate.value) if share else numbers.number(estimate.value, 3)
     return Interval(
         label=numbers.group(one.group),
@@ -141,7 +141,7 @@ def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -
 
 def _words(rows: Sequence[RateRow]) -> str:
     """From which group to which, and what is no number."""
-    by, share = numbers.subset(rows[0].by), sentences.is_share(rows[0].metric)
+    by, share = numbers.subset(rows[0].by), metric_titles.is_share(rows[0].metric)
     known = [
         row
         for row in rows
@@ -174,7 +174,7 @@ def _limits(result: AuditResult, metric: str, of: str, by: Grouping) -> Iterator
     the group that all others are compared with. Against the rest or everybody that value is
     another for every group: there is no line.
     """
-    share = sentences.is_share(metric)
+    share = metric_titles.is_share(metric)
     for finding in result.findings:
         check = finding.check
         if isinstance(check, Check) and (check.of, check.by) == (of, by) and _is_plain(check):

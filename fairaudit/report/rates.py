@@ -9,7 +9,7 @@ from itertools import groupby
 from fairaudit import names
 from fairaudit.metrics import Better, Quantity, Standing, exclusion, find
 from fairaudit.metrics.inference import Correction
-from fairaudit.report import numbers, rate_figures, sentences
+from fairaudit.report import metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import (
     AuditResult,
@@ -58,11 +58,11 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         rates,
         key=lambda row: (
             *(row.metric, row.of, row.by, row.stratum),
-            sentences.said(row.parameters, row.averaged),
+            metric_titles.options(row.parameters, row.averaged),
         ),
     ):
         rows = list(run)
-        title = sentences.heading_of(metric, of, _title(metric, result))
+        title = metric_titles.heading(metric, of, _title(metric, result))
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         caption = f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}"
         order = _order(rows[0], result)
@@ -153,7 +153,7 @@ def _title(metric: str, result: AuditResult) -> str:
 
 
 def _heading(row: RateRow, result: AuditResult) -> str:
-    return sentences.heading_of(row.metric, row.of, _title(row.metric, result))
+    return metric_titles.heading(row.metric, row.of, _title(row.metric, result))
 
 
 def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
@@ -163,7 +163,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         ("", "of the", "count", "rate", _level(result)),
         [
             [
-                Cell(_heading(row, result) + sentences.said(row.parameters, row.averaged)),
+                Cell(_heading(row, result) + metric_titles.options(row.parameters, row.averaged)),
                 Cell(names.name(row.of)),
                 Cell(numbers.counts(row.estimate)),
                 Cell(_value(row)),
@@ -188,7 +188,7 @@ def _value(row: RateRow) -> str:
 
 def _in_percent(row: RateRow) -> bool:
     """Whether its numbers are in per cent: those of a share, unless they are read from bins."""
-    return sentences.is_share(row.metric) and not row.estimate.error
+    return metric_titles.is_share(row.metric) and not row.estimate.error
 
 
 def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
@@ -201,7 +201,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Standing.SUPPRESSED: "",
         Standing.ELIGIBLE: "reference" if is_reference else "",
     }
-    as_share = sentences.is_share(row.metric)
+    as_share = metric_titles.is_share(row.metric)
     compared = _is_compared(row)
     tone = Tone.PLAIN if row.standing is Standing.ELIGIBLE else Tone.MUTED
     return [

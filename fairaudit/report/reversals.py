@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from fairaudit import names
 from fairaudit.estimate import Significance
 from fairaudit.metrics.inference import Correction, Inference
-from fairaudit.report import numbers, pictures, sentences
+from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -26,6 +26,13 @@ from fairaudit.result import AuditResult
 from fairaudit.simpson import Kind, Reversal, Share
 from fairaudit.verdict import Status
 
+KIND_WORDS = {
+    Kind.EVERY_STRATUM: "reversed in every stratum",
+    Kind.ADJUSTED: "reversed after adjustment",
+    Kind.MOST_PEOPLE: "reversed for most people",
+    Kind.MASKED: "a gap hidden in the aggregate",
+    Kind.EXPLAINED: "a gap that goes with the mix of strata",
+}
 _FULL = 3
 """So many reversals are shown with their strata, and so many notes."""
 _DRAWN = 12
@@ -84,7 +91,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     kinds = {one.kind for one in [*sure, *gone, *shown]}
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
     if ordered:
-        facts = [(sentences.KIND[kind], kind.means) for kind in ordered]
+        facts = [(KIND_WORDS[kind], kind.means) for kind in ordered]
         yield Facts(
             [*facts, *_labels(inference, gone=bool(gone), patterns=is_open and bool(shown))]
         )
@@ -125,14 +132,14 @@ def _patterns(
         return
     counted = Counter(one.kind for one in found)
     kinds = ", ".join(
-        f"{numbers.whole(counted[kind])} {sentences.KIND[kind]}" for kind in Kind if counted[kind]
+        f"{numbers.whole(counted[kind])} {KIND_WORDS[kind]}" for kind in Kind if counted[kind]
     )
     patterns = "sign pattern" if len(found) == 1 else "sign patterns"
     text = f"{numbers.whole(len(found))} {patterns} {word}: {kinds}"
     is_more = len(shown) < len(found)
     yield Paragraph(f"{text}{'; --verbose, or -o report.json, has them' if is_more else ''}.")
     for at, one in enumerate(shown):
-        label = Cell(f"{word}: {sentences.KIND[one.kind]}", Tone.MUTED)
+        label = Cell(f"{word}: {KIND_WORDS[one.kind]}", Tone.MUTED)
         yield Entries([(label, sentence(one, inference.alpha))])
         if at < _DRAWN:
             yield _slopes(one, sentence(one, inference.alpha))
@@ -152,7 +159,7 @@ def _none(compared: int | None) -> str:
 
 def entry(one: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
     """A reversal behind the word for its kind, or for a gap that adjustment does not leave."""
-    word = sentences.KIND[one.kind]
+    word = KIND_WORDS[one.kind]
     if not one.is_significant(inference.alpha):
         is_left = not one.is_not_left(inference.alpha)
         word = f"{_PATTERN}: {word}" if is_left else _NOT_LEFT
@@ -182,7 +189,7 @@ def _reading(result: AuditResult) -> str:
 def sentence(one: Reversal, alpha: float) -> str:
     """A reversal, or a note, in one sentence: each gap with its own interval and test."""
     first, second = map(names.name, one.pair)
-    named = f"{first} against {second}, {sentences.title_of(one.rate, one.of)}"
+    named = f"{first} against {second}, {metric_titles.title(one.rate, one.of)}"
     parts = (_overall(one, alpha), _adjusted(one, alpha), _pattern(one))
     return f"{named}: {'; '.join(filter(None, parts))}{_sureness(one, alpha)}."
 
@@ -309,7 +316,7 @@ def proof(one: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
     first, second = map(names.name, one.pair)
     yield Table(
-        f"{sentences.title_of(one.rate, one.of)} of {names.name(one.attribute)}, given "
+        f"{metric_titles.title(one.rate, one.of)} of {names.name(one.attribute)}, given "
         f"{_given(one)}",
         (numbers.subset(one.given), first, second, "diff.", "share of people", "p"),
         [
@@ -387,9 +394,15 @@ def _slopes(one: Reversal, text: str) -> Figure:
         left += f" Without a rate of both: {numbers.first_few(missing)}."
     given = numbers.subset(one.given)
     return Figure(
-        f"{sentences.title_of(one.rate, one.of).capitalize()}: {one.pair[0]} against "
+        f"{metric_titles.title(one.rate, one.of).capitalize()}: {one.pair[0]} against "
         f"{one.pair[1]}, overall and by {given}",
         text + left,
-        Slopes(sentences.title_of(one.rate, one.of), one.pair, [overall, *drawn]),
+        Slopes(metric_titles.title(one.rate, one.of), one.pair, [overall, *drawn]),
         note=f"Thick: everybody. The others: each {given} by itself.{left}",
     )
+
+
+def pair(reversal: Reversal) -> str:
+    """The two groups of a reversal."""
+    first, second = map(names.name, reversal.pair)
+    return f"{names.name(reversal.attribute)}: {first} against {second}"

@@ -13,7 +13,7 @@ from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part, Side
 from fairaudit.metrics import Standing
 from fairaudit.metrics.average import Weights
-from fairaudit.report import numbers, pictures, sentences
+from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
@@ -54,12 +54,12 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def _conditional_cells(row: ComparisonRow) -> list[Cell]:
-    pair = sentences.witness(row.first, row.second, row.decided_by)
+    pair = metric_titles.worst_pair(row.first, row.second, row.decided_by)
     who = pair if row.group is None else numbers.group(row.group)
     over = f"over {numbers.subset(row.averaged)}"
     where = numbers.group(row.stratum) if row.stratum else over
     return [
-        Cell(f"{row.title}{sentences.said(row.parameters)}"),
+        Cell(f"{row.title}{metric_titles.options(row.parameters)}"),
         Cell(who or numbers.subset(row.by)),
         Cell(where),
         Cell(numbers.value_of(row.estimate)),
@@ -160,7 +160,13 @@ def _by_stratum(result: AuditResult) -> Iterator[Figure]:
     for row in result.rates:
         if row.by and row.stratum:
             given = tuple(name for name, _ in row.stratum)
-            key = (row.metric, row.of, row.by, given, sentences.said(row.parameters, row.averaged))
+            key = (
+                row.metric,
+                row.of,
+                row.by,
+                given,
+                metric_titles.options(row.parameters, row.averaged),
+            )
             found.setdefault(key, []).append(row)
     several = {key: rows for key, rows in found.items() if len({row.stratum for row in rows}) > 1}
     for (metric, of, by, given, said), rows in list(several.items())[
@@ -168,7 +174,7 @@ def _by_stratum(result: AuditResult) -> Iterator[Figure]:
     ]:
         strata = list(dict.fromkeys(row.stratum for row in rows))
         known = next(one.title for one in result.definitions if one.id == metric)
-        title = sentences.heading_of(metric, of, known)
+        title = metric_titles.heading(metric, of, known)
         named = f"{title} of the {of}{said}, {numbers.subset(by)} by {numbers.subset(given)}"
         yield _figure(named, title, rows, strata)
 
@@ -196,7 +202,7 @@ def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Gr
     text += pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
     text += pictures.not_shown(len(strata) - len(shown), "strata", "the last ones")
     given = numbers.subset(tuple(name for name, _ in strata[0]))
-    share = sentences.is_share(rows[0].metric)
+    share = metric_titles.is_share(rows[0].metric)
     return Figure(
         named,
         text.strip(),

@@ -15,7 +15,7 @@ from fairaudit.evidence import Part, Side
 from fairaudit.metrics import Comparison, Measure, Quantity, find
 from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
 from fairaudit.metrics.measures import REMAINDER, Fold
-from fairaudit.report import numbers, sentences
+from fairaudit.report import metric_titles, numbers
 from fairaudit.report.strata import Weighed, average_of
 from fairaudit.subgroups import Searched, Subgroup
 from fairaudit.verdict import Check, Finding
@@ -204,7 +204,7 @@ def _whose(one: Part, of: str, side: Side) -> str:
 
 def _title(one: Part, of: str) -> str:
     record = find(one.metric)
-    return one.metric if record is None else sentences.heading_of(one.metric, of, record.title)
+    return one.metric if record is None else metric_titles.heading(one.metric, of, record.title)
 
 
 def _named(one: Part, of: str, comparison: Comparison | None) -> str:
