@@ -19,7 +19,7 @@ SAMPLES = ROOT / "sample_data"
 SPECS = ROOT / "audit_specs"
 SHARED = ROOT.parent / "shared" / "data"
 
-collect_ignore = ["transcripts"]  # run by hand, with packages that are no test dependency
+collect_ignore = ["published/transcripts"]  # run by hand, with packages that are no test dependency
 
 settings.register_profile(
     "fairaudit",
