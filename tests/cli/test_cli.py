@@ -9,9 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
 from conftest import ROOT, SAMPLES, SPECS
+from schemas import validate
 
 import fairaudit
 from fairaudit import cli
@@ -120,7 +120,7 @@ def test_json_is_one_document_also_on_failure(
     assert done.returncode == code
     document = json.loads(done.stdout)
     assert document["summary"]["exit_code"] == code
-    jsonschema.Draft202012Validator(report_json.schema()).validate(document)
+    validate(document)
 
 
 def test_usage_errors_are_json_too() -> None:

@@ -16,7 +16,8 @@ import catalogue_oracle as oracle
 import polars as pl
 import pytest
 from catalogue_oracle import DATA, PUBLISHED, Person, Published
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
@@ -249,14 +250,14 @@ CONDITIONAL = [
 
 
 @given(rows=people(scored=False))
-@settings(max_examples=60)
+@examples(60)
 def test_numbers_of_groups_by_counts(rows: list[Person]) -> None:
     result = audit(rows, [asked(name) for name in COUNTED_GROUPS])
     check_groups(result, rows, {name: name for name in COUNTED_GROUPS})
 
 
 @given(rows=people(scored=False), alpha=st.sampled_from(["-1", "0", "0.5", "1", "2", "3"]))
-@settings(max_examples=40)
+@examples(40)
 def test_generalized_entropy_of_any_order(rows: list[Person], alpha: str) -> None:
     burden = {**SCORED, "prediction": {**SCORED["prediction"], "favourable": False}}  # type: ignore[dict-item]
     del burden["score"]
@@ -270,14 +271,14 @@ def test_generalized_entropy_of_any_order(rows: list[Person], alpha: str) -> Non
 
 
 @given(rows=people(distinct=8))
-@settings(max_examples=60)
+@examples(60)
 def test_numbers_of_groups_by_scores(rows: list[Person]) -> None:
     result = audit(rows, [asked(name) for name in SCORED_GROUPS], **SCORED)
     check_groups(result, rows, {name: name for name in SCORED_GROUPS})
 
 
 @given(rows=people(distinct=64, size=60))
-@settings(max_examples=30)
+@examples(30)
 def test_scores_of_many_values_are_binned_in_ten(rows: list[Person]) -> None:
     names = ["calibration_error", "auc", "brier", "scoring_rate"]
     result = audit(rows, [*names, *SCORED_TABLES], **SCORED)
@@ -287,21 +288,21 @@ def test_scores_of_many_values_are_binned_in_ten(rows: list[Person]) -> None:
 
 
 @given(rows=people(scored=False))
-@settings(max_examples=60)
+@examples(60)
 def test_comparisons_with_a_reference_by_counts(rows: list[Person]) -> None:
     entries = [asked(name, reference="a") for name in COUNTED_REFERENCES]
     check_reference(audit(rows, entries), rows, COUNTED_REFERENCES)
 
 
 @given(rows=people())
-@settings(max_examples=60)
+@examples(60)
 def test_comparisons_with_a_reference_by_scores(rows: list[Person]) -> None:
     entries = [asked(name, reference="a") for name in SCORED_REFERENCES]
     check_reference(audit(rows, entries, **SCORED), rows, SCORED_REFERENCES)
 
 
 @given(rows=people(), scored=st.booleans())
-@settings(max_examples=60)
+@examples(60)
 def test_comparisons_with_the_rest(rows: list[Person], scored: bool) -> None:
     names = ["elift", "correlation", "correlation_negatives"]
     result = audit(rows, names, **(SCORED if scored else {}))
@@ -320,7 +321,7 @@ def test_comparisons_with_the_rest(rows: list[Person], scored: bool) -> None:
 
 
 @given(rows=people(scored=False))
-@settings(max_examples=60)
+@examples(60)
 def test_numbers_of_the_whole_table_by_counts(rows: list[Person]) -> None:
     result = audit(rows, COUNTED_TABLES)
     assert [row.metric for row in result.comparisons] == COUNTED_TABLES
@@ -330,7 +331,7 @@ def test_numbers_of_the_whole_table_by_counts(rows: list[Person]) -> None:
 
 
 @given(rows=people())
-@settings(max_examples=60)
+@examples(60)
 def test_numbers_of_the_whole_table_by_scores(rows: list[Person]) -> None:
     result = audit(rows, SCORED_TABLES, **SCORED)
     assert [row.metric for row in result.comparisons] == SCORED_TABLES
@@ -340,7 +341,7 @@ def test_numbers_of_the_whole_table_by_scores(rows: list[Person]) -> None:
 
 
 @given(rows=people(scored=False))
-@settings(max_examples=60)
+@examples(60)
 def test_measures_averaged_over_strata(rows: list[Person]) -> None:
     result = audit(rows, [asked(name, given="stratum", reference="a") for name in CONDITIONAL])
     groups = oracle.by_group(rows)
@@ -357,7 +358,7 @@ def test_measures_averaged_over_strata(rows: list[Person]) -> None:
     rate=st.sampled_from(["selection_rate", "true_positive_rate", "accuracy"]),
     compare=st.sampled_from(["difference", "ratio"]),
 )
-@settings(max_examples=80)
+@examples(80)
 def test_any_rate_averaged_by_any_weights(
     rows: list[Person], weights: str, rate: str, compare: str
 ) -> None:
@@ -372,7 +373,7 @@ def test_any_rate_averaged_by_any_weights(
 
 
 @given(rows=people(scored=False), x=st.integers(0, 5), y=st.integers(0, 5), z=st.integers(1, 5))
-@settings(max_examples=40)
+@examples(40)
 def test_rates_averaged_by_given_weights(rows: list[Person], x: int, y: int, z: int) -> None:
     weights = {"x": Fraction(x), "y": Fraction(y), "z": Fraction(z)}
     entry = {"metric": "selection_rate", "compare": "difference", "reference": "a"}
@@ -386,7 +387,7 @@ def test_rates_averaged_by_given_weights(rows: list[Person], x: int, y: int, z: 
 
 
 @given(rows=people(scored=False))
-@settings(max_examples=60)
+@examples(60)
 def test_demographic_disparity_and_lift_within_strata(rows: list[Person]) -> None:
     names = ["conditional_demographic_disparity", "belift", "belift_overall"]
     shares = {
@@ -431,7 +432,7 @@ def numbered(draw: st.DrawFn) -> list[Person]:
 
 
 @given(rows=numbered())
-@settings(max_examples=60)
+@examples(60)
 def test_numbers_of_groups_by_sums(rows: list[Person]) -> None:
     names = {name: name for name in NUMBERED_GROUPS}
     result = audit(rows, [*NUMBERED_GROUPS], **NUMBERS)
@@ -454,7 +455,7 @@ def classed(draw: st.DrawFn) -> list[Person]:
 
 
 @given(rows=classed())
-@settings(max_examples=60)
+@examples(60)
 def test_outcomes_of_several_classes(rows: list[Person]) -> None:
     rates = ["selection_rate", "true_positive_rate", "false_positive_rate", "f1"]
     rates.append("positive_predictive_value")
@@ -474,7 +475,7 @@ def test_outcomes_of_several_classes(rows: list[Person]) -> None:
 
 
 @given(rows=classed())
-@settings(max_examples=60)
+@examples(60)
 def test_the_macro_mean_over_classes(rows: list[Person]) -> None:
     names = list(oracle.CLASS_RATES)
     entries = [{"metric": name, "class": "macro"} for name in names]
@@ -487,7 +488,7 @@ def test_the_macro_mean_over_classes(rows: list[Person]) -> None:
 
 
 @given(rows=classed())
-@settings(max_examples=40)
+@examples(40)
 def test_divergence_from_a_reference(rows: list[Person]) -> None:
     result = audit(rows, [{"metric": "kl_divergence", "reference": "a"}], **CLASSES)
     groups = oracle.by_group(rows)
@@ -515,7 +516,7 @@ def aged(draw: st.DrawFn) -> list[Person]:
 
 
 @given(rows=aged())
-@settings(max_examples=60)
+@examples(60)
 def test_a_numeric_attribute_beside_its_bins(rows: list[Person]) -> None:
     names = ["slope", "pearson", "trend"]
     prediction = {"column": "prediction", "positive": "yes", "negative": "no"}
@@ -611,7 +612,7 @@ def test_no_record_of_the_catalogue_is_left_out() -> None:
 
 
 @given(rows=people(scored=True))
-@settings(max_examples=30)
+@examples(30)
 def test_what_is_left(rows: list[Person]) -> None:
     result = audit(rows, ["majority_baseline", "scoring_impact_ratio"], **SCORED)
     groups = oracle.by_group(rows)
@@ -628,7 +629,7 @@ def test_what_is_left(rows: list[Person]) -> None:
 
 
 @given(rows=numbered())
-@settings(max_examples=40)
+@examples(40)
 def test_numbers_against_a_reference(rows: list[Person]) -> None:
     names = ("mean_prediction", "mae")
     signed = [f"{name}_{how}" for name in names for how in ("difference", "ratio")]

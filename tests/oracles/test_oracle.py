@@ -14,8 +14,8 @@ from typing import Any
 import oracle
 import polars as pl
 import pytest
-from conftest import comparison_of
-from hypothesis import given, settings
+from conftest import comparison_of, examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Row, Task
 
@@ -111,7 +111,7 @@ def tally(rows: Sequence[Row]) -> dict[tuple[str | None, ...], tuple[int, int]]:
 
 
 @given(rows=rows_of())
-@settings(max_examples=60)
+@examples(60)
 def test_cubes_of_csv_and_parquet_equal_the_oracle(rows: list[Row], tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(as_csv(rows))
     as_frame(rows).write_parquet(tmp_path / "rows.parquet")
@@ -121,7 +121,7 @@ def test_cubes_of_csv_and_parquet_equal_the_oracle(rows: list[Row], tmp_path: Pa
 
 
 @given(rows=rows_of(weights=True))
-@settings(max_examples=40)
+@examples(40)
 def test_weights_are_summed_exactly(rows: list[Row], tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(as_csv(rows))
     as_frame(rows).write_parquet(tmp_path / "rows.parquet")
@@ -136,7 +136,7 @@ def test_weights_are_summed_exactly(rows: list[Row], tmp_path: Path) -> None:
 
 
 @given(rows=rows_of(weights=True), data=st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_cubes_add_whatever_the_split_and_the_order(
     rows: list[Row], data: st.DataObject, tmp_path: Path
 ) -> None:
@@ -153,7 +153,7 @@ def test_cubes_add_whatever_the_split_and_the_order(
 
 
 @given(one=rows_of(weights=True), two=rows_of(weights=True))
-@settings(max_examples=40)
+@examples(40)
 def test_the_cube_of_both_is_the_sum_of_the_cubes(
     one: list[Row], two: list[Row], tmp_path: Path
 ) -> None:
@@ -275,7 +275,7 @@ def task_of(rules: Mapping[str, Any], rows: Sequence[Row], **more: Any) -> Task:
 
 
 @given(rows=rows_of(weights=True), weighted=st.booleans(), rules=RULES, favourable=st.booleans())
-@settings(max_examples=25)
+@examples(25)
 def test_every_rate_and_criterion_equals_the_oracle(
     rows: list[Row],
     weighted: bool,
@@ -296,7 +296,7 @@ def test_every_rate_and_criterion_equals_the_oracle(
     smoothing=st.sampled_from([None, 1, 0.5]),
     rules=RULES,
 )
-@settings(max_examples=100)
+@examples(100)
 def test_epsilon_and_bias_amplification_equal_the_oracle(
     rows: list[Row],
     weighted: bool,
@@ -334,7 +334,7 @@ def test_epsilon_and_bias_amplification_equal_the_oracle(
 
 
 @given(rows=rows_of())
-@settings(max_examples=60)
+@examples(60)
 def test_epsilon_of_a_subset_never_exceeds_the_full_one(rows: list[Row]) -> None:
     """Foulds & Pan's Theorem 3.1, sharpened: on the same rows, without smoothing."""
     known = [row for row in rows if row.groups["team"] and row.groups["sex"] and row.prediction]
@@ -357,7 +357,7 @@ def test_epsilon_of_a_subset_never_exceeds_the_full_one(rows: list[Row]) -> None
     rules=RULES,
     rate=st.sampled_from(list(oracle.SHARES)),
 )
-@settings(max_examples=150)
+@examples(150)
 def test_reversals_equal_the_oracle(
     rows: list[Row], weighted: bool, rules: dict[str, Any], rate: str
 ) -> None:
@@ -386,7 +386,7 @@ def test_reversals_equal_the_oracle(
 
 
 @given(rows=rows_of(), seed=st.integers(0, 1000))
-@settings(max_examples=30)
+@examples(30)
 def test_renaming_levels_changes_no_value(rows: list[Row], seed: int) -> None:
     names = {"a": f"{seed % 7}-z", "b": f"{seed % 5}-y", "c": f"{seed % 3}-x", None: None}
     renamed = [
@@ -404,7 +404,7 @@ def test_renaming_levels_changes_no_value(rows: list[Row], seed: int) -> None:
 
 
 @given(rows=rows_of(weights=True), weighted=st.booleans(), rules=RULES)
-@settings(max_examples=60)
+@examples(60)
 def test_measures_given_strata_equal_the_oracle_in_each(
     rows: list[Row], weighted: bool, rules: dict[str, Any]
 ) -> None:

@@ -19,6 +19,7 @@ import jsonschema
 import pytest
 from conftest import SPECS
 from json_cases import CASES
+from schemas import validate
 
 import fairaudit
 from fairaudit.answers import Answer
@@ -389,7 +390,7 @@ ERRORS: tuple[FairauditError, ...] = (
 def test_errors_are_read_back(error: FairauditError) -> None:
     answer = Answer("<spec>.yaml", "a.csv", error)
     tree = json.loads(report_json.written(report_json.of_answers([answer])))
-    jsonschema.Draft202012Validator(report_json.schema()).validate(tree)
+    validate(tree)
     (one,) = report_json.read_answers(tree)
     again = one.found
     assert (one.title, type(again)) == (answer.title, type(error))
@@ -418,7 +419,7 @@ def test_several_answers_are_read_back(document: dict[str, Any]) -> None:
     ]
     text = report_json.written(report_json.of_answers(answers))
     tree = json.loads(text)
-    jsonschema.Draft202012Validator(report_json.schema()).validate(tree)
+    validate(tree)
     again = report_json.read_answers(tree)
     assert [one.title for one in again] == ["one.yaml a.csv", "two.yaml", "x b"]
     assert report_json.written(report_json.of_answers(again)) == text

@@ -10,13 +10,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import polars as pl
 import pytest
 import yaml
 from conftest import SAMPLES, SPECS
 from hypothesis import given
 from hypothesis import strategies as st
+from schemas import validate
 
 import fairaudit
 from fairaudit import baseline as baselines
@@ -68,7 +68,7 @@ def audited(tmp_path: Path) -> Audited:
 def written(result: AuditResult) -> dict[str, Any]:
     """A result as it comes back from its JSON text."""
     found: dict[str, Any] = json.loads(report_json.render(result))
-    jsonschema.Draft202012Validator(report_json.schema()).validate(found)
+    validate(found)
     return found
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
@@ -73,7 +74,7 @@ def selected(result: AuditResult) -> tuple[int, int]:
     cut=st.sampled_from(["median", "3%", "0.25", "50 %", "99.9%"]),
     few=st.sampled_from([4, 2**20]),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_a_cut_by_share_is_the_one_that_sorting_finds(
     rows: list[Row], kind: str, cut: str, few: int, tmp_path: Path
 ) -> None:
@@ -122,7 +123,7 @@ def test_a_cut_found_is_the_cut_written(audit_csv: Audit) -> None:
 
 
 @given(rows=ROWS, parts=st.integers(2, 12), kind=st.sampled_from(["csv", "parquet", "frame"]))
-@settings(max_examples=40)
+@examples(40)
 def test_quantiles_cut_where_sorting_does(
     rows: list[Row], parts: int, kind: str, tmp_path: Path
 ) -> None:

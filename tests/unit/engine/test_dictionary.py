@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
@@ -92,7 +93,7 @@ def as_text(value: object) -> str | None:
     text=st.sampled_from(TYPES["a"]),
     number=st.sampled_from(TYPES["b"]),
 )
-@settings(max_examples=80)
+@examples(80)
 def test_counts_equal_those_of_the_rows_and_of_the_other_route(
     rows: list[dict[str, Any]],
     group: int,
@@ -139,7 +140,7 @@ WEIGHTS = st.one_of(
     kind=st.sampled_from([pa.float64(), pa.float32(), pa.int16()]),
     group=st.integers(1, 25),
 )
-@settings(max_examples=80)
+@examples(80)
 def test_cuts_and_weights_equal_those_of_the_other_route(
     rows: list[tuple[str | None, float | None, int, float]],
     kind: pa.DataType,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from conftest import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairaudit.engine.marks import Marks
@@ -52,13 +53,13 @@ def lines(field: st.SearchStrategy[str], fields: st.SearchStrategy[int]) -> st.S
     return st.lists(whole, min_size=1, max_size=12).map("".join)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(lines(st.sampled_from(FIELDS), st.just(3)))
 def test_sound_lines_are_counted(text: str) -> None:
     assert looked_at(text, ",", 3) == text.count("\n")
 
 
-@settings(max_examples=800)
+@examples(800)
 @given(lines(st.sampled_from([*FIELDS, *FAULTS]), st.integers(2, 4)))
 @example('a,b,"\nc",d,e\n')
 @example("a,b\nc,d,e,f\n")
@@ -67,7 +68,7 @@ def test_a_fault_is_seen_wherever_it_stands(text: str) -> None:
     assert looked_at(text, ",", 3) == records(text, ",", 3)
 
 
-@settings(max_examples=800)
+@examples(800)
 @given(st.text(alphabet='a;,"\r\n', max_size=200).map(lambda text: text + "\n"), st.integers(1, 3))
 def test_any_signs_are_read_as_by_the_grammar(text: str, fields: int) -> None:
     assert looked_at(text, ";", fields) == records(text, ";", fields)

@@ -17,7 +17,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
@@ -161,13 +162,13 @@ class TestBothRoutes:
     """What is counted beside the cube equals the rows, however they are read."""
 
     @given(rows=rows_of())
-    @settings(max_examples=25, deadline=None)
+    @examples(25)
     def test_parquet_counts_what_the_rows_say(self, rows: list[Row], folder: Path) -> None:
         found = searched(as_parquet(rows, folder / "rows.parquet"))
         assert found == {name: tallied(rows, name) for name in few(rows)}
 
     @given(rows=rows_of(), together=st.sampled_from([0, 40, 400]))
-    @settings(max_examples=25, deadline=None)
+    @examples(25)
     def test_candidates_are_counted_together_or_each_by_itself(
         self, rows: list[Row], folder: Path, together: int
     ) -> None:
@@ -177,7 +178,7 @@ class TestBothRoutes:
             assert searched(path) == {name: tallied(rows, name) for name in few(rows)}
 
     @given(rows=rows_of(w=WEIGHTS))
-    @settings(max_examples=12, deadline=None)
+    @examples(12)
     def test_weights_are_added_up_exactly(self, rows: list[Row], folder: Path) -> None:
         spec = weighted(weight="w")
         rows = [*rows, {**rows[0], "w": 1.0}]
@@ -185,7 +186,7 @@ class TestBothRoutes:
         assert found == {name: tallied(rows, name) for name in few(rows)}
 
     @given(rows=rows_of(n=st.integers(0, 5)))
-    @settings(max_examples=12, deadline=None)
+    @examples(12)
     def test_a_row_may_be_several_people(self, rows: list[Row], folder: Path) -> None:
         rows = [*rows, {**rows[0], "n": 3}]
         spec = weighted(count="n")
@@ -199,7 +200,7 @@ def weighted(**columns: str) -> dict[str, Any]:
 
 
 @given(rows=rows_of(), ending=st.sampled_from(["\n", "\r\n"]), ends=st.booleans())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_csv_counts_what_the_rows_say(
     rows: list[Row], ending: str, ends: bool, folder: Path
 ) -> None:
@@ -217,7 +218,7 @@ def test_csv_counts_what_the_rows_say(
 
 
 @given(rows=rows_of())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_csv_that_the_reader_parses_counts_the_same(rows: list[Row], folder: Path) -> None:
     path = as_csv(rows, folder / "rows.csv")
     # A quoted field is for the reader.
@@ -246,7 +247,7 @@ def test_quotes_long_levels_and_many_numbers_are_left_to_the_reader(tmp_path: Pa
     ages=st.lists(st.sampled_from(["17.9", "18", " 18.0", "NA", "", "64", "65", "1e2", "nan"]),
                   min_size=4, max_size=30),
 )  # fmt: skip
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_numbers_are_cut_alike_by_their_texts_and_by_the_reader(
     ages: list[str], folder: Path
 ) -> None:
@@ -287,7 +288,7 @@ def test_a_level_longer_than_any_code_ends_a_candidate_alone(tmp_path: Path) -> 
 
 
 @given(rows=rows_of(w=WILD, n=st.integers(1, 3)))
-@settings(max_examples=12, deadline=None)
+@examples(12)
 def test_any_weights_and_counts_are_added_up_exactly(rows: list[Row], folder: Path) -> None:
     rows = [*rows, {**rows[0], "w": 2.0}]
     found = searched(as_csv(rows, folder / "rows.csv"), weighted(weight="w", count="n"))
@@ -295,7 +296,7 @@ def test_any_weights_and_counts_are_added_up_exactly(rows: list[Row], folder: Pa
 
 
 @given(rows=rows_of(w=TINY))
-@settings(max_examples=12, deadline=None)
+@examples(12)
 def test_tiny_weights_keep_their_digits(rows: list[Row], folder: Path) -> None:
     found = searched(as_csv(rows, folder / "rows.csv"), weighted(weight="w"))
     for name in few(rows):
@@ -311,7 +312,7 @@ def test_tiny_weights_keep_their_digits(rows: list[Row], folder: Path) -> None:
 
 
 @given(rows=rows_of(), at=st.integers(0, 40))
-@settings(max_examples=12, deadline=None)
+@examples(12)
 def test_several_files_are_one_population(
     rows: list[Row], at: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -324,7 +325,7 @@ def test_several_files_are_one_population(
 
 
 @given(rows=rows_of())
-@settings(max_examples=12, deadline=None)
+@examples(12)
 def test_who_is_filtered_or_dropped_is_in_no_table(rows: list[Row], folder: Path) -> None:
     missing = {**SPEC["missing"], "prediction": "drop"}
     spec = {**SPEC, "missing": missing, "filter": "h = 'x'"}

@@ -13,8 +13,10 @@ import jsonschema
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import example, given, settings
+from conftest import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
+from schemas import validate
 from scipy import stats
 
 import fairaudit
@@ -318,7 +320,7 @@ def small_tables(draw: st.DrawFn) -> Cells:
     return cells
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(small_tables())
 @example(XOR)
 @example(BALANCED)
@@ -345,7 +347,7 @@ def test_the_oracle_finds_some_gaps_and_overlooks_others() -> None:
     assert sum(one.appears for one in plain.oracle(plain_people(XOR), ["a0", "a1"])) > 0
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.integers(0, 2**32))
 def test_survey_weights_count_by_effective_sizes(number: int) -> None:
     seed = np.random.default_rng(number)
@@ -402,7 +404,7 @@ def test_those_who_are_worse_off_come_first(favourable: bool) -> None:
 
 def test_the_document_holds_every_number_and_fits_its_schema() -> None:
     document = report_json.document(_audited(BALANCED))
-    jsonschema.Draft202012Validator(report_json.schema()).validate(document)
+    validate(document)
     (row,) = [row for row in document["lattice"] if len(row["by"]) == 2]
     one = next(each for each in row["appears"] if each["group"] == {"a0": "women", "a1": "north"})
     assert (one["numerator"], one["denominator"], one["value"]) == (40, 200, 0.2)
@@ -416,7 +418,7 @@ def test_the_document_holds_every_number_and_fits_its_schema() -> None:
     assert [side["n"] for side in sides] == [200, 200]
     del one["parents"]
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(report_json.schema()).validate(document)
+        validate(document)
 
 
 def test_a_gap_is_told_in_one_sentence_made_of_numbers() -> None:

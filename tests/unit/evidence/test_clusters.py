@@ -7,11 +7,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
+from schemas import validate
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
@@ -376,7 +376,7 @@ def test_the_number_of_clusters_is_told() -> None:
     assert (result.provenance.cluster, result.provenance.clusters) == ("c", 40)
     assert "40, by the column c" in markdown.render([Answer("spec.yaml", None, result)])
     text = report_json.render(result)
-    jsonschema.validate(json.loads(text), report_json.schema())
+    validate(json.loads(text))
     again = report_json.read(report_json.parse(text))
     assert (again.provenance.cluster, again.provenance.clusters) == ("c", 40)
     assert report_json.render(again) == text

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pytest
+from conftest import examples
 from evidence_specs import YES, Cells, Rate, confused, document, ends, named, people, spec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from stats_oracle import koopman, printed, wilson
 
@@ -305,7 +306,7 @@ def close(row: dict[str, Any], expected: tuple[float, float]) -> bool:
 
 
 @given(found=rates())
-@settings(max_examples=60)
+@examples(60)
 def test_intervals_of_maxima_are_those_over_all_ordered_pairs(found: list[Rate]) -> None:
     rows = comparisons(named(found), *SPREADS)
     by: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
@@ -336,7 +337,7 @@ def test_intervals_of_maxima_are_those_over_all_ordered_pairs(found: list[Rate])
                     max_size=6).filter(lambda cells: all(tp + fn and fp + tn
                                                          for tp, fp, fn, tn in cells))
 )  # fmt: skip
-@settings(max_examples=40)
+@examples(40)
 def test_equalized_odds_bounds_both_rates_together(groups: list[Cells]) -> None:
     asked = ("equalized_odds_difference", "equalized_odds_ratio")
     everything = sum(sum(cells) for cells in groups)
@@ -426,7 +427,7 @@ def _logs(p: Floats, n: Floats, q: Floats, m: Floats, alpha: float) -> tuple[Flo
 
 
 @given(found=rates(5), level=st.integers(0, 4))
-@settings(max_examples=40)
+@examples(40)
 def test_against_everybody_is_against_the_rest_mapped(found: list[Rate], level: int) -> None:
     at = level % len(found)
     metrics = [{"metric": name, "reference": "overall"} for name in (

@@ -10,8 +10,9 @@ from typing import Any
 import evidence_oracle as oracle
 import polars as pl
 import pytest
+from conftest import examples
 from evidence_specs import YES, Rate, document, of_cells, of_rates
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from stats_oracle import gart, koopman, newcombe, printed, wilson
@@ -57,7 +58,7 @@ def test_a_pass_over_pairs_tells_the_thinnest_group_beside_the_highest(
     n=st.integers(1, 60), m=st.integers(1, 60), data=st.data(),
     percent=st.integers(1, 100),
 )  # fmt: skip
-@settings(max_examples=120)
+@examples(120)
 def test_people_are_counted_by_selecting_one_after_another(
     n: int, m: int, data: st.DataObject, percent: int
 ) -> None:
@@ -150,7 +151,7 @@ def test_only_a_gap_wider_than_the_limit_allows_is_told(limit: str, told: bool) 
     sizes=st.lists(st.integers(5, 900), min_size=2, max_size=4), share=st.integers(20, 80),
     confidence=st.sampled_from(["0.9", "0.95", "0.99"]),
 )  # fmt: skip
-@settings(max_examples=40)
+@examples(40)
 def test_the_smallest_gap_is_that_of_cohens_h(
     sizes: list[int], share: int, confidence: str
 ) -> None:

@@ -14,9 +14,10 @@ import evidence_oracle as oracle
 import numpy as np
 import polars as pl
 import pytest
+from conftest import examples
 from evidence_specs import YES, Cells, Rate, document, named, of_cells, of_rates, people
 from evidence_specs import spec as asking
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 from stats_oracle import permutation, printed
@@ -67,7 +68,7 @@ def test_four_equal_groups_by_chi_square() -> None:
 
 
 @given(one=st.integers(1, 60), two=st.integers(1, 60), data=st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_two_rates_are_tested_by_z_or_fisher(one: int, two: int, data: st.DataObject) -> None:
     rates = [(data.draw(st.integers(0, n)), n) for n in (one, two)]
     chosen = sum(x for x, _ in rates)
@@ -81,7 +82,7 @@ def test_two_rates_are_tested_by_z_or_fisher(one: int, two: int, data: st.DataOb
 
 
 @given(rates=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 40)), min_size=3, max_size=5))
-@settings(max_examples=25)
+@examples(25)
 def test_several_rates_are_tested_by_chi_square_unless_few_are_expected(
     rates: list[tuple[int, int]],
 ) -> None:

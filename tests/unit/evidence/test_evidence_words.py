@@ -13,8 +13,9 @@ from typing import Any
 
 import evidence_oracle as oracle
 import pytest
+from conftest import examples
 from evidence_specs import of_rates, people, spec
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from test_evidence_gates import SAID, Case, Evidence, evidence, expected, limit_of
 
@@ -119,7 +120,7 @@ def nearby(draw: st.DrawFn) -> tuple[Case, list[tuple[int, int]]]:
 
 
 @given(asked=nearby())
-@settings(max_examples=160)
+@examples(160)
 def test_a_limit_next_to_a_number_is_told_as_it_is_judged(
     asked: tuple[Case, list[tuple[int, int]]],
 ) -> None:
@@ -136,7 +137,7 @@ def test_a_limit_next_to_a_number_is_told_as_it_is_judged(
     conclusive=st.booleans(),
 )
 @example(rates=((12, 40), (48, 80)), digits=8, step=0, conclusive=False)
-@settings(max_examples=100)
+@examples(100)
 def test_a_p_value_next_to_its_level_is_told_as_it_is_judged(
     rates: tuple[tuple[int, int], tuple[int, int]], digits: int, step: int, conclusive: bool
 ) -> None:
@@ -161,7 +162,7 @@ def test_exactly_at_the_limit_is_not_beyond_it(selected: int, status: str) -> No
 
 
 @given(rates=st.lists(RATES, min_size=3, max_size=6), below=st.integers(30, 99), sure=st.booleans())
-@settings(max_examples=40)
+@examples(40)
 def test_several_groups_are_told_as_they_are_judged(
     rates: list[tuple[int, int]], below: int, sure: bool
 ) -> None:

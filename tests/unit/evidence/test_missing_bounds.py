@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from conftest import examples
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from fairaudit.cube import ASIDE, UNKNOWN, Cube, GroupTable, KeyColumn, Role
@@ -306,7 +307,7 @@ def prepared(rows: list[Row], names: int, *, aside: bool) -> tuple[GroupTable, l
     return table, groups, list(completions(rows, names, aside=aside))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(ROWS)
 @example([("a", "x", 1, None), ("a", "x", 1, 1), ("b", "x", None, 0), ("b", "x", 1, 1)])
 def test_bounds_of_rates_are_attained_where_groups_are_known(rows: list[Row]) -> None:
@@ -319,7 +320,7 @@ def test_bounds_of_rates_are_attained_where_groups_are_known(rows: list[Row]) ->
             checked(evaluation, g, values, exact=exact)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(ROWS)
 def test_bounds_of_comparisons_are_attained_where_groups_are_known(rows: list[Row]) -> None:
     table, groups, filled = prepared(rows, 1, aside=False)
@@ -339,7 +340,7 @@ def test_bounds_of_comparisons_are_attained_where_groups_are_known(rows: list[Ro
             checked(evaluation, g, values, exact=exact)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(ROWS)
 def test_the_worst_spread_is_attained_where_groups_are_known(rows: list[Row]) -> None:
     table, groups, filled = prepared(rows, 1, aside=False)
@@ -354,7 +355,7 @@ def test_the_worst_spread_is_attained_where_groups_are_known(rows: list[Row]) ->
         checked(evaluation, 0, values, exact="high")
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(HOLES, st.sampled_from([1, 2]), st.booleans())
 def test_no_completion_is_outside_where_groups_are_missing(
     rows: list[Row], names: int, aside: bool
@@ -382,7 +383,7 @@ def test_no_completion_is_outside_where_groups_are_missing(
     checked(evaluation, 0, [epsilon(one, groups, 0) for one in filled])
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(ROWS)
 def test_no_completion_of_a_criterion_is_outside(rows: list[Row]) -> None:
     table, groups, filled = prepared(rows, 1, aside=False)
@@ -408,7 +409,7 @@ def test_no_completion_of_a_criterion_is_outside(rows: list[Row]) -> None:
             checked(evaluate(_record(name), table, terms), g, values)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(HOLES, st.booleans())
 def test_the_three_ways_lie_within_each_other(rows: list[Row], aside: bool) -> None:
     table = table_of(rows, 1, aside=aside)

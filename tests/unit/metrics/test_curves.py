@@ -10,7 +10,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
@@ -62,7 +63,7 @@ def share(rows: Sequence[Row], at: float, *labels: bool) -> Fraction | None:
 
 
 @given(rows=people(st.integers(0, 20).map(lambda k: k / 20)))
-@settings(max_examples=50)
+@examples(50)
 def test_rates_at_thresholds_are_those_of_the_rows(rows: list[Row]) -> None:
     names = {
         "selection_rate": (True, False),
@@ -83,7 +84,7 @@ def test_rates_at_thresholds_are_those_of_the_rows(rows: list[Row]) -> None:
 
 
 @given(rows=people(st.integers(0, 20).map(lambda k: k / 20)))
-@settings(max_examples=30)
+@examples(30)
 def test_a_criterion_at_a_threshold_is_that_of_the_cut_column(rows: list[Row]) -> None:
     cut = {"column": "s", "positive": {"at_least": "0.5"}}
     columns = {**spec()["columns"], "prediction": cut}
@@ -146,7 +147,7 @@ def test_what_takes_no_threshold_is_refused() -> None:
 
 
 @given(rows=people(st.integers(0, 1000).map(lambda k: k / 1000)))
-@settings(max_examples=40)
+@examples(40)
 def test_curves_are_those_of_the_rows(rows: list[Row]) -> None:
     result = fairaudit.audit(spec(), frame(rows))
     few = len({row[2] for row in rows}) <= 20

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import SAMPLES
-from hypothesis import given, settings
+from conftest import SAMPLES, examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -184,7 +184,7 @@ CELLS = st.tuples(*[st.integers(1, 30)] * 4)
 
 
 @given(tables=st.lists(CELLS, min_size=1, max_size=5))
-@settings(max_examples=25)
+@examples(25)
 def test_turned_round_it_is_its_reciprocal(tables: list[tuple[int, int, int, int]]) -> None:
     """With the groups swapped, or the classes, value and ends are those of 1 / value."""
     estimate = row_of(audit(strata(tables))).estimate
@@ -200,7 +200,7 @@ def test_turned_round_it_is_its_reciprocal(tables: list[tuple[int, int, int, int
 
 
 @given(tables=st.lists(CELLS, min_size=1, max_size=4), times=st.integers(2, 9))
-@settings(max_examples=15)
+@examples(15)
 def test_more_of_the_same_people_leave_the_value_and_narrow_the_interval(
     tables: list[tuple[int, int, int, int]], times: int
 ) -> None:
@@ -212,7 +212,7 @@ def test_more_of_the_same_people_leave_the_value_and_narrow_the_interval(
 
 
 @given(sides=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=5))
-@settings(max_examples=15)
+@examples(15)
 def test_equal_groups_have_1_and_no_evidence(sides: list[tuple[int, int]]) -> None:
     result = audit(strata([(a, b, a, b) for a, b in sides]), {"fail": {"outside": [0.99, 1.01]}})
     (finding,) = result.findings
@@ -223,7 +223,7 @@ def test_equal_groups_have_1_and_no_evidence(sides: list[tuple[int, int]]) -> No
 
 
 @given(tables=st.lists(CELLS, min_size=1, max_size=5))
-@settings(max_examples=25)
+@examples(25)
 def test_its_interval_and_its_test_agree(tables: list[tuple[int, int, int, int]]) -> None:
     (finding,) = audit(strata(tables), {"fail": {"outside": [0.01, 99]}}).findings
     estimate = finding.estimate

@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
@@ -195,7 +196,7 @@ def stored(frame: pl.DataFrame, folder: Path) -> Iterator[Path | pl.DataFrame]:
 
 
 @given(rows=ROWS)
-@settings(max_examples=20)
+@examples(20)
 def test_amounts_equal_those_of_the_rows_in_every_form(rows: list[Row], tmp_path: Path) -> None:
     rows = [*rows, ("a", 30, 1.0, 1.0, 1.0, 1)]
     read = hungry(SPEC)
@@ -220,7 +221,7 @@ def test_one_person_more_is_another_cube() -> None:
 
 
 @given(first=ROWS, second=ROWS)
-@settings(max_examples=15)
+@examples(15)
 def test_cubes_with_amounts_add(first: list[Row], second: list[Row]) -> None:
     read = hungry(SPEC)
     more: Row = ("a", 30, 1.0, 1.0, 1.0, 1)
@@ -380,7 +381,7 @@ FULL = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(FULL)
 def test_sums_beyond_64_bits_are_summed_up_as_those_within(
     rows: list[tuple[str, int, float, int]],

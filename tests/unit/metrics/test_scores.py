@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
@@ -123,7 +124,7 @@ def check_row(row: ScoreRow, rows: Sequence[Row]) -> None:
 
 
 @given(rows=ROWS, kind=st.sampled_from(["csv", "parquet"]), group=st.integers(1, 25))
-@settings(max_examples=120)
+@examples(120)
 def test_scores_equal_those_of_the_rows(
     rows: list[Row], kind: str, group: int, tmp_path: Path
 ) -> None:
@@ -387,7 +388,7 @@ def check_histogram(
 
 
 @given(rows=ROWS, kind=st.sampled_from(["csv", "parquet", "frame"]))
-@settings(max_examples=40)
+@examples(40)
 def test_histograms_of_every_grouping_equal_those_of_the_rows(
     rows: list[Row], kind: str, tmp_path: Path
 ) -> None:

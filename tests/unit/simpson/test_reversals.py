@@ -111,6 +111,7 @@ def tables_of(one: Reversal) -> list[tuple[int, int, int, int]]:
     return [(s.first.over, s.first.under, s.second.over, s.second.under) for s in one.strata]
 
 
+@pytest.mark.usefixtures("no_garbage_collection")
 def test_tests_equal_statsmodels_on_random_tables() -> None:
     checked = 0
     for seed in range(20):
@@ -168,6 +169,7 @@ def claim(one: Reversal) -> float:
     return max(crude, together) if one.joined.difference * one.crude < 0 else 1.0
 
 
+@pytest.mark.usefixtures("no_garbage_collection")
 def test_the_family_is_every_comparison_of_the_scan() -> None:
     kinds: set[Kind] = set()
     for seed in range(40):
@@ -224,6 +226,7 @@ def test_published_tables_reverse_where_they_should_and_nowhere_else(name: str) 
         ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("setting", ["independent", "mix"])
 def test_where_nothing_reverses_nothing_is_sure_to(setting: str, bench: Any) -> None:
     """The chance of any false finding in a scan is at most 5 %: 200 data sets allow 17 of them.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import stats_oracle as oracle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from stats_oracle import Bounds, printed
@@ -151,7 +151,7 @@ def test_families_are_as_published() -> None:
 probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
 
-@settings(max_examples=20)  # statsmodels collects all garbage in every call
+@pytest.mark.usefixtures("no_garbage_collection")
 @given(probabilities)
 def test_statsmodels_prints_the_same_adjusted_p(p: list[float]) -> None:
     for ours, method in (

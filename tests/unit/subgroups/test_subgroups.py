@@ -12,12 +12,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import jsonschema
 import polars as pl
 import pytest
-from conftest import SPECS
-from hypothesis import given, settings
+from conftest import SPECS, examples
+from hypothesis import given
 from hypothesis import strategies as st
+from schemas import validate
 from subgroups_oracle import Name, People, benjamini_hochberg, explained, holm, search
 
 import fairaudit
@@ -138,7 +138,7 @@ def recoded_rows(
     )
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(
     rows=st.lists(ROW, min_size=1, max_size=40),
     places=st.fixed_dictionaries({name: st.sampled_from(WHERE) for name in "abc"}),
@@ -661,7 +661,7 @@ def test_the_section_says_what_was_looked_at_and_that_nothing_was_found() -> Non
 def test_the_report_holds_every_number_in_full() -> None:
     """Each row with integers, interval and both p-values; the search with its counts."""
     document = report_json.document(searched_for(GATED, "ab", {"fail": {"above": "0.15"}}))
-    jsonschema.validate(document, report_json.schema())
+    validate(document)
     (one,) = document["subgroup_searches"]
     assert (one["looked_at"], one["family"], one["people"]) == (8, 8, 400)
     assert one["unfairness"]["value"] == 0.05
