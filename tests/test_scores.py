@@ -26,7 +26,7 @@ from fairaudit.cube import Cube, Grouping
 from fairaudit.engine import scores as engine_scores
 from fairaudit.errors import DataError, SpecError
 from fairaudit.histogram import Bins, auc, bins_of, quantile
-from fairaudit.metrics import Need, Rate
+from fairaudit.metrics import Requirement, Rate
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.plan import plan
 from fairaudit.recode import recode
@@ -318,8 +318,8 @@ class Shaped(Rate):
     """A rate that asks for the histogram of the score."""
 
     @property
-    def needs(self) -> frozenset[Need]:
-        return frozenset({Need.SCORE, Need.DISTRIBUTION})
+    def needs(self) -> frozenset[Requirement]:
+        return frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
 
 
 def shaped(mapping: dict[str, Any]) -> Spec:

@@ -18,11 +18,11 @@ from fairaudit.metrics import (
     Comparison,
     Evaluation,
     Mean,
-    Measure,
-    Quantity,
+    Disparity,
+    GroupMetric,
     Rate,
-    Reading,
-    compared,
+    GroupValues,
+    build_disparity,
     evaluate,
 )
 from fairaudit.metrics.clusters import FEWEST_CLUSTERS
@@ -38,7 +38,7 @@ from fairaudit.metrics.comparisons import (
 )
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.intervals import Interval
-from fairaudit.metrics.quantities import BY_CLUSTERS
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.stats import clustered, families, proportions
 
@@ -50,7 +50,7 @@ _COMPARED = {
 TOO_FEW = f"none: fewer than {FEWEST_CLUSTERS} clusters in a group"
 NOT_BY_CLUSTERS = "none: its variance between clusters is not estimated"
 
-Pair: TypeAlias = tuple[Reading, Reading]
+Pair: TypeAlias = tuple[GroupValues, GroupValues]
 
 
 def is_clustered(evaluation: Evaluation) -> bool:
@@ -73,9 +73,9 @@ def lacks_clusters(evaluation: Evaluation) -> str | None:
     asked = evaluation.asked
     if evaluation.subtracts or (evaluation.averaged is not None and not _of_averages(evaluation)):
         return NOT_BY_CLUSTERS
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         return None if isinstance(asked, Rate | Mean) else NOT_BY_CLUSTERS
-    if not isinstance(asked, Measure):
+    if not isinstance(asked, Disparity):
         return None if asked.id == DIFFERENTIAL_FAIRNESS.id else NOT_BY_CLUSTERS
     known = all(isinstance(quantity, Rate) and how.id in _COMPARED for quantity, how in asked.parts)
     return None if known and not asked.mean and not asked.fitted else NOT_BY_CLUSTERS
@@ -129,7 +129,7 @@ def of_pair(how: Comparison, pair: Pair, alpha: Alpha) -> Interval | str:
     return _named(clustered.difference(*scaled[0], *scaled[1], r), "MOVER")
 
 
-def _correlation(first: Reading, second: Reading) -> Floats | None:
+def _correlation(first: GroupValues, second: GroupValues) -> Floats | None:
     """The correlation of two shares, or of two averages; None where clusters do not tell it."""
     if first.by_clusters is not None and second.by_clusters is not None:
         return first.by_clusters.with_other
@@ -139,7 +139,7 @@ def _correlation(first: Reading, second: Reading) -> Floats | None:
 
 
 def _named(ends: Ends, name: str) -> Interval:
-    return Interval(*ends, f"{name}, {BY_CLUSTERS}")
+    return Interval(*ends, f"{name}, {CLUSTER_ROBUST}")
 
 
 def _ratio(
@@ -159,7 +159,7 @@ def _arcsine(share: Floats) -> Floats:
     return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
 
 
-def of_pair_tested(first: Reading, second: Reading) -> Floats:
+def of_pair_tested(first: GroupValues, second: GroupValues) -> Floats:
     """The p-values of equal shares: z, with the effective sizes and the correlation of both."""
     r = _correlation(first, second)
     if r is None:
@@ -167,7 +167,7 @@ def of_pair_tested(first: Reading, second: Reading) -> Floats:
     return clustered.z_test(first.value, first.size, second.value, second.size, r)
 
 
-def for_pairs(reading: Reading, among: Marks) -> Reading:
+def for_pairs(reading: GroupValues, among: Marks) -> GroupValues:
     """The reading with the sizes by which every pair of its groups may be taken as independent.
 
     var(p - q) is at most (1 - r) times that of independent shares, for a correlation r below 0.
@@ -185,11 +185,11 @@ def for_pairs(reading: Reading, among: Marks) -> Reading:
     )
 
 
-def pair_of_spread(evaluation: Evaluation, reading: Reading) -> Pair:
+def pair_of_spread(evaluation: Evaluation, reading: GroupValues) -> Pair:
     """Both groups of a spread beside every group: of two groups the pair is known beforehand."""
     high, low = (_beside_all(reading, index) for index in (evaluation.first, evaluation.second))
     measure = evaluation.asked
-    highest_first = not isinstance(measure, Measure) or measure.comparison.highest_first
+    highest_first = not isinstance(measure, Disparity) or measure.comparison.highest_first
     return (high, low) if highest_first else (low, high)
 
 
@@ -202,7 +202,7 @@ def rate_gap(evaluation: Evaluation) -> Evaluation | None:
     if table.positive is None or len(table.classes) != 2 or int(table.positive.sum()) != 1:
         return None
     terms = replace(evaluation.terms, reference=None, parameters=NO_PARAMETERS)
-    gap = evaluate(compared(SELECTION_RATE, GAP), table, terms)
+    gap = evaluate(build_disparity(SELECTION_RATE, GAP), table, terms)
     same = gap.reading is not None and gap.reading.clustered is not None
     return gap if same and (gap.takes_part == evaluation.takes_part).all() else None
 
@@ -227,10 +227,10 @@ def of_epsilon(gap: Evaluation, alpha: Alpha) -> Interval | None:
             np.log(np.maximum(end_of_hits, end_of_misses)[:, :1])
             for end_of_hits, end_of_misses in zip(of_hits, of_misses, strict=True)
         )
-    return Interval(np.maximum(low, 0.0), high, f"MOVER, {BY_CLUSTERS}")
+    return Interval(np.maximum(low, 0.0), high, f"MOVER, {CLUSTER_ROBUST}")
 
 
-def _beside_all(reading: Reading, index: Ints) -> Reading:
+def _beside_all(reading: GroupValues, index: Ints) -> GroupValues:
     assert reading.clustered is not None
     at = np.maximum(index, 0)
 

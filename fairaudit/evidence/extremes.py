@@ -21,16 +21,16 @@ from fairaudit.evidence.completions import (
     summed,
     visitors,
 )
-from fairaudit.metrics import Comparison, Evaluation, Measure, Policy, Quantity, Rate, Shape, Whole
+from fairaudit.metrics import Comparison, Evaluation, Disparity, ReferencePolicy, GroupMetric, Rate, ComparisonShape, TableMetric
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
-from fairaudit.metrics.measures import FARTHEST_FROM_1, LARGEST_MAGNITUDE, MEAN_MAGNITUDE, REMAINDER
-from fairaudit.metrics.reading import values_compared
-from fairaudit.metrics.reference import EXTREMES
+from fairaudit.metrics.disparities import FARTHEST_FROM_1, LARGEST_MAGNITUDE, MEAN_MAGNITUDE, REMAINDER
+from fairaudit.metrics.values import compare_values
+from fairaudit.metrics.reference import EXTREME_REFERENCES
 
 
-def policy_of(evaluation: Evaluation) -> Policy | None:
+def policy_of(evaluation: Evaluation) -> ReferencePolicy | None:
     """Whom groups are compared with; None where there is no reference."""
-    if not isinstance(evaluation.asked, Measure) or not evaluation.asked.to_reference:
+    if not isinstance(evaluation.asked, Disparity) or not evaluation.asked.to_reference:
         return None
     return (evaluation.parts or (evaluation,))[0].terms.policy
 
@@ -44,7 +44,7 @@ def range_of(evaluation: Evaluation, way: Way) -> Range | str:
         return "it is adjusted for controls"
     if evaluation.error is not None and np.nan_to_num(evaluation.error).any():
         return "the bins of the score hide some of it"
-    if isinstance(asked, Measure) and asked.mean:
+    if isinstance(asked, Disparity) and asked.mean:
         return "it is a mean over groups"
     if evaluation.parts:
         parts = [range_of(part, way) for part in evaluation.parts]
@@ -54,12 +54,12 @@ def range_of(evaluation: Evaluation, way: Way) -> Range | str:
         # One outcome less another has a fraction of its own, as a fold never has.
         less = evaluation.fraction is not None
         return _around(_folded(evaluation, ranges, less=less), evaluation.value)
-    if isinstance(asked, Whole):
+    if isinstance(asked, TableMetric):
         return _whole(asked, evaluation, way)
     return _of_rate(asked, evaluation, way)
 
 
-def _of_rate(asked: Quantity | Measure, evaluation: Evaluation, way: Way) -> Range | str:
+def _of_rate(asked: GroupMetric | Disparity, evaluation: Evaluation, way: Way) -> Range | str:
     """The bounds of a rate, or of one comparison of a rate."""
     reading = evaluation.reading
     own = (
@@ -69,10 +69,10 @@ def _of_rate(asked: Quantity | Measure, evaluation: Evaluation, way: Way) -> Ran
     )
     if reading is None or own is None:
         return "it is no rate of people"
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         return own
     compare = asked.comparison
-    if compare.shape is Shape.SPREAD:
+    if compare.shape is ComparisonShape.SPREAD:
         return _spread(compare, own, evaluation)
     if compare.contrast is not None:
         return f"no bounds are known for a comparison by {compare.id.replace('_', ' ')}"
@@ -80,7 +80,7 @@ def _of_rate(asked: Quantity | Measure, evaluation: Evaluation, way: Way) -> Ran
 
     def corner(group: Floats, reference: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return values_compared(reading.quantity, compare, group, reference)
+            return compare_values(reading.quantity, compare, group, reference)
 
     # Whatever is compared, it moves one way with the group, and the other with the reference.
     return _around((corner(own[0], against[1]), corner(own[1], against[0])), evaluation.value)
@@ -97,11 +97,11 @@ def _against(evaluation: Evaluation, own: Range, way: Way) -> Range:
     assert evaluation.reading is not None
     quantity, crowds = evaluation.reading.quantity, crowds_of(evaluation.table)
     policy = policy_of(evaluation)
-    if policy in EXTREMES:
-        return _extreme(own, evaluation.takes_part, highest=policy is Policy.HIGHEST)
-    if policy is Policy.REST:
+    if policy in EXTREME_REFERENCES:
+        return _extreme(own, evaluation.takes_part, highest=policy is ReferencePolicy.HIGHEST)
+    if policy is ReferencePolicy.REST:
         found = ends_of(quantity, rest_of(crowds, way))
-    elif policy is Policy.OVERALL:
+    elif policy is ReferencePolicy.OVERALL:
         adds = adds_of(quantity) if isinstance(quantity, Rate) else None
         settled = way is not Way.ANYWHERE or not (crowds.shown.any() or crowds.all_aside.any())
         if adds is not None and adds.fixed and settled:
@@ -111,7 +111,7 @@ def _against(evaluation: Evaluation, own: Range, way: Way) -> Range:
             high = summed(adds.low, adds.low, mine) + summed(adds.high, adds.high, others)
             return divided(low, 0.0), divided(high, 1.0)
         found = ends_of(quantity, overall_of(crowds, way, None))
-    elif policy is Policy.EVERYBODY:
+    elif policy is ReferencePolicy.EVERYBODY:
         found = ends_of(quantity, overall_of(crowds, way, evaluation.table.known_strata))
     else:
         index = np.maximum(evaluation.second, 0)
@@ -187,7 +187,7 @@ def _folded(evaluation: Evaluation, ranges: Sequence[Range], *, less: bool) -> R
     asked = evaluation.asked
     if less:
         return _minus(ranges)
-    assert isinstance(asked, Measure)
+    assert isinstance(asked, Disparity)
     fold = asked.fold
     if fold is REMAINDER:
         return _minus(ranges)
@@ -212,7 +212,7 @@ def _minus(ranges: Sequence[Range]) -> Range:
     )
 
 
-def _whole(asked: Whole, evaluation: Evaluation, way: Way) -> Range | str:
+def _whole(asked: TableMetric, evaluation: Evaluation, way: Way) -> Range | str:
     """The bounds of ε, over all outcomes and pairs of groups."""
     table, parameters = evaluation.table, evaluation.terms.parameters
     if asked is not DIFFERENTIAL_FAIRNESS:

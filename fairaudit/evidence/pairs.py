@@ -14,7 +14,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence.samples import Sample, two_samples
-from fairaudit.metrics import Reading
+from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.stats import families, means, proportions, ranks, simultaneous
 
@@ -28,7 +28,7 @@ _ALL = 64
 """Of so many groups, and fewer, every pair is tested; of more, those that can be the farthest."""
 
 
-def pair_test(reading: Reading, z: int, inference: Inference) -> PairTest | None:
+def pair_test(reading: GroupValues, z: int, inference: Inference) -> PairTest | None:
     """The test of two groups in one stratum; None where only their intervals are known."""
     if reading.binomial:
         return shares_test(Sample.of(reading).at(z), inference)
@@ -55,7 +55,7 @@ def _plain(p: Floats) -> tuple[Floats, Marks]:
     return p, np.zeros(p.shape, dtype=np.bool_)
 
 
-def _of_means(reading: Reading, z: int, inference: Inference) -> PairTest:
+def _of_means(reading: GroupValues, z: int, inference: Inference) -> PairTest:
     assert reading.deviation is not None
     sides = reading.value[z], reading.deviation[z], reading.size[z]
 

@@ -10,8 +10,8 @@ from fairaudit.disclosure import discloses
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import NOT_BY_CLUSTERS, TOO_FEW
 from fairaudit.evidence.intervals import TOO_LITTLE
-from fairaudit.metrics import NOBODY, Evaluation, Measure, Reading
-from fairaudit.metrics.quantities import BY_CLUSTERS
+from fairaudit.metrics import NO_GROUP, Evaluation, Disparity, GroupValues
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 
 
 @discloses(row="group estimate crowd")
@@ -36,7 +36,7 @@ class Part:
     outcome: str | None = None
 
 
-def estimate_at(reading: Reading, z: int, g: int, alpha: float) -> Estimate:
+def estimate_at(reading: GroupValues, z: int, g: int, alpha: float) -> Estimate:
     """One value of a reading with its counts and interval."""
     known, key = reading.estimates, (z, g, alpha)
     if key not in known:
@@ -53,14 +53,14 @@ def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
     if evaluation.whole is not None:
         return _outcome_parts(evaluation, z)
     reading = evaluation.reading
-    if reading is None or not isinstance(evaluation.asked, Measure):
+    if reading is None or not isinstance(evaluation.asked, Disparity):
         return ()
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
     return (
         Part(
             reading.quantity.id,
             float(evaluation.value[z, w]),
-            None if first == NOBODY else _side(evaluation, reading, z, first),
+            None if first == NO_GROUP else _side(evaluation, reading, z, first),
             _other_side(evaluation, z, w, second),
         ),
     )
@@ -68,12 +68,12 @@ def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
 
 def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
     alpha, asked = evaluation.terms.inference.alpha, evaluation.asked
-    if isinstance(asked, Measure) and not asked.has_other_side:
+    if isinstance(asked, Disparity) and not asked.has_other_side:
         return None
-    if second != NOBODY and evaluation.averaged is not None and evaluation.against is not None:
+    if second != NO_GROUP and evaluation.averaged is not None and evaluation.against is not None:
         # Averaged over the strata that both sides share, so beside each group another number.
         return Side(evaluation.table.groups[second], estimate_at(evaluation.against, z, w, alpha))
-    if second != NOBODY and evaluation.reading is not None:
+    if second != NO_GROUP and evaluation.reading is not None:
         return _side(evaluation, evaluation.reading, z, second)
     if evaluation.against is None or evaluation.terms.reference is None:
         return None
@@ -81,12 +81,12 @@ def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | N
     return Side((), one, crowd=str(evaluation.terms.reference.policy))
 
 
-def _side(evaluation: Evaluation, reading: Reading, z: int, g: int) -> Side:
+def _side(evaluation: Evaluation, reading: GroupValues, z: int, g: int) -> Side:
     alpha = evaluation.terms.inference.alpha
     return Side(evaluation.table.groups[g], estimate_at(reading, z, g, alpha))
 
 
-def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]) -> Estimate:
+def _estimate(reading: GroupValues, bounds: tuple[float, float], at: tuple[int, int]) -> Estimate:
     low, high = bounds
     value = float(reading.value[at])
     why = ""
@@ -107,9 +107,9 @@ def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]
     )
 
 
-def _why_none(reading: Reading) -> str:
+def _why_none(reading: GroupValues) -> str:
     """Why a value has no interval."""
-    by_clusters = reading.method.endswith(BY_CLUSTERS)
+    by_clusters = reading.method.endswith(CLUSTER_ROBUST)
     if reading.ends is not None:
         return TOO_FEW if by_clusters else TOO_LITTLE
     return NOT_BY_CLUSTERS if by_clusters else f"none: {reading.quantity.no_interval}"
@@ -123,7 +123,7 @@ def _outcome_parts(evaluation: Evaluation, z: int) -> tuple[Part, ...]:
     found = []
     for name, one in whole.parts or ((evaluation.asked.id, whole),):
         y = int(one.outcome[z])
-        if y == NOBODY:
+        if y == NO_GROUP:
             if whole.parts:
                 found.append(Part(name, float(one.value[z])))
             continue

@@ -13,7 +13,7 @@ from fairaudit.cube import Floats, Group
 from fairaudit.disclosure import discloses
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.parts import Part
-from fairaudit.metrics import Evaluation, Measure
+from fairaudit.metrics import Evaluation, Disparity
 from fairaudit.stats import normal, power, proportions, simultaneous
 from fairaudit.stats.proportions import EXPECTED
 
@@ -160,7 +160,7 @@ def detectable(
     Of a comparison of two rates; a gap or least ratio is looked at from the highest group.
     """
     asked, one, two = evaluation.asked, evaluation.reading, evaluation.against
-    assert isinstance(asked, Measure)
+    assert isinstance(asked, Disparity)
     if one is None:
         return None
     judged = evaluation.judged

@@ -20,20 +20,20 @@ from fairaudit.metrics.comparisons import (
     RATIO,
     SHORTFALL,
 )
-from fairaudit.metrics.counts import tally_of
+from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.epsilon import class_counts
-from fairaudit.metrics.measures import Measure, Whole, WholeReading
-from fairaudit.metrics.minimum import Minimum, of_everybody
-from fairaudit.metrics.records import LIFTED_BY_CHANCE, Parameters
-from fairaudit.metrics.reference import Policy
+from fairaudit.metrics.disparities import Disparity, TableMetric, TableValue
+from fairaudit.metrics.minimum import Minimum, pooled_total
+from fairaudit.metrics.records import BIASED_BY_CHANCE, Parameters
+from fairaudit.metrics.reference import ReferencePolicy
 
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _BIASED = (
     "Never below 0, so chance alone lifts it: by about (groups - 1)(classes - 1) / (2 n ln 2) bits."
 )
 
-MEASURES = (
-    Measure(
+DISPARITIES = (
+    Disparity(
         id="mean_difference",
         title="Mean difference",
         short="mean diff.",
@@ -45,7 +45,7 @@ MEASURES = (
         elsewhere="`statistical_parity_difference` with the other sign.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
     ),
-    Measure(
+    Disparity(
         id="normalized_difference",
         title="Normalized difference",
         short="norm. diff.",
@@ -58,7 +58,7 @@ MEASURES = (
         "p(ref)) here, so that complete reverse separation is -1, as in her Table 4.",
         parts=((r.SELECTION_RATE, NORMALIZED),),
     ),
-    Measure(
+    Disparity(
         id="selection_odds_ratio",
         title="Odds ratio of selection",
         short="odds ratio",
@@ -69,7 +69,7 @@ MEASURES = (
         elsewhere="Žliobaitė prints the inverse, though the limits in her Table 4 are of this one.",
         parts=((r.SELECTION_RATE, ODDS_RATIO),),
     ),
-    Measure(
+    Disparity(
         id="elift",
         title="Extended lift",
         short="elift",
@@ -81,9 +81,9 @@ MEASURES = (
         elsewhere="Žliobaitė prints the general group on top, though the limits of her Table 4 "
         "need the protected one. The limit of reverse discrimination is 1 / p(group), not ∞.",
         parts=((r.SELECTION_RATE, RATIO),),
-        reference=Policy.OVERALL,
+        reference=ReferencePolicy.OVERALL,
     ),
-    Measure(
+    Disparity(
         id="between_group_auc",
         title="Area under the curve between groups",
         short="AUC between",
@@ -96,7 +96,7 @@ MEASURES = (
         elsewhere="Žliobaitė's rank formula lacks the division by n₀n₁.",
         parts=((r.SELECTION_RATE, RANKED),),
     ),
-    Measure(
+    Disparity(
         id="between_group_auc_score",
         title="Area under the curve between groups, of the score",
         short="AUC of scores",
@@ -108,7 +108,7 @@ MEASURES = (
         elsewhere="The Mann–Whitney statistic divided by n₀n₁.",
         parts=((s.SCORE_DISTRIBUTION, s.RANKED_SCORES),),
     ),
-    Measure(
+    Disparity(
         id="balanced_residuals",
         title="Balanced residuals",
         short="residuals",
@@ -119,7 +119,7 @@ MEASURES = (
         source=works.CALDERS,
         parts=((s.MEAN_RESIDUAL, DIFFERENCE),),
     ),
-    Measure(
+    Disparity(
         id="correlation",
         title="Correlation with membership",
         short="correlation",
@@ -130,9 +130,9 @@ MEASURES = (
         "scores the interval is too short.",
         source=works.ZLIOBAITE,
         parts=((s.OUTCOME_MEAN, CORRELATION),),
-        reference=Policy.REST,
+        reference=ReferencePolicy.REST,
     ),
-    Measure(
+    Disparity(
         id="regression_slope",
         title="Regression slope with controls",
         short="slope, controlled",
@@ -148,7 +148,7 @@ MEASURES = (
         parts=((s.OUTCOME_MEAN, COEFFICIENT),),
         fitted=True,
     ),
-    Measure(
+    Disparity(
         id="correlation_negatives",
         title="Correlation with membership among negatives",
         short="corr. (-)",
@@ -160,25 +160,25 @@ MEASURES = (
         source=works.BEUTEL,
         elsewhere="The penalty Corr that Beutel et al. train with takes its absolute value.",
         parts=((s.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),
-        reference=Policy.REST,
+        reference=ReferencePolicy.REST,
     ),
 )
 
 
 def _whole(
     number: Callable[[Floats], Floats],
-) -> Callable[[GroupTable, Minimum, Parameters], WholeReading]:
+) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
     """A number of the classes-by-groups table [Z, P, G] of those who take part."""
 
-    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
-        tally = tally_of(table)
+    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+        tally = count_groups(table)
         mass, n = tally.classes, tally.answered
-        enough = minimum.admits(n, of_everybody(table, mass))
+        enough = minimum.admits(n, pooled_total(table, mass))
         takes_part = table.eligible & (table.n > 0) & enough
         counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = number(counted)
-        return WholeReading.of(_answered(value, mass, takes_part), takes_part, n)
+        return TableValue.of(_answered(value, mass, takes_part), takes_part, n)
 
     return read
 
@@ -248,8 +248,8 @@ def _cramers_v(counts: Floats) -> Floats:
     return np.sqrt(np.where(smaller > 0, terms.sum(axis=(1, 2)) / n[:, 0, 0] / smaller, np.nan))
 
 
-WHOLES = (
-    Whole(
+TABLE_METRICS = (
+    TableMetric(
         id="mutual_information",
         title="Mutual information of outcome and group",
         short="MI",
@@ -258,12 +258,12 @@ WHOLES = (
         caution=_IGNORES_THE_LABEL + " " + _BIASED,
         independence=class_counts,
         information=True,
-        no_interval=LIFTED_BY_CHANCE,
+        no_interval=BIASED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="Σ p(y, g) log₂(p(y, g) / (p(y) p(g)))",
         read=_whole(lambda counts: _information(counts)[0]),
     ),
-    Whole(
+    TableMetric(
         id="normalized_mutual_information",
         title="Normalized mutual information",
         short="norm. MI",
@@ -272,13 +272,13 @@ WHOLES = (
         caution=_IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
         independence=class_counts,
         information=True,
-        no_interval=LIFTED_BY_CHANCE,
+        no_interval=BIASED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="I(y; g) / √(H(y) H(g))",
         bounds=(0, 1),
         read=_whole(_normalized_information),
     ),
-    Whole(
+    TableMetric(
         id="eta_neutrality",
         title="η-neutrality",
         short="η",
@@ -288,12 +288,12 @@ WHOLES = (
         caution=_IGNORES_THE_LABEL + " Large where an outcome or a group is rare; says nothing of "
         "combinations that occur too seldom.",
         independence=class_counts,
-        no_interval=LIFTED_BY_CHANCE,
+        no_interval=BIASED_BY_CHANCE,
         source=works.FUKUCHI,
         formula="max over y, g of p(y, g) / (p(y) p(g)) - 1",
         read=_whole(_eta),
     ),
-    Whole(
+    TableMetric(
         id="predictability",
         title="Predictability of the outcome from the group",
         short="predictability",
@@ -302,28 +302,28 @@ WHOLES = (
         caution="High wherever one outcome is common, and never below `majority_baseline`: a limit "
         "on it may be crossed where groups are equal. `goodman_kruskal_lambda` is 0 there.",
         independence=class_counts,
-        no_interval=LIFTED_BY_CHANCE,
+        no_interval=BIASED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="Σ over g of max over y of n(y, g), divided by n",
         parity="the share of the commonest outcome (`majority_baseline`), never below",
         bounds=(0, 1),
         read=_whole(_predictability),
     ),
-    Whole(
+    TableMetric(
         id="majority_baseline",
         title="Share of the commonest outcome",
         short="majority",
         family="independence",
         means="How often the outcome is guessed right by somebody who knows nothing.",
         caution="No measure of disparity: the baseline that `predictability` is read against.",
-        no_interval=LIFTED_BY_CHANCE,
+        no_interval=BIASED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="max over y of n(y), divided by n",
         parity="any value: it does not look at groups",
         bounds=(0, 1),
         read=_whole(_baseline),
     ),
-    Whole(
+    TableMetric(
         id="goodman_kruskal_lambda",
         title="Goodman and Kruskal's λ",
         short="λ",
@@ -331,13 +331,13 @@ WHOLES = (
         means="The share of wrong guesses of the outcome that knowing the group avoids.",
         caution="0 wherever all groups have the same commonest outcome, however they differ.",
         independence=class_counts,
-        no_interval=LIFTED_BY_CHANCE,
+        no_interval=BIASED_BY_CHANCE,
         source=works.GOODMAN,
         formula="(Σ_g max_y n(y, g) - max_y n(y)) / (n - max_y n(y))",
         bounds=(0, 1),
         read=_whole(_lambda),
     ),
-    Whole(
+    TableMetric(
         id="cramers_v",
         title="Cramér's V",
         short="V",
@@ -345,7 +345,7 @@ WHOLES = (
         means="The association of outcome and group on a scale from 0 to 1.",
         caution=_IGNORES_THE_LABEL + " Chance alone lifts it where groups are small.",
         independence=class_counts,
-        no_interval=LIFTED_BY_CHANCE,
+        no_interval=BIASED_BY_CHANCE,
         source=works.CRAMER,
         elsewhere="Without a correction for bias; for two groups and two outcomes it is |φ|.",
         formula="√(χ² / (n · (min(groups, classes) - 1)))",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairaudit.cube import Floats
-from fairaudit.metrics.measures import Pair, Sides
+from fairaudit.metrics.disparities import Pair, Sides
 from fairaudit.stats.strata import mantel_haenszel
 
 

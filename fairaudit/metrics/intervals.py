@@ -13,7 +13,7 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Floats
 from fairaudit.histogram import ranked
-from fairaudit.metrics.quantities import Reading
+from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.stats import means, mover, normal, proportions, ranks, strata
 
 
@@ -29,7 +29,7 @@ class Interval(NamedTuple):
         return Interval(-self.high, -self.low, self.method)
 
 
-def of_difference(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_difference(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value minus the second."""
     if one.deviation is not None and two.deviation is not None and not one.binomial:
         sides = (one.value, one.deviation, one.size, two.value, two.deviation, two.size)
@@ -40,7 +40,7 @@ def of_difference(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(*ends, "Newcombe" if one.binomial and two.binomial else "MOVER")
 
 
-def of_difference_by_student(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_difference_by_student(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """The same of two means whose variances are taken to be equal, for those who ask."""
     if one.deviation is not None and two.deviation is not None and not one.binomial:
         sides = (one.value, one.deviation, one.size, two.value, two.deviation, two.size)
@@ -48,13 +48,13 @@ def of_difference_by_student(one: Reading, two: Reading, alpha: Alpha) -> Interv
     return of_difference(one, two, alpha)
 
 
-def of_shortfall(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_shortfall(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the second value minus the first."""
     found = of_difference(one, two, alpha)
     return None if found is None else found.turned()
 
 
-def of_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value divided by the second; none where a side may be negative."""
     if one.binomial and two.binomial:
         ends = proportions.koopman(one.value, one.size, two.value, two.size, alpha)
@@ -71,7 +71,7 @@ def of_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(low, high, "MOVER")
 
 
-def of_ratio_by_logs(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_ratio_by_logs(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """The same by Katz' logarithms, for those who ask.
 
     Where fewer than five hits or misses are expected the logarithm is not normal, and of one person
@@ -87,7 +87,7 @@ def of_ratio_by_logs(one: Reading, two: Reading, alpha: Alpha) -> Interval | Non
     return Interval(low, high, "Katz, Koopman where few are expected" if few.any() else "Katz")
 
 
-def of_log_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_log_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the logarithm of the ratio."""
     found = of_ratio(one, two, alpha)
     if found is None:
@@ -96,7 +96,7 @@ def of_log_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
         return Interval(np.log(found.low), np.log(found.high), found.method)
 
 
-def of_odds_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_odds_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the ratio of the odds; none where a side may leave 0 to 1."""
     if one.binomial and two.binomial:
         ends = proportions.woolf(one.value, one.size, two.value, two.size, alpha)
@@ -120,7 +120,7 @@ def of_odds_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     )
 
 
-def of_common_odds_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_common_odds_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the odds ratio that strata have in common, by the variance of its logarithm.
 
     None where it is 0 or infinite: such a logarithm has no variance.
@@ -137,7 +137,7 @@ def of_common_odds_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval |
     return Interval(low, high, "Robins–Breslow–Greenland")
 
 
-def of_arcsines(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_arcsines(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of Cohen's h: a difference on the arcsine scale."""
     if one.ends is None or two.ends is None:
         return None
@@ -150,7 +150,7 @@ def of_arcsines(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(*ends, "MOVER")
 
 
-def of_standardized(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_standardized(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of a difference in pooled deviations, whose spreads may differ (Bonett 2008).
 
     Confidence intervals for standardized linear contrasts of means, Psychol Methods 13:99. The
@@ -172,7 +172,7 @@ def of_standardized(one: Reading, two: Reading, alpha: Alpha) -> Interval | None
     return Interval(low, high, "Bonett")
 
 
-def of_normalized(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_normalized(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of Žliobaitė's δ: the larger of two maps, of the ratio of rates and of that of complements.
 
     δ is the difference by the largest that the margins allow, by those selected or by those not:
@@ -210,7 +210,7 @@ def _farther(one: Floats, two: Floats, *, least: bool) -> Floats:
     return np.asarray(np.where(one * two < 0, pick, np.where(np.abs(one) > np.abs(two), one, two)))
 
 
-def of_correlation(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_correlation(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the correlation with membership: that of Cohen's d, mapped; of two shares by gradients."""
     if one.binomial and two.binomial:
         return _of_phi(one, two, alpha)
@@ -226,7 +226,7 @@ def of_correlation(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(low, high, "Bonett, mapped")
 
 
-def _of_phi(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def _of_phi(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """φ of two shares: Wilson's distances, each by how steeply φ depends on that share."""
     if one.ends is None or two.ends is None:
         return None
@@ -248,7 +248,7 @@ def _of_phi(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(np.maximum(low, -1.0), np.minimum(high, 1.0), "MOVER by gradients")
 
 
-def of_ranked_shares(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_ranked_shares(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of ½ + ½ (second - first)."""
     found = of_shortfall(one, two, alpha)
     if found is None:
@@ -256,12 +256,12 @@ def of_ranked_shares(one: Reading, two: Reading, alpha: Alpha) -> Interval | Non
     return Interval((1 + found.low) / 2, (1 + found.high) / 2, f"{found.method}, mapped")
 
 
-def of_itself(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # one side is the answer
+def of_itself(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # one side is the answer
     """Of the first value alone."""
     return None if one.ends is None else Interval(*one.ends(alpha), one.method)
 
 
-def of_coefficient(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit holds both sides
+def of_coefficient(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit holds both sides
     """Of a coefficient of least squares, by Student's t."""
     if one.fit is None:
         return None
@@ -269,7 +269,7 @@ def of_coefficient(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(one.fit.value - reach, one.fit.value + reach, "Student")
 
 
-def of_ranked_scores(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_ranked_scores(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the chance that the second side is ranked higher, by DeLong's variance."""
     if one.scores is None or two.scores is None:
         return None

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairaudit.metrics import Evaluation, Minimum, evaluate, evaluate_against
-from fairaudit.metrics.reference import EXTREMES
+from fairaudit.metrics.reference import EXTREME_REFERENCES
 from fairaudit.stats.proportions import EXPECTED
 from fairaudit.verdict.asked import Check
 from fairaudit.verdict.findings import NotEvaluated
@@ -32,7 +32,7 @@ def hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
     whole = evaluation.whole
     is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
     part = evaluation.parts[0] if evaluation.parts else evaluation
-    is_maximum = evaluation.spread or part.terms.policy in EXTREMES
+    is_maximum = evaluation.spread or part.terms.policy in EXTREME_REFERENCES
     if limit is None or not (is_maximum and is_difference) or terms.minimum.events:
         return []
     large = replace(terms, minimum=Minimum(max(terms.minimum.size or 0, _LARGE), EXPECTED))

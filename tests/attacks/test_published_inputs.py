@@ -36,8 +36,8 @@ from test_suppression import (
 import fairaudit
 from fairaudit.cube import ASIDE, UNKNOWN
 from fairaudit.errors import FairauditError, SpecError
-from fairaudit.metrics import CATALOGUE, Need, Quantity, Rate
-from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics import CATALOGUE, Requirement, GroupMetric, Rate
+from fairaudit.metrics.group_metrics import Formula
 
 __all__ = ["captured"]
 
@@ -371,14 +371,14 @@ def test_an_error_beside_published_reports_counts_nobody(tmp_path: Path) -> None
 QUANTITIES = [
     one
     for one in CATALOGUE
-    if isinstance(one, Quantity)
+    if isinstance(one, GroupMetric)
     and not one.conditional
-    and not one.needs - {Need.LABEL, Need.PREDICTION}
+    and not one.needs - {Requirement.LABEL, Requirement.PREDICTION}
 ]
 
 
 @pytest.mark.parametrize("asked", QUANTITIES, ids=lambda one: one.id)
-def test_a_number_of_a_group_is_made_of_its_own_people_or_says_otherwise(asked: Quantity) -> None:
+def test_a_number_of_a_group_is_made_of_its_own_people_or_says_otherwise(asked: GroupMetric) -> None:
     """What a group's value is, others cannot change; else they stand behind it, too."""
     columns = {**DECISION, "label": {"column": "y", "positive": YES}, "count": "n"}
     mine = [("a", YES, YES, 31), ("a", NO, YES, 17), ("a", YES, NO, 8), ("a", NO, NO, 59)]

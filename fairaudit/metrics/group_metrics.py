@@ -15,26 +15,26 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.estimate import Estimate
 from fairaudit.metrics.clusters import AveragedShare, ClusteredShare
-from fairaudit.metrics.counts import Cell, Counts, Tally
+from fairaudit.metrics.counts import Cell, ConfusionCounts, GroupCounts
 from fairaudit.metrics.direction import Better
 from fairaudit.metrics.records import (
     NO_PARAMETERS,
     Bounds,
     Example,
-    Named,
-    Need,
+    CatalogueEntry,
+    Requirement,
     Parameters,
 )
 from fairaudit.stats import means, mover, proportions
 
 _OF_LABEL = frozenset({"positives", "negatives"})
 
-BY_CLUSTERS = "cluster-robust"
+CLUSTER_ROBUST = "cluster-robust"
 """What is added to the name of an interval or a test whose variance is that of clusters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity(Named, ABC):
+class GroupMetric(CatalogueEntry, ABC):
     """A number of one group; `bounds` are the values it can take, `takes` its parameters.
 
     One that is not `listed` is only there to be compared; one that is `conditional` only has a
@@ -55,7 +55,7 @@ class Quantity(Named, ABC):
 
     @property
     @abstractmethod
-    def needs(self) -> frozenset[Need]:
+    def needs(self) -> frozenset[Requirement]:
         """What a spec must name for it."""
 
     @property
@@ -75,18 +75,18 @@ class Quantity(Named, ABC):
         return np.maximum(ends[0], least), np.minimum(ends[1], most)
 
     @abstractmethod
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""
 
     @abstractmethod
     def exact(
-        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where it is undefined, infinite or none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class RegressionFit:
     """Coefficients of a least-squares fit against one group, [1, G]: value and standard error.
 
     `df` are its degrees of freedom; `why` says of some groups why they have no value.
@@ -98,13 +98,13 @@ class Fitted:
     why: Mapping[int, str]
 
     @classmethod
-    def nothing(cls, shape: tuple[int, ...]) -> Fitted:
+    def nothing(cls, shape: tuple[int, ...]) -> RegressionFit:
         """A fit that gives nobody a value."""
         return cls(np.full(shape, np.nan), np.full(shape, np.nan), float("nan"), {})
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Reading:
+class GroupValues:
     """A quantity in every stratum and group: arrays [Z, G].
 
     `value` is NaN where the denominator is empty and infinite at positive/0. `n` counts people in
@@ -122,7 +122,7 @@ class Reading:
     `estimates` and `intervals` are those that were made of it.
     """
 
-    quantity: Quantity
+    quantity: GroupMetric
     value: Floats
     n: Ints
     size: Floats
@@ -136,8 +136,8 @@ class Reading:
     shares: Floats | None = None
     scores: Ints | None = None
     single: Marks | None = None
-    fit: Fitted | None = None
-    strata: Reading | None = None
+    fit: RegressionFit | None = None
+    strata: GroupValues | None = None
     clustered: ClusteredShare | None = None
     by_clusters: AveragedShare | None = None
     ends: Callable[[Alpha], Ends] | None = None
@@ -189,7 +189,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rate(Quantity):
+class Rate(GroupMetric):
     """A ratio of sums of cells; `proportion` where it is a share of people (so: binomial).
 
     Any other is made, by `of_share`, of the share of `hits` among its cells: given how many people
@@ -219,7 +219,7 @@ class Rate(Quantity):
         return frozenset(self.over) | frozenset(self.under)
 
     @property
-    def needs(self) -> frozenset[Need]:
+    def needs(self) -> frozenset[Requirement]:
         """A label or a prediction or both, by its cells."""
         return _needs_of(self.cells)
 
@@ -228,12 +228,12 @@ class Rate(Quantity):
         """The formula in cells, such as `tp / (tp + fn)`."""
         return f"{_sum_text(self.over)} / {_sum_text(self.under)}"
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:  # noqa: ARG002  # takes none
+    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """Its value in every stratum and group."""
         over, under = _total(tally.mass, self.over), _total(tally.mass, self.under)
         counted = self._counted
         n = _total(tally.people, counted)
-        size = effective_size(tally, counted)
+        size = count_effective(tally, counted)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = over / under
             share = value if self.proportion else (
@@ -255,7 +255,7 @@ class Rate(Quantity):
             with np.errstate(divide="ignore"):
                 return of_share(found[0]), of_share(found[1])
 
-        return Reading(
+        return GroupValues(
             self,
             value,
             n,
@@ -267,11 +267,11 @@ class Rate(Quantity):
             deviation=deviation,
             clustered=clustered,
             ends=ends,
-            method=f"Wilson, {BY_CLUSTERS}" if by_clusters else "Wilson",
+            method=f"Wilson, {CLUSTER_ROBUST}" if by_clusters else "Wilson",
         )
 
     def _clustered(
-        self, tally: Tally, share: Floats, size: Floats
+        self, tally: GroupCounts, share: Floats, size: Floats
     ) -> tuple[ClusteredShare | None, Floats]:
         """How the share varies with clusters, and how many rows would tell as much by themselves.
 
@@ -292,7 +292,7 @@ class Rate(Quantity):
 
     def exact(
         self,
-        tally: Tally,
+        tally: GroupCounts,
         z: int,
         g: int,
         parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
@@ -300,20 +300,20 @@ class Rate(Quantity):
         """Its value in one group as a fraction; None where the denominator is empty."""
         return self.of(tally.mass.at(z, g))
 
-    def of(self, counts: Counts) -> Fraction | None:
+    def of(self, counts: ConfusionCounts) -> Fraction | None:
         """Its value by whole counts."""
         under = _total(counts, self.under)
         return Fraction(_total(counts, self.over), under) if under else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mean(Quantity):
+class Mean(GroupMetric):
     """The plain mean of several rates of one group: a formula of parts, not a share of people."""
 
     parts: tuple[Rate, ...]
 
     @property
-    def needs(self) -> frozenset[Need]:
+    def needs(self) -> frozenset[Requirement]:
         """What its parts need."""
         return frozenset().union(*(part.needs for part in self.parts))
 
@@ -322,7 +322,7 @@ class Mean(Quantity):
         """The mean, in the ids of its parts."""
         return f"({' + '.join(part.id for part in self.parts)}) / {len(self.parts)}"
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group; n is that of the smallest part."""
         parts = [part.read(tally, parameters) for part in self.parts]
         value = np.mean([part.value for part in parts], axis=0)
@@ -341,10 +341,10 @@ class Mean(Quantity):
             return mover.total(values, (next(sides), next(sides)), weights)[1:]
 
         n = np.min([part.n for part in parts], axis=0)
-        return Reading(self, value, n, size, ends=ends, method="MOVER")
+        return GroupValues(self, value, n, size, ends=ends, method="MOVER")
 
     def exact(
-        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where a part is undefined."""
         parts = [part.exact(tally, z, g, parameters) for part in self.parts]
@@ -353,7 +353,7 @@ class Mean(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Formula(Quantity):
+class Formula(GroupMetric):
     """Any other number of a group.
 
     `value_of` gives value and people, [Z, G], `mass_of` what they weigh in an average under survey
@@ -364,17 +364,17 @@ class Formula(Quantity):
     """
 
     formula: str
-    needs: frozenset[Need]
-    value_of: Callable[[Tally, Parameters], tuple[Floats, Ints]]
-    mass_of: Callable[[Counts], Ints] | None = None
+    needs: frozenset[Requirement]
+    value_of: Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]
+    mass_of: Callable[[ConfusionCounts], Ints] | None = None
     undefined: str = "nobody to count"
-    exact_of: Callable[[Tally, Parameters], Fraction | None] | None = None
-    deviation_of: Callable[[Tally, Parameters], Floats] | None = None
-    ends_of: Callable[[Tally, Parameters, Alpha], Ends] | None = None
+    exact_of: Callable[[GroupCounts, Parameters], Fraction | None] | None = None
+    deviation_of: Callable[[GroupCounts, Parameters], Floats] | None = None
+    ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
     method: str = ""
     beside_all: bool = False
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             value, n = self.value_of(tally, parameters)
@@ -383,12 +383,12 @@ class Formula(Quantity):
         size = n.astype(np.float64)
         if weight is not None and self.mass_of and tally.squares is not None:
             squares = np.asarray(self.mass_of(tally.squares), dtype=np.float64)
-            size = effective(weight / tally.scale, squares, size)
+            size = effective_n(weight / tally.scale, squares, size)
         deviation = None
         if self.deviation_of is not None:
             with np.errstate(invalid="ignore"):
                 deviation = self.deviation_of(tally, parameters)
-        return Reading(
+        return GroupValues(
             self,
             value,
             n,
@@ -403,7 +403,7 @@ class Formula(Quantity):
 
     def ends(
         self,
-        tally: Tally,
+        tally: GroupCounts,
         parameters: Parameters,
         value: Floats,
         size: Floats,
@@ -416,34 +416,34 @@ class Formula(Quantity):
         return None if ends_of is None else lambda alpha: ends_of(tally, parameters, alpha)
 
     def exact(
-        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where it is none."""
         return None if self.exact_of is None else self.exact_of(tally.one(z, g), parameters)
 
 
-def effective_size(tally: Tally, cells: Sequence[str]) -> Floats:
+def count_effective(tally: GroupCounts, cells: Sequence[str]) -> Floats:
     """How many people in those cells a sample without weights would need to say as much, [Z, G]."""
     n = np.asarray(_total(tally.people, cells), dtype=np.float64)
     if tally.squares is None:
         return n
-    return effective(_total(tally.mass, cells) / tally.scale, _total(tally.squares, cells), n)
+    return effective_n(_total(tally.mass, cells) / tally.scale, _total(tally.squares, cells), n)
 
 
-def effective(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
+def effective_n(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
     """Kish's (Σ w)² / Σ w²; never more than n (Cauchy-Schwarz), whatever is rounded away."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.fmin(mass**2 / squares, n)
 
 
-def _needs_of(cells: frozenset[str]) -> frozenset[Need]:
+def _needs_of(cells: frozenset[str]) -> frozenset[Requirement]:
     if cells <= _OF_LABEL:
-        return frozenset({Need.LABEL})
-    joint = {Need.LABEL} if cells & {"tp", "fp", "fn", "tn"} or cells & _OF_LABEL else set()
-    return frozenset({Need.PREDICTION, *joint})
+        return frozenset({Requirement.LABEL})
+    joint = {Requirement.LABEL} if cells & {"tp", "fp", "fn", "tn"} or cells & _OF_LABEL else set()
+    return frozenset({Requirement.PREDICTION, *joint})
 
 
-def _total(counts: Counts, names: Sequence[str]) -> Cell:
+def _total(counts: ConfusionCounts, names: Sequence[str]) -> Cell:
     return reduce(add, (getattr(counts, name) for name in names))
 
 
