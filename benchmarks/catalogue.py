@@ -19,12 +19,12 @@ from fairaudit.histogram import Bins, Histogram
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import (
     CATALOGUE,
-    Metric,
     Disparity,
-    Requirement,
+    Metric,
     Parameters,
-    ReferencePolicy,
     Reference,
+    ReferencePolicy,
+    Requirement,
     Terms,
     evaluate,
 )
@@ -32,7 +32,13 @@ from fairaudit.metrics import (
 LEVELS = (3, 5, 9, 6, 51)
 BINS = 64
 UTILITIES = tuple((cell, Decimal(1)) for cell in ("tp", "fp", "fn", "tn"))
-COUNTED = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES, Requirement.SCORE, Requirement.DISTRIBUTION}
+COUNTED = {
+    Requirement.LABEL,
+    Requirement.PREDICTION,
+    Requirement.CLASSES,
+    Requirement.SCORE,
+    Requirement.DISTRIBUTION,
+}
 MOST_SHOWN = 5
 
 
@@ -61,7 +67,11 @@ def main() -> None:
 
 def _terms(one: Metric) -> Terms:
     """To the largest group, where a reference is needed."""
-    reference = Reference(ReferencePolicy.LARGEST) if isinstance(one, Disparity) and one.to_reference else None
+    reference = (
+        Reference(ReferencePolicy.LARGEST)
+        if isinstance(one, Disparity) and one.to_reference
+        else None
+    )
     return Terms(reference, parameters=Parameters(utilities=UTILITIES))
 
 

@@ -17,14 +17,14 @@ from catalogue import cube_of, tables_of
 from fairaudit.cube import GroupTable
 from fairaudit.evidence import band, prove, significances
 from fairaudit.metrics import (
-    Metric,
-    Evaluation,
     Disparity,
-    ReferencePolicy,
+    Evaluation,
+    Metric,
     Reference,
+    ReferencePolicy,
     build_disparity,
-    find_comparison,
     evaluate,
+    find_comparison,
     find_metric,
 )
 from fairaudit.verdict import Check, Limit, judge
@@ -109,7 +109,11 @@ def asked() -> list[Metric]:
 
 def check_of(one: Metric, table: GroupTable) -> Check:
     """A gate on a measure, to the largest group where it needs one."""
-    to = Reference(ReferencePolicy.LARGEST) if isinstance(one, Disparity) and one.to_reference else None
+    to = (
+        Reference(ReferencePolicy.LARGEST)
+        if isinstance(one, Disparity) and one.to_reference
+        else None
+    )
     check = Check("", one, "prediction", table.by, reference=to, fail=WIDE)
     return replace(check, id=f"{one.id}/{'+'.join(table.by)}")
 

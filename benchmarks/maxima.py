@@ -17,7 +17,7 @@ from samples import Intervals, cells, classes, from_rates, intervals, shares
 from singles import Point, Study, how, measure
 
 from fairaudit.cube import GroupTable
-from fairaudit.metrics import Metric, ReferencePolicy, Reference
+from fairaudit.metrics import Metric, Reference, ReferencePolicy
 from fairaudit.stats.proportions import newcombe
 
 Floats = NDArray[np.float64]

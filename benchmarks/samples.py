@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairaudit.cube import Amount, GroupTable, Sum
 from fairaudit.evidence import band
 from fairaudit.histogram import Bins, Histogram
-from fairaudit.metrics import Metric, ReferencePolicy, Reference, Terms, evaluate
+from fairaudit.metrics import Metric, Reference, ReferencePolicy, Terms, evaluate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

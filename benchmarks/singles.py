@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from samples import TO_FIRST, Intervals, cells, from_rates, intervals, shares, table_of
 
 from fairaudit.cube import GroupTable
-from fairaudit.metrics import Metric, GroupMetric, Reference, build_disparity, find_comparison, find_metric
+from fairaudit.metrics import (
+    GroupMetric,
+    Metric,
+    Reference,
+    build_disparity,
+    find_comparison,
+    find_metric,
+)
 from fairaudit.stats.normal import critical
 
 Floats = NDArray[np.float64]

@@ -24,7 +24,15 @@ from fairaudit import inputs
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
 from fairaudit.estimate import State
-from fairaudit.metrics import Comparison, Disparity, ReferencePolicy, GroupMetric, Eligibility, TableMetric, find_metric
+from fairaudit.metrics import (
+    Comparison,
+    Disparity,
+    Eligibility,
+    GroupMetric,
+    ReferencePolicy,
+    TableMetric,
+    find_metric,
+)
 from fairaudit.metrics.records import CatalogueEntry, format_decimal
 from fairaudit.result import SCHEMA_VERSION
 from fairaudit.simpson import Kind, Reversal
@@ -350,7 +358,9 @@ def _own_values(row: Mapping[str, Any], listed: _Listed) -> Mapping[_Place, floa
         if not _is_of(one, row):
             continue
         # Two entries may name two references.
-        level = one["witness"]["reference"] if one.get("reference") == ReferencePolicy.LEVEL else None
+        level = (
+            one["witness"]["reference"] if one.get("reference") == ReferencePolicy.LEVEL else None
+        )
         entry = json.dumps([level, *(one.get(name) for name in _ENTRY)], sort_keys=True)
         own = _value(one)
         if own is not None:

@@ -535,9 +535,13 @@ class _LeftOut:
             return False
         needed = frozenset(
             {check.of, *([check.against] if check.against else [])}
-            | ({"label"} if Requirement.LABEL in check.asked.needs else set())
+            | ({"label"} if Requirement.LABEL in check.asked.requirements else set())
         )
-        if Requirement.SCORE in check.asked.needs and "label" in needed and self._rows.lacks("label"):
+        if (
+            Requirement.SCORE in check.asked.requirements
+            and "label" in needed
+            and self._rows.lacks("label")
+        ):
             return True  # histograms know nobody without a label, so no bounds do
         wide = _evaluated(check, self._wide(needed), aside)
         tried = (
@@ -563,7 +567,7 @@ class _Joined:
     def named(self, check: Check, found: Finding, proof: Proof) -> Finding:
         """The finding, which names such levels where it would be another one with them joined."""
         names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
-        if not names or Requirement.SCORE in check.asked.needs:
+        if not names or Requirement.SCORE in check.asked.requirements:
             return found
         evaluation = _evaluated(check, self.table, waiving.NOTHING)
         status = judge(check, evaluation, prove_again(evaluation, proof)).status
@@ -628,7 +632,7 @@ def _cuts(read: Spec, scores: Mapping[str, Distribution]) -> dict[str, Cuts]:
         found[column] = Cuts(
             tuple(points),
             tuple(one.histogram(*table) for table in tables if one.covers(*table)),
-            by_label=any(Requirement.LABEL in each.asked.needs for each in asked),
+            by_label=any(Requirement.LABEL in each.asked.requirements for each in asked),
         )
     return found
 

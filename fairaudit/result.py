@@ -18,16 +18,16 @@ from fairaudit.evidence.appearances import Appearance
 from fairaudit.evidence.ways import interval_in_words, significance_in_words
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import (
-    PREFERENCES,
     FAMILIES,
-    Metric,
+    PREFERENCES,
     Bounds,
     Comparison,
     Disparity,
+    Eligibility,
+    GroupMetric,
+    Metric,
     Minimum,
     Requirement,
-    GroupMetric,
-    Eligibility,
     TableMetric,
 )
 from fairaudit.metrics.example import describe_example
@@ -622,7 +622,7 @@ def _values(bounds: Bounds) -> str:
 
 
 def _needs(record: Metric) -> str:
-    needed = [str(one) for one in sorted(record.needs - {Requirement.DISTRIBUTION})]
+    needed = [str(one) for one in sorted(record.requirements - {Requirement.DISTRIBUTION})]
     if record.conditional:
         needed.append("strata, by `given`")
     if isinstance(record, Disparity) and record.to_reference and record.reference is None:

@@ -14,7 +14,7 @@ import polars as pl
 from evidence_specs import YES, document
 from numpy.random import Generator
 
-from fairaudit.metrics import CATALOGUE, Metric, Disparity, Requirement, GroupMetric, TableMetric
+from fairaudit.metrics import CATALOGUE, Disparity, GroupMetric, Metric, Requirement, TableMetric
 
 SCORES = (0.1, 0.3, 0.45, 0.6, 0.8, 0.95)
 NUMBERS = {Requirement.NUMBER, Requirement.NUMERIC_LABEL}
@@ -24,7 +24,11 @@ UTILITIES = {"tp": 2, "fp": 1, "fn": -1, "tn": "0.5"}
 def is_numeric(record: Metric) -> bool:
     """Whether it takes a number for a label, or an attribute that is one."""
     other = record.id in {"mean_residual", "balanced_residuals"}
-    return other or bool(record.needs & NUMBERS) or Requirement.NUMERIC_ATTRIBUTE in record.needs
+    return (
+        other
+        or bool(record.requirements & NUMBERS)
+        or Requirement.NUMERIC_ATTRIBUTE in record.requirements
+    )
 
 
 COMPARING: list[Disparity | TableMetric] = [
@@ -36,7 +40,9 @@ COMPARING: list[Disparity | TableMetric] = [
 NUMERIC = [
     one
     for one in CATALOGUE
-    if isinstance(one, Disparity) and is_numeric(one) and Requirement.NUMERIC_ATTRIBUTE not in one.needs
+    if isinstance(one, Disparity)
+    and is_numeric(one)
+    and Requirement.NUMERIC_ATTRIBUTE not in one.requirements
 ]
 """Every measure that compares groups by numbers, such as absolute errors."""
 

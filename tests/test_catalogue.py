@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairaudit
-from fairaudit.metrics import CATALOGUE, Disparity, Requirement, GroupMetric, TableMetric
+from fairaudit.metrics import CATALOGUE, Disparity, GroupMetric, Requirement, TableMetric
 from fairaudit.result import AuditResult
 
 GROUPS = ["a", "b", "c"]

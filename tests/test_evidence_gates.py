@@ -19,7 +19,7 @@ from stats_oracle import koopman, newcombe
 from test_evidence_intervals import PEOPLE, asked_of
 
 from fairaudit.errors import SpecError
-from fairaudit.metrics import CATALOGUE, Metric, Disparity, GroupMetric
+from fairaudit.metrics import CATALOGUE, Disparity, GroupMetric, Metric
 
 ALPHA = 0.05
 TABLES: dict[str, dict[str, Rate]] = {

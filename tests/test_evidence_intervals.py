@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stats_oracle import koopman, printed, wilson
 
-from fairaudit.metrics import CATALOGUE, Metric, Disparity, Requirement
+from fairaudit.metrics import CATALOGUE, Disparity, Metric, Requirement
 from fairaudit.stats import mover, proportions, simultaneous
 
 Floats = npt.NDArray[np.float64]
@@ -194,9 +194,12 @@ def entry(record: Metric, compare: str | None = None) -> dict[str, Any]:
 
 def asked_of(record: Metric, compare: str | None = None) -> dict[str, Any]:
     """A spec with the columns that a record needs, and the record."""
-    numeric = bool(record.needs & NUMBERS) or record.id in {"mean_residual", "balanced_residuals"}
+    numeric = bool(record.requirements & NUMBERS) or record.id in {
+        "mean_residual",
+        "balanced_residuals",
+    }
     columns: dict[str, Any] = {"protected": ["g"], "strata": ["z"], "score": "s"}
-    if Requirement.NUMERIC_ATTRIBUTE in record.needs:
+    if Requirement.NUMERIC_ATTRIBUTE in record.requirements:
         columns["protected"] = {"age": {"bins": [30, 40]}}
     columns["label"] = {"column": "y", **YES}
     columns["prediction"] = {"column": "p", **YES}

@@ -88,7 +88,8 @@ def weighted_tables() -> list[list[Check]]:
     metrics = [
         one
         for one, record in zip(asking(1e-6), TESTED, strict=True)
-        if not record.needs & {Requirement.SCORE, Requirement.DISTRIBUTION} and record.id not in UNWEIGHTED
+        if not record.requirements & {Requirement.SCORE, Requirement.DISTRIBUTION}
+        and record.id not in UNWEIGHTED
     ]
     for seed in range(max(TABLES // 3, 2)):
         random = np.random.default_rng([5, seed])

@@ -31,7 +31,15 @@ from fairaudit.errors import (
     SpecError,
     UsageError,
 )
-from fairaudit.metrics import CATALOGUE, COMPARISONS, Metric, Disparity, GroupMetric, build_disparity, macro_average
+from fairaudit.metrics import (
+    CATALOGUE,
+    COMPARISONS,
+    Disparity,
+    GroupMetric,
+    Metric,
+    build_disparity,
+    macro_average,
+)
 from fairaudit.report import FORMATS, content, summary
 from fairaudit.report import json as report_json
 from fairaudit.report.json.asked import read_check, write_check
@@ -355,7 +363,10 @@ def variants() -> Iterator[Metric]:
         if isinstance(one, GroupMetric):
             yield macro_average(one)
             for how in COMPARISONS:
-                yield from (build_disparity(one, how), replace(build_disparity(one, how), mean=True))
+                yield from (
+                    build_disparity(one, how),
+                    replace(build_disparity(one, how), mean=True),
+                )
                 yield build_disparity(macro_average(one), how)
         if isinstance(one, Disparity):
             yield replace(one, mean=True)

@@ -19,22 +19,22 @@ from fairaudit.metrics import (
     COMPARISONS,
     DISPARITIES,
     GROUP_METRICS,
-    Metric,
     Disparity,
-    Requirement,
-    Parameters,
-    ReferencePolicy,
     GroupMetric,
+    Metric,
+    Parameters,
     Rate,
     Reference,
-    Terms,
+    ReferencePolicy,
+    Requirement,
     TableMetric,
+    Terms,
     build_disparity,
-    find_comparison,
     epsilon,
     evaluate,
-    find_metric,
     explain_undefined,
+    find_comparison,
+    find_metric,
 )
 from fairaudit.metrics.counts import ConfusionCounts, count_groups
 from fairaudit.metrics.group_metrics import Formula
@@ -43,7 +43,7 @@ Four = tuple[int, int, int, int]
 CELLS = st.tuples(*[st.integers(0, 40)] * 4)
 FULL_CELLS = st.tuples(*[st.integers(1, 40)] * 4)
 FROM_COUNTS = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
-COUNTED: list[Metric] = [one for one in CATALOGUE if one.needs <= FROM_COUNTS]
+COUNTED: list[Metric] = [one for one in CATALOGUE if one.requirements <= FROM_COUNTS]
 RATES = [one for one in GROUP_METRICS if one in COUNTED and one.family != "conditional"]
 CRITERIA = [one for one in DISPARITIES if one in COUNTED and not one.conditional]
 WHOLES = [one for one in COUNTED if isinstance(one, TableMetric)]
@@ -85,7 +85,9 @@ def terms_of(record: GroupMetric | Disparity, reference: str = "g0") -> Terms:
     """The terms that a record can be asked on: a level as the reference where it takes one."""
     parameters = Parameters(utilities=UTILITIES)
     if isinstance(record, Disparity) and record.to_reference:
-        return Terms(Reference(ReferencePolicy.LEVEL, (("group", reference),)), parameters=parameters)
+        return Terms(
+            Reference(ReferencePolicy.LEVEL, (("group", reference),)), parameters=parameters
+        )
     return Terms(parameters=parameters)
 
 
@@ -119,7 +121,9 @@ def test_the_example_of_a_rate_comes_out(rate: Rate) -> None:
 
 @pytest.mark.parametrize("record", BINARY, ids=lambda one: one.id)
 @given(groups=st.lists(CELLS, min_size=2, max_size=5))
-def test_values_lie_within_their_bounds(record: GroupMetric | Disparity, groups: list[Four]) -> None:
+def test_values_lie_within_their_bounds(
+    record: GroupMetric | Disparity, groups: list[Four]
+) -> None:
     low, high = record.bounds
     for value in values_of(record, groups):
         if not math.isnan(value):
@@ -222,7 +226,7 @@ def test_a_union_lies_between_its_parts(rate: Rate, one: Four, two: Four) -> Non
 def test_a_rate_is_undefined_exactly_when_its_denominator_is_empty(
     rate: Rate, groups: list[Four]
 ) -> None:
-    reading = rate.read(count_groups(table_of(groups)))
+    reading = rate.compute(count_groups(table_of(groups)))
     assert reading.over is not None
     assert reading.under is not None
     for value, over, under in zip(reading.value[0], reading.over[0], reading.under[0], strict=True):
@@ -349,7 +353,9 @@ def test_a_log_ratio_is_infinite_exactly_when_one_side_is_zero(one: Four, two: F
         rate.of(ConfusionCounts.of_cells(**dict(zip(("tp", "fp", "fn", "tn"), cells, strict=True))))
         for cells in (one, two)
     )
-    found = evaluate(build_disparity(rate, how), table_of([one, two]), terms_of(build_disparity(rate, how)))
+    found = evaluate(
+        build_disparity(rate, how), table_of([one, two]), terms_of(build_disparity(rate, how))
+    )
     values = found.value[0][found.judged[0]].tolist()
     if not sum(one) or not sum(two):
         assert all(map(math.isnan, values))

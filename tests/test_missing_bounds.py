@@ -21,15 +21,15 @@ from fairaudit.cube import ASIDE, UNKNOWN, Cube, GroupTable, KeyColumn, Role
 from fairaudit.evidence import missing, missing_at, missing_bounds
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import (
-    Evaluation,
     Disparity,
+    Evaluation,
     Parameters,
-    ReferencePolicy,
     Reference,
+    ReferencePolicy,
     Terms,
     build_disparity,
-    find_comparison,
     evaluate,
+    find_comparison,
     find_metric,
 )
 from fairaudit.result import AuditResult
@@ -326,7 +326,13 @@ def test_bounds_of_comparisons_are_attained_where_groups_are_known(rows: list[Ro
     for name, how, policy in product(
         ("selection_rate", "true_positive_rate", "positive_predictive_value"),
         ("difference", "ratio", "odds_ratio"),
-        (ReferencePolicy.LEVEL, ReferencePolicy.REST, ReferencePolicy.OVERALL, ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST),
+        (
+            ReferencePolicy.LEVEL,
+            ReferencePolicy.REST,
+            ReferencePolicy.OVERALL,
+            ReferencePolicy.HIGHEST,
+            ReferencePolicy.LOWEST,
+        ),
     ):
         evaluation = evaluate(_measure(name, how), table, _terms(policy, table))
         exact = "low high"
@@ -368,7 +374,13 @@ def test_no_completion_is_outside_where_groups_are_missing(
     for name, how, policy in product(
         ("selection_rate", "true_positive_rate"),
         ("difference", "ratio"),
-        (ReferencePolicy.LEVEL, ReferencePolicy.REST, ReferencePolicy.OVERALL, ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST),
+        (
+            ReferencePolicy.LEVEL,
+            ReferencePolicy.REST,
+            ReferencePolicy.OVERALL,
+            ReferencePolicy.HIGHEST,
+            ReferencePolicy.LOWEST,
+        ),
     ):
         evaluation = evaluate(_measure(name, how), table, _terms(policy, table))
         for index, g in enumerate(at):

@@ -26,10 +26,10 @@ from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
     Disparity,
-    Requirement,
     Parameters,
-    ReferencePolicy,
     Reference,
+    ReferencePolicy,
+    Requirement,
     Terms,
     evaluate,
 )
@@ -173,7 +173,7 @@ FROM_COUNTS = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
 
 
 @pytest.mark.parametrize(
-    "asked", [one for one in CATALOGUE if one.needs <= FROM_COUNTS], ids=lambda one: one.id
+    "asked", [one for one in CATALOGUE if one.requirements <= FROM_COUNTS], ids=lambda one: one.id
 )
 def test_no_measure_loops_over_groups_in_python(asked: Any) -> None:
     few, many = (calls(table_of(groups), asked) for groups in (40, 4000))

@@ -26,7 +26,7 @@ from fairaudit.cube import Cube, Grouping
 from fairaudit.engine import scores as engine_scores
 from fairaudit.errors import DataError, SpecError
 from fairaudit.histogram import Bins, auc, bins_of, quantile
-from fairaudit.metrics import Requirement, Rate
+from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.plan import plan
 from fairaudit.recode import recode
@@ -318,7 +318,7 @@ class Shaped(Rate):
     """A rate that asks for the histogram of the score."""
 
     @property
-    def needs(self) -> frozenset[Requirement]:
+    def requirements(self) -> frozenset[Requirement]:
         return frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
 
 

@@ -17,8 +17,8 @@ from fairaudit.cube import ExcludeBelow, Excluded, GroupTable
 from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
 from fairaudit.metrics.example import _UTILITIES, _table
 from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import Requirement, Parameters
-from fairaudit.metrics.reference import ReferencePolicy, Reference
+from fairaudit.metrics.records import Parameters, Requirement
+from fairaudit.metrics.reference import Reference, ReferencePolicy
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
@@ -492,7 +492,11 @@ def test_no_measure_compares_who_is_excluded(asked: Any) -> None:
     """Whoever is excluded fares as whoever is not known: counted among everybody, and no more."""
     base = _table(numeric=bool(asked.needs & {Requirement.NUMBER, Requirement.NUMERIC_LABEL}))
     is_compared = isinstance(asked, Disparity) and asked.to_reference
-    policy = ReferencePolicy.LARGEST if isinstance(asked, Disparity) and asked.fitted else ReferencePolicy.REST
+    policy = (
+        ReferencePolicy.LARGEST
+        if isinstance(asked, Disparity) and asked.fitted
+        else ReferencePolicy.REST
+    )
     reference = Reference(policy) if is_compared else None
     terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
     one, other, all_three = (

@@ -14,9 +14,9 @@ from fairaudit.compare.testing import Kind, change_of
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.intervals import SIMULTANEOUS
-from fairaudit.metrics import Disparity, GroupMetric, Eligibility, describe_group
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric, describe_group
 from fairaudit.metrics.disparities import REMAINDER
+from fairaudit.metrics.inference import Inference
 from fairaudit.result import AuditResult
 from fairaudit.verdict import AnyCheck, Check, Finding, Limit, ReversalCheck
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
-from fairaudit.metrics import Disparity, ReferencePolicy, GroupMetric, Eligibility
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric, ReferencePolicy
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.verdict import Check, Crossing, Finding, NotEvaluated
 

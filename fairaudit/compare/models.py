@@ -10,7 +10,7 @@ import numpy as np
 from fairaudit.compare.rates import directed
 from fairaudit.compare.records import Cells, Change, RateChange, Scale, Way
 from fairaudit.estimate import Estimate
-from fairaudit.metrics import GroupMetric, Eligibility, find_metric
+from fairaudit.metrics import Eligibility, GroupMetric, find_metric
 from fairaudit.result import AuditResult, ModelChange
 from fairaudit.stats import proportions
 from fairaudit.verdict import AnyCheck, Check, Finding

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from fairaudit.compare.records import Change, RateChange, Scale, Way
 from fairaudit.compare.testing import Kind, change_of
 from fairaudit.estimate import Estimate
-from fairaudit.metrics import Better, GroupMetric, Rate, Eligibility, find_metric
+from fairaudit.metrics import Better, Eligibility, GroupMetric, Rate, find_metric
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import RateRow
 
@@ -95,7 +95,9 @@ def kind_of(
     scale = Scale.DIFFERENCE
     if isinstance(quantity, Rate) and quantity.bounds[1] is None:
         scale = Scale.RATIO
-    is_share = quantity is not None and quantity.share and _counted(before) and _counted(after)
+    is_share = (
+        quantity is not None and quantity.is_proportion and _counted(before) and _counted(after)
+    )
     return Kind(scale, share=is_share, barred=barred, mean=not weighted)
 
 

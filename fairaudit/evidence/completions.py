@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.cube import UNKNOWN, Floats, Group, GroupTable, Ints, Marks
-from fairaudit.metrics import Mean, GroupMetric, Rate
+from fairaudit.metrics import GroupMetric, Mean, Rate
 from fairaudit.once import once
 
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)

@@ -13,8 +13,8 @@ from fairaudit.disclosure import discloses
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.samples import Sample, name_of_test, two_samples
 from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
-from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.group_metrics import Rate, effective_n
+from fairaudit.metrics.inference import Inference
 from fairaudit.stats import proportions
 
 _CLOSE = 1e-9
@@ -44,8 +44,8 @@ class Crowds:
 
         squares = None if tally.squares is None else total(tally.squares, rate.under)
         return cls(
-            total(tally.mass, rate.over),
-            total(tally.mass, rate.under),
+            total(tally.weighted, rate.over),
+            total(tally.weighted, rate.under),
             total(tally.people, rate.under),
             None if squares is None else squares.astype(np.float64),
             tally.scale,

@@ -21,23 +21,37 @@ from fairaudit.evidence.completions import (
     summed,
     visitors,
 )
-from fairaudit.metrics import Comparison, Evaluation, Disparity, ReferencePolicy, GroupMetric, Rate, ComparisonShape, TableMetric
+from fairaudit.metrics import (
+    Comparison,
+    ComparisonShape,
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    Rate,
+    ReferencePolicy,
+    TableMetric,
+)
+from fairaudit.metrics.disparities import (
+    FARTHEST_FROM_1,
+    LARGEST_MAGNITUDE,
+    MEAN_MAGNITUDE,
+    REMAINDER,
+)
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
-from fairaudit.metrics.disparities import FARTHEST_FROM_1, LARGEST_MAGNITUDE, MEAN_MAGNITUDE, REMAINDER
-from fairaudit.metrics.values import compare_values
 from fairaudit.metrics.reference import EXTREME_REFERENCES
+from fairaudit.metrics.values import compare_values
 
 
 def policy_of(evaluation: Evaluation) -> ReferencePolicy | None:
     """Whom groups are compared with; None where there is no reference."""
-    if not isinstance(evaluation.asked, Disparity) or not evaluation.asked.to_reference:
+    if not isinstance(evaluation.metric, Disparity) or not evaluation.metric.to_reference:
         return None
     return (evaluation.parts or (evaluation,))[0].terms.policy
 
 
 def range_of(evaluation: Evaluation, way: Way) -> Range | str:
     """The bounds of each value, or why there are none."""
-    asked = evaluation.asked
+    asked = evaluation.metric
     if evaluation.averaged is not None:
         return "rates are averaged over strata"
     if evaluation.strata is not None:
@@ -61,11 +75,11 @@ def range_of(evaluation: Evaluation, way: Way) -> Range | str:
 
 def _of_rate(asked: GroupMetric | Disparity, evaluation: Evaluation, way: Way) -> Range | str:
     """The bounds of a rate, or of one comparison of a rate."""
-    reading = evaluation.reading
+    reading = evaluation.group_values
     own = (
         None
         if reading is None
-        else ends_of(reading.quantity, own_of(crowds_of(evaluation.table), way))
+        else ends_of(reading.metric, own_of(crowds_of(evaluation.table), way))
     )
     if reading is None or own is None:
         return "it is no rate of people"
@@ -80,7 +94,7 @@ def _of_rate(asked: GroupMetric | Disparity, evaluation: Evaluation, way: Way) -
 
     def corner(group: Floats, reference: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return compare_values(reading.quantity, compare, group, reference)
+            return compare_values(reading.metric, compare, group, reference)
 
     # Whatever is compared, it moves one way with the group, and the other with the reference.
     return _around((corner(own[0], against[1]), corner(own[1], against[0])), evaluation.value)
@@ -94,8 +108,8 @@ def _around(ends: Range, value: Floats) -> Range:
 
 def _against(evaluation: Evaluation, own: Range, way: Way) -> Range:
     """The reference at its lowest, where the group is at its highest, and the other way round."""
-    assert evaluation.reading is not None
-    quantity, crowds = evaluation.reading.quantity, crowds_of(evaluation.table)
+    assert evaluation.group_values is not None
+    quantity, crowds = evaluation.group_values.metric, crowds_of(evaluation.table)
     policy = policy_of(evaluation)
     if policy in EXTREME_REFERENCES:
         return _extreme(own, evaluation.takes_part, highest=policy is ReferencePolicy.HIGHEST)
@@ -184,7 +198,7 @@ def _narrowest(own: Range, among: Marks) -> tuple[Floats, Floats]:
 def _folded(evaluation: Evaluation, ranges: Sequence[Range], *, less: bool) -> Range:
     """The bounds of what several values are folded to."""
     lows, highs = (np.stack([one[at] for one in ranges]) for at in range(2))
-    asked = evaluation.asked
+    asked = evaluation.metric
     if less:
         return _minus(ranges)
     assert isinstance(asked, Disparity)

@@ -16,19 +16,30 @@ from fairaudit.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.evidence import clusters as by_clusters
 from fairaudit.evidence.sparse import in_sparse_strata
 from fairaudit.metrics import (
-    Metric,
     Comparison,
+    Disparity,
     Evaluation,
     FirstOf,
-    Mean,
-    Disparity,
-    ReferencePolicy,
     GroupMetric,
-    Rate,
     GroupValues,
+    Mean,
+    Metric,
+    Rate,
+    ReferencePolicy,
     TableMetric,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF, RATIO
+from fairaudit.metrics.disparities import (
+    FARTHEST_FROM_1,
+    LARGEST_MAGNITUDE,
+    MAX,
+    MEAN,
+    MEAN_MAGNITUDE,
+    MIN,
+    REMAINDER,
+    ComparisonShape,
+)
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, Formula
 from fairaudit.metrics.inference import RatioInterval, TTest
 from fairaudit.metrics.intervals import (
     Interval,
@@ -40,21 +51,10 @@ from fairaudit.metrics.intervals import (
     of_rest_to_overall,
     of_shortfall,
 )
-from fairaudit.metrics.disparities import (
-    FARTHEST_FROM_1,
-    LARGEST_MAGNITUDE,
-    MAX,
-    MEAN,
-    MEAN_MAGNITUDE,
-    MIN,
-    REMAINDER,
-    ComparisonShape,
-)
 from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, Formula
-from fairaudit.metrics.values import counts_of_others, compute, counts_for
-from fairaudit.metrics.reference import EXTREME_REFERENCES, SINGLE_REFERENCES, INCLUDING_GROUP
+from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP, SINGLE_REFERENCES
 from fairaudit.metrics.scores import NumberMean
+from fairaudit.metrics.values import compute, counts_for, counts_of_others
 from fairaudit.stats import families, mover, proportions, simultaneous
 
 SIMULTANEOUS = "simultaneous over pairs"
@@ -137,18 +137,18 @@ def _has_interval(asked: GroupMetric | TableMetric) -> bool:
     if isinstance(asked, FirstOf):
         return all(map(_has_interval, asked.options))
     if isinstance(asked, Formula):
-        return asked.share or asked.ends_of is not None or asked.deviation_of is not None
+        return asked.is_proportion or asked.ends_of is not None or asked.deviation_of is not None
     return isinstance(asked, Rate | Mean | NumberMean)
 
 
 def _interval(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
     if evaluation.subtracts:
         return _less(evaluation, alpha)
-    if evaluation.whole is not None:
+    if evaluation.table_value is not None:
         return _of_whole(evaluation, alpha)
-    asked = evaluation.asked
+    asked = evaluation.metric
     if isinstance(asked, GroupMetric):
-        reading = evaluation.reading
+        reading = evaluation.group_values
         if reading is None or reading.ends is None:
             return f"none: {asked.no_interval}"
         return Interval(*reading.ends(alpha), reading.method)
@@ -163,26 +163,26 @@ def _interval(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
 
 def _compared(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval | str:
     """Of one comparison; with so many `parts` it holds together with that of the others."""
-    asked = evaluation.asked
+    asked = evaluation.metric
     assert isinstance(asked, Disparity)
-    how, reading = asked.comparison, evaluation.reading
+    how, reading = asked.comparison, evaluation.group_values
     if how.interval is None or reading is None:
         return f"none: {how.no_interval}"
     if how.shape is ComparisonShape.SPREAD:
         return _over_pairs(evaluation, reading, how, alpha, parts)
     alpha = families.per_comparison(alpha, parts) if parts > 1 else alpha
-    if evaluation.against is None:
+    if evaluation.reference_values is None:
         return "none: there is no other side"
     policy = evaluation.terms.policy
     if policy in EXTREME_REFERENCES:
         lowest = policy is ReferencePolicy.LOWEST
         if by_clusters.is_pair(evaluation):
-            found = by_clusters.of_pair(how, (reading, evaluation.against), alpha)
+            found = by_clusters.of_pair(how, (reading, evaluation.reference_values), alpha)
             return _within_reach(found, float(how.ideal), lowest=lowest)
         return _to_extreme(evaluation, reading, how, alpha, lowest=lowest)
     if policy in INCLUDING_GROUP and how is not ITSELF:
         return _to_everybody(evaluation, reading, how, alpha)
-    return _of_two(evaluation, how, reading, evaluation.against, alpha)
+    return _of_two(evaluation, how, reading, evaluation.reference_values, alpha)
 
 
 def _of_two(
@@ -222,8 +222,8 @@ def _to_everybody(
         return "none: the group is part of everybody"
     terms, table = evaluation.terms, evaluation.table
     assert terms.policy is not None
-    others = counts_of_others(counts_for(reading.quantity, table), terms.policy)
-    rest = compute(reading.quantity, others, terms.parameters)
+    others = counts_of_others(counts_for(reading.metric, table), terms.policy)
+    rest = compute(reading.metric, others, terms.parameters)
     found = _of_two(evaluation, how, reading, rest, alpha)
     if isinstance(found, str):
         return found
@@ -237,7 +237,7 @@ def _adds_up(reading: GroupValues) -> bool:
 
 
 def _weight(reading: GroupValues) -> Floats:
-    found = reading.under if reading.under is not None else reading.weight
+    found = reading.under if reading.under is not None else reading.weight_sum
     return np.asarray(reading.n if found is None else found, dtype=np.float64)
 
 
@@ -278,7 +278,7 @@ def _over_every_pair(
         alone = [parts == 1 and one.sum() == 2 for one in among]
         rows = [
             simultaneous.smallest_ratio(
-                reading.value[z], reading.size[z], among[z], float(each[z]), alone=alone[z]
+                reading.value[z], reading.effective_n[z], among[z], float(each[z]), alone=alone[z]
             )
             for z in range(len(among))
         ]
@@ -307,7 +307,7 @@ def _ends_for_pairs(reading: GroupValues, alpha: Floats, among: Marks, parts: in
     found = reading.ends(alpha)
     if not reading.binomial:
         return found
-    low, high, _ = proportions.far_out(reading.value, reading.size, alpha)
+    low, high, _ = proportions.far_out(reading.value, reading.effective_n, alpha)
     alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
     return np.where(alone, found[0], low), np.where(alone, found[1], high)
 
@@ -364,7 +364,7 @@ def _to_extreme(
     if how.quotient and reading.binomial:
         find = simultaneous.ratio_to_lowest if lowest else simultaneous.ratio_to_highest
         rows = [
-            find(reading.value[z], reading.size[z], among[z], float(each[z]))
+            find(reading.value[z], reading.effective_n[z], among[z], float(each[z]))
             for z in range(len(among))
         ]
         low, high = (np.stack([row[side] for row in rows]) for side in (0, 1))
@@ -455,7 +455,7 @@ def _folded(asked: Disparity, parts: Sequence[Evaluation], alpha: Alpha) -> Inte
 
 def _other_part(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, Floats] | None:
     """The interval of the part that does not decide, where it may be the larger one."""
-    asked = evaluation.asked
+    asked = evaluation.metric
     if not isinstance(asked, Disparity) or asked.fold not in {LARGEST_MAGNITUDE, FARTHEST_FROM_1}:
         return None
     if len(evaluation.parts) != 2 or evaluation.subtracts or evaluation.attained is None:
@@ -481,7 +481,7 @@ def _other_part(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, Floats] |
 
 
 def _of_whole(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
-    asked, terms = evaluation.asked, evaluation.terms
+    asked, terms = evaluation.metric, evaluation.terms
     assert isinstance(asked, TableMetric)
     if asked.interval is None:
         return f"none: {asked.no_interval}"
@@ -524,7 +524,7 @@ def _less(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
 
 def _of_pairs(evaluation: Evaluation, alpha: Alpha) -> Interval | None:
     """Of a rate, or of its difference between two groups, by two outcomes of the same people."""
-    asked, part = evaluation.asked, evaluation.parts[0]
+    asked, part = evaluation.metric, evaluation.parts[0]
     groups = pairs_of(evaluation)
     if groups is None:
         return None
@@ -543,7 +543,7 @@ def _of_pairs(evaluation: Evaluation, alpha: Alpha) -> Interval | None:
 
 def pairs_of(evaluation: Evaluation) -> PairedCounts | None:
     """The people of a rate by both outcomes that are subtracted; None where they cannot be told."""
-    asked, terms = evaluation.asked, evaluation.terms
+    asked, terms = evaluation.metric, evaluation.terms
     is_plain = evaluation.averaged is None and terms.at is None and terms.of_class is None
     if not evaluation.subtracts or not is_plain:
         return None
@@ -565,4 +565,4 @@ def _beside_pairs(groups: PairedCounts, part: Evaluation) -> PairedCounts | None
 
 
 def _nothing(reading: GroupValues) -> str:
-    return f"none: {reading.quantity.no_interval}"
+    return f"none: {reading.metric.no_interval}"

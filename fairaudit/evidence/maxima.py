@@ -215,7 +215,7 @@ def _each(counts: Ints) -> float:
 def alike_means(reading: GroupValues, z: int, among: Marks, inference: Inference) -> Alike:
     """Whether all means of a stratum are equal."""
     assert reading.deviation is not None
-    value, deviation, size = reading.value[z], reading.deviation[z], reading.size[z]
+    value, deviation, size = reading.value[z], reading.deviation[z], reading.effective_n[z]
     test = pair_test(reading, z, inference)
     assert test is not None
     at = np.flatnonzero(among)

@@ -20,16 +20,16 @@ from fairaudit.evidence.completions import Adds, Range, Way, adds_of, nine, who_
 from fairaudit.evidence.extremes import policy_of, range_of
 from fairaudit.metrics import (
     NO_GROUP,
-    Evaluation,
-    Mean,
     Disparity,
-    Requirement,
-    ReferencePolicy,
+    Evaluation,
     GroupMetric,
+    Mean,
     Rate,
+    ReferencePolicy,
+    Requirement,
     TableMetric,
 )
-from fairaudit.metrics.reference import POOLED_REFERENCES, EXTREME_REFERENCES
+from fairaudit.metrics.reference import EXTREME_REFERENCES, POOLED_REFERENCES
 
 _NEAR = 1e-9
 """Bounds are floats: what is no farther from a limit does not cross it."""
@@ -241,7 +241,7 @@ def _of_no_group(table: GroupTable) -> list[tuple[list[Group], Ints]]:
 
 def _compared(evaluation: Evaluation, z: int, w: int) -> Marks:
     """The groups behind one value, [G]; beside a crowd all that are known."""
-    asked, table = evaluation.asked, evaluation.table
+    asked, table = evaluation.metric, evaluation.table
     policy = policy_of(evaluation)
     if policy in POOLED_REFERENCES:
         return table.known
@@ -262,7 +262,7 @@ def _lacking(evaluation: Evaluation) -> Ints:
     if kinds:
         undecided = np.any([one.open for one in kinds], axis=0)
         return np.asarray(nine(table, table.people)[:, undecided].sum(axis=1), dtype=np.int64)
-    needs = evaluation.asked.needs
+    needs = evaluation.metric.requirements
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
         return _without_number(table)
     unknown = np.zeros(table.people.shape[1:3], dtype=np.bool_)
@@ -281,11 +281,11 @@ def _without_number(table: GroupTable) -> Ints:
 
 def _kinds_of(evaluation: Evaluation) -> list[Adds]:
     """What each kind of person adds to the rates behind an evaluation; none without rates."""
-    asked = evaluation.asked
+    asked = evaluation.metric
     if isinstance(asked, TableMetric):
         return []
-    if evaluation.reading is not None and not evaluation.parts:
-        quantities: Sequence[GroupMetric] = [evaluation.reading.quantity]
+    if evaluation.group_values is not None and not evaluation.parts:
+        quantities: Sequence[GroupMetric] = [evaluation.group_values.metric]
     elif isinstance(asked, Disparity):
         quantities = [quantity for quantity, _ in asked.parts]
     else:

@@ -38,7 +38,7 @@ def pair_test(reading: GroupValues, z: int, inference: Inference) -> PairTest | 
         scores = reading.scores[z : z + 1].astype(np.float64)
         return lambda i, j: _plain(ranks.mann_whitney(scores[:, :, i], scores[:, :, j])[2][0])
     if reading.shares is not None:
-        counts = (reading.shares * reading.size[:, None])[z]
+        counts = (reading.shares * reading.effective_n[:, None])[z]
         return lambda i, j: _plain(
             proportions.g_test(np.stack([counts[:, i], counts[:, j]], axis=-1).swapaxes(0, 1))[2]
         )
@@ -57,7 +57,7 @@ def _plain(p: Floats) -> tuple[Floats, Marks]:
 
 def _of_means(reading: GroupValues, z: int, inference: Inference) -> PairTest:
     assert reading.deviation is not None
-    sides = reading.value[z], reading.deviation[z], reading.size[z]
+    sides = reading.value[z], reading.deviation[z], reading.effective_n[z]
 
     def test(i: Ints, j: Ints) -> tuple[Floats, Marks]:
         first, second = (tuple(part[at] for part in sides) for at in (i, j))

@@ -15,7 +15,7 @@ from fairaudit.arrays import Floats, Marks
 from fairaudit.estimate import Beside, Significance
 from fairaudit.evidence.intervals import Band, band
 from fairaudit.evidence.significance import Crosses, Tests, is_tested, tested
-from fairaudit.metrics import NO_GROUP, Evaluation, Disparity, ReferencePolicy
+from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.metrics.reference import EXTREME_REFERENCES
 from fairaudit.stats import families
@@ -197,7 +197,7 @@ def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]
 
     Only shares, means, ranks and classes are tested here: they have a test of their own.
     """
-    asked = evaluation.asked
+    asked = evaluation.metric
     if evaluation.spread or evaluation.subtracts or not isinstance(asked, Disparity):
         return {}
     if not all(is_tested(quantity) for quantity, _ in asked.parts):

@@ -25,9 +25,9 @@ class Sample(NamedTuple):
     @classmethod
     def of(cls, reading: GroupValues) -> Sample:
         """Those of a reading, [Z, G]."""
-        if reading.weight is not None or reading.clustered is not None:
-            return cls(reading.value, reading.size, None, None)
-        return cls(reading.value, reading.size, reading.over, reading.under)
+        if reading.weight_sum is not None or reading.clustered is not None:
+            return cls(reading.value, reading.effective_n, None, None)
+        return cls(reading.value, reading.effective_n, reading.over, reading.under)
 
     def at(self, index: int | Ints) -> Sample:
         """The samples that an index of the first axis chooses."""

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from fairaudit.evidence.intervals import SIMULTANEOUS, lacks_interval
 from fairaudit.evidence.significance import is_tested, lacks_test
-from fairaudit.metrics import Metric, FirstOf, Mean, Disparity, ReferencePolicy, GroupMetric, Rate, TableMetric
+from fairaudit.metrics import (
+    Disparity,
+    FirstOf,
+    GroupMetric,
+    Mean,
+    Metric,
+    Rate,
+    ReferencePolicy,
+    TableMetric,
+)
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.disparities import MAX, MEAN, MIN, ComparisonShape
 from fairaudit.metrics.group_metrics import Formula
 from fairaudit.metrics.reference import EXTREME_REFERENCES
-from fairaudit.metrics.scores import NumberMean, Distribution
+from fairaudit.metrics.scores import Distribution, NumberMean
 from fairaudit.stats.proportions import EXPECTED
 
 _FEW = f"where a count below {EXPECTED} is expected"
@@ -55,12 +64,14 @@ def interval_in_words(asked: Metric) -> str:
         return "MOVER over strata"
     if asked.reference is ReferencePolicy.HIGHEST:
         return f"Koopman, {SIMULTANEOUS}"
-    if quantity.share or how.contrast is not None or how.id == "odds_ratio":
+    if quantity.is_proportion or how.contrast is not None or how.id == "odds_ratio":
         found = _COMPARED[how.id]
     elif isinstance(quantity, Rate) and quantity.bounds[1] is None:
         found = _COMPARED["odds_ratio"]
     else:
-        is_mean = _is_mean(quantity) and how.shape is not ComparisonShape.SPREAD and not how.quotient
+        is_mean = (
+            _is_mean(quantity) and how.shape is not ComparisonShape.SPREAD and not how.quotient
+        )
         found = "Welch" if is_mean else "MOVER"
     if how.shape is ComparisonShape.SPREAD:
         found = f"{found}, {SIMULTANEOUS}"
@@ -93,12 +104,12 @@ def _of_measure(asked: Disparity) -> str:
     if not all(is_tested(part) for part, _ in asked.parts):
         return "its interval"
     if asked.conditional and asked.averages:
-        beside = "; Cochran–Mantel–Haenszel stands beside it" if quantity.share else ""
+        beside = "; Cochran–Mantel–Haenszel stands beside it" if quantity.is_proportion else ""
         return f"its interval{beside}"
     if len(asked.parts) > 1 and asked.fold is MEAN and asked.to_reference:
         return "its interval; that of both rates, Šidák over both, stands beside it"
     test = "Welch (Student on request)"
-    if quantity.share:
+    if quantity.is_proportion:
         test = f"χ²; {_FEW_GROUPS}" if spread else f"z, or Fisher {_FEW}"
     elif isinstance(quantity, Distribution):
         test = "Mann–Whitney"
@@ -114,7 +125,7 @@ def _of_measure(asked: Disparity) -> str:
 def _of_quantity(quantity: GroupMetric) -> str:
     if isinstance(quantity, FirstOf):
         return ", or ".join(dict.fromkeys(map(_of_quantity, quantity.options)))
-    if quantity.share:
+    if quantity.is_proportion:
         return "Wilson"
     if isinstance(quantity, Rate):
         return "Wilson of the share it is made of, mapped"

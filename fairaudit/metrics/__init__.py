@@ -5,31 +5,38 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics import absolute, classes, conditional, inequality, numeric, parity
+from fairaudit.metrics import (
+    association,
+    classes,
+    conditional,
+    effect_sizes,
+    inequality,
+    numeric,
+    parity,
+)
 from fairaudit.metrics import epsilon as _epsilon
 from fairaudit.metrics.average import Average, Weights
 from fairaudit.metrics.classes import macro_average
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
 from fairaudit.metrics.direction import PREFERENCES, Better
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, TableMetric
+from fairaudit.metrics.eligibility import Eligibility, find_eligibility
 from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
-from fairaudit.metrics.evaluation import Metric, Evaluation, Terms
-from fairaudit.metrics.disparities import Comparison, Disparity, ComparisonShape, TableMetric
+from fairaudit.metrics.evaluation import Evaluation, Metric, Terms
+from fairaudit.metrics.group_metrics import Formula, GroupMetric, GroupValues, Mean, Rate
 from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
-from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
 from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
-from fairaudit.metrics.group_metrics import Formula, Mean, GroupMetric, Rate, GroupValues
 from fairaudit.metrics.rates import RATES
-from fairaudit.metrics.values import find_participants
 from fairaudit.metrics.reasons import (
     Ineligibility,
     describe_group,
     describe_groups,
     describe_rule,
-    explain_undefined,
-    explain_ineligibility,
     explain_exclusion,
+    explain_ineligibility,
+    explain_undefined,
     undefined_reason,
 )
 from fairaudit.metrics.records import (
@@ -37,12 +44,13 @@ from fairaudit.metrics.records import (
     NO_PARAMETERS,
     Bounds,
     CatalogueEntry,
-    Requirement,
     Parameters,
+    Requirement,
 )
-from fairaudit.metrics.reference import NO_GROUP, ReferencePolicy, Reference, find_group
+from fairaudit.metrics.reference import NO_GROUP, Reference, ReferencePolicy, find_group
 from fairaudit.metrics.scores import SCORES, FirstOf
-from fairaudit.metrics.eligibility import Eligibility, find_eligibility
+from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
+from fairaudit.metrics.values import find_participants
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
     *RATES,
@@ -54,7 +62,7 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
 
 DISPARITIES: tuple[Disparity, ...] = (
     *CRITERIA,
-    *absolute.DISPARITIES,
+    *effect_sizes.DISPARITIES,
     *conditional.DISPARITIES,
     classes.KL_DIVERGENCE,
 )
@@ -63,7 +71,7 @@ DISPARITIES: tuple[Disparity, ...] = (
 TABLE_METRICS: tuple[TableMetric, ...] = (
     *_epsilon.TABLE_METRICS,
     classes.TOTAL_VARIATION,
-    *absolute.TABLE_METRICS,
+    *association.TABLE_METRICS,
     *parity.TABLE_METRICS,
     inequality.BETWEEN_GROUPS,
     *numeric.TABLE_METRICS,
@@ -98,7 +106,7 @@ def list_requirements(asked: Metric) -> frozenset[Requirement]:
     options = [
         one for part in parts for one in (part.options if isinstance(part, FirstOf) else (part,))
     ]
-    return frozenset().union(*(one.needs for one in options))
+    return frozenset().union(*(one.requirements for one in options))
 
 
 def find_unsupported(name: str) -> UnsupportedMetric | None:
@@ -152,62 +160,62 @@ def build_disparity(quantity: GroupMetric, how: Comparison) -> Disparity:
 __all__ = [
     "CATALOGUE",
     "COMPARISONS",
-    "PREFERENCES",
-    "FAMILIES",
     "DISPARITIES",
+    "FAMILIES",
+    "GROUP_METRICS",
     "NO_GROUP",
-    "UNSUPPORTED_METRICS",
     "NO_MINIMUM",
     "NO_PARAMETERS",
-    "GROUP_METRICS",
+    "PREFERENCES",
     "TABLE_METRICS",
-    "Ineligibility",
-    "Metric",
+    "UNSUPPORTED_METRICS",
     "Average",
     "Better",
     "Bounds",
+    "CatalogueEntry",
     "Comparison",
+    "ComparisonShape",
+    "Disparity",
+    "Eligibility",
     "Evaluation",
     "FirstOf",
     "Formula",
+    "GroupMetric",
+    "GroupValues",
+    "Ineligibility",
     "Mean",
-    "Disparity",
+    "Metric",
     "Minimum",
-    "CatalogueEntry",
-    "Requirement",
-    "UnsupportedMetric",
     "PairedCounts",
     "Parameters",
-    "ReferencePolicy",
-    "GroupMetric",
     "Rate",
-    "GroupValues",
     "Reference",
-    "ComparisonShape",
-    "Eligibility",
-    "Terms",
-    "Weights",
+    "ReferencePolicy",
+    "Requirement",
     "TableMetric",
+    "Terms",
+    "UnsupportedMetric",
+    "Weights",
     "build_disparity",
-    "find_comparison",
+    "count_pairs",
     "describe_group",
     "describe_groups",
+    "describe_rule",
     "epsilon",
     "evaluate",
     "evaluate_against",
-    "describe_rule",
-    "find_metric",
-    "find_group",
-    "find_entry",
-    "macro_average",
-    "find_unsupported",
-    "count_pairs",
-    "find_participants",
-    "explain_undefined",
-    "explain_ineligibility",
-    "find_eligibility",
-    "suggest",
-    "list_requirements",
     "explain_exclusion",
+    "explain_ineligibility",
+    "explain_undefined",
+    "find_comparison",
+    "find_eligibility",
+    "find_entry",
+    "find_group",
+    "find_metric",
+    "find_participants",
+    "find_unsupported",
+    "list_requirements",
+    "macro_average",
+    "suggest",
     "undefined_reason",
 ]

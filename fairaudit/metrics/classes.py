@@ -13,11 +13,11 @@ from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import DIVERGENCE
 from fairaudit.metrics.counts import GroupCounts, count_groups
 from fairaudit.metrics.direction import Better
-from fairaudit.metrics.epsilon import class_counts
 from fairaudit.metrics.disparities import Disparity, TableMetric, TableValue
-from fairaudit.metrics.minimum import Minimum, pooled_total
+from fairaudit.metrics.epsilon import class_counts
 from fairaudit.metrics.group_metrics import Formula, GroupMetric, GroupValues
-from fairaudit.metrics.records import BIASED_BY_CHANCE, NO_PARAMETERS, Requirement, Parameters
+from fairaudit.metrics.minimum import Minimum, pooled_total
+from fairaudit.metrics.records import BIASED_BY_CHANCE, NO_PARAMETERS, Parameters, Requirement
 
 _MOST_CLASSES = 16
 """Up to so many classes every set of them is looked at."""
@@ -30,18 +30,18 @@ class Macro(GroupMetric):
     base: GroupMetric
 
     @property
-    def needs(self) -> frozenset[Requirement]:
+    def requirements(self) -> frozenset[Requirement]:
         """What the quantity needs, but for a positive class."""
-        return self.base.needs
+        return self.base.requirements
 
     @property
     def formula(self) -> str:
         """The formula in the id of the quantity."""
         return f"mean over classes of {self.base.id}"
 
-    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group; undefined where one class is."""
-        readings = [self.base.read(one, parameters) for one in tally.each]
+        readings = [self.base.compute(one, parameters) for one in tally.by_class]
         value = np.mean([one.value for one in readings], axis=0)
         n = np.min([one.n for one in readings], axis=0)
         return GroupValues(self, value, n, n.astype(np.float64))
@@ -50,7 +50,7 @@ class Macro(GroupMetric):
         self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction."""
-        found = [self.base.exact(one, z, g, parameters) for one in tally.each]
+        found = [self.base.exact(one, z, g, parameters) for one in tally.by_class]
         known = [one for one in found if one is not None]
         return sum(known, Fraction(0)) / len(found) if found and len(known) == len(found) else None
 
@@ -77,7 +77,7 @@ def macro_average(base: GroupMetric) -> Macro:
 class Shares(Formula):
     """The probabilities of all classes of an outcome."""
 
-    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The people with a known outcome, and the probability of each class, [Z, P, G]."""
         with np.errstate(divide="ignore", invalid="ignore"):
             value, n = self.value_of(tally, parameters)
@@ -100,7 +100,7 @@ _SHARES = Shares(
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="n(y, g) / n(g)",
-    needs=frozenset({Requirement.CLASSES}),
+    requirements=frozenset({Requirement.CLASSES}),
     listed=False,
     value_of=_known_outcomes,
 )
@@ -172,6 +172,6 @@ TOTAL_VARIATION = TableMetric(
     "the same for two groups.",
     formula="max over groups g, h of ½ Σ over classes y of |P(y|g) - P(y|h)|",
     bounds=(0, 1),
-    read=_total_variation,
+    value_of=_total_variation,
     independence=class_counts,
 )

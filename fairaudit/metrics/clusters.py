@@ -331,10 +331,11 @@ def _clusters_of(crowd: PooledClusters, there: Any, strata: int, groups: int) ->
 class AveragedShare:
     """A share averaged over strata, beside the one that it is compared with: [1, G].
 
-    `with_other` is the correlation of both, `size` how many independent rows would tell as much.
+    `with_other` is the correlation of both, `effective_n` how many independent rows would tell as
+    much.
     """
 
-    size: Floats
+    effective_n: Floats
     with_other: Floats
 
 
@@ -348,9 +349,9 @@ class Side:
 
     crowd: PooledClusters
     value: Floats
-    mass: Floats
+    weighted_n: Floats
     weight: Floats
-    size: Floats
+    effective_n: Floats
 
 
 def average_clustered_shares(
@@ -380,7 +381,7 @@ def average_clustered_shares(
         r = np.clip(np.nan_to_num(products[2] / np.sqrt(products[0] * products[1])), -1.0, 1.0)
         for at, side in enumerate(sides):
             spread = values[at] * (1 - values[at])
-            of_rows = side.weight**2 * side.value * (1 - side.value) / side.size
+            of_rows = side.weight**2 * side.value * (1 - side.value) / side.effective_n
             plain = np.where(side.weight > 0, of_rows, 0.0).sum(axis=0)
             variance = np.maximum(products[at], plain)
             r = np.where(r > 0, r * np.sqrt(products[at] / variance), r)
@@ -415,7 +416,7 @@ class _Rows:
             + (crowd.own * self._summed(cells, index) if crowd.own else 0)
             for everybody, cells in zip(self._everybody, self._cells, strict=True)
         )
-        weight, value, mass = side.weight[:, g], side.value[:, g], side.mass[:, g]
+        weight, value, mass = side.weight[:, g], side.value[:, g], side.weighted_n[:, g]
         counted = (trials > 0) & (weight[z] > 0)
         in_stratum = np.bincount(z[counted], minlength=len(weight)).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):

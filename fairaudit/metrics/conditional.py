@@ -22,7 +22,7 @@ from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.direction import Better
 from fairaudit.metrics.disparities import REMAINDER, Disparity
 from fairaudit.metrics.group_metrics import Formula, count_effective
-from fairaudit.metrics.records import Requirement, Parameters
+from fairaudit.metrics.records import Parameters, Requirement
 from fairaudit.metrics.reference import ReferencePolicy
 from fairaudit.stats import proportions
 
@@ -32,7 +32,7 @@ _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 
 
 def _disparity(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    mass, people = tally.mass, tally.people
+    mass, people = tally.weighted, tally.people
     value = mass.rejected / mass.all_rejected - mass.selected / mass.all_selected
     # Whoever is alone has nobody to differ from.
     alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
@@ -41,7 +41,7 @@ def _disparity(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
 
 
 def _exact_disparity(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    mass = tally.mass
+    mass = tally.weighted
     if not mass.all_rejected or not mass.all_selected:
         return None
     if (mass.rejected, mass.selected) == (mass.all_rejected, mass.all_selected):
@@ -52,7 +52,7 @@ def _exact_disparity(tally: GroupCounts, _: Parameters) -> Fraction | None:
 
 def _ends_of_disparity(tally: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
     """Of two shares of other people: the rejected and the selected."""
-    mass = tally.mass
+    mass = tally.weighted
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
     sizes = (count_effective(tally, (name,)) for name in ("all_rejected", "all_selected"))
@@ -72,20 +72,20 @@ DEMOGRAPHIC_DISPARITY = Formula(
     bounds=(-1, 1),
     formula="rejected / all rejected - selected / all selected; the other way round where the "
     "positive is a burden",
-    needs=_PREDICTION,
+    requirements=_PREDICTION,
     value_of=_disparity,
-    mass_of=lambda mass: mass.all_selected + mass.all_rejected,
+    weighted_n_of=lambda mass: mass.all_selected + mass.all_rejected,
     undefined="nobody to count, or nobody to compare with",
     exact_of=_exact_disparity,
     ends_of=_ends_of_disparity,
     method="Newcombe",
-    beside_all=True,
+    uses_everybody=True,
 )
 
 
 def _share_of(cells: tuple[str, ...], tally: GroupCounts) -> tuple[Floats, Ints]:
     known = tally.known_strata[:, None]
-    mass = np.where(known, sum(getattr(tally.mass, cell) for cell in cells), 0)
+    mass = np.where(known, sum(getattr(tally.weighted, cell) for cell in cells), 0)
     people = np.where(known, sum(getattr(tally.people, cell) for cell in cells), 0)
     share = np.where(known, mass / mass.sum(axis=0, keepdims=True), np.nan)
     return share, np.broadcast_to(people.sum(axis=0, keepdims=True), people.shape)
@@ -98,7 +98,9 @@ def _ends_of_share(cells: tuple[str, ...], tally: GroupCounts, alpha: Alpha) -> 
     return proportions.wilson(share, n, alpha)
 
 
-def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[Requirement]) -> Formula:
+def _stratum_share(
+    name: str, of: str, cells: tuple[str, ...], needs: frozenset[Requirement]
+) -> Formula:
     counted = f"({' + '.join(cells)})"
     return Formula(
         id=name,
@@ -112,7 +114,7 @@ def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[
         conditional=True,
         formula=f"{counted} in the stratum, divided by {counted} of the group in all known strata",
         undefined="the stratum is not known, or nobody to count",
-        needs=needs,
+        requirements=needs,
         value_of=lambda tally, _: _share_of(cells, tally),
         ends_of=lambda tally, _, alpha: _ends_of_share(cells, tally, alpha),
         method="Wilson",

@@ -180,14 +180,14 @@ class GroupCounts:
 
     `classes` [Z, P, G] is the mass of each class of the outcome, `answered` [Z, G] the people who
     have one of them, whatever they weigh; `sums` are those of the numbers that belong to it,
-    `scores` the histogram of its score. `each` holds a tally for each class
+    `scores` the histogram of its score. `by_class` holds a tally for each class
     against the rest, where a measure averages over classes. `clusters` tells whose clusters stand
     beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
     known.
     """
 
     people: ConfusionCounts
-    mass: ConfusionCounts
+    weighted: ConfusionCounts
     squares: ConfusionCounts | None
     scale: int
     favourable: bool
@@ -196,7 +196,7 @@ class GroupCounts:
     known_strata: Marks
     sums: Mapping[str, Sums] = field(default_factory=dict)
     scores: ScoreCounts | None = None
-    each: tuple[GroupCounts, ...] = ()
+    by_class: tuple[GroupCounts, ...] = ()
     clusters: PooledClusters | None = None
     unknown_clusters: bool = False
 
@@ -233,7 +233,7 @@ class GroupCounts:
 
         return replace(self.changed(others), unknown_clusters=self.clusters is not None)
 
-    def taken(self, index: Ints) -> GroupCounts:
+    def of_reference(self, index: Ints) -> GroupCounts:
         """The cells of the group that `index` [Z, 1] names, beside each group."""
 
         def take(cell: Cell) -> Cell:
@@ -242,30 +242,32 @@ class GroupCounts:
 
         return self.changed(take, self.clusters and self.clusters.at(index))
 
-    def one(self, z: int, g: int) -> GroupCounts:
+    def of_group(self, z: int, g: int) -> GroupCounts:
         """What is counted of one group, as Python integers."""
         return replace(
             self,
             people=self.people.at(z, g),
-            mass=self.mass.at(z, g),
+            weighted=self.weighted.at(z, g),
             sums={name: sums.map(lambda cell: int(cell[z, g])) for name, sums in self.sums.items()},
             scores=None,
-            each=(),
+            by_class=(),
         )
 
-    def changed(self, change: Callable[[Cell], Cell], clusters: PooledClusters | None = None) -> GroupCounts:
+    def changed(
+        self, change: Callable[[Cell], Cell], clusters: PooledClusters | None = None
+    ) -> GroupCounts:
         """Everything counted, changed in the same way; `clusters` are those of the new crowds."""
         people = self.people.map(change)
         return replace(
             self,
             people=people,
-            mass=people if self.mass is self.people else self.mass.map(change),
+            weighted=people if self.weighted is self.people else self.weighted.map(change),
             squares=None if self.squares is None else self.squares.map(change),
             classes=change(self.classes),
             answered=change(self.answered),
             sums={name: sums.map(change) for name, sums in self.sums.items()},
             scores=None if self.scores is None else self.scores.map(change),
-            each=tuple(one.changed(change) for one in self.each),
+            by_class=tuple(one.changed(change) for one in self.by_class),
             clusters=clusters,
         )
 

@@ -29,7 +29,9 @@ _BASE_RATES = (
 )
 
 
-def _signed(quantity: GroupMetric, comparison: Comparison, aliases: tuple[str, ...] = ()) -> Disparity:
+def _signed(
+    quantity: GroupMetric, comparison: Comparison, aliases: tuple[str, ...] = ()
+) -> Disparity:
     """The quantity of each group against the reference, as fairMLHealth reports it."""
     verb = "divided by" if comparison.quotient else "minus"
     return Disparity(

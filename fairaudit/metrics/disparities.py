@@ -13,10 +13,10 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average import Average
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.intervals import Interval
 from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.records import Bounds, CatalogueEntry, Requirement, Parameters
+from fairaudit.metrics.records import Bounds, CatalogueEntry, Parameters, Requirement
 from fairaudit.metrics.reference import ReferencePolicy
 
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
@@ -136,9 +136,9 @@ class Disparity(CatalogueEntry):
     fitted: bool = False
 
     @property
-    def needs(self) -> frozenset[Requirement]:
+    def requirements(self) -> frozenset[Requirement]:
         """What a spec must name for it."""
-        return frozenset().union(*(quantity.needs for quantity, _ in self.parts))
+        return frozenset().union(*(quantity.requirements for quantity, _ in self.parts))
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -159,7 +159,9 @@ class Disparity(CatalogueEntry):
     @property
     def signed(self) -> bool:
         """Whether it can depart from its ideal on either side."""
-        one_sided = self.reference is ReferencePolicy.HIGHEST or self.fold is MEAN_MAGNITUDE or self.mean
+        one_sided = (
+            self.reference is ReferencePolicy.HIGHEST or self.fold is MEAN_MAGNITUDE or self.mean
+        )
         return self.to_reference and not one_sided
 
     @property
@@ -234,15 +236,15 @@ class TableMetric(CatalogueEntry):
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
     is no disparity, which `information` tests by the likelihood ratio; of two classes they are
     those of a rate with the `cells`. A limit on one that is `of_log_ratios` is held against each
-    pair's. One that is a test statistic itself is `standard_normal` where there is none. `read_at`
+    pair's. One that is a test statistic itself is `standard_normal` where there is none. `value_at`
     reads a number that depends on how sure the audit asks to be: it takes α too. `parity` says
     what the value is where groups are equal, where that is no number for all data; `ideal` is
     none then.
     """
 
-    read: Callable[[GroupTable, Minimum, Parameters], TableValue]
+    value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
     formula: str
-    needs: frozenset[Requirement] = frozenset({Requirement.CLASSES})
+    requirements: frozenset[Requirement] = frozenset({Requirement.CLASSES})
     ideal: int = 0
     parity: str = ""
     bounds: Bounds = (0, None)
@@ -256,15 +258,15 @@ class TableMetric(CatalogueEntry):
     information: bool = False
     of_log_ratios: bool = False
     standard_normal: bool = False
-    read_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
+    value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
 
-    def reading(
+    def compute(
         self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float
     ) -> TableValue:
         """Its number on a table, at that α where it depends on it."""
-        if self.read_at is not None:
-            return self.read_at(table, minimum, parameters, alpha)
-        return self.read(table, minimum, parameters)
+        if self.value_at is not None:
+            return self.value_at(table, minimum, parameters, alpha)
+        return self.value_of(table, minimum, parameters)
 
 
 @dataclass(frozen=True, slots=True)

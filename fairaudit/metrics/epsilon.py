@@ -18,12 +18,12 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.clusters import class_effective_n
 from fairaudit.metrics.counts import count_groups
-from fairaudit.metrics.inference import DEFAULT_INFERENCE
 from fairaudit.metrics.disparities import TableMetric, TableValue
-from fairaudit.metrics.minimum import Minimum, pooled_total
 from fairaudit.metrics.extreme_groups import find_extreme, find_extremes
 from fairaudit.metrics.group_metrics import effective_n
-from fairaudit.metrics.records import NO_PARAMETERS, Requirement, Parameters
+from fairaudit.metrics.inference import DEFAULT_INFERENCE
+from fairaudit.metrics.minimum import Minimum, pooled_total
+from fairaudit.metrics.records import NO_PARAMETERS, Parameters, Requirement
 from fairaudit.stats import families, simultaneous
 
 _PSEUDO_COUNTS = ("smoothing", "concentration")
@@ -56,9 +56,7 @@ def _differential_fairness(
     return _of_classes(table, table.classes, (0, 1), minimum, parameters)
 
 
-def _bias_amplification(
-    table: GroupTable, minimum: Minimum, parameters: Parameters
-) -> TableValue:
+def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
     """ε of the prediction minus ε of the label, on the rows where both are known."""
 
     def both_known(among: Marks | None = None) -> tuple[TableValue, TableValue]:
@@ -164,7 +162,10 @@ def credible_ends(counts: Floats, prior: float, groups: Ints, alpha: float) -> E
 
 
 def _credible(
-    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float = DEFAULT_INFERENCE.alpha
+    table: GroupTable,
+    minimum: Minimum,
+    parameters: Parameters,
+    alpha: float = DEFAULT_INFERENCE.alpha,
 ) -> TableValue:
     """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
     plain = _of_classes(table, table.classes, (0, 1), minimum, NO_PARAMETERS)
@@ -191,7 +192,10 @@ def _credible(
 def _pairs_of_ends(upper: Floats, lower: Floats, among: Marks) -> list[tuple[Ints, Ints]]:
     """Two candidates for the widest pair of different groups: each end may have to give way."""
     n = np.zeros_like(upper)
-    top, bottom = find_extreme(upper, among, n, highest=True), find_extreme(lower, among, n, highest=False)
+    top, bottom = (
+        find_extreme(upper, among, n, highest=True),
+        find_extreme(lower, among, n, highest=False),
+    )
     return [
         (top, find_extreme(lower, among, n, highest=False, apart_from=top)),
         (find_extreme(upper, among, n, highest=True, apart_from=bottom), bottom),
@@ -397,7 +401,7 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     source=works.FOULDS,
     elsewhere="AIF360's `smoothed_empirical_differential_fairness` adds concentration 1, that is "
     "1/|Y| to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome.",
-    read=_differential_fairness,
+    value_of=_differential_fairness,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     takes=_PSEUDO_COUNTS,
     interval=_interval_of_classes,
@@ -417,10 +421,10 @@ BIAS_AMPLIFICATION = TableMetric(
     "turns it round.",
     source=works.FOULDS,
     elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there.",
-    read=_bias_amplification,
+    value_of=_bias_amplification,
     formula="ε(prediction) - ε(label), on rows where both are known",
     bounds=(None, None),
-    needs=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
+    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
     interval=_interval_of_amplification,
     method=_SIMULTANEOUS,
@@ -434,9 +438,9 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     caution="Trusts the label. One small group without an outcome makes it infinite.",
     source=works.FOULDS,
     elsewhere="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
-    read=_within_labels,
+    value_of=_within_labels,
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
-    needs=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
+    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
     interval=_interval_within_labels,
     method=_SIMULTANEOUS,
@@ -453,9 +457,9 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = TableMetric(
     caution="Trusts the label. One small group without an outcome makes it infinite.",
     source=works.FOULDS,
     elsewhere="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
-    read=_within_positives,
+    value_of=_within_positives,
     formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
-    needs=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
+    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
     interval=_interval_within_positives,
     method=_SIMULTANEOUS,
@@ -476,8 +480,8 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     source=works.FOULDS,
     elsewhere="A percentile interval of posterior draws of ε misses 0 always at equality, and is "
     "not offered.",
-    read=_credible,
-    read_at=_credible,
+    value_of=_credible,
+    value_at=_credible,
     formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals that miss "
     "with t = 1 - confidence^(1 / groups), with more than two classes with t / classes; "
     "pseudo-count ½ unless said otherwise",

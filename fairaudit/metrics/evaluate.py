@@ -10,26 +10,26 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.standardization import average_to_reference, bare_average, common_average
-from fairaudit.metrics.regression import regress_on_reference
 from fairaudit.metrics.counts import GroupCounts, one_against_rest
-from fairaudit.metrics.evaluation import Metric, Evaluation, Terms, evaluate_to_reference
-from fairaudit.metrics.disparities import Comparison, Disparity, ComparisonShape, Sides, TableMetric
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, Sides, TableMetric
+from fairaudit.metrics.evaluation import Evaluation, Metric, Terms, evaluate_to_reference
 from fairaudit.metrics.extreme_groups import find_extremes
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.records import Requirement
+from fairaudit.metrics.reference import NO_GROUP, Reference, ReferencePolicy, reference_index
+from fairaudit.metrics.regression import regress_on_reference
+from fairaudit.metrics.standardization import average_to_reference, bare_average, common_average
+from fairaudit.metrics.thresholds import cut_at
 from fairaudit.metrics.values import (
     compare_exactly,
-    reference_counts,
-    exact_value,
-    find_participants,
+    compare_values,
     compute,
     counts_for,
-    compare_values,
+    exact_value,
+    find_participants,
+    reference_counts,
 )
-from fairaudit.metrics.records import Requirement
-from fairaudit.metrics.reference import NO_GROUP, ReferencePolicy, Reference, reference_index
-from fairaudit.metrics.thresholds import cut_at
 
 _COMPLEMENT = replace(
     SELECTION_RATE,
@@ -94,8 +94,8 @@ def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
         parts=(evaluation, other),
         names=(),
         attained=None,
-        reading=None,
-        against=None,
+        group_values=None,
+        reference_values=None,
     )
 
 
@@ -105,9 +105,13 @@ def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
     Classes are counted among those who have both; whoever lacks one of two numbers cannot be told
     apart in the sums.
     """
-    one, two = evaluation.reading, other.reading
+    one, two = evaluation.group_values, other.group_values
     same = np.ones(evaluation.value.shape, dtype=np.bool_)
-    if one is None or two is None or not one.quantity.needs & {Requirement.NUMBER, Requirement.SCORE}:
+    if (
+        one is None
+        or two is None
+        or not one.metric.requirements & {Requirement.NUMBER, Requirement.SCORE}
+    ):
         return same
     equal = (one.n == two.n) | ~evaluation.takes_part
     return np.asarray(same & equal.all(axis=1, keepdims=True))
@@ -155,13 +159,13 @@ def _mean(asked: Disparity, each: Evaluation) -> Evaluation:
     nobody = np.full(value.shape, NO_GROUP)
     return replace(
         each,
-        asked=asked,
+        metric=asked,
         value=value,
         first=nobody,
         second=nobody,
         judged=np.ones(value.shape, dtype=np.bool_),
         parts=(),
-        behind=each.parts,
+        averaged_parts=each.parts,
         names=(),
         attained=None,
         error=None,
@@ -171,7 +175,7 @@ def _mean(asked: Disparity, each: Evaluation) -> Evaluation:
 
 def _people(each: Evaluation) -> Ints:
     """People in the denominators behind each value; of several parts the fewest."""
-    readings = [one.reading for one in each.parts or (each,)]
+    readings = [one.group_values for one in each.parts or (each,)]
     return np.asarray(np.min([one.n for one in readings if one is not None], axis=0))
 
 
@@ -188,13 +192,13 @@ def _bare(quantity: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:
     takes_part = find_participants(table, reading, terms.minimum)
 
     def fraction(z: int, g: int) -> Fraction | None:
-        return exact_value(reading.quantity, tally, terms.parameters, z, g)
+        return exact_value(reading.metric, tally, terms.parameters, z, g)
 
     if terms.average is not None:
         return bare_average(reading, table, terms, terms.average, fraction)
     own = np.broadcast_to(np.arange(len(table.groups)), reading.value.shape)
     return Evaluation(
-        asked=quantity,
+        metric=quantity,
         table=table,
         terms=terms,
         value=reading.value,
@@ -202,7 +206,7 @@ def _bare(quantity: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:
         second=np.full_like(own, NO_GROUP),
         judged=takes_part,
         takes_part=takes_part,
-        reading=reading,
+        group_values=reading,
         error=reading.error,
         fraction=fraction,
     )
@@ -254,7 +258,7 @@ def _spread(measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCou
         return compare_exactly(comparison, *(fraction(z, int(end[z])) for end in ends))
 
     return Evaluation(
-        asked=measure,
+        metric=measure,
         table=table,
         terms=terms,
         value=value[:, None],
@@ -262,7 +266,7 @@ def _spread(measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCou
         second=np.where(known, low, NO_GROUP)[:, None],
         judged=np.ones((len(value), 1), dtype=np.bool_),
         takes_part=takes_part,
-        reading=reading,
+        group_values=reading,
         error=_error_of_spread(comparison, reading, takes_part, (high, low)),
         fraction=exact,
         strata=strata,
@@ -285,7 +289,9 @@ def _error_of_spread(
         return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
 
 
-def _to_reference(measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts) -> Evaluation:
+def _to_reference(
+    measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts
+) -> Evaluation:
     (quantity, comparison) = measure.parts[0]
     reference = terms.reference
     if measure.reference is not None:
@@ -305,7 +311,9 @@ def _to_reference(measure: Disparity, table: GroupTable, terms: Terms, tally: Gr
         if comparison.contrast is None:
             value = compare_values(quantity, comparison, reading.value, against.value)
         else:
-            everybody = compute(quantity, reference_counts(tally, ReferencePolicy.OVERALL, None), terms.parameters)
+            everybody = compute(
+                quantity, reference_counts(tally, ReferencePolicy.OVERALL, None), terms.parameters
+            )
             sides = Sides(reading, against, everybody)
             value = comparison.contrast(sides)
             error = None if comparison.error_of is None else comparison.error_of(sides)
@@ -321,8 +329,8 @@ def _to_reference(measure: Disparity, table: GroupTable, terms: Terms, tally: Gr
             return comparison.exact_of(ints[0], ints[1]) if len(ints) == 2 else None
         return compare_exactly(
             comparison,
-            exact_value(reading.quantity, tally, terms.parameters, z, g),
-            exact_value(against.quantity, others, terms.parameters, z, g),
+            exact_value(reading.metric, tally, terms.parameters, z, g),
+            exact_value(against.metric, others, terms.parameters, z, g),
         )
 
     place, readings = (index, usable), (reading, against)
@@ -351,7 +359,7 @@ def _folded(measure: Disparity, parts: list[Evaluation]) -> Evaluation:
 
     return replace(
         parts[0],
-        asked=measure,
+        metric=measure,
         value=value,
         first=decided([part.first for part in parts]),
         second=decided([part.second for part in parts]),
@@ -359,19 +367,19 @@ def _folded(measure: Disparity, parts: list[Evaluation]) -> Evaluation:
         if measure.to_reference
         else parts[0].judged,
         takes_part=takes_part,
-        names=tuple(part.reading.quantity.id for part in parts if part.reading),
+        names=tuple(part.group_values.metric.id for part in parts if part.group_values),
         attained=attained,
         parts=tuple(parts),
-        reading=None,
-        against=None,
+        group_values=None,
+        reference_values=None,
         fraction=None,
     )
 
 
 def _whole(asked: TableMetric, table: GroupTable, terms: Terms) -> Evaluation:
-    reading = asked.reading(table, terms.minimum, terms.parameters, terms.inference.alpha)
+    reading = asked.compute(table, terms.minimum, terms.parameters, terms.inference.alpha)
     return Evaluation(
-        asked=asked,
+        metric=asked,
         table=table,
         terms=terms,
         value=reading.value[:, None],
@@ -382,10 +390,10 @@ def _whole(asked: TableMetric, table: GroupTable, terms: Terms) -> Evaluation:
         names=reading.outcomes,
         attained=reading.outcome[:, None],
         error=None if reading.error is None else reading.error[:, None],
-        whole=reading,
+        table_value=reading,
     )
 
 
 def _reading_of(evaluation: Evaluation) -> GroupValues:
-    assert evaluation.reading is not None
-    return evaluation.reading
+    assert evaluation.group_values is not None
+    return evaluation.group_values

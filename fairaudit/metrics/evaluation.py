@@ -12,12 +12,12 @@ import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average import Average, StratifiedAverages
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.metrics.disparities import Comparison, Disparity, TableMetric, TableValue
-from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
-from fairaudit.metrics.reference import NO_GROUP, ReferencePolicy, Reference
+from fairaudit.metrics.reference import NO_GROUP, Reference, ReferencePolicy
 
 Metric: TypeAlias = GroupMetric | Disparity | TableMetric
 
@@ -54,11 +54,11 @@ class Evaluation:
     marks the entries that answer: those of groups that take part, other than the reference itself.
     `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among `names`.
     `error` [Z, W] bounds what the bins of a score hide. Where strata are averaged, `table` has none
-    left, `strata` is the table that has them, and `averaged` holds their weights. `behind` are the
-    parts of what was averaged over groups.
+    left, `strata` is the table that has them, and `averaged` holds their weights. `averaged_parts`
+    are the parts of what was averaged over groups.
     """
 
-    asked: Metric
+    metric: Metric
     table: GroupTable
     terms: Terms
     value: Floats
@@ -69,32 +69,33 @@ class Evaluation:
     names: tuple[str, ...] = ()
     attained: Ints | None = None
     parts: tuple[Evaluation, ...] = ()
-    reading: GroupValues | None = None
-    against: GroupValues | None = None
+    group_values: GroupValues | None = None
+    reference_values: GroupValues | None = None
     error: Floats | None = None
     fraction: Callable[[int, int], Fraction | None] | None = None
-    whole: TableValue | None = None
+    table_value: TableValue | None = None
     strata: GroupTable | None = None
     averaged: StratifiedAverages | None = None
-    behind: tuple[Evaluation, ...] = ()
+    averaged_parts: tuple[Evaluation, ...] = ()
 
     @property
     def leaves(self) -> tuple[Evaluation, ...]:
         """The evaluations of one quantity each that it is made of."""
-        inner = self.parts or self.behind
+        inner = self.parts or self.averaged_parts
         return tuple(leaf for one in inner for leaf in one.leaves) if inner else (self,)
 
     @property
     def spread(self) -> bool:
         """Whether there is one value a stratum, not one a group."""
-        return isinstance(self.asked, TableMetric) or (
-            isinstance(self.asked, Disparity) and (self.asked.mean or not self.asked.to_reference)
+        return isinstance(self.metric, TableMetric) or (
+            isinstance(self.metric, Disparity)
+            and (self.metric.mean or not self.metric.to_reference)
         )
 
     @property
     def subtracts(self) -> bool:
         """Whether it is one outcome's value less another's: both are its parts."""
-        return bool(self.parts) and self.parts[0].asked is self.asked
+        return bool(self.parts) and self.parts[0].metric is self.metric
 
     def decided_by(self, z: int, w: int) -> str | None:
         """The part (a rate, an outcome) that decides a value; None where all parts do."""
@@ -105,15 +106,15 @@ class Evaluation:
 
     def exact(self, z: int, w: int) -> Fraction | None:
         """The value as a fraction; None where it is no rational number."""
-        if not isinstance(self.asked, GroupMetric) and not np.isfinite(self.value[z, w]):
+        if not isinstance(self.metric, GroupMetric) and not np.isfinite(self.value[z, w]):
             return None
         if self.fraction is not None:
             return self.fraction(z, w)
-        if not self.parts or not isinstance(self.asked, Disparity):
+        if not self.parts or not isinstance(self.metric, Disparity):
             return None
         parts = [part.exact(z, w) for part in self.parts]
         known = [part for part in parts if part is not None]
-        return self.asked.fold.exact(known) if len(known) == len(parts) else None
+        return self.metric.fold.exact(known) if len(known) == len(parts) else None
 
 
 def evaluate_to_reference(  # the pieces of one evaluation, gathered by its callers
@@ -135,7 +136,7 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
     second = np.where(usable, np.broadcast_to(index, value.shape), NO_GROUP)
     usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
     return Evaluation(
-        asked=measure,
+        metric=measure,
         table=table,
         terms=terms,
         value=np.where(usable & takes_part, value, np.nan),
@@ -143,8 +144,8 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
         second=second,
         judged=takes_part & (own != second),
         takes_part=takes_part,
-        reading=reading,
-        against=against,
+        group_values=reading,
+        reference_values=against,
         error=_error_to_reference(measure.comparison, reading, against),
         fraction=exact,
     )

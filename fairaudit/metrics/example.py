@@ -12,12 +12,12 @@ from fairaudit.cube import Amount, Floats, GroupTable, Ints, Sum
 from fairaudit.histogram import Bins, Histogram
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.counts import collapse_strata
-from fairaudit.metrics.evaluate import evaluate
-from fairaudit.metrics.evaluation import Metric, Evaluation, Terms
 from fairaudit.metrics.disparities import Comparison, Disparity, TableMetric
+from fairaudit.metrics.evaluate import evaluate
+from fairaudit.metrics.evaluation import Evaluation, Metric, Terms
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.records import Requirement, Parameters
-from fairaudit.metrics.reference import ReferencePolicy, Reference
+from fairaudit.metrics.records import Parameters, Requirement
+from fairaudit.metrics.reference import Reference, ReferencePolicy
 
 _GROUPS = ("women", "men")
 _STRATA = ("day", "night")
@@ -62,7 +62,7 @@ _WORDS = ("id", "title", "means", "caution", "source", "family")
 
 
 def _more(asked: Metric) -> str:
-    needs = asked.needs
+    needs = asked.requirements
     texts = ""
     if Requirement.SCORE in needs:
         texts += SCORED
@@ -74,7 +74,7 @@ def _more(asked: Metric) -> str:
 
 
 def _evaluated(asked: Metric) -> Evaluation:
-    numeric = bool(asked.needs & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
+    numeric = bool(asked.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
     table = _table(numeric=numeric)
     reference = None
     if isinstance(asked, Disparity) and asked.to_reference:
@@ -87,7 +87,7 @@ def _values(found: Evaluation) -> str:
     shown = []
     for z, stratum in enumerate(found.table.strata):
         where = f" {stratum[0][1]}" if stratum else ""
-        if isinstance(found.asked, TableMetric) or found.spread:
+        if isinstance(found.metric, TableMetric) or found.spread:
             shown.append(f"{_number(float(found.value[z, 0]))}{where}")
             continue
         shown += [

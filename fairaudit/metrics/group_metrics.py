@@ -20,10 +20,10 @@ from fairaudit.metrics.direction import Better
 from fairaudit.metrics.records import (
     NO_PARAMETERS,
     Bounds,
-    Example,
     CatalogueEntry,
-    Requirement,
+    Example,
     Parameters,
+    Requirement,
 )
 from fairaudit.stats import means, mover, proportions
 
@@ -55,7 +55,7 @@ class GroupMetric(CatalogueEntry, ABC):
 
     @property
     @abstractmethod
-    def needs(self) -> frozenset[Requirement]:
+    def requirements(self) -> frozenset[Requirement]:
         """What a spec must name for it."""
 
     @property
@@ -64,7 +64,7 @@ class GroupMetric(CatalogueEntry, ABC):
         """The formula in cells."""
 
     @property
-    def share(self) -> bool:
+    def is_proportion(self) -> bool:
         """Whether it is a share of people."""
         return False
 
@@ -75,7 +75,7 @@ class GroupMetric(CatalogueEntry, ABC):
         return np.maximum(ends[0], least), np.minimum(ends[1], most)
 
     @abstractmethod
-    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""
 
     @abstractmethod
@@ -105,33 +105,32 @@ class RegressionFit:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class GroupValues:
-    """A quantity in every stratum and group: arrays [Z, G].
+    """A group metric in every stratum and group: arrays [Z, G].
 
     `value` is NaN where the denominator is empty and infinite at positive/0. `n` counts people in
-    the denominator; `size` is n, or the effective n under survey weights. `over / under` are the
-    integers behind a rate (times `scale` under weights), None for a formula of several rates;
-    `weight` is the mass of people at that scale, None without weights. `deviation` is the sum of
-    squared deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are
-    the probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
-    with `single` [bins] where a bin holds one value; `fit` sets it beside a reference by least
+    the denominator, `effective_n` is Kish's under survey weights. `over / under` are the integers
+    behind a rate (times `scale` under weights), None for a formula of several rates; `weight_sum`
+    is the sum of weights at that scale, None without weights. `deviation` is the sum of squared
+    deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are the
+    probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
+    with `single` [bins] where a bin holds one value; `fit` compares it with a reference by least
     squares; `strata` are the values that an average was made of, where both sides have people;
     `clustered` tells how a share varies with the clusters that rows come in, `by_clusters` how an
-    average over strata does.
-    `ends` gives the interval of every value, by the way that `method` names; None where
-    there is none. `borrows` marks those whose interval takes a part of other groups' variance.
-    `estimates` and `intervals` are those that were made of it.
+    average over strata does. `ends` gives the interval of every value by the method that `method`
+    names, None where there is none; `pools_variance` marks intervals that take a part of other
+    groups' variance. `estimates` and `intervals` cache what was made of it.
     """
 
-    quantity: GroupMetric
+    metric: GroupMetric
     value: Floats
     n: Ints
-    size: Floats
+    effective_n: Floats
     over: Ints | None = None
     under: Ints | None = None
     scale: int = 1
-    weight: Ints | None = None
+    weight_sum: Ints | None = None
     deviation: Floats | None = None
-    borrows: Marks | None = None
+    pools_variance: Marks | None = None
     error: Floats | None = None
     shares: Floats | None = None
     scores: Ints | None = None
@@ -158,18 +157,18 @@ class GroupValues:
     @property
     def binomial(self) -> bool:
         """Whether it is a share of people, so that it varies as hits among trials do."""
-        return self.quantity.share and self.under is not None
+        return self.metric.is_proportion and self.under is not None
 
     @property
     def trials(self) -> tuple[Floats, Floats]:
         """Hits and trials of a share of people, of the effective size under survey weights."""
-        size = np.where(np.isnan(self.value), 0.0, self.size)
+        size = np.where(np.isnan(self.value), 0.0, self.effective_n)
         return np.nan_to_num(self.value) * size, size
 
     @property
-    def masses(self) -> tuple[Floats, Floats]:
+    def weighted_trials(self) -> tuple[Floats, Floats]:
         """The same as people, or as their weights."""
-        if self.over is None or self.under is None or self.weight is None:
+        if self.over is None or self.under is None or self.weight_sum is None:
             return self.trials
         known = ~np.isnan(self.value)
         return np.where(known, self.over, 0) / self.scale, np.where(
@@ -179,7 +178,7 @@ class GroupValues:
     @property
     def odds(self) -> Floats | None:
         """The share of hits, where the value is their odds: hits for each of the others."""
-        quantity = self.quantity
+        quantity = self.metric
         if not (isinstance(quantity, Rate) and quantity.hits and quantity.bounds[1] is None):
             return None
         if self.under is None:
@@ -209,7 +208,7 @@ class Rate(GroupMetric):
         return self.proportion and not any(cell.startswith("all_") for cell in self.under)
 
     @property
-    def share(self) -> bool:
+    def is_proportion(self) -> bool:
         """Whether it is a share of people."""
         return self.proportion
 
@@ -219,7 +218,7 @@ class Rate(GroupMetric):
         return frozenset(self.over) | frozenset(self.under)
 
     @property
-    def needs(self) -> frozenset[Requirement]:
+    def requirements(self) -> frozenset[Requirement]:
         """A label or a prediction or both, by its cells."""
         return _needs_of(self.cells)
 
@@ -228,16 +227,16 @@ class Rate(GroupMetric):
         """The formula in cells, such as `tp / (tp + fn)`."""
         return f"{_sum_text(self.over)} / {_sum_text(self.under)}"
 
-    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """Its value in every stratum and group."""
-        over, under = _total(tally.mass, self.over), _total(tally.mass, self.under)
+        over, under = _total(tally.weighted, self.over), _total(tally.weighted, self.under)
         counted = self._counted
         n = _total(tally.people, counted)
         size = count_effective(tally, counted)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = over / under
             share = value if self.proportion else (
-                _total(tally.mass, self.hits) / _total(tally.mass, counted)
+                _total(tally.weighted, self.hits) / _total(tally.weighted, counted)
             )  # fmt: skip
         clustered = None
         by_clusters = tally.clusters is not None or tally.unknown_clusters
@@ -282,7 +281,7 @@ class Rate(GroupMetric):
         if tally.clusters is None or of_all:
             return None, np.full_like(size, np.nan)
         over = self.over if self.proportion else self.hits
-        mass = np.asarray(_total(tally.mass, under), dtype=np.float64) / tally.scale
+        mass = np.asarray(_total(tally.weighted, under), dtype=np.float64) / tally.scale
         return ClusteredShare.of(tally.clusters.totals(over, under), share, mass, size)
 
     @property
@@ -298,7 +297,7 @@ class Rate(GroupMetric):
         parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where the denominator is empty."""
-        return self.of(tally.mass.at(z, g))
+        return self.of(tally.weighted.at(z, g))
 
     def of(self, counts: ConfusionCounts) -> Fraction | None:
         """Its value by whole counts."""
@@ -313,20 +312,20 @@ class Mean(GroupMetric):
     parts: tuple[Rate, ...]
 
     @property
-    def needs(self) -> frozenset[Requirement]:
+    def requirements(self) -> frozenset[Requirement]:
         """What its parts need."""
-        return frozenset().union(*(part.needs for part in self.parts))
+        return frozenset().union(*(part.requirements for part in self.parts))
 
     @property
     def formula(self) -> str:
         """The mean, in the ids of its parts."""
         return f"({' + '.join(part.id for part in self.parts)}) / {len(self.parts)}"
 
-    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group; n is that of the smallest part."""
-        parts = [part.read(tally, parameters) for part in self.parts]
+        parts = [part.compute(tally, parameters) for part in self.parts]
         value = np.mean([part.value for part in parts], axis=0)
-        size = np.min([part.size for part in parts], axis=0)
+        size = np.min([part.effective_n for part in parts], axis=0)
 
         def ends(alpha: Alpha) -> Ends:
             if tally.clusters is not None:
@@ -356,33 +355,34 @@ class Mean(GroupMetric):
 class Formula(GroupMetric):
     """Any other number of a group.
 
-    `value_of` gives value and people, [Z, G], `mass_of` what they weigh in an average under survey
-    weights; `exact_of` the value of one group as a fraction, where it is rational. `undefined` says
-    why there may be no value. A mean over people has the sum of squared deviations from it by
-    `deviation_of`, and by that Student's interval; any other has one by `ends_of` and its `method`.
-    `beside_all`: it is also made of everybody in the stratum.
+    `value_of` gives value and people, [Z, G], `weighted_n_of` their weight in an average under
+    survey weights; `exact_of` the value of one group as a fraction, where it is rational.
+    `undefined` says why there may be no value. A mean over people has the sum of squared deviations
+    from it by `deviation_of`, and by that Student's interval; any other has one by `ends_of` and
+    its `method`.
+    `uses_everybody`: it is also made of everybody in the stratum.
     """
 
     formula: str
-    needs: frozenset[Requirement]
+    requirements: frozenset[Requirement]
     value_of: Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]
-    mass_of: Callable[[ConfusionCounts], Ints] | None = None
+    weighted_n_of: Callable[[ConfusionCounts], Ints] | None = None
     undefined: str = "nobody to count"
     exact_of: Callable[[GroupCounts, Parameters], Fraction | None] | None = None
     deviation_of: Callable[[GroupCounts, Parameters], Floats] | None = None
     ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
     method: str = ""
-    beside_all: bool = False
+    uses_everybody: bool = False
 
-    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             value, n = self.value_of(tally, parameters)
-        weighted = self.mass_of is not None and tally.squares is not None
-        weight = self.mass_of(tally.mass) if self.mass_of and weighted else None
+        weighted = self.weighted_n_of is not None and tally.squares is not None
+        weight = self.weighted_n_of(tally.weighted) if self.weighted_n_of and weighted else None
         size = n.astype(np.float64)
-        if weight is not None and self.mass_of and tally.squares is not None:
-            squares = np.asarray(self.mass_of(tally.squares), dtype=np.float64)
+        if weight is not None and self.weighted_n_of and tally.squares is not None:
+            squares = np.asarray(self.weighted_n_of(tally.squares), dtype=np.float64)
             size = effective_n(weight / tally.scale, squares, size)
         deviation = None
         if self.deviation_of is not None:
@@ -394,9 +394,9 @@ class Formula(GroupMetric):
             n,
             size,
             scale=tally.scale,
-            weight=weight,
+            weight_sum=weight,
             deviation=deviation,
-            borrows=None if deviation is None else means.borrows(deviation, size),
+            pools_variance=None if deviation is None else means.borrows(deviation, size),
             ends=self.ends(tally, parameters, value, size, deviation),
             method=self.method or ("Student" if deviation is not None else ""),
         )
@@ -419,7 +419,7 @@ class Formula(GroupMetric):
         self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where it is none."""
-        return None if self.exact_of is None else self.exact_of(tally.one(z, g), parameters)
+        return None if self.exact_of is None else self.exact_of(tally.of_group(z, g), parameters)
 
 
 def count_effective(tally: GroupCounts, cells: Sequence[str]) -> Floats:
@@ -427,7 +427,7 @@ def count_effective(tally: GroupCounts, cells: Sequence[str]) -> Floats:
     n = np.asarray(_total(tally.people, cells), dtype=np.float64)
     if tally.squares is None:
         return n
-    return effective_n(_total(tally.mass, cells) / tally.scale, _total(tally.squares, cells), n)
+    return effective_n(_total(tally.weighted, cells) / tally.scale, _total(tally.squares, cells), n)
 
 
 def effective_n(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:

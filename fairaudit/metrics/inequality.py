@@ -17,9 +17,9 @@ from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import Cell, ConfusionCounts, GroupCounts, count_groups
 from fairaudit.metrics.direction import Better
 from fairaudit.metrics.disparities import TableMetric, TableValue
-from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.group_metrics import Formula, count_effective
-from fairaudit.metrics.records import BIASED_BY_CHANCE, Requirement, Parameters
+from fairaudit.metrics.minimum import Minimum
+from fairaudit.metrics.records import BIASED_BY_CHANCE, Parameters, Requirement
 from fairaudit.stats import means, proportions
 
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
@@ -36,10 +36,10 @@ _CAUTION = (
 
 def _levels(tally: GroupCounts) -> tuple[Cell, Cell, Cell]:
     """How much mass has the benefits 0, 1 and 2."""
-    wronged, favoured = tally.mass.fn, tally.mass.fp
+    wronged, favoured = tally.weighted.fn, tally.weighted.fp
     if not tally.favourable:
         wronged, favoured = favoured, wronged
-    return wronged, tally.mass.tp + tally.mass.tn, favoured
+    return wronged, tally.weighted.tp + tally.weighted.tn, favoured
 
 
 def _people(tally: GroupCounts) -> Ints:
@@ -164,9 +164,9 @@ GENERALIZED_ENTROPY = Formula(
     better=Better.LOWER,
     bounds=(0, None),
     takes=("alpha",),
-    mass_of=_all_mass,
+    weighted_n_of=_all_mass,
     formula=f"Σ[(b/μ)^α - 1] / (n α (α - 1)), {_BENEFIT}, α = 2 unless said otherwise",
-    needs=_BOTH,
+    requirements=_BOTH,
     value_of=lambda tally, p: (_entropy(_levels(tally), _alpha(p)), _people(tally)),
     exact_of=lambda tally, p: _exact_half_square(_levels(tally)) if _alpha(p) == 2 else None,
     ends_of=lambda tally, p, alpha: _entropy_ends(tally, _alpha(p), alpha),
@@ -184,9 +184,9 @@ THEIL = Formula(
     elsewhere="AIF360's `theil_index`.",
     better=Better.LOWER,
     bounds=(0, None),
-    mass_of=_all_mass,
+    weighted_n_of=_all_mass,
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
-    needs=_BOTH,
+    requirements=_BOTH,
     value_of=lambda tally, _: (_entropy(_levels(tally), 1.0), _people(tally)),
     ends_of=lambda tally, _, alpha: _entropy_ends(tally, 1.0, alpha),
     method="delta",
@@ -203,9 +203,9 @@ COEFFICIENT_OF_VARIATION = Formula(
     "much.",
     better=Better.LOWER,
     bounds=(0, None),
-    mass_of=_all_mass,
+    weighted_n_of=_all_mass,
     formula=f"√(2 · GE(2)), {_BENEFIT}",
-    needs=_BOTH,
+    requirements=_BOTH,
     value_of=lambda tally, _: (np.sqrt(2 * _entropy(_levels(tally), 2.0)), _people(tally)),
     ends_of=_variation_ends,
     method="delta",
@@ -219,9 +219,9 @@ ATKINSON = Formula(
     caution="1 as soon as one person has no benefit at all.",
     source=works.ATKINSON,
     better=Better.LOWER,
-    mass_of=_all_mass,
+    weighted_n_of=_all_mass,
     formula=f"1 - exp(-GE(0)), {_BENEFIT}",
-    needs=_BOTH,
+    requirements=_BOTH,
     value_of=lambda tally, _: (1 - np.exp(-_entropy(_levels(tally), 0.0)), _people(tally)),
     ends_of=_atkinson_ends,
     method="Wilson, mapped",
@@ -229,7 +229,7 @@ ATKINSON = Formula(
 
 
 def _utility(tally: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
-    cells = tally.mass
+    cells = tally.weighted
     over = sum(float(value) * getattr(cells, cell) for cell, value in parameters.utilities)
     n = cells.tp + cells.fp + cells.fn + cells.tn
     return np.asarray(over / n), _people(tally)
@@ -237,7 +237,7 @@ def _utility(tally: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
 
 def _deviation_of_utility(tally: GroupCounts, parameters: Parameters) -> Floats:
     """Σ(u - mean u)², under weights of the effective size."""
-    cells = tally.mass
+    cells = tally.weighted
     mean, _ = _utility(tally, parameters)
     over = sum(
         (float(value) - mean) ** 2 * getattr(cells, cell) for cell, value in parameters.utilities
@@ -247,7 +247,7 @@ def _deviation_of_utility(tally: GroupCounts, parameters: Parameters) -> Floats:
 
 
 def _exact_utility(tally: GroupCounts, parameters: Parameters) -> Fraction | None:
-    cells = tally.mass
+    cells = tally.weighted
     n = cells.tp + cells.fp + cells.fn + cells.tn
     over = sum(Fraction(value) * getattr(cells, cell) for cell, value in parameters.utilities)
     return Fraction(over, n) if n else None
@@ -264,9 +264,9 @@ EXPECTED_UTILITY = Formula(
     better=Better.HIGHER,
     bounds=(None, None),
     takes=("utilities",),
-    mass_of=_all_mass,
+    weighted_n_of=_all_mass,
     formula="(u(tp)·tp + u(fp)·fp + u(fn)·fn + u(tn)·tn) / n",
-    needs=_BOTH,
+    requirements=_BOTH,
     value_of=_utility,
     exact_of=_exact_utility,
     deviation_of=_deviation_of_utility,
@@ -304,9 +304,9 @@ BETWEEN_GROUPS = TableMetric(
     elsewhere="AIF360's `between_all_groups_generalized_entropy_index`.",
     formula="GE(α) with each row at its group's mean b, α = 2 unless said otherwise; the part "
     "within groups is the total less this",
-    needs=_BOTH,
+    requirements=_BOTH,
     takes=("alpha",),
-    read=_between,
+    value_of=_between,
 )
 
 INEQUALITY = (GENERALIZED_ENTROPY, THEIL, COEFFICIENT_OF_VARIATION, ATKINSON, EXPECTED_UTILITY)

@@ -32,7 +32,14 @@ class Interval(NamedTuple):
 def of_difference(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value minus the second."""
     if one.deviation is not None and two.deviation is not None and not one.binomial:
-        sides = (one.value, one.deviation, one.size, two.value, two.deviation, two.size)
+        sides = (
+            one.value,
+            one.deviation,
+            one.effective_n,
+            two.value,
+            two.deviation,
+            two.effective_n,
+        )
         return Interval(*means.welch(*sides, alpha, moderated=True), "Welch")
     if one.ends is None or two.ends is None:
         return None
@@ -43,7 +50,14 @@ def of_difference(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval 
 def of_difference_by_student(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """The same of two means whose variances are taken to be equal, for those who ask."""
     if one.deviation is not None and two.deviation is not None and not one.binomial:
-        sides = (one.value, one.deviation, one.size, two.value, two.deviation, two.size)
+        sides = (
+            one.value,
+            one.deviation,
+            one.effective_n,
+            two.value,
+            two.deviation,
+            two.effective_n,
+        )
         return Interval(*means.student(*sides, alpha), "Student")
     return of_difference(one, two, alpha)
 
@@ -57,10 +71,10 @@ def of_shortfall(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval |
 def of_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value divided by the second; none where a side may be negative."""
     if one.binomial and two.binomial:
-        ends = proportions.koopman(one.value, one.size, two.value, two.size, alpha)
+        ends = proportions.koopman(one.value, one.effective_n, two.value, two.effective_n, alpha)
         return Interval(*ends, "Koopman")
     if one.odds is not None and two.odds is not None:
-        ends = proportions.woolf(one.odds, one.size, two.odds, two.size, alpha)
+        ends = proportions.woolf(one.odds, one.effective_n, two.odds, two.effective_n, alpha)
         return Interval(*ends, "Woolf, Gart's ½")
     if one.ends is None or two.ends is None:
         return None
@@ -80,7 +94,7 @@ def of_ratio_by_logs(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interv
     found = of_ratio(one, two, alpha)
     if found is None or not (one.binomial and two.binomial):
         return found
-    sides = (one.value, one.size, two.value, two.size)
+    sides = (one.value, one.effective_n, two.value, two.effective_n)
     few = proportions.smallest_expected(*sides) < proportions.EXPECTED
     ends = zip(found[:2], proportions.katz(*sides, alpha), strict=True)
     low, high = (np.where(few, score, log) for score, log in ends)
@@ -99,9 +113,9 @@ def of_log_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval |
 def of_odds_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the ratio of the odds; none where a side may leave 0 to 1."""
     if one.binomial and two.binomial:
-        ends = proportions.woolf(one.value, one.size, two.value, two.size, alpha)
+        ends = proportions.woolf(one.value, one.effective_n, two.value, two.effective_n, alpha)
         return Interval(*ends, "Woolf, Gart's ½")
-    within = one.quantity.bounds == two.quantity.bounds == (0, 1)
+    within = one.metric.bounds == two.metric.bounds == (0, 1)
     if one.ends is None or two.ends is None or not within:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -130,7 +144,9 @@ def of_common_odds_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> In
     inner, outer = one.strata, two.strata
     sample = strata.mantel_haenszel(*inner.trials, *outer.trials, alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
-        log = np.log(strata.mantel_haenszel(*inner.masses, *outer.masses).odds_ratio)
+        log = np.log(
+            strata.mantel_haenszel(*inner.weighted_trials, *outer.weighted_trials).odds_ratio
+        )
         reach = np.log(sample.odds_high) - np.log(sample.odds_ratio)
         ends = (np.where(np.isfinite(log), np.exp(log + far), np.nan) for far in (-reach, reach))
         low, high = (np.reshape(end, (1, -1)) for end in ends)
@@ -158,7 +174,7 @@ def of_standardized(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interva
     """
     if one.deviation is None or two.deviation is None:
         return None
-    n, m = one.size, two.size
+    n, m = one.effective_n, two.effective_n
     with np.errstate(divide="ignore", invalid="ignore"):
         sides = (one.deviation, n), (two.deviation, m)
         first, _ = means.moderated_variance(*sides[0], *sides[1])
@@ -182,7 +198,7 @@ def of_normalized(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval 
     if one.under is None or two.under is None or not (one.binomial and two.binomial):
         return None
     n, m = (np.asarray(side.under, dtype=np.float64) for side in (one, two))
-    sizes = one.size, two.size
+    sizes = one.effective_n, two.effective_n
     of_hits = proportions.koopman(one.value, sizes[0], two.value, sizes[1], alpha)
     of_misses = proportions.koopman(1 - two.value, sizes[1], 1 - one.value, sizes[0], alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -217,7 +233,7 @@ def of_correlation(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval
     found = of_standardized(one, two, alpha)
     if found is None:
         return None
-    n, m = one.size, two.size
+    n, m = one.effective_n, two.effective_n
     between = n * m / (n + m)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (
@@ -230,7 +246,7 @@ def _of_phi(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None
     """φ of two shares: Wilson's distances, each by how steeply φ depends on that share."""
     if one.ends is None or two.ends is None:
         return None
-    p, q, n, m = one.value, two.value, one.size, two.size
+    p, q, n, m = one.value, two.value, one.effective_n, two.effective_n
     with np.errstate(divide="ignore", invalid="ignore"):
         a, b = n / (n + m), m / (n + m)
         plus = a * p + b * q

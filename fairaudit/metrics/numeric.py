@@ -12,7 +12,7 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.disparities import TableMetric, TableValue
 from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import Requirement, Parameters
+from fairaudit.metrics.records import Parameters, Requirement
 from fairaudit.stats import means, normal
 
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
@@ -107,7 +107,7 @@ def _interval_of_slope(
     table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
 ) -> Ends:
     """Least squares: Student's t with n - 2 degrees of freedom."""
-    line, value = _line(table)[0], SLOPE.read(table, minimum, parameters).value
+    line, value = _line(table)[0], SLOPE.value_of(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
         reach = means.critical(line.n - 2, alpha) * np.sqrt(left / (line.n - 2) / line.ss)
@@ -119,7 +119,7 @@ def _interval_of_correlation(
 ) -> Ends:
     """Fisher's z transformation, with √(n - 3)."""
     line = _line(table)[0]
-    value = NUMERIC_CORRELATION.read(table, minimum, parameters).value
+    value = NUMERIC_CORRELATION.value_of(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = normal.critical(alpha) / np.sqrt(np.where(line.n > 3, line.n - 3, np.nan))
         middle = np.arctanh(value)
@@ -138,9 +138,9 @@ SLOPE = TableMetric(
     elsewhere="The coefficient of ordinary least squares on the attribute alone.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / Σ (s - mean s)²",
     bounds=(None, None),
-    needs=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
+    requirements=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
-    read=_read(lambda line: line.sx / line.ss),
+    value_of=_read(lambda line: line.sx / line.ss),
     interval=_interval_of_slope,
     method="Student",
 )
@@ -154,9 +154,9 @@ NUMERIC_CORRELATION = TableMetric(
     source=works.ZLIOBAITE,
     formula="Pearson's r of s and ŷ",
     bounds=(-1, 1),
-    needs=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
+    requirements=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
-    read=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
+    value_of=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
     interval=_interval_of_correlation,
     method="Fisher's z",
 )
@@ -172,9 +172,9 @@ TREND = TableMetric(
     elsewhere="The signed root of R's `prop.trend.test`; statsmodels divides by n - 1.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / √(mean ŷ (1 - mean ŷ) Σ (s - mean s)²)",
     bounds=(None, None),
-    needs=frozenset({Requirement.PREDICTION, Requirement.NUMERIC_ATTRIBUTE}),
+    requirements=frozenset({Requirement.PREDICTION, Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
-    read=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
+    value_of=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
     no_interval="it is a test statistic itself",
     standard_normal=True,
 )

@@ -9,7 +9,7 @@ from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import ScoreCounts, count_groups
 from fairaudit.metrics.disparities import TableMetric, TableValue
 from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import Requirement, Parameters
+from fairaudit.metrics.records import Parameters, Requirement
 from fairaudit.metrics.scores import calibration_bins
 from fairaudit.once import once
 
@@ -180,9 +180,9 @@ SCORE_PARITY = TableMetric(
     no_interval=_PICKED,
     source=works.BEUTEL,
     formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
-    needs=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
     bounds=(0, 1),
-    read=_parity,
+    value_of=_parity,
 )
 SCORE_PARITY_GAP = TableMetric(
     id="score_parity_gap",
@@ -196,9 +196,9 @@ SCORE_PARITY_GAP = TableMetric(
     source=works.BEUTEL,
     elsewhere="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
     formula="max over t of (max over g of P(s ≥ t | g) - min over g of P(s ≥ t | g))",
-    needs=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
     bounds=(0, 1),
-    read=_parity_gap,
+    value_of=_parity_gap,
 )
 TEST_FAIRNESS = TableMetric(
     id="test_fairness",
@@ -212,10 +212,10 @@ TEST_FAIRNESS = TableMetric(
     source=works.CHOULDECHOVA,
     formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
     "of at most twenty",
-    needs=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}),
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}),
     bounds=(0, 1),
     undefined="no bin with people of two groups, or scores outside [0, 1] in ten bins",
-    read=_test_fairness,
+    value_of=_test_fairness,
 )
 MULTICALIBRATION = TableMetric(
     id="multicalibration",
@@ -232,10 +232,10 @@ MULTICALIBRATION = TableMetric(
     "largest mean over bins.",
     formula="max over groups g and bins b of |mean y - mean s| in b and g; ten bins of [0, 1], or "
     "each value of at most twenty",
-    needs=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}),
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}),
     bounds=(0, 1),
     undefined="no bin with people, or scores outside [0, 1]",
-    read=_multicalibration,
+    value_of=_multicalibration,
 )
 
 TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)

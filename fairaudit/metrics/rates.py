@@ -7,7 +7,7 @@ from fractions import Fraction
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import ConfusionCounts
 from fairaudit.metrics.direction import Better
-from fairaudit.metrics.group_metrics import Mean, GroupMetric, Rate
+from fairaudit.metrics.group_metrics import GroupMetric, Mean, Rate
 from fairaudit.metrics.records import Example
 
 _CELLS = ConfusionCounts.of_cells(tp=30, fp=10, fn=20, tn=40)

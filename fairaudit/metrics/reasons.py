@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.cube import ExcludeBelow, Group, GroupTable, Marks
-from fairaudit.metrics.evaluation import Evaluation
 from fairaudit.metrics.disparities import TableMetric, TableValue
-from fairaudit.metrics.group_metrics import Formula, GroupValues
-from fairaudit.metrics.values import pooled_outcomes, compute, counts_for
-from fairaudit.metrics.reference import NO_GROUP, ReferencePolicy, find_group
 from fairaudit.metrics.eligibility import Eligibility, find_eligibility
+from fairaudit.metrics.evaluation import Evaluation
+from fairaudit.metrics.group_metrics import Formula, GroupValues
+from fairaudit.metrics.reference import NO_GROUP, ReferencePolicy, find_group
+from fairaudit.metrics.values import compute, counts_for, pooled_outcomes
 from fairaudit.names import group as in_words
 
 
@@ -33,15 +33,15 @@ def explain_undefined(evaluation: Evaluation, z: int, w: int) -> str:
         if np.isnan(part.value[z, w]):
             return explain_undefined(part, z, w)
     if (
-        evaluation.whole is not None
-        and evaluation.whole.parts
-        and np.isnan(evaluation.whole.value[z])
+        evaluation.table_value is not None
+        and evaluation.table_value.parts
+        and np.isnan(evaluation.table_value.value[z])
     ):
-        return _reason_of_difference(evaluation.whole, z)
+        return _reason_of_difference(evaluation.table_value, z)
     if evaluation.averaged is not None and not evaluation.averaged.support[:, w].any():
-        sides = "it occurs" if evaluation.against is None else "both sides occur"
+        sides = "it occurs" if evaluation.reference_values is None else "both sides occur"
         return f"{_what(evaluation)}: no stratum where {sides}"
-    if evaluation.spread or evaluation.against is None:
+    if evaluation.spread or evaluation.reference_values is None:
         return _reason_of_group_or_spread(evaluation, z, w)
     return _reason_to_reference(evaluation, z, w)
 
@@ -49,7 +49,7 @@ def explain_undefined(evaluation: Evaluation, z: int, w: int) -> str:
 def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
     missing, what = _without_value(evaluation, z, w), _what(evaluation)
     if missing:
-        return f"{what}: {undefined_reason(evaluation.reading)} in {describe_groups(missing)}"
+        return f"{what}: {undefined_reason(evaluation.group_values)} in {describe_groups(missing)}"
     if np.count_nonzero(evaluation.takes_part[z]) < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
     if evaluation.fraction is not None and len(evaluation.parts) == 2:
@@ -57,8 +57,8 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
         if (one != two).any():
             return f"{what}: not the same groups take part on both sides"
         return f"{what}: not the same people, or what is subtracted is infinite"
-    if isinstance(evaluation.asked, TableMetric):
-        return f"{what}: {evaluation.asked.undefined}"
+    if isinstance(evaluation.metric, TableMetric):
+        return f"{what}: {evaluation.metric.undefined}"
     return f"{what}: 0 against 0"
 
 
@@ -75,15 +75,17 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
         name = describe_group(reference.group)
     if np.count_nonzero(evaluation.takes_part[z]) < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
-    fit = None if evaluation.reading is None else evaluation.reading.fit
+    fit = None if evaluation.group_values is None else evaluation.group_values.fit
     if fit is not None and w in fit.why:
-        return f"{evaluation.asked.id}: {fit.why[w]}"
-    if evaluation.reading is not None and np.isnan(evaluation.reading.value[z, w]):
-        why = undefined_reason(evaluation.reading)
+        return f"{evaluation.metric.id}: {fit.why[w]}"
+    if evaluation.group_values is not None and np.isnan(evaluation.group_values.value[z, w]):
+        why = undefined_reason(evaluation.group_values)
         return f"{_what(evaluation)}: {why} in {describe_group(evaluation.table.groups[w])}"
-    if evaluation.against is not None and np.isnan(evaluation.against.value[z, w]):
+    if evaluation.reference_values is not None and np.isnan(
+        evaluation.reference_values.value[z, w]
+    ):
         return f"{_what(evaluation)}: nobody to count in the reference ({name})"
-    signed = evaluation.reading is not None and evaluation.reading.quantity.bounds[0] != 0
+    signed = evaluation.group_values is not None and evaluation.group_values.metric.bounds[0] != 0
     why = "no ratio of numbers that are not positive" if signed else "0 against 0, or no spread"
     return f"{_what(evaluation)}: {why}, for {describe_group(evaluation.table.groups[w])}"
 
@@ -105,7 +107,9 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
             return Ineligibility(standing, why, _people(n))
         case Eligibility.FEW_EVENTS:
             rule = f"fewer than {minimum.events} people of some outcome expected"
-            return Ineligibility(standing, f"{rule} at everybody's rate", _expected(evaluation, z, n))
+            return Ineligibility(
+                standing, f"{rule} at everybody's rate", _expected(evaluation, z, n)
+            )
         case _:
             return Ineligibility(standing, "nobody in the denominator")
 
@@ -113,11 +117,11 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
 def _expected(evaluation: Evaluation, z: int, n: int) -> str:
     """How many of `n` people are expected to have the rarest outcome, where one table tells."""
     everybody = None
-    if evaluation.whole is not None:
-        everybody = evaluation.whole.everybody
-    elif evaluation.reading is not None:
+    if evaluation.table_value is not None:
+        everybody = evaluation.table_value.everybody
+    elif evaluation.group_values is not None:
         # An average has no cells of its own: the crude rate is what its groups are held to.
-        table, quantity = evaluation.table, evaluation.reading.quantity
+        table, quantity = evaluation.table, evaluation.group_values.metric
         crude = compute(quantity, counts_for(quantity, table), evaluation.terms.parameters)
         everybody = pooled_outcomes(table, crude)
     if everybody is None or not everybody[z].sum():
@@ -148,27 +152,27 @@ def _people(n: int) -> str:
 
 def _counted(evaluation: Evaluation, z: int, g: int) -> int:
     """The people who decide whether a group is large enough; where averaged, on both sides."""
-    if evaluation.whole is not None:
-        return int(evaluation.whole.n[z, g])
-    sides = (evaluation.reading, evaluation.against if evaluation.averaged else None)
+    if evaluation.table_value is not None:
+        return int(evaluation.table_value.n[z, g])
+    sides = (evaluation.group_values, evaluation.reference_values if evaluation.averaged else None)
     return min(int(one.n[z, g]) for one in sides if one is not None)
 
 
 def undefined_reason(reading: GroupValues | None) -> str:
     """Why a quantity may have no value in a group."""
-    quantity = None if reading is None else reading.quantity
+    quantity = None if reading is None else reading.metric
     return quantity.undefined if isinstance(quantity, Formula) else "nobody to count"
 
 
 def _what(evaluation: Evaluation) -> str:
-    return evaluation.reading.quantity.id if evaluation.reading else evaluation.asked.id
+    return evaluation.group_values.metric.id if evaluation.group_values else evaluation.metric.id
 
 
 def _without_value(evaluation: Evaluation, z: int, w: int) -> list[Group]:
-    if evaluation.whole is not None:
-        empty = evaluation.takes_part[z] & (evaluation.whole.counts[z].sum(axis=0) == 0)
-    elif evaluation.reading is not None:
-        empty = evaluation.takes_part[z] & np.isnan(evaluation.reading.value[z])
+    if evaluation.table_value is not None:
+        empty = evaluation.takes_part[z] & (evaluation.table_value.counts[z].sum(axis=0) == 0)
+    elif evaluation.group_values is not None:
+        empty = evaluation.takes_part[z] & np.isnan(evaluation.group_values.value[z])
     else:
         return []
     if not evaluation.spread:
@@ -189,9 +193,10 @@ def describe_groups(groups: Sequence[Group], most: int = 5) -> str:
 
 
 def _too_few(takes_part: Marks, groups: Sequence[Group]) -> str:
-    left = [groups[g] for g in np.flatnonzero(takes_part).tolist()]
-    if left:
-        return f"only one group takes part ({describe_group(left[0])}); there is nobody to compare with"
+    present = [groups[g] for g in np.flatnonzero(takes_part).tolist()]
+    if present:
+        group = describe_group(present[0])
+        return f"only one group takes part ({group}); there is nobody to compare with"
     return "no group takes part"
 
 

@@ -144,7 +144,7 @@ class Parameters:
             return float(self.concentration) / max(outcomes, 1)
         return float(self.smoothing or 0)
 
-    def named(self) -> dict[str, str]:
+    def as_texts(self) -> dict[str, str]:
         """Those that are set, by name, as texts."""
         found = {
             name: format_decimal(value)
@@ -157,7 +157,7 @@ class Parameters:
             found["controls"] = "+".join(self.controls)
         return found
 
-    def plain(self) -> dict[str, object]:
+    def as_values(self) -> dict[str, object]:
         """The same as numbers and lists."""
         found: dict[str, object] = {
             name: float(value)

@@ -28,7 +28,9 @@ class ReferencePolicy(StrEnum):
     EVERYBODY = "everybody in all strata"
 
 
-POOLED_REFERENCES = frozenset({ReferencePolicy.REST, ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY})
+POOLED_REFERENCES = frozenset(
+    {ReferencePolicy.REST, ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY}
+)
 """References that are many groups together."""
 
 INCLUDING_GROUP = frozenset({ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY})
@@ -37,7 +39,9 @@ INCLUDING_GROUP = frozenset({ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY}
 EXTREME_REFERENCES = frozenset({ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST})
 """References that chance has a part in picking."""
 
-SINGLE_REFERENCES = frozenset({ReferencePolicy.DECLARED, ReferencePolicy.LEVEL, ReferencePolicy.LARGEST})
+SINGLE_REFERENCES = frozenset(
+    {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL, ReferencePolicy.LARGEST}
+)
 """References that are one group, whatever its rate."""
 
 
@@ -65,7 +69,9 @@ def reference_index(
         case ReferencePolicy.LARGEST:
             index = find_extreme(table.n.astype(np.float64), takes_part, n, highest=True)
         case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:
-            index = find_extreme(value, takes_part, n, highest=reference.policy is ReferencePolicy.HIGHEST)
+            index = find_extreme(
+                value, takes_part, n, highest=reference.policy is ReferencePolicy.HIGHEST
+            )
         case _:
             at = find_group(table.groups, reference.group)
             index = np.full(strata, at)

@@ -15,12 +15,18 @@ import numpy as np
 
 from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
 from fairaudit.metrics.counts import GroupCounts, collapse_strata
-from fairaudit.metrics.evaluation import Evaluation, Terms, evaluate_to_reference
 from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.group_metrics import RegressionFit, GroupValues
-from fairaudit.metrics.values import compare_exactly, exact_value, find_participants_overall, compute, counts_for
+from fairaudit.metrics.evaluation import Evaluation, Terms, evaluate_to_reference
+from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
 from fairaudit.metrics.reasons import describe_group
 from fairaudit.metrics.reference import reference_index
+from fairaudit.metrics.values import (
+    compare_exactly,
+    compute,
+    counts_for,
+    exact_value,
+    find_participants_overall,
+)
 from fairaudit.stats.regression import Fit, least_squares
 
 MOST_COLUMNS = 500
@@ -41,7 +47,10 @@ def regress_on_reference(
     assert reference is not None
     whole = collapse_strata(table)
     bare = counts_for(quantity, whole)
-    crude, cells = compute(quantity, bare, terms.parameters), compute(quantity, tally, terms.parameters)
+    crude, cells = (
+        compute(quantity, bare, terms.parameters),
+        compute(quantity, tally, terms.parameters),
+    )
     takes_part = find_participants_overall(table, crude.n, cells, terms.minimum)
     index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
     if index is None:
@@ -54,14 +63,14 @@ def regress_on_reference(
     def exact(_: int, g: int) -> Fraction | None:
         if table.given:
             return None
-        sides = (exact_value(crude.quantity, bare, terms.parameters, 0, side) for side in (g, at))
+        sides = (exact_value(crude.metric, bare, terms.parameters, 0, side) for side in (g, at))
         return compare_exactly(comparison, *sides)
 
     one = replace(crude, fit=fit)
     if table.given:
         # The reference's own mean, and what the group's would be with the same controls.
         adjusted = crude.value[:, at : at + 1] + fit.value
-        one = GroupValues(crude.quantity, adjusted, crude.n, crude.size, fit=fit)
+        one = GroupValues(crude.metric, adjusted, crude.n, crude.effective_n, fit=fit)
     value, place, sides = fit.value, (index, usable), (one, one)
     found = evaluate_to_reference(measure, whole, terms, sides, value, takes_part, place, exact)
     return replace(found, strata=table if table.given else None)
@@ -83,7 +92,9 @@ class _Controls:
     kept: Ints
 
 
-def _fitted(table: GroupTable, crude: GroupValues, cells: GroupValues, among: Ints, at: int) -> RegressionFit:
+def _fitted(
+    table: GroupTable, crude: GroupValues, cells: GroupValues, among: Ints, at: int
+) -> RegressionFit:
     """The fit of the groups `among`, against the one `at`."""
     nothing = RegressionFit.nothing(crude.value.shape)
     if crude.deviation is None or cells.deviation is None or table.squares is not None:

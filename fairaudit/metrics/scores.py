@@ -15,19 +15,21 @@ from fairaudit.histogram import median_bin, rank_error, ranked
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import RANKED
-from fairaudit.metrics.counts import ScoreCounts, Sums, GroupCounts
+from fairaudit.metrics.counts import GroupCounts, ScoreCounts, Sums
 from fairaudit.metrics.direction import Better
-from fairaudit.metrics.intervals import of_ranked_scores
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.group_metrics import Formula, GroupMetric, GroupValues, count_effective
-from fairaudit.metrics.records import NO_PARAMETERS, Requirement, Parameters
+from fairaudit.metrics.intervals import of_ranked_scores
+from fairaudit.metrics.records import NO_PARAMETERS, Parameters, Requirement
 from fairaudit.once import once
 from fairaudit.stats import means, proportions, ranks
 
 _SCORE = frozenset({Requirement.SCORE})
 _SCORE_AND_LABEL = frozenset({Requirement.SCORE, Requirement.LABEL})
 _DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
-_DISTRIBUTION_AND_LABEL = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL})
+_DISTRIBUTION_AND_LABEL = frozenset(
+    {Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}
+)
 _NUMBER = frozenset({Requirement.NUMBER})
 _BOTH_NUMBERS = frozenset({Requirement.NUMBER, Requirement.NUMERIC_LABEL})
 _POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
@@ -42,9 +44,9 @@ class NumberMean(GroupMetric):
 
     of: str
     formula: str
-    needs: frozenset[Requirement]
+    requirements: frozenset[Requirement]
 
-    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """The mean in every stratum and group, with its sum of squared deviations."""
         sums = tally.sums[self.of]
         n = np.asarray(sums.n)
@@ -57,7 +59,7 @@ class NumberMean(GroupMetric):
             n,
             size,
             deviation=deviation,
-            borrows=means.borrows(deviation, size),
+            pools_variance=means.borrows(deviation, size),
             ends=lambda alpha: self.within(means.interval_among(mean, deviation, size, alpha)),
             method="Student",
         )
@@ -70,7 +72,7 @@ class NumberMean(GroupMetric):
         parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
     ) -> Fraction | None:
         """The mean of one group as a fraction, of numbers in fixed point."""
-        return tally.one(z, g).sums[self.of].exact_mean
+        return tally.of_group(z, g).sums[self.of].exact_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +86,11 @@ class Ranked(Formula):
     counts_of: Callable[[GroupCounts], tuple[Ints, Ints]] | None = None
 
     @property
-    def share(self) -> bool:
+    def is_proportion(self) -> bool:
         """Whether it is a share of people."""
         return self.counts_of is not None
 
-    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group, with the bound of its error."""
         with np.errstate(divide="ignore", invalid="ignore"):
             value, n = self.value_of(tally, parameters)
@@ -116,7 +118,7 @@ class Ranked(Formula):
 class Distribution(Formula):
     """The whole histogram of a score."""
 
-    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The people with a score, and their histogram."""
         value, n = self.value_of(tally, parameters)
         scores = _scores(tally)
@@ -136,7 +138,7 @@ class FirstOf(GroupMetric):
 
     options: tuple[GroupMetric, ...]
     formula: str
-    needs: frozenset[Requirement]
+    requirements: frozenset[Requirement]
 
     def _chosen(self, tally: GroupCounts) -> GroupMetric:
         def there(one: GroupMetric) -> bool:
@@ -144,9 +146,9 @@ class FirstOf(GroupMetric):
 
         return next(one for one in self.options if there(one))
 
-    def read(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The reading of the one that is there."""
-        return self._chosen(tally).read(tally, parameters)
+        return self._chosen(tally).compute(tally, parameters)
 
     def exact(
         self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
@@ -158,7 +160,7 @@ class FirstOf(GroupMetric):
 def _has(tally: GroupCounts, one: NumberMean | Formula) -> bool:
     name = one.of if isinstance(one, NumberMean) else None
     if name is None:
-        return Requirement.SCORE not in one.needs or "score" in tally.sums
+        return Requirement.SCORE not in one.requirements or "score" in tally.sums
     return name in tally.sums
 
 
@@ -184,7 +186,9 @@ def _mean(
         "better": Better.NEITHER,
         "bounds": (None, None),
     }
-    return NumberMean(id=name, title=title, means=means, of=of, needs=needs, **{**usual, **more})
+    return NumberMean(
+        id=name, title=title, means=means, of=of, requirements=needs, **{**usual, **more}
+    )
 
 
 MEAN_SCORE = _mean(
@@ -302,7 +306,7 @@ MAE = Formula(
     better=Better.LOWER,
     bounds=(0, None),
     formula="Σ |y - ŷ| / n",
-    needs=_BOTH_NUMBERS,
+    requirements=_BOTH_NUMBERS,
     value_of=_mae,
     exact_of=_exact_mae,
     deviation_of=_deviation_of_sizes,
@@ -320,7 +324,7 @@ RMSE = Formula(
     better=Better.LOWER,
     bounds=(0, None),
     formula="√(Σ (y - ŷ)² / n)",
-    needs=_BOTH_NUMBERS,
+    requirements=_BOTH_NUMBERS,
     value_of=_rmse,
 )
 R2 = Formula(
@@ -339,7 +343,7 @@ R2 = Formula(
     bounds=(None, 1),
     formula="1 - Σ (y - ŷ)² / Σ (y - mean y)²",
     undefined="labels that do not vary, or nobody to count",
-    needs=_BOTH_NUMBERS,
+    requirements=_BOTH_NUMBERS,
     value_of=_r2,
 )
 
@@ -388,7 +392,7 @@ CALIBRATION_IN_THE_LARGE = Formula(
     better=Better.NEITHER,
     bounds=(None, None),
     formula="mean of y - mean of s",
-    needs=_SCORE_AND_LABEL,
+    requirements=_SCORE_AND_LABEL,
     value_of=_large,
     exact_of=_exact_large,
     deviation_of=_deviation_of_misses,
@@ -418,13 +422,13 @@ BRIER = Formula(
     bounds=(0, None),
     formula="Σ (y - s)² / n, y being 0 or 1",
     undefined="a score outside [0, 1], or nobody to count",
-    needs=_DISTRIBUTION_AND_LABEL,
+    requirements=_DISTRIBUTION_AND_LABEL,
     value_of=_brier,
 )
 
 
 def _mean_residual_of_counts(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    mass, people = tally.mass, tally.people
+    mass, people = tally.weighted, tally.people
     n = mass.tp + mass.fp + mass.fn + mass.tn
     return np.asarray((mass.fn - mass.fp) / n), np.asarray(
         people.tp + people.fp + people.fn + people.tn
@@ -432,14 +436,14 @@ def _mean_residual_of_counts(tally: GroupCounts, _: Parameters) -> tuple[Floats,
 
 
 def _exact_residual_of_counts(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    mass = tally.mass
+    mass = tally.weighted
     n = mass.tp + mass.fp + mass.fn + mass.tn
     return Fraction(mass.fn - mass.fp, n) if n else None
 
 
 def _deviation_of_counts(tally: GroupCounts, _: Parameters) -> Floats:
     """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
-    mass = tally.mass
+    mass = tally.weighted
     n = mass.tp + mass.fp + mass.fn + mass.tn
     size = count_effective(tally, ("fn", "fp", "tn", "tp"))
     return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
@@ -455,10 +459,10 @@ _RESIDUAL_OF_COUNTS = Formula(
     better=Better.NEITHER,
     bounds=(-1, 1),
     formula="(fn - fp) / n",
-    needs=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
+    requirements=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
     value_of=_mean_residual_of_counts,
     exact_of=_exact_residual_of_counts,
-    mass_of=lambda mass: mass.tp + mass.fp + mass.fn + mass.tn,
+    weighted_n_of=lambda mass: mass.tp + mass.fp + mass.fn + mass.tn,
     deviation_of=_deviation_of_counts,
 )
 MEAN_RESIDUAL = FirstOf(
@@ -472,7 +476,7 @@ MEAN_RESIDUAL = FirstOf(
     better=Better.NEITHER,
     bounds=(None, None),
     formula="mean of y - ŷ; for two classes mean of y - s, without a score (fn - fp) / n",
-    needs=frozenset(),
+    requirements=frozenset(),
     options=(_RESIDUAL, CALIBRATION_IN_THE_LARGE, _RESIDUAL_OF_COUNTS),
 )
 OUTCOME_MEAN = FirstOf(
@@ -486,7 +490,7 @@ OUTCOME_MEAN = FirstOf(
     better=Better.NEITHER,
     bounds=(None, None),
     formula="mean of s, else of ŷ",
-    needs=frozenset(),
+    requirements=frozenset(),
     listed=False,
     options=(MEAN_SCORE, MEAN_PREDICTION, r.SELECTION_RATE),
 )
@@ -500,7 +504,7 @@ OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="mean of s over label -, else fp / (fp + tn)",
-    needs=frozenset(),
+    requirements=frozenset(),
     listed=False,
     options=(MEAN_SCORE_NEGATIVES, r.FALSE_POSITIVE_RATE),
 )
@@ -541,7 +545,7 @@ AUC = Ranked(
     elsewhere="scikit-learn's `roc_auc_score` of the group alone.",
     better=Better.HIGHER,
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
-    needs=_DISTRIBUTION_AND_LABEL,
+    requirements=_DISTRIBUTION_AND_LABEL,
     value_of=_auc,
     errors_of=_auc_error,
     ends_of=_ends_of_auc,
@@ -579,7 +583,7 @@ SCORE_DISTRIBUTION = Distribution(
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="n(s, g)",
-    needs=_DISTRIBUTION,
+    requirements=_DISTRIBUTION,
     listed=False,
     value_of=_score_people,
 )
@@ -619,7 +623,7 @@ SCORING_RATE = Ranked(
     source=works.LL144,
     better=Better.POLARITY,
     formula="n(s > median) / n",
-    needs=_DISTRIBUTION,
+    requirements=_DISTRIBUTION,
     value_of=_scoring_rate,
     errors_of=_scoring_error,
     counts_of=_scoring_counts,
@@ -689,7 +693,7 @@ CALIBRATION_ERROR = Ranked(
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
     "most twenty",
     undefined="a score outside [0, 1], or nobody to count",
-    needs=_DISTRIBUTION_AND_LABEL,
+    requirements=_DISTRIBUTION_AND_LABEL,
     value_of=_calibration_error,
     errors_of=_calibration_doubt,
 )

@@ -11,26 +11,44 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.average import POOLED, Average, StratifiedAverages, Weights, average_strata, average_exactly
+from fairaudit.metrics.average import (
+    POOLED,
+    Average,
+    StratifiedAverages,
+    Weights,
+    average_exactly,
+    average_strata,
+)
 from fairaudit.metrics.clusters import AveragedShare, Side, average_clustered_shares
 from fairaudit.metrics.comparisons import ITSELF
 from fairaudit.metrics.counts import GroupCounts, collapse_strata
-from fairaudit.metrics.evaluation import Evaluation, Terms, evaluate_to_reference
 from fairaudit.metrics.disparities import Comparison, Disparity, Pair, Sides
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, Rate, GroupValues, count_effective
+from fairaudit.metrics.evaluation import Evaluation, Terms, evaluate_to_reference
+from fairaudit.metrics.group_metrics import (
+    CLUSTER_ROBUST,
+    GroupMetric,
+    GroupValues,
+    Rate,
+    count_effective,
+)
+from fairaudit.metrics.reference import (
+    EXTREME_REFERENCES,
+    NO_GROUP,
+    ReferencePolicy,
+    reference_index,
+)
 from fairaudit.metrics.values import (
-    compare_exactly,
-    reference_counts,
     comparable_strata,
-    exact_value,
-    weighted_n,
-    find_participants_overall,
+    compare_exactly,
+    compare_values,
     compute,
     counts_for,
-    compare_values,
+    exact_value,
+    find_participants_overall,
+    reference_counts,
     scaled_n,
+    weighted_n,
 )
-from fairaudit.metrics.reference import EXTREME_REFERENCES, NO_GROUP, ReferencePolicy, reference_index
 from fairaudit.stats import mover, proportions
 
 
@@ -54,7 +72,7 @@ def _reading_of_average(
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
     return GroupValues(
-        reading.quantity,
+        reading.metric,
         value,
         n,
         n.astype(np.float64),
@@ -97,7 +115,7 @@ def bare_average(
     def exact(_: int, g: int) -> Fraction | None:
         values = [fraction(z, g) for z in range(len(table.strata))]
         pairs = [(int(reading.n[z, g]), int(everybody[z, 0])) for z in range(len(table.strata))]
-        if reading.weight is not None:
+        if reading.weight_sum is not None:
             return None
         pair = average_exactly(
             how, table.strata, [(v, v) for v in values], pairs, table.known_strata.tolist()
@@ -105,7 +123,7 @@ def bare_average(
         return pair and pair[0]
 
     return Evaluation(
-        asked=reading.quantity,
+        metric=reading.metric,
         table=whole,
         terms=terms,
         value=found.first,
@@ -113,7 +131,9 @@ def bare_average(
         second=np.full_like(own, NO_GROUP),
         judged=takes_part,
         takes_part=takes_part,
-        reading=_reading_of_average(reading, found.first, found.first_weights, n, found.support),
+        group_values=_reading_of_average(
+            reading, found.first, found.first_weights, n, found.support
+        ),
         fraction=exact,
         strata=table,
         averaged=found,
@@ -216,7 +236,9 @@ def average_to_reference(
     # Who is large enough, is so in the strata that are compared, and whom it is compared with too.
     takes_part = find_participants_overall(table, np.minimum(n, m), reading, terms.minimum)
     place, value = (index, usable), _values_of(quantity, comparison, readings)
-    evaluation = evaluate_to_reference(measure, whole, terms, readings, value, takes_part, place, exact)
+    evaluation = evaluate_to_reference(
+        measure, whole, terms, readings, value, takes_part, place, exact
+    )
     return replace(evaluation, strata=table, averaged=found)
 
 
@@ -227,7 +249,7 @@ def _by_clusters(
     found: StratifiedAverages,
 ) -> tuple[GroupValues, GroupValues]:
     """Both averages with their variance between clusters, where they are of shares."""
-    quantity = in_strata[0].quantity
+    quantity = in_strata[0].metric
     first, second = (tally.clusters for tally in tallies)
     if first is None or second is None or not isinstance(quantity, Rate) or not quantity.of_group:
         return readings
@@ -245,10 +267,10 @@ def _by_clusters(
 
 def _of_share(reading: GroupValues, share: AveragedShare) -> GroupValues:
     """An average with the interval that its clusters leave it."""
-    value, size = reading.value, share.size
+    value, size = reading.value, share.effective_n
     return replace(
         reading,
-        size=size,
+        effective_n=size,
         by_clusters=share,
         ends=lambda alpha: proportions.wilson(value, size, alpha),
         method=f"Wilson, {CLUSTER_ROBUST}",
@@ -261,7 +283,7 @@ def _settled(tally: GroupCounts) -> Marks:
     Whoever makes up all of the rejected and all of the selected has 1 - 1, whoever is not there
     0 - 0. Where nobody is rejected, or nobody selected, there is no share of them.
     """
-    mass = tally.mass
+    mass = tally.weighted
     both = (mass.all_rejected > 0) & (mass.all_selected > 0)
     alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
     return np.asarray(both & (alone | (mass.rejected + mass.selected == 0)))
@@ -286,7 +308,9 @@ def _in_strata(reading: GroupValues, settled: Marks) -> GroupValues:
     )
 
 
-def _with_lone_strata(found: StratifiedAverages, table: GroupTable, people: Floats) -> StratifiedAverages:
+def _with_lone_strata(
+    found: StratifiedAverages, table: GroupTable, people: Floats
+) -> StratifiedAverages:
     """An average with the people of strata of one group told as off support.
 
     They weigh, but nobody there can differ: where all strata are such, there is no value, as a
@@ -319,15 +343,17 @@ def _average_to_extreme(
     how = how if how.weights in {Weights.UNIFORM, Weights.LEVELS} else POOLED
     reading = compute(quantity, tally, terms.parameters)
     one = common_average(reading, table, terms, how, fraction)
-    assert one.reading is not None
-    index, usable = reference_index(reference, one.table, one.value, one.reading.n, one.takes_part)
+    assert one.group_values is not None
+    index, usable = reference_index(
+        reference, one.table, one.value, one.group_values.n, one.takes_part
+    )
     assert index is not None
     best = np.maximum(index, 0)[0, 0]
 
     def beside_all(values: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
         return np.broadcast_to(values[:, best : best + 1], one.value.shape)
 
-    ours, in_all = one.reading, one.reading.ends
+    ours, in_all = one.group_values, one.group_values.ends
 
     def ends(alpha: Alpha) -> Ends:
         assert in_all is not None
@@ -338,7 +364,7 @@ def _average_to_extreme(
         quantity,
         beside_all(ours.value),
         beside_all(ours.n),
-        beside_all(ours.size),
+        beside_all(ours.effective_n),
         strata=ours.strata and _of_column(ours.strata, best),
         ends=None if in_all is None else ends,
         method=ours.method,
@@ -368,10 +394,10 @@ def _of_column(reading: GroupValues, g: int) -> GroupValues:
         reading,
         value=beside_all(reading.value),
         n=beside_all(reading.n),
-        size=beside_all(reading.size),
+        effective_n=beside_all(reading.effective_n),
         over=beside_all(reading.over),
         under=beside_all(reading.under),
-        weight=beside_all(reading.weight),
+        weight_sum=beside_all(reading.weight_sum),
         deviation=None,
         ends=None,
     )

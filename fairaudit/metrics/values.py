@@ -9,10 +9,10 @@ import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.classes import Macro
-from fairaudit.metrics.counts import GroupCounts, one_against_rest, count_groups
+from fairaudit.metrics.counts import GroupCounts, count_groups, one_against_rest
 from fairaudit.metrics.disparities import Comparison
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues, Mean, Rate
 from fairaudit.metrics.minimum import Minimum, pooled_total
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, Mean, GroupMetric, Rate, GroupValues
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
 from fairaudit.metrics.reference import ReferencePolicy
 from fairaudit.once import once
@@ -39,15 +39,18 @@ def _fractions(
 def _each_class(table: GroupTable) -> GroupCounts:
     """The tally of a table, with that of each class against the rest."""
     return replace(
-        count_groups(table), each=tuple(count_groups(one) for one in one_against_rest(table).values())
+        count_groups(table),
+        by_class=tuple(count_groups(one) for one in one_against_rest(table).values()),
     )
 
 
-def compute(quantity: GroupMetric, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+def compute(
+    quantity: GroupMetric, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS
+) -> GroupValues:
     """A quantity in every stratum and group, read once for each table."""
     known, key = _readings(tally), (quantity.id, parameters if quantity.takes else NO_PARAMETERS)
     if key not in known:
-        found = quantity.read(tally, parameters)
+        found = quantity.compute(tally, parameters)
         clustered = tally.clusters is not None or tally.unknown_clusters
         if clustered and not isinstance(quantity, Rate | Mean):
             # Its interval would take rows for independent.
@@ -61,12 +64,14 @@ def counts_for(quantity: GroupMetric, table: GroupTable) -> GroupCounts:
     return _each_class(table) if isinstance(quantity, Macro) else count_groups(table)
 
 
-def reference_counts(tally: GroupCounts, policy: ReferencePolicy, index: Ints | None) -> GroupCounts:
+def reference_counts(
+    tally: GroupCounts, policy: ReferencePolicy, index: Ints | None
+) -> GroupCounts:
     """The cells of the reference, beside each group."""
     known, key = _others(tally), (policy, b"" if index is None else index.tobytes())
     if key not in known:
         if index is not None:
-            known[key] = tally.taken(np.maximum(index, 0))
+            known[key] = tally.of_reference(np.maximum(index, 0))
         elif policy is ReferencePolicy.EVERYBODY:
             known[key] = tally.everywhere()
         else:
@@ -87,7 +92,9 @@ def find_participants(table: GroupTable, reading: GroupValues, minimum: Minimum)
     return np.asarray(takes_part & minimum.admits(reading.n, pooled_outcomes(table, reading)))
 
 
-def find_participants_overall(table: GroupTable, n: Ints, reading: GroupValues, minimum: Minimum) -> Marks:
+def find_participants_overall(
+    table: GroupTable, n: Ints, reading: GroupValues, minimum: Minimum
+) -> Marks:
     """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not.
 
     `n` [1, G] are the people of the strata that count; what is expected of them goes by everybody
@@ -105,7 +112,7 @@ def pooled_outcomes(table: GroupTable, reading: GroupValues) -> Ints | None:
 
     A rate has two outcomes: to be among those it counts, or not.
     """
-    quantity = reading.quantity
+    quantity = reading.metric
     if reading.shares is not None:
         masses = count_groups(table).classes
     elif isinstance(quantity, Rate) and quantity.of_group and reading.over is not None:
@@ -123,12 +130,12 @@ def comparable_strata(table: GroupTable) -> Marks:
 
 def weighted_n(reading: GroupValues) -> Floats:
     """What weighs in an average over strata: the denominator, of people or of survey weights."""
-    return np.asarray(scaled_n(reading) / (1 if reading.weight is None else reading.scale))
+    return np.asarray(scaled_n(reading) / (1 if reading.weight_sum is None else reading.scale))
 
 
 def scaled_n(reading: GroupValues) -> Ints:
     """The same as integers, times `scale` under weights."""
-    return reading.n if reading.weight is None else reading.weight
+    return reading.n if reading.weight_sum is None else reading.weight_sum
 
 
 def compare_values(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fairaudit import names
-from fairaudit.metrics import Better, GroupMetric, Eligibility, describe_rule, find_metric
+from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from fairaudit.evidence.methods import METHODS, Method, methods_in
-from fairaudit.metrics import PREFERENCES, GROUP_METRICS, Better
+from fairaudit.metrics import GROUP_METRICS, PREFERENCES, Better
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric
 from fairaudit.report.blocks import Cell, Document, Facts, Heading, Paragraph, Table
 from fairaudit.result import Definition

@@ -11,7 +11,7 @@ from fairaudit.cube import Group
 from fairaudit.errors import Place
 from fairaudit.evidence import Part, Side
 from fairaudit.evidence.practice import Practice
-from fairaudit.metrics import Mean, Disparity, GroupMetric, Rate, find_metric
+from fairaudit.metrics import Disparity, GroupMetric, Mean, Rate, find_metric
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, MIN_RATIO, SHORTFALL
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
@@ -104,7 +104,7 @@ def title(finding: Finding) -> str:
     words += [to] if to else []
     if isinstance(asked, Disparity) and asked.mean:
         words.append("mean over groups")
-    words += [f"{name} {value}" for name, value in check.parameters.named().items()]
+    words += [f"{name} {value}" for name, value in check.parameters.as_texts().items()]
     if check.of_class is not None:
         words.append(f"class {names.name(check.of_class)}")
     if check.at is not None:
@@ -174,7 +174,7 @@ def _made_otherwise(finding: Finding) -> str:
     check = finding.check
     if not isinstance(check, Check):
         return ""
-    if check.parameters.named().get("smoothing"):
+    if check.parameters.as_texts().get("smoothing"):
         return "before smoothing"
     comparison = check.asked.comparison if isinstance(check.asked, Disparity) else None
     if comparison is SHORTFALL:

@@ -56,7 +56,7 @@ class _Columns(NamedTuple):
 def integers(reading: GroupValues) -> tuple[Ints, Ints]:
     """Numerators and denominators of a rate, [Z, G]."""
     if reading.over is None or reading.under is None:
-        raise ValueError(f"{reading.quantity.id} is no rate")
+        raise ValueError(f"{reading.metric.id} is no rate")
     return reading.over, reading.under
 
 

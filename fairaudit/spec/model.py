@@ -14,13 +14,13 @@ from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.disclosure import Notice
 from fairaudit.errors import Fault, Place
 from fairaudit.metrics import (
-    Metric,
     Average,
     Disparity,
+    Metric,
     Minimum,
-    Requirement,
     Parameters,
     Reference,
+    Requirement,
     Terms,
     list_requirements,
 )
@@ -235,7 +235,7 @@ class Shown:
     @property
     def said(self) -> dict[str, object]:
         """What an entry says beside the measure, its outcome and its groups, by name."""
-        found: dict[str, object] = self.parameters.plain()
+        found: dict[str, object] = self.parameters.as_values()
         if self.average is not None:
             levels = {name: float(weight) for name, weight in self.average.levels.items()}
             found["average"] = levels or str(self.average)
@@ -302,7 +302,7 @@ class Spec:
         """The outcomes that tables beside the cells need: those asked, and those that drop rows."""
         if self.subgroups is None:
             return ()
-        asks_label = any(Requirement.LABEL in rate.needs for rate in self.subgroups.rates)
+        asks_label = any(Requirement.LABEL in rate.requirements for rate in self.subgroups.rates)
         asked = {self.subgroups.of, *(["label"] if asks_label else [])}
         return tuple(
             one for one in self.outcomes
@@ -326,7 +326,9 @@ class Spec:
                 asked += [{*by, *given} for given in shown.given for by in ((), *shown.by)]
         for check in self.checks:
             if isinstance(check, Check) and one.name in {check.of, check.against}:
-                ranks = check.at is not None or Requirement.DISTRIBUTION in list_requirements(check.asked)
+                ranks = check.at is not None or Requirement.DISTRIBUTION in list_requirements(
+                    check.asked
+                )
                 asked += [{*check.by, *check.given}] if ranks else []
         return [
             tuple(each.name for each in self.groupable if each.name in names) for names in asked
@@ -343,7 +345,9 @@ class Spec:
 
     def attributes_measured(self, one: Outcome) -> tuple[Protected, ...]:
         """The columns whose own numbers are added up for an outcome: those that have bins."""
-        asked = any(each.is_of(one) and each.uses(Requirement.NUMERIC_ATTRIBUTE) for each in self.shown)
+        asked = any(
+            each.is_of(one) and each.uses(Requirement.NUMERIC_ATTRIBUTE) for each in self.shown
+        )
         if not asked or self.weight is not None:
             return ()
         return tuple(each for each in self.groupable if each.is_cut)

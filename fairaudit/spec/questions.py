@@ -11,22 +11,22 @@ from fairaudit.disclosure import Notice, Whose
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.evidence import lacks_interval, lacks_test
 from fairaudit.metrics import (
-    Metric,
     Average,
     Bounds,
     Disparity,
-    Requirement,
-    Parameters,
-    ReferencePolicy,
     GroupMetric,
+    Metric,
+    Parameters,
     Reference,
-    Weights,
+    ReferencePolicy,
+    Requirement,
     TableMetric,
+    Weights,
     build_disparity,
     find_comparison,
     find_metric,
-    macro_average,
     list_requirements,
+    macro_average,
 )
 from fairaudit.metrics.comparisons import (
     STANDARDIZED_DIFFERENCE,
@@ -62,7 +62,7 @@ def unanswerable(
     parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Disparity) else [asked]
     for part in parts:
         options = part.options if isinstance(part, FirstOf) else (part,)
-        lacking = [_lacking(one.needs, of, outcomes, one_class=one_class) for one in options]
+        lacking = [_lacking(one.requirements, of, outcomes, one_class=one_class) for one in options]
         if all(lacking):
             return f"{asked.id} {lacking[-1]}"
     return None
@@ -87,7 +87,9 @@ def _lacking(
     return _lacking_number(needs, of, outcomes)
 
 
-def _lacking_number(needs: frozenset[Requirement], of: str, outcomes: Mapping[str, Outcome]) -> str | None:
+def _lacking_number(
+    needs: frozenset[Requirement], of: str, outcomes: Mapping[str, Outcome]
+) -> str | None:
     one = outcomes.get(of)
     if Requirement.SCORE in needs and (one is None or one.score is None):
         return f"needs a score, and {of} has none"
@@ -260,7 +262,9 @@ class Questions:
         if isinstance(record, GroupMetric):
             return macro_average(record)
         if isinstance(record, Disparity):
-            return replace(record, parts=tuple((macro_average(one), how) for one, how in record.parts))
+            return replace(
+                record, parts=tuple((macro_average(one), how) for one, how in record.parts)
+            )
         self._fault((*path, "class"), f"{record.id} looks at all classes already", key=True)
         return record
 
@@ -276,7 +280,7 @@ class Questions:
                 self._fault((*path, "of"), f"no such outcome: {entry.of!r}{hint}")
                 return None
             return entry.of
-        if asked.needs and asked.needs <= _ONLY_LABEL:
+        if asked.requirements and asked.requirements <= _ONLY_LABEL:
             if "label" not in self.outcomes:
                 what = f"{asked.id} needs a label: name it in `columns`"
                 self._fault((*path, "metric"), what)
@@ -293,7 +297,11 @@ class Questions:
         if entry.at is None:
             one_class = entry.of_class is not None
             return unanswerable(asked, of, self.outcomes, one_class=one_class)
-        if not list_requirements(asked) <= {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}:
+        if not list_requirements(asked) <= {
+            Requirement.LABEL,
+            Requirement.PREDICTION,
+            Requirement.CLASSES,
+        }:
             return f"{asked.id} takes no threshold of a score"
         if self.outcomes[of].score is None:
             return f"{asked.id} at a threshold needs a score, and {of} has none"
@@ -307,7 +315,7 @@ class Questions:
                 f"{asked.id} at a threshold counts the bins of a score, which are not counted by "
                 "clusters: leave out the cluster, or `at`"
             )
-        labels = asked.needs & {Requirement.LABEL}
+        labels = asked.requirements & {Requirement.LABEL}
         return _lacking(labels, of, self.outcomes, one_class=False) and (
             f"{asked.id} needs a label of two classes: name it in `columns`"
         )
@@ -321,7 +329,7 @@ class Questions:
             utilities,
             self._controls(path, entry),
         )
-        for key in parameters.named():
+        for key in parameters.as_texts():
             if key not in asked.takes:
                 self._fault((*path, key), f"{asked.id} takes no {key}", key=True)
         for key in ("smoothing", "concentration"):
@@ -347,7 +355,7 @@ class Questions:
         default: Path = ("groups", "by") if is_asked else ("columns", "protected")
         by_path = (*path, "by") if entry.by is not None else default
         asked_by = entry.by if entry.by is not None else self.shape.groups.by
-        if Requirement.NUMERIC_ATTRIBUTE in asked.needs:
+        if Requirement.NUMERIC_ATTRIBUTE in asked.requirements:
             asked_by = self._numeric_by(path, entry, asked)
         by = self.groupings.by(asked_by, self._fault_at(by_path))
         given: tuple[Grouping, ...] = ((),)
@@ -404,7 +412,9 @@ class Questions:
             self._fault(where, f"{asked.id} says itself how strata are weighed", key=True)
             return None
         contrasts = (
-            [how.id for _, how in asked.parts if how.contrast] if isinstance(asked, Disparity) else []
+            [how.id for _, how in asked.parts if how.contrast]
+            if isinstance(asked, Disparity)
+            else []
         )
         if contrasts:
             self._fault(where, f"{contrasts[0]} needs more than averages", key=True)
@@ -458,9 +468,9 @@ class Questions:
             self._fault(where, f"{other!r} against itself is nothing")
         elif reason := unanswerable(asked, other, self.outcomes):
             self._fault(where, reason)
-        elif Requirement.SCORE in list_requirements(asked) and (self.outcomes[of].score is None) is not (
-            self.outcomes[other].score is None
-        ):
+        elif Requirement.SCORE in list_requirements(asked) and (
+            self.outcomes[of].score is None
+        ) is not (self.outcomes[other].score is None):
             self._fault(where, f"{asked.id} is of the score, and only one of both has one")
         return other
 
@@ -495,7 +505,10 @@ class Questions:
 
     def _resolved(self, reference: Reference | None, by: Grouping) -> Reference | None:
         """The reference for one grouping; None where it names no group of it."""
-        if reference is None or reference.policy not in {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}:
+        if reference is None or reference.policy not in {
+            ReferencePolicy.DECLARED,
+            ReferencePolicy.LEVEL,
+        }:
             return reference
         if reference.policy is ReferencePolicy.DECLARED:
             levels = {name: text.value for name, text in self.declared.items() if text}
@@ -595,7 +608,7 @@ class Questions:
         """One check for each grouping and conditioning of an entry with a limit."""
         asked = shown.asked
         default = [["full"]] if "smoothing" in asked.takes else [["each"]]
-        if Requirement.NUMERIC_ATTRIBUTE in asked.needs:
+        if Requirement.NUMERIC_ATTRIBUTE in asked.requirements:
             default = self.numeric
         by_path = (*path, "by")
         groupings = self.groupings.by(entry.by or default, self._fault_at(by_path))
@@ -704,7 +717,7 @@ def _id(entry: schema.Metric, shown: Shown, by: Grouping, given: Grouping) -> st
         head.append(entry.compare)
     if entry.reference is not None:
         head.append("+".join(entry.reference.values()))
-    head += [f"{key}={value}" for key, value in shown.parameters.named().items()]
+    head += [f"{key}={value}" for key, value in shown.parameters.as_texts().items()]
     if entry.of_class is not None:
         head.append(f"class={entry.of_class}")
     if entry.sd is not None:

@@ -24,8 +24,15 @@ from pydantic import (
 
 from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics import CATALOGUE, COMPARISONS, Minimum, find_comparison, find_metric, suggest
-from fairaudit.metrics import ReferencePolicy
+from fairaudit.metrics import (
+    CATALOGUE,
+    COMPARISONS,
+    Minimum,
+    ReferencePolicy,
+    find_comparison,
+    find_metric,
+    suggest,
+)
 from fairaudit.metrics.inference import (
     DEFAULT_INFERENCE,
     Correction,

@@ -23,7 +23,7 @@ def searched(spec: Spec) -> Spec | None:
     }  # fmt: skip
 
     asked = {scan.of}
-    if any(Requirement.LABEL in rate.needs for rate in scan.rates):
+    if any(Requirement.LABEL in rate.requirements for rate in scan.rates):
         asked.add("label")
 
     def kept(one: Outcome, role: str) -> Outcome | None:

@@ -10,10 +10,15 @@ from operator import or_
 import numpy as np
 
 from fairaudit.cube import ASIDE, UNKNOWN, Cube, Group, Grouping, Ints, Marks, Role, distinct
-from fairaudit.metrics import FirstOf, Formula, Mean, Requirement, GroupMetric, Rate, TableMetric
+from fairaudit.metrics import FirstOf, Formula, GroupMetric, Mean, Rate, Requirement, TableMetric
 from fairaudit.metrics.classes import Macro
 
-_NUMERIC = {Requirement.NUMBER, Requirement.NUMERIC_LABEL, Requirement.NUMERIC_ATTRIBUTE, Requirement.SCORE}
+_NUMERIC = {
+    Requirement.NUMBER,
+    Requirement.NUMERIC_LABEL,
+    Requirement.NUMERIC_ATTRIBUTE,
+    Requirement.SCORE,
+}
 
 _OF_BOTH_MARGINS = "bias_amplification"
 """It subtracts what the labels say from what the decisions say, and never crosses the two.
@@ -153,7 +158,7 @@ class Cells:
         options = [
             one for each in asked for one in (each.options if isinstance(each, FirstOf) else [each])
         ]
-        return any(one.needs & _NUMERIC for one in options)
+        return any(one.requirements & _NUMERIC for one in options)
 
     def sides(self, of: str, of_class: str | None) -> tuple[Marks, Marks]:
         """Who is positive and who is not, among those who are known."""
@@ -180,7 +185,7 @@ class Cells:
             classes = {**dict.fromkeys(self._levels(of)), **dict.fromkeys(self._levels("label"))}
             return _joined(self._made_of(asked.base, of, name) for name in classes)
         block = tuple(self._block(asked, of))
-        return Regions(block, block if isinstance(asked, Formula) and asked.beside_all else ())
+        return Regions(block, block if isinstance(asked, Formula) and asked.uses_everybody else ())
 
     def _levels(self, of: str) -> tuple[str, ...]:
         key = self.cube.outcome(of)
@@ -188,8 +193,8 @@ class Cells:
 
     def _block(self, asked: GroupMetric | TableMetric, of: str) -> Iterator[Marks]:
         """All that a formula may be made of: people, and the classes it needs, or both at once."""
-        by_label = bool(asked.needs & {Requirement.LABEL, Requirement.NUMERIC_LABEL})
-        by_class = bool(asked.needs & {Requirement.PREDICTION, Requirement.CLASSES})
+        by_label = bool(asked.requirements & {Requirement.LABEL, Requirement.NUMERIC_LABEL})
+        by_class = bool(asked.requirements & {Requirement.PREDICTION, Requirement.CLASSES})
         both = by_label == by_class or asked.id == _OF_BOTH_MARGINS
         labels = self.classes("label") if both or by_label else []
         classes = self.classes(of) if both or by_class else []

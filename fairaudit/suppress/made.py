@@ -10,7 +10,15 @@ import numpy as np
 from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
 from fairaudit.disclosure import Counted
 from fairaudit.evidence.appearances import Appearance
-from fairaudit.metrics import Metric, Disparity, ReferencePolicy, GroupMetric, Reference, TableMetric, find_metric
+from fairaudit.metrics import (
+    Disparity,
+    GroupMetric,
+    Metric,
+    Reference,
+    ReferencePolicy,
+    TableMetric,
+    find_metric,
+)
 from fairaudit.metrics.reference import POOLED_REFERENCES, SINGLE_REFERENCES
 from fairaudit.result import (
     ComparisonRow,
@@ -300,7 +308,7 @@ def _numbers(asked: Metric | None) -> tuple[Number, ...]:
 
 def _said(one: Shown, asked: Number) -> dict[str, object]:
     """What an entry says of one of its quantities, as its rows repeat it."""
-    others = {"against", "aggregate", *(one.parameters.named().keys() - {*asked.takes})}
+    others = {"against", "aggregate", *(one.parameters.as_texts().keys() - {*asked.takes})}
     return {name: value for name, value in one.said.items() if name not in others}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairaudit.cube import Cube
-from fairaudit.metrics import Metric, Disparity, TableMetric
+from fairaudit.metrics import Disparity, Metric, TableMetric
 from fairaudit.result import (
     ComparisonRow,
     Definition,

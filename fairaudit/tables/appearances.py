@@ -12,7 +12,7 @@ from fairaudit.evidence.appearances import (
     find_appearances,
     ranked,
 )
-from fairaudit.metrics import Metric, Disparity, Rate, TableMetric
+from fairaudit.metrics import Disparity, Metric, Rate, TableMetric
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.spec import Shown, value_of
 from fairaudit.tables.entries import TableOf

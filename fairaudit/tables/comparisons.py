@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairaudit.evidence import band, parts_of, significances
-from fairaudit.metrics import Evaluation, Disparity, GroupMetric
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric
 from fairaudit.result import ComparisonRow
 from fairaudit.spec import Shown
 from fairaudit.tables.entries import (
@@ -46,7 +46,7 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
         takes_part = int(evaluation.takes_part[z].sum())
         for w in np.flatnonzero(evaluation.judged[z]).tolist():
             yield ComparisonRow(
-                metric=evaluation.asked.id,
+                metric=evaluation.metric.id,
                 title=one.asked.title,
                 compare=compare,
                 of=table.of,

@@ -12,10 +12,10 @@ from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence import TOO_LITTLE, Band
 from fairaudit.metrics import (
-    Metric,
-    Evaluation,
     Disparity,
+    Evaluation,
     GroupMetric,
+    Metric,
     evaluate_against,
     explain_undefined,
 )

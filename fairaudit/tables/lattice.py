@@ -13,9 +13,9 @@ from fairaudit.cube import Cube, Floats, Ints
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import band, parts_of
 from fairaudit.metrics import (
-    Metric,
     Evaluation,
     GroupMetric,
+    Metric,
     Terms,
     build_disparity,
     describe_group,
@@ -112,7 +112,9 @@ _TOLD_APART: tuple[Callable[[Shown], str], ...] = (
     lambda one: one.asked.id,
     lambda one: f"by {', '.join(' × '.join(by) for by in one.by)}",
     lambda one: "; ".join(
-        dict.fromkeys(f"to {describe_group(to.group)}" for to in one.references.values() if to.group)
+        dict.fromkeys(
+            f"to {describe_group(to.group)}" for to in one.references.values() if to.group
+        )
     ),
 )
 """What may differ between two entries of one title, in words."""
@@ -139,7 +141,7 @@ def _title(one: Shown) -> str:
 
 def _parameters_in_words(one: Shown) -> str:
     """The pseudo-counts of an entry: both parameters, whichever the spec names."""
-    return "".join(f", {name} {value}" for name, value in one.parameters.named().items())
+    return "".join(f", {name} {value}" for name, value in one.parameters.as_texts().items())
 
 
 def _as_spread(asked: Metric) -> Metric:
@@ -149,7 +151,7 @@ def _as_spread(asked: Metric) -> Metric:
 
 def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
     """The value that departs most from the ideal."""
-    ideal = 0 if isinstance(evaluation.asked, GroupMetric) else evaluation.asked.ideal
+    ideal = 0 if isinstance(evaluation.metric, GroupMetric) else evaluation.metric.ideal
     answered = np.flatnonzero(evaluation.judged[:1].any(axis=0))
     departures = _departures(evaluation.value[:1, answered].reshape(-1), ideal)
     known = bool(len(answered)) and not np.isnan(departures).all()
@@ -162,7 +164,7 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
     pair = (evaluation.first, evaluation.second) if known else ()
     first, second = (group_at(table, side[0, w]) for side in pair) if pair else ((), ())
     return LatticeEntry(
-        metric=evaluation.asked.id,
+        metric=evaluation.metric.id,
         title=title,
         of=table.of,
         estimate=estimate,

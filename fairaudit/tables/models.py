@@ -11,7 +11,7 @@ from fairaudit.cube import GroupTable, Marks
 from fairaudit.estimate import Significance
 from fairaudit.evidence import corrected, pairs_tested, significance_at
 from fairaudit.evidence.significance import Tests
-from fairaudit.metrics import GroupMetric, count_pairs, find_participants, find_eligibility
+from fairaudit.metrics import GroupMetric, count_pairs, find_eligibility, find_participants
 from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.values import compute, counts_for
 from fairaudit.result import ModelChange
@@ -40,7 +40,9 @@ def model_changes(
                     yield from _rows(quantity, one, table(by, given, first, second), second)
 
 
-def _rows(quantity: GroupMetric, one: Shown, table: GroupTable, second: str) -> Iterator[ModelChange]:
+def _rows(
+    quantity: GroupMetric, one: Shown, table: GroupTable, second: str
+) -> Iterator[ModelChange]:
     """The rows of one rate, corrected over the groups of each stratum."""
     pairs = count_pairs(quantity, table)
     if pairs is None:

@@ -11,7 +11,15 @@ from fairaudit.cube import ASIDE, Cube, Grouping, GroupTable, Marks, distinct
 from fairaudit.disclosure import Counted, Notice, Whose
 from fairaudit.evidence import Part
 from fairaudit.histogram import median_bin
-from fairaudit.metrics import NO_MINIMUM, Metric, Disparity, Rate, GroupValues, TableMetric, describe_group
+from fairaudit.metrics import (
+    NO_MINIMUM,
+    Disparity,
+    GroupValues,
+    Metric,
+    Rate,
+    TableMetric,
+    describe_group,
+)
 from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
 from fairaudit.metrics.rates import (
@@ -61,7 +69,7 @@ def unequal_rates(table: TableOf, models: Iterable[str]) -> Iterator[Notice]:
     Žliobaitė (2015) §4 compares classifiers only at equal rates: at unequal ones a difference of
     selection rates is partly one of how many are selected at all.
     """
-    readings = {name: SELECTION_RATE.read(count_groups(table((), (), name))) for name in models}
+    readings = {name: SELECTION_RATE.compute(count_groups(table((), (), name))) for name in models}
     known = {
         name: float(one.value[0, 0])
         for name, one in readings.items()
@@ -139,7 +147,7 @@ def _tied(check: Check) -> set[str]:
 def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     sizes = [check.minimum.size for check in checks]
     smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
-    counts = count_groups(table).mass
+    counts = count_groups(table).weighted
     tp, fp, fn, tn = (one[:1].sum(axis=0) for one in (counts.tp, counts.fp, counts.fn, counts.tn))
     n = table.n[:1].sum(axis=0)
     takes_part = np.flatnonzero(table.eligible & (n >= smallest) & (tp + fn > 0) & (fp + tn > 0))
@@ -263,7 +271,7 @@ def too_few_to_show(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[Noti
         if rate is None or limit is None or check.minimum != NO_MINIMUM or check.given:
             continue
         cut = table(check.by, (), check.of)
-        reading = rate.read(count_groups(cut))
+        reading = rate.compute(count_groups(cut))
         few = _few_people(reading, cut.eligible, check, limit, favourable=cut.favourable)
         if few:
             named.add((check.by, check.of))
@@ -303,7 +311,7 @@ def _few_people(
     """The groups in which the limit's gap to all others is within what chance explains."""
     if not len(reading.value):
         return []  # nobody is known in this grouping
-    n = np.where(eligible, reading.size[0], 0.0)
+    n = np.where(eligible, reading.effective_n[0], 0.0)
     hits = np.nan_to_num(reading.value[0]) * n
     total = float(n.sum())
     share = float(hits.sum()) / total if total else 0.0

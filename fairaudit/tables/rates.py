@@ -9,20 +9,20 @@ from dataclasses import replace
 from fairaudit.cube import GroupTable
 from fairaudit.evidence import estimate_at, significances
 from fairaudit.metrics import (
-    NO_MINIMUM,
     NO_GROUP,
+    NO_MINIMUM,
     Better,
+    Eligibility,
     Evaluation,
-    ReferencePolicy,
     GroupMetric,
     GroupValues,
     Reference,
-    Eligibility,
+    ReferencePolicy,
     build_disparity,
     describe_group,
     evaluate,
-    find_group,
     find_eligibility,
+    find_group,
     undefined_reason,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
@@ -136,7 +136,7 @@ def _rate_rows(quantity: GroupMetric, one: Shown, table: GroupTable) -> list[Rat
 
 def _said(one: Shown, quantity: GroupMetric) -> dict[str, object]:
     """What an entry says of one of its quantities."""
-    parameters = one.parameters.named().keys()
+    parameters = one.parameters.as_texts().keys()
     left_out = {
         "against",
         "aggregate",
@@ -146,9 +146,9 @@ def _said(one: Shown, quantity: GroupMetric) -> dict[str, object]:
 
 
 def _reading(evaluation: Evaluation) -> GroupValues:
-    if evaluation.reading is None:
-        raise ValueError(f"{evaluation.asked.id} is not one quantity")
-    return evaluation.reading
+    if evaluation.group_values is None:
+        raise ValueError(f"{evaluation.metric.id} is not one quantity")
+    return evaluation.group_values
 
 
 def _beside(one: Shown, table: GroupTable) -> Reference:

@@ -20,8 +20,8 @@ from fairaudit.errors import Place
 from fairaudit.metrics import (
     NO_MINIMUM,
     NO_PARAMETERS,
-    Metric,
     Average,
+    Metric,
     Minimum,
     Parameters,
     Reference,

@@ -12,15 +12,15 @@ import numpy as np
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.metrics import (
     NO_GROUP,
-    Ineligibility,
     Evaluation,
-    Requirement,
     GroupMetric,
+    Ineligibility,
+    Requirement,
     describe_group,
-    find_group,
-    explain_undefined,
-    explain_ineligibility,
     explain_exclusion,
+    explain_ineligibility,
+    explain_undefined,
+    find_group,
 )
 from fairaudit.verdict.asked import NEAR, Check
 from fairaudit.verdict.findings import NotEvaluated
@@ -104,7 +104,7 @@ def _stands_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
     the check open, as does a reference that is excluded: the values say so themselves.
     """
     table, terms = evaluation.table, evaluation.terms
-    if isinstance(evaluation.asked, GroupMetric):
+    if isinstance(evaluation.metric, GroupMetric):
         return None
     present = table.eligible & (table.n[z] > 0)
     people = f"({_crowd(table, z)})"
@@ -131,7 +131,7 @@ def _too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
     """The groups that are there, but too small to take part, and in which rate."""
     table = evaluation.table
     for part in evaluation.leaves:
-        rate = f"{part.reading.quantity.id}: " if part.reading else ""
+        rate = f"{part.group_values.metric.id}: " if part.group_values else ""
         small = table.eligible & (table.n[z] > 0) & ~part.takes_part[z]
         for g in np.flatnonzero(small).tolist():
             aside = explain_ineligibility(part, z, g)
@@ -152,8 +152,8 @@ def set_apart(group: Group, stratum: Group, aside: Ineligibility) -> NotEvaluate
 
 def _is_of_a_decision(check: Check, evaluation: Evaluation) -> bool:
     """Whether it compares within strata how often a decision falls, and no score within them."""
-    reading = evaluation.reading
-    of_score = reading is not None and Requirement.SCORE in reading.quantity.needs
+    reading = evaluation.group_values
+    of_score = reading is not None and Requirement.SCORE in reading.metric.requirements
     return bool(check.given or (check.strata and not of_score))
 
 
@@ -234,9 +234,9 @@ def _near_a_limit(check: Check, values: Floats) -> Marks:
 def _people(evaluation: Evaluation) -> Ints:
     """The people in the denominator of every value, [Z, W]; for a spread those who take part."""
     among = evaluation.takes_part
-    counts = [leaf.reading.n for leaf in evaluation.leaves if leaf.reading is not None]
-    if evaluation.whole is not None:
-        counts = [evaluation.whole.n]
+    counts = [leaf.group_values.n for leaf in evaluation.leaves if leaf.group_values is not None]
+    if evaluation.table_value is not None:
+        counts = [evaluation.table_value.n]
     if evaluation.spread:
         counts = [np.where(among, n, 0).sum(axis=1, keepdims=True) for n in counts]
     return np.broadcast_to(np.min(counts, axis=0), evaluation.value.shape)

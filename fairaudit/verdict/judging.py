@@ -26,8 +26,8 @@ from fairaudit.evidence.practice import (
 )
 from fairaudit.metrics import (
     Better,
-    Evaluation,
     Disparity,
+    Evaluation,
     GroupMetric,
     describe_group,
 )
@@ -231,11 +231,11 @@ def _why_infinite(value: float) -> str:
 
 def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
     """The finding with its gap told in people, and a pass with what it may have missed."""
-    asked, limit = evaluation.asked, finding.limit
+    asked, limit = evaluation.metric, finding.limit
     shares = isinstance(asked, Disparity) and len(asked.parts) == 1 and len(finding.parts) == 1
     crowd = finding.parts[0].second.crowd if shares and finding.parts[0].second else None
     shares = shares and crowd not in INCLUDING_GROUP
-    reading = evaluation.reading
+    reading = evaluation.group_values
     if not shares or reading is None or not reading.binomial or not isinstance(limit, Limit):
         return finding
     assert isinstance(asked, Disparity)
@@ -256,7 +256,7 @@ def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
 
 def _better(evaluation: Evaluation, part: int = 0) -> Better:
     """Which way of a part's rate is better for the people; of one class of several neither."""
-    asked, table = evaluation.asked, evaluation.table
+    asked, table = evaluation.metric, evaluation.table
     assert isinstance(asked, Disparity)
     favourable = None if evaluation.terms.of_class is not None else table.favourable
     return asked.parts[part][0].better.given(favourable=favourable)
@@ -298,8 +298,8 @@ def _estimate(evaluation: Evaluation, entry: Entry, proof: Proof) -> Estimate:
         no_interval="" if ends is not None else proof.band.why or TOO_LITTLE,
         significance=proof.significance(z, w),
     )
-    reading = evaluation.reading
-    if reading is None or not isinstance(evaluation.asked, GroupMetric):
+    reading = evaluation.group_values
+    if reading is None or not isinstance(evaluation.metric, GroupMetric):
         return estimate
     found = estimate_at(reading, z, w, proof.inference.alpha)
     return replace(
@@ -317,7 +317,7 @@ def _worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: Group
 
     The rule is `metrics/direction.py`.
     """
-    asked = evaluation.asked
+    asked = evaluation.metric
     if not isinstance(asked, Disparity):
         return ()
     at = 0 if evaluation.attained is None else int(evaluation.attained[entry.z, entry.w])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fairaudit.cube import ExcludeBelow, Gone, Group
 from fairaudit.evidence.missing import may_cross
-from fairaudit.metrics import Evaluation, Eligibility, describe_groups
+from fairaudit.metrics import Eligibility, Evaluation, describe_groups
 from fairaudit.verdict.asked import Check, Limit, Status
 from fairaudit.verdict.collecting import collect
 from fairaudit.verdict.findings import NotEvaluated

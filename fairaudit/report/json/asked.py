@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from fairaudit.metrics import (
-    Metric,
     Average,
     Disparity,
-    Parameters,
-    ReferencePolicy,
     GroupMetric,
+    Metric,
+    Parameters,
     Reference,
+    ReferencePolicy,
     Weights,
     build_disparity,
     find_comparison,
