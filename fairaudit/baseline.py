@@ -52,7 +52,7 @@ from fairaudit.verdict import (
     Status,
     SubgroupCheck,
 )
-from fairaudit.waivers import left_open, worst
+from fairaudit.waivers import status_of_unevaluated, worst_status
 
 Source: TypeAlias = str | Path | Mapping[str, Any]
 """A path of a JSON report, or the report itself as plain data."""
@@ -186,7 +186,7 @@ def compare(finding: Finding, baseline: Baseline) -> Finding:
             between=_moved(finding, then),
         )
     as_before = not before.worse and not before.reversals
-    status = worst(Status.WARN, left_open(finding)) if as_before else Status.FAIL
+    status = worst_status(Status.WARN, status_of_unevaluated(finding)) if as_before else Status.FAIL
     return replace(finding, status=status, before=before)
 
 

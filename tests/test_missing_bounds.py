@@ -17,7 +17,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from fairaudit.cube import ASIDE, UNKNOWN, Cube, GroupTable, KeyColumn, Role
+from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, GroupTable, KeyColumn, Role
 from fairaudit.evidence import missing, missing_at, missing_bounds
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import (
@@ -235,9 +235,9 @@ def table_of(rows: Sequence[Row], names: int, *, aside: bool) -> GroupTable:
     def code(row: Row, at: int) -> int:
         value = row[at]
         if at < 2:
-            missing = ASIDE if aside else len(keys[at].levels) - 1
+            missing = NO_LEVEL if aside else len(keys[at].levels) - 1
             return missing if value is None else keys[at].levels.index(str(value))
-        return ASIDE if value is None else int(value)
+        return NO_LEVEL if value is None else int(value)
 
     codes = np.array([[code(row, at) for at in range(4)] for row in rows], dtype=np.int32)
     ones = np.ones(len(rows), dtype=np.int64)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairaudit import memory
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.columns import check_columns, columns_read
 from fairaudit.engine.copies import Copies
 from fairaudit.engine.counted import Counted
@@ -146,7 +146,7 @@ def _shared(
                 f"counted in a pass of its own: with other specs there would be over "
                 f"{MOST_CELLS:,} combinations of levels"
             )
-            notices[at].append(Notice(what, Whose.NOBODY))
+            notices[at].append(Notice(what, Subjects.NOBODY))
         else:
             groups.append((plan, [at]))
     return groups

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.sources import Source
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
@@ -33,7 +33,7 @@ def check_columns(plan: Plan, sources: Sequence[Source]) -> list[Notice]:
         if unneeded:
             names = ", ".join(quoted(name) for name in unneeded)
             what = f"{one.file.path} repeats column names that are not audited: {names}"
-            notices.append(Notice(what, Whose.NOBODY))
+            notices.append(Notice(what, Subjects.NOBODY))
     if faults:
         raise SpecError(dict.fromkeys(faults))
     levels = {key.column for key in plan.every_key if key.edges is None}
@@ -59,7 +59,7 @@ def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Ite
         if len(first) > 1:
             where = ", ".join(f"{kind} in {path}" for kind, path in first.items())
             what = f"{quoted(name)} differs in type from file to file: {where}"
-            yield Notice(what, Whose.NOBODY)
+            yield Notice(what, Subjects.NOBODY)
 
 
 def _filter_columns(text: Text | None) -> list[Text]:

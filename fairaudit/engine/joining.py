@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from fairaudit.cube import Ints, Sum
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.counted import (
     MOST_PEOPLE,
     SQUARE_SCALES,
@@ -59,9 +59,9 @@ def joined(
         raise _too_many(plan, keys, len(rows))
     blank = sum(one.blank for one in ready)
     lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
-    skipped = [Notice(f"{lines} and not counted", Whose.NOBODY)] if blank else []
+    skipped = [Notice(f"{lines} and not counted", Subjects.NOBODY)] if blank else []
     skipped += [
-        Notice(f"{one.source.file.path} holds no row", Whose.NEVER)
+        Notice(f"{one.source.file.path} holds no row", Subjects.NEVER)
         for one in ready
         if not one.records and len(ready) > 1
     ]

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.disclosure import discloses
+from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.samples import Sample, name_of_test, two_samples
 from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
@@ -137,7 +137,7 @@ def exceeds(one: Crowds, other: Crowds, least: Fraction) -> Marks:
     return found
 
 
-@discloses(row="other difference low high p test")
+@declare_subjects(row="other difference low high p test")
 @dataclass(frozen=True, slots=True)
 class Apart:
     """How a crowd differs from one it shares nobody with: the first minus the other, one test.

@@ -235,7 +235,7 @@ def _whole(asked: TableMetric, evaluation: Evaluation, way: Way) -> Range | str:
     if smoothing and table.squares is not None:
         return "it is a smoothed ε of a weighted sample"
     own = table.mass.sum(axis=1) / table.scale
-    outside = None if table.aside is None else table.aside.mass.sum(axis=1) / table.scale
+    outside = None if table.ungrouped is None else table.ungrouped.mass.sum(axis=1) / table.scale
     shown, aside, share = visitors(table, own, outside)
     free = shown + aside if way is Way.ANYWHERE else np.zeros_like(own)
     required = own + share if way is Way.PROPORTIONAL else own

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
-from fairaudit.disclosure import discloses
+from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence.completions import Adds, Range, Way, adds_of, nine, who_may_be
 from fairaudit.evidence.extremes import policy_of, range_of
 from fairaudit.metrics import (
@@ -49,7 +49,7 @@ class _Limited(Protocol):
         """Whatever is more crosses it."""
 
 
-@discloses(row="group stratum low high")
+@declare_subjects(row="group stratum low high")
 @dataclass(frozen=True, slots=True)
 class Swayed:
     """A value that is within a limit, and might not be: of which group, in which stratum."""
@@ -60,7 +60,7 @@ class Swayed:
     high: float
 
 
-@discloses(
+@declare_subjects(
     row="missing_outcome missing_group low high apart_low apart_high proportional_low "
     "proportional_high turns others reason",
 )
@@ -209,7 +209,7 @@ def _entries(evaluation: Evaluation) -> Marks:
 def _is_missing(evaluation: Evaluation) -> bool:
     """Whether anybody is whose outcome matters, or whose group is not known."""
     table = evaluation.strata or evaluation.table
-    if table.aside is not None or (~table.known & (table.n.sum(axis=0) > 0)).any():
+    if table.ungrouped is not None or (~table.known & (table.n.sum(axis=0) > 0)).any():
         return True
     return bool(_lacking(evaluation)[:, table.known].any())
 
@@ -234,8 +234,8 @@ def _of_no_group(table: GroupTable) -> list[tuple[list[Group], Ints]]:
     """Those of no known group, shown or set aside: what is known of them, and their people."""
     at = np.flatnonzero(~table.known)
     found = [([table.groups[g] for g in at.tolist()], np.asarray(table.people[..., at]))]
-    if table.aside is not None:
-        found.append((list(table.aside.groups), table.aside.people))
+    if table.ungrouped is not None:
+        found.append((list(table.ungrouped.groups), table.ungrouped.people))
     return found
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from fairaudit.cube import Group
-from fairaudit.disclosure import discloses
+from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import NOT_BY_CLUSTERS, TOO_FEW
 from fairaudit.evidence.intervals import TOO_LITTLE
@@ -14,7 +14,7 @@ from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 
 
-@discloses(row="group estimate crowd")
+@declare_subjects(row="group estimate crowd")
 @dataclass(frozen=True, slots=True)
 class Side:
     """A group (or a crowd: `rest`, `overall`) with its value."""
@@ -24,7 +24,7 @@ class Side:
     crowd: str | None = None
 
 
-@discloses(row="metric value first second outcome")
+@declare_subjects(row="metric value first second outcome")
 @dataclass(frozen=True, slots=True)
 class Part:
     """One comparison behind a value: of which rate (or outcome), its value, and both sides."""

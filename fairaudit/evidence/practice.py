@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, Group
-from fairaudit.disclosure import discloses
+from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.parts import Part
 from fairaudit.metrics import Disparity, Evaluation
@@ -20,7 +20,7 @@ from fairaudit.stats.proportions import EXPECTED
 _NEAR = 1e-12
 
 
-@discloses(
+@declare_subjects(
     row="shortfall to_limit limit ratio below flips large deviations burden limit_of to_parity"
 )
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Allowance:
         return lower / self.size if self.size else None
 
 
-@discloses(row="group stratum down up n m power level")
+@declare_subjects(row="group stratum down up n m power level")
 @dataclass(frozen=True, slots=True)
 class Detectable:
     """The smallest gaps to a reference that a test finds in four of five such samples, as shares.

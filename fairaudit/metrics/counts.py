@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.cube import Amount, ClusteredTable, Floats, GroupTable, Ints, Marks, Sum
+from fairaudit.memoize import memoize
 from fairaudit.metrics.clusters import PooledClusters
-from fairaudit.once import once
 
 Cell: TypeAlias = Any
 """One integer, or an array of integers (of squared weights: floats) with the axes [..., Z, G]."""
@@ -272,7 +272,7 @@ class GroupCounts:
         )
 
 
-@once
+@memoize
 def count_groups(table: GroupTable) -> GroupCounts:
     """The cells of a table."""
     people = ConfusionCounts.of_joint(table, table.people)
@@ -338,7 +338,7 @@ def _scores_of(table: GroupTable) -> ScoreCounts | None:
     return ScoreCounts(people, bins.low, bins.high, histogram.everybody)
 
 
-@once
+@memoize
 def one_against_rest(table: GroupTable) -> dict[str, GroupTable]:
     """The table by class, of the outcome or of the label: that class positive, all others not."""
     labels, size = table.people.shape[1:3]
@@ -357,7 +357,7 @@ def _marked(names: Sequence[str], name: str, size: int) -> Marks:
     return np.array([one == name for one in names] + [False] * (size - len(names)), dtype=np.bool_)
 
 
-@once
+@memoize
 def collapse_strata(table: GroupTable) -> GroupTable:
     """The same people without strata; those whose stratum is not known are left out."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.memoize import memoize
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import ScoreCounts, count_groups
 from fairaudit.metrics.disparities import TableMetric, TableValue
 from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.records import Parameters, Requirement
 from fairaudit.metrics.scores import calibration_bins
-from fairaudit.once import once
 
 
 def _asked(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
@@ -23,7 +23,7 @@ def _asked(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Mark
     return scores, n, np.asarray(table.eligible & (table.n > 0) & minimum.admits(n))
 
 
-@once
+@memoize
 def _above(scores: ScoreCounts) -> tuple[Floats, Floats]:
     """P(s ≥ lowest of the bin | g) for each bin, [Z, B, G], and everybody's, [Z, B, 1]."""
     people = scores.people.sum(axis=1)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.memoize import memoize
 from fairaudit.metrics.classes import Macro
 from fairaudit.metrics.counts import GroupCounts, count_groups, one_against_rest
 from fairaudit.metrics.disparities import Comparison
@@ -15,27 +16,26 @@ from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupVa
 from fairaudit.metrics.minimum import Minimum, pooled_total
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
 from fairaudit.metrics.reference import ReferencePolicy
-from fairaudit.once import once
 
 
-@once
+@memoize
 def _readings(tally: GroupCounts) -> dict[tuple[str, Parameters], GroupValues]:  # noqa: ARG001  # what it remembers for
     return {}
 
 
-@once
+@memoize
 def _others(tally: GroupCounts) -> dict[tuple[ReferencePolicy, bytes], GroupCounts]:  # noqa: ARG001  # the same
     return {}
 
 
-@once
+@memoize
 def _fractions(
     tally: GroupCounts,  # noqa: ARG001  # the same
 ) -> dict[tuple[str, Parameters, int, int], Fraction | None]:
     return {}
 
 
-@once
+@memoize
 def _each_class(table: GroupTable) -> GroupCounts:
     """The tally of a table, with that of each class against the rest."""
     return replace(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.evidence import lacks_interval, lacks_test
 from fairaudit.metrics import (
@@ -596,7 +596,7 @@ class Questions:
             )
 
     def _tell(self, text: str) -> None:
-        self.notices.append(Notice(text, Whose.NOBODY))
+        self.notices.append(Notice(text, Subjects.NOBODY))
 
     def _checks(
         self,

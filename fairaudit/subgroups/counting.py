@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, Cube, Group, Grouping, Ints, Marks
+from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.counts import count_groups
 from fairaudit.subgroups.asked import Search
@@ -151,7 +151,7 @@ class _Columns:
         known = np.ones(len(flat), dtype=np.bool_)
         for name, key in zip(names, keys, strict=True):
             codes = self._cube.codes[:, self._at[name]]
-            known &= codes != ASIDE
+            known &= codes != NO_LEVEL
             if key.unknown:
                 known &= ~np.isin(codes, list(key.unknown))
             flat = flat * max(len(key.levels), 1) + codes
@@ -180,7 +180,7 @@ class _Columns:
         marks = np.ones(len(groups), dtype=np.bool_)
         singles = replace(
             table, groups=groups, people=one_each, mass=one_each, known=marks, amounts={},
-            aside=None, squares=None, scale=1,
+            ungrouped=None, squares=None, scale=1,
         )  # fmt: skip
         reading = rate.compute(count_groups(singles))
         if reading.over is None or reading.under is None:
@@ -194,7 +194,7 @@ class _Columns:
         if key is None:
             return np.zeros(len(self._cube.people), dtype=np.int64)
         codes = self._cube.codes[:, [one.name for one in self._cube.keys].index(outcome)]
-        return np.where(codes == ASIDE, len(key.levels), codes).astype(np.int64)
+        return np.where(codes == NO_LEVEL, len(key.levels), codes).astype(np.int64)
 
     def _known(self, rate: Rate) -> Marks:
         """The cells of which everything is known that a rate asks."""

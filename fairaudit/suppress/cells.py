@@ -9,7 +9,17 @@ from operator import or_
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, UNKNOWN, Cube, Group, Grouping, Ints, Marks, Role, distinct
+from fairaudit.cube import (
+    NO_LEVEL,
+    UNKNOWN,
+    Cube,
+    Group,
+    Grouping,
+    Ints,
+    Marks,
+    Role,
+    distinct_rows,
+)
 from fairaudit.metrics import FirstOf, Formula, GroupMetric, Mean, Rate, Requirement, TableMetric
 from fairaudit.metrics.classes import Macro
 
@@ -93,8 +103,8 @@ class Cells:
         """The groups of some columns."""
         if names not in self._crowds:
             codes = self._codes[:, [self._names[name] for name in names]]
-            inside = (codes != ASIDE).all(axis=1)
-            rows, numbers = distinct(codes[inside])
+            inside = (codes != NO_LEVEL).all(axis=1)
+            rows, numbers = distinct_rows(codes[inside])
             rows = rows if inside.any() else rows[:0]
             of_cell = np.full(len(codes), -1, dtype=np.int64)
             of_cell[inside] = numbers
@@ -119,14 +129,14 @@ class Cells:
 
     def known_outcome(self, of: str) -> Marks:
         """The cells whose outcome is known; all of them where it has no classes."""
-        return self.everything if self.cube.outcome(of) is None else self._column(of) != ASIDE
+        return self.everything if self.cube.outcome(of) is None else self._column(of) != NO_LEVEL
 
     def missing(self, name: str) -> Marks:
         """The cells of those who are not known in a column, be they a group of their own."""
         key, codes = self.cube.key(name), self._column(name)
         is_crowd = key.role in {Role.PROTECTED, Role.STRATUM}
         named = [key.levels.index(UNKNOWN)] if is_crowd and UNKNOWN in key.levels else []
-        return np.isin(codes, [ASIDE, *named])
+        return np.isin(codes, [NO_LEVEL, *named])
 
     def has(self, name: str) -> bool:
         """Whether a column is an axis of the cube."""
@@ -137,7 +147,7 @@ class Cells:
         if self.cube.outcome(of) is None:
             return [self.everything]
         codes = self._column(of)
-        return [codes == code for code in np.unique(codes).tolist() if code != ASIDE]
+        return [codes == code for code in np.unique(codes).tolist() if code != NO_LEVEL]
 
     def of_class(self, of: str, name: str) -> Marks:
         """The cells of one class of an outcome."""
@@ -169,7 +179,7 @@ class Cells:
         if of_class is not None:
             named = frozenset(at for at, level in enumerate(key.levels) if level == of_class)
         plus = np.isin(codes, list(named))
-        return plus, ~plus & (codes != ASIDE)
+        return plus, ~plus & (codes != NO_LEVEL)
 
     def _column(self, name: str) -> Ints:
         return np.asarray(self._codes[:, self._names[name]])

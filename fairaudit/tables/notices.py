@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, Cube, Grouping, GroupTable, Marks, distinct
-from fairaudit.disclosure import Counted, Notice, Whose
+from fairaudit.cube import NO_LEVEL, Cube, Grouping, GroupTable, Marks, distinct_rows
+from fairaudit.disclosure import Notice, NoticeRate, Subjects
 from fairaudit.evidence import Part
 from fairaudit.histogram import median_bin
 from fairaudit.metrics import (
@@ -80,8 +80,8 @@ def unequal_rates(table: TableOf, models: Iterable[str]) -> Iterator[Notice]:
         yield Notice(
             f"the models do not select equally many ({listed}): compare their disparities by "
             "`normalized_difference`, which takes account of that",
-            Whose.ROW,
-            (Counted(SELECTION_RATE.id, name) for name in known),
+            Subjects.ROW,
+            (NoticeRate(SELECTION_RATE.id, name) for name in known),
         )
 
 
@@ -104,7 +104,7 @@ def _median_of(table: GroupTable) -> Iterator[Notice]:
     yield Notice(
         f"{table.of}: the median of the score is {where}: {above:,} above, "
         f"{int(people[at]):,} at it, {below:,} below",
-        Whose.NEVER,
+        Subjects.NEVER,
     )
 
 
@@ -118,7 +118,7 @@ def unjudged(checks: Iterable[AnyCheck], models: Iterable[str]) -> Iterator[Noti
                 yield Notice(
                     f"no limit looks at the model {name} by itself: `of: {name}` in a metric asks "
                     "it of that model",
-                    Whose.NOBODY,
+                    Subjects.NOBODY,
                 )
 
 
@@ -175,8 +175,8 @@ def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
         "these checks hold together only as far as their limits leave room: with the PPV "
         f"({precision:.1%}) and the TPR ({recall:.1%}) of {names[one]}, the FPR of {names[other]} "
         f"would {would}, where that of {names[one]} is {fp[one] / (fp + tn)[one]:.1%}",
-        Whose.ROW,
-        (Counted(rate.id, table.of, table.by) for rate in told),
+        Subjects.ROW,
+        (NoticeRate(rate.id, table.of, table.by) for rate in told),
     )
 
 
@@ -187,10 +187,10 @@ def matched(cube: Cube, shown: Iterable[Shown]) -> Iterator[Notice]:
     """
     for given in dict.fromkeys(given for one in shown for given in one.given if given):
         codes = cube.codes[:, [[key.name for key in cube.keys].index(name) for name in given]]
-        known = np.all(codes != ASIDE, axis=1) & (cube.people > 0)
+        known = np.all(codes != NO_LEVEL, axis=1) & (cube.people > 0)
         for at, name in enumerate(given):
             known &= ~np.isin(codes[:, at], list(cube.key(name).unknown))
-        strata, index = distinct(codes[known])
+        strata, index = distinct_rows(codes[known])
         people = np.bincount(index, cube.people[known], minlength=len(strata))
         if len(people) >= _MANY_STRATA and float(np.median(people)) <= _FEW_PEOPLE:
             yield Notice(
@@ -199,7 +199,7 @@ def matched(cube: Cube, shown: Iterable[Shown]) -> Iterator[Notice]:
                 "about the same person or the same job, the rows are not independent, and the "
                 "tests treat them as independent: `columns: {cluster: column}` names the column "
                 "of rows that belong together",
-                Whose.ANYBODY,
+                Subjects.ANYBODY,
             )
 
 
@@ -215,7 +215,7 @@ def by_rows(spec: Spec) -> Iterator[Notice]:
         yield Notice(
             f"clusters by {spec.cluster.value} are not in {' and '.join(listed)}, which treat rows "
             "as independent",
-            Whose.NOBODY,
+            Subjects.NOBODY,
         )
 
 
@@ -237,12 +237,12 @@ def turned_round(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
         yield Notice(
             f"{entry.title} by {' × '.join(row.by)} is {entry.estimate.value:.4f}, but the gap "
             f"turned round: by the label {sides[0]}, by the {predicted.metric} {sides[1]}",
-            Whose.ANYBODY,
+            Subjects.ANYBODY,
         )
     if len(found) > _MOST_TURNED:
         more = len(found) - _MOST_TURNED
         what = f"Δε: in {more:,} more subsets the largest gap turned round, too"
-        yield Notice(what, Whose.ANYBODY)
+        yield Notice(what, Subjects.ANYBODY)
 
 
 def _is_turned(entry: LatticeEntry) -> bool:
@@ -278,7 +278,7 @@ def too_few_to_show(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[Noti
             yield Notice(
                 f"{check.id}: {_named(cut, reading, few)}: too few people to show a gap as large "
                 f"as the limit ({limit}); such a group may be the highest or the lowest by chance",
-                Whose.ANYBODY,
+                Subjects.ANYBODY,
             )
 
 
@@ -360,5 +360,5 @@ def repeated(cube: Cube) -> Iterator[Notice]:
             f"each of the {len(people):,} combinations of the audited columns occurs a multiple of "
             f"{times:,} times: are rows repeated, or people counted in units of {times:,}? Then "
             f"every interval is {math.sqrt(times):.2f} times too narrow (√{times:,})",
-            Whose.ANYBODY,
+            Subjects.ANYBODY,
         )

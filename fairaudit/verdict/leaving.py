@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairaudit.cube import ExcludeBelow, Gone, Group
+from fairaudit.cube import ExcludeBelow, Group, LostGroup
 from fairaudit.evidence.missing import may_cross
 from fairaudit.metrics import Eligibility, Evaluation, describe_groups
 from fairaudit.verdict.asked import Check, Limit, Status
@@ -20,7 +20,9 @@ COULD_TURN = NotEvaluated(
 )
 
 
-def of_gone(check: Check, gone: Iterable[Gone], rule: ExcludeBelow | None) -> list[NotEvaluated]:
+def of_gone(
+    check: Check, gone: Iterable[LostGroup], rule: ExcludeBelow | None
+) -> list[NotEvaluated]:
     """The groups that were seen and cannot be judged: they leave the check open.
 
     Unless the spec would set such a group aside in any case, as too small.

@@ -34,7 +34,7 @@ from test_suppression import (
 )
 
 import fairaudit
-from fairaudit.cube import ASIDE, UNKNOWN
+from fairaudit.cube import NO_LEVEL, UNKNOWN
 from fairaudit.errors import FairauditError, SpecError
 from fairaudit.metrics import CATALOGUE, GroupMetric, Rate, Requirement
 from fairaudit.metrics.group_metrics import Formula
@@ -159,7 +159,7 @@ def rows_of(one: Captured, people: NDArray[np.int64], spec: Mapping[str, Any]) -
     codes = cube.codes[cube.people > 0]
     levels = {
         columns.get(key.name, key.name): [
-            None if code == ASIDE or key.levels[code] == UNKNOWN else key.levels[code]
+            None if code == NO_LEVEL or key.levels[code] == UNKNOWN else key.levels[code]
             for code in codes[:, at]
         ]
         for at, key in enumerate(cube.keys)

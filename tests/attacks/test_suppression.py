@@ -30,7 +30,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import fairaudit
 from fairaudit import pipeline
-from fairaudit.cube import ASIDE
+from fairaudit.cube import NO_LEVEL
 from fairaudit.errors import SpecError
 from fairaudit.metrics import CATALOGUE, GroupMetric, Requirement
 from fairaudit.report.json import document
@@ -250,7 +250,7 @@ def rows_of(one: Captured, people: NDArray[np.int64]) -> pl.DataFrame:
     """The people of a table of cells, as rows that stand for many."""
     cube = one.cube
     codes = cube.codes[cube.people > 0]
-    assert (codes != ASIDE).all()
+    assert (codes != NO_LEVEL).all()
     columns = {"prediction": "p", "label": "y"}
     levels = {
         columns.get(key.name, key.name): [key.levels[code] for code in codes[:, at]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
-from fairaudit.disclosure import Counted
+from fairaudit.disclosure import NoticeRate
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.metrics import (
     Disparity,
@@ -61,7 +61,7 @@ class Value:
     cut: bool = False
 
 
-class Made:
+class Support:
     """Says what the rows of one result are made of, as the numbers of sets of cells.
 
     A group too small for `min_size` stands behind no comparison; that is only believed where
@@ -282,7 +282,7 @@ class Made:
         asked = find_metric("differential_fairness")
         return Value(_numbers(asked), row.of, row.by)
 
-    def counted(self, one: Counted) -> Value:
+    def counted(self, one: NoticeRate) -> Value:
         """A rate that a notice tells."""
         asked = find_metric(one.rate)
         assert isinstance(asked, GroupMetric)
