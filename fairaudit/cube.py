@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger
-from fairaudit.once import once
+from fairaudit.memoize import memoize
 
 AmountName: TypeAlias = tuple[str, str]
 """An outcome, and what is added up for it: `score`, `value`, `label`, `predicted`, `residual`."""
@@ -337,12 +337,12 @@ class GroupTable:
         return _people_of(self)
 
 
-@once
+@memoize
 def _people_of(table: GroupTable) -> Ints:
     return np.asarray(table.people.sum(axis=(1, 2)))
 
 
-@once
+@memoize
 def _eligible(table: GroupTable) -> Marks:
     if table.excluded is None:
         return table.known

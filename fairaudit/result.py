@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from fairaudit.cube import ExcludeBelow, Group, Grouping
 from fairaudit.disclosure import Notice, declare_subjects
-from fairaudit.errors import AuditFailed
+from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
 from fairaudit.estimate import HIDDEN, Estimate, Significance
 from fairaudit.evidence import Part
 from fairaudit.evidence.appearances import Appearance
@@ -639,3 +639,27 @@ def _direction(record: Asked | Comparison) -> str:
     if isinstance(record, Measure) and record.signed:
         return f"{ideal}, either side departs from it"
     return ideal
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of one spec on one set of data; `data` names the file where each has its own."""
+
+    spec: str
+    data: str | None
+    found: AuditResult | FairauditError
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of this answer alone."""
+        return self.found.exit_code
+
+    @property
+    def title(self) -> str:
+        """The spec, and the file where each has its own."""
+        return self.spec if self.data is None else f"{self.spec} {self.data}"
+
+
+def exit_code(answers: Iterable[Answer]) -> int:
+    """The worst exit code of several answers."""
+    return min((answer.exit_code for answer in answers), key=WORST_FIRST.index)

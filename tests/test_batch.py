@@ -12,12 +12,11 @@ import polars as pl
 import pytest
 
 from fairaudit import cli, engine, tables
-from fairaudit.answers import Answer, exit_code
 from fairaudit.cube import GroupTable
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, SpecError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.report import json as report_json
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult, exit_code
 
 ROWS: dict[str, list[Any]] = {
     "race": ["a", "a", "b", "b", "b", None],

@@ -21,7 +21,6 @@ from conftest import SPECS
 from json_cases import CASES
 
 import fairaudit
-from fairaudit.answers import Answer
 from fairaudit.errors import (
     DataError,
     FairauditError,
@@ -36,7 +35,7 @@ from fairaudit.report import FORMATS, content, summary
 from fairaudit.report import json as report_json
 from fairaudit.report.json.asked import read_check, write_check
 from fairaudit.report.json.reading import Member
-from fairaudit.result import AuditResult, ComparisonRow
+from fairaudit.result import Answer, AuditResult, ComparisonRow
 from fairaudit.verdict import Check, Limit
 
 NAMES = sorted(path.stem for path in SPECS.glob("*.yaml"))

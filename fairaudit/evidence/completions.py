@@ -14,8 +14,8 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.cube import UNKNOWN, Floats, Group, GroupTable, Ints, Marks
+from fairaudit.memoize import memoize
 from fairaudit.metrics import Mean, Quantity, Rate
-from fairaudit.once import once
 
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
 _ROUNDING = 1e-12
@@ -47,7 +47,7 @@ class Crowds:
     all_aside: Floats
 
 
-@once
+@memoize
 def crowds_of(table: GroupTable) -> Crowds:
     """The people of a table by what is known of them; computed once."""
     own = nine(table, table.mass)

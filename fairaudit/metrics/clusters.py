@@ -16,7 +16,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.cube import ClusteredTable
-from fairaudit.once import once
+from fairaudit.memoize import memoize
 from fairaudit.stats import means, normal
 
 FEWEST_CLUSTERS = 10
@@ -264,7 +264,7 @@ class _Entries:
         return len(self.stratum)
 
 
-@once
+@memoize
 def _entries(table: ClusteredTable) -> _Entries:
     clusters = table.clusters
     _, _, classes, groups = table.shape
@@ -279,7 +279,7 @@ def _entries(table: ClusteredTable) -> _Entries:
     return _Entries(row, z * groups + g, y * classes + p, mass, *at)
 
 
-@once
+@memoize
 def _known_totals(table: ClusteredTable) -> dict[tuple[Slots, Slots], tuple[Any, Any, Any, Any]]:  # noqa: ARG001  # what it remembers for
     return {}
 

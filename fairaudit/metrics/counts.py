@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.cube import Amount, ClusteredTable, Floats, GroupTable, Ints, Marks, Sum
+from fairaudit.memoize import memoize
 from fairaudit.metrics.clusters import Crowd
-from fairaudit.once import once
 
 Cell: TypeAlias = Any
 """One integer, or an array of integers (of squared weights: floats) with the axes [..., Z, G]."""
@@ -270,7 +270,7 @@ class Tally:
         )
 
 
-@once
+@memoize
 def tally_of(table: GroupTable) -> Tally:
     """The cells of a table."""
     people = Counts.of_joint(table, table.people)
@@ -336,7 +336,7 @@ def _scores_of(table: GroupTable) -> Scores | None:
     return Scores(people, bins.low, bins.high, histogram.everybody)
 
 
-@once
+@memoize
 def against_rest(table: GroupTable) -> dict[str, GroupTable]:
     """The table by class, of the outcome or of the label: that class positive, all others not."""
     labels, size = table.people.shape[1:3]
@@ -355,7 +355,7 @@ def _marked(names: Sequence[str], name: str, size: int) -> Marks:
     return np.array([one == name for one in names] + [False] * (size - len(names)), dtype=np.bool_)
 
 
-@once
+@memoize
 def collapsed(table: GroupTable) -> GroupTable:
     """The same people without strata; those whose stratum is not known are left out."""
 

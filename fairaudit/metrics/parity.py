@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.memoize import memoize
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.counts import Scores, tally_of
 from fairaudit.metrics.measures import Whole, WholeReading
 from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.records import Need, Parameters
 from fairaudit.metrics.scores import calibration_bins
-from fairaudit.once import once
 
 
 def _asked(table: GroupTable, minimum: Minimum) -> tuple[Scores, Ints, Marks]:
@@ -23,7 +23,7 @@ def _asked(table: GroupTable, minimum: Minimum) -> tuple[Scores, Ints, Marks]:
     return scores, n, np.asarray(table.eligible & (table.n > 0) & minimum.admits(n))
 
 
-@once
+@memoize
 def _above(scores: Scores) -> tuple[Floats, Floats]:
     """P(s ≥ lowest of the bin | g) for each bin, [Z, B, G], and everybody's, [Z, B, 1]."""
     people = scores.people.sum(axis=1)

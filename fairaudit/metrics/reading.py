@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.memoize import memoize
 from fairaudit.metrics.classes import Macro
 from fairaudit.metrics.counts import Tally, against_rest, tally_of
 from fairaudit.metrics.measures import Comparison
@@ -15,27 +16,26 @@ from fairaudit.metrics.minimum import Minimum, of_everybody
 from fairaudit.metrics.quantities import BY_CLUSTERS, Mean, Quantity, Rate, Reading
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters
 from fairaudit.metrics.reference import Policy
-from fairaudit.once import once
 
 
-@once
+@memoize
 def _readings(tally: Tally) -> dict[tuple[str, Parameters], Reading]:  # noqa: ARG001  # what it remembers for
     return {}
 
 
-@once
+@memoize
 def _others(tally: Tally) -> dict[tuple[Policy, bytes], Tally]:  # noqa: ARG001  # the same
     return {}
 
 
-@once
+@memoize
 def _fractions(
     tally: Tally,  # noqa: ARG001  # the same
 ) -> dict[tuple[str, Parameters, int, int], Fraction | None]:
     return {}
 
 
-@once
+@memoize
 def _each_class(table: GroupTable) -> Tally:
     """The tally of a table, with that of each class against the rest."""
     return replace(

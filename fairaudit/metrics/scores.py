@@ -12,6 +12,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
 from fairaudit.histogram import median_bin, rank_error, ranked
+from fairaudit.memoize import memoize
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import RANKED
@@ -21,7 +22,6 @@ from fairaudit.metrics.intervals import of_ranked_scores
 from fairaudit.metrics.measures import Sides
 from fairaudit.metrics.quantities import Formula, Quantity, Reading, effective_size
 from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
-from fairaudit.once import once
 from fairaudit.stats import means, proportions, ranks
 
 _SCORE = frozenset({Need.SCORE})
@@ -643,7 +643,7 @@ def _within_one(scores: Scores) -> bool:
     return not len(scores.low) or bool(scores.low[0] >= 0 and scores.high[-1] <= 1)
 
 
-@once
+@memoize
 def _calibration(tally: Tally) -> tuple[Floats, Floats, Ints]:
     """Σ |positives - Σ scores| over bins, what bins hide of it, and people; [Z, G]."""
     scores = _scores(tally)

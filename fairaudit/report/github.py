@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 
-from fairaudit.answers import Answer
 from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.names import printable
 from fairaudit.report import sentences
 from fairaudit.report.shortening import shortened
-from fairaudit.result import AuditResult, FailOn, Verdict
+from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverOutcome, WaiverState
 
