@@ -8,12 +8,11 @@ from pathlib import Path
 
 from fairaudit import engine
 from fairaudit import spec as spec_files
-from fairaudit.answers import Answer
 from fairaudit.engine.files import find_files
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.progress import SILENT, Progress
-from fairaudit.result import AuditResult, FailOn
+from fairaudit.result import Answer, AuditResult, FailOn
 
 
 def answers(

@@ -21,40 +21,40 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger
-from fairaudit.once import once
+from fairaudit.memoize import memoize
 
 AmountName: TypeAlias = tuple[str, str]
 """An outcome, and what is added up for it: `score`, `value`, `label`, `predicted`, `residual`."""
 
 __all__ = [
-    "ASIDE",
     "MOST_ATTRIBUTES",
+    "NO_LEVEL",
     "UNKNOWN",
     "Amount",
     "AmountName",
-    "Aside",
     "ClusteredTable",
     "Clusters",
     "Cube",
     "ExcludeBelow",
     "Excluded",
     "Floats",
-    "Gone",
     "Group",
     "GroupTable",
     "Grouping",
     "Ints",
     "KeyColumn",
+    "LostGroup",
     "Marks",
     "Pairs",
     "Role",
     "ShareOf",
     "Sum",
-    "distinct",
+    "Ungrouped",
+    "distinct_rows",
     "every_subset",
 ]
 
-ASIDE = -1
+NO_LEVEL = -1
 """The code of a row that takes no part where its column is used; for an outcome: not known."""
 
 UNKNOWN = "(unknown)"
@@ -230,7 +230,7 @@ class Excluded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Aside:
+class Ungrouped:
     """Those whose group is not known and who are set aside: in no group, in no rest.
 
     `groups` [U] say what is known of them; `people` and `mass` are [Z, Y, P, U], as in the table.
@@ -298,8 +298,8 @@ class GroupTable:
     size of a weighted sample, and is None without weights. Where `of` has no classes, P is "not
     known" alone. `amounts` (same axes) are of what is added up for `of`; `histogram` is that of its
     score, by the same strata and groups, where a metric asks for it. `excluded` groups are counted
-    among everybody, and never compared. `aside` are those whom `missing: {protected: aside}` leaves
-    out of this grouping. `pairs` counts the same people by the outcome beside this one, too.
+    among everybody, and never compared. `ungrouped` are those whom `missing: {protected: aside}`
+    leaves out of this grouping. `pairs` counts the same people by the outcome beside this one, too.
     `clusters` are those that the rows belong to, where the spec names them.
     """
 
@@ -322,7 +322,7 @@ class GroupTable:
     amounts: Mapping[str, Amount] = field(default_factory=dict)
     histogram: Histogram | None = None
     excluded: Excluded | None = None
-    aside: Aside | None = None
+    ungrouped: Ungrouped | None = None
     pairs: Pairs | None = None
     clusters: ClusteredTable | None = None
 
@@ -337,12 +337,12 @@ class GroupTable:
         return _people_of(self)
 
 
-@once
+@memoize
 def _people_of(table: GroupTable) -> Ints:
     return np.asarray(table.people.sum(axis=(1, 2)))
 
 
-@once
+@memoize
 def _eligible(table: GroupTable) -> Marks:
     if table.excluded is None:
         return table.known
@@ -351,7 +351,7 @@ def _eligible(table: GroupTable) -> Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class LostGroup:
     """A group of the data all of whose rows leave the audit: in all strata, or in the named one.
 
     Without a group it is a stratum of which nobody is left. `share` is what the group had of the
@@ -374,8 +374,8 @@ class Gone:
 class Cube:
     """People (and rows, weights, amounts) in every combination of levels that occurs.
 
-    `codes` is [C cells, K columns]; `ASIDE` marks a value that takes no part. Two cubes are equal
-    when they hold the same counts under the same names, whatever the order of their cells.
+    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that takes no part. Two cubes are
+    equal when they hold the same counts under the same names, whatever the order of their cells.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -409,7 +409,7 @@ class Cube:
 
         `cluster` numbers the cluster that the people of each given combination belong to.
         """
-        cells, index = distinct(codes)
+        cells, index = distinct_rows(codes)
         size = len(cells)
 
         def joined(one: Sum | None) -> Sum | None:
@@ -520,10 +520,10 @@ class Cube:
         both = (of, beside) if beside is not None else ()
         chosen = [self._names[name] for name in (*by, *given)]
         known = [self._names[name] for name in both if self.outcome(name) is not None]
-        within = np.all(self.codes[:, [*chosen, *known]] != ASIDE, axis=1) & (self.people > 0)
+        within = np.all(self.codes[:, [*chosen, *known]] != NO_LEVEL, axis=1) & (self.people > 0)
         codes = self.codes[within]
-        groups, g = distinct(codes[:, chosen[: len(by)]])
-        strata, z = distinct(codes[:, chosen[len(by) :]])
+        groups, g = distinct_rows(codes[:, chosen[: len(by)]])
+        strata, z = distinct_rows(codes[:, chosen[len(by) :]])
         # Where nobody is known in these columns there is no stratum either.
         strata = strata[: len(codes)]
         label, y = self._classes("label", codes)
@@ -567,7 +567,7 @@ class Cube:
                 name: one.changed(dense, summed)
                 for (outcome, name), one in self.amounts.items() if outcome == of
             },
-            aside=self._aside((by, given, of), known, strata, shape),
+            ungrouped=self._aside((by, given, of), known, strata, shape),
             pairs=self._pairs(beside, codes, at, shape, each),
             clusters=self._clustered(within, at, shape),
         )  # fmt: skip
@@ -579,8 +579,8 @@ class Cube:
         outcome. Survey weights do not count.
         """
         chosen = [self._names[name] for name in by]
-        within = np.all(self.codes[:, chosen] != ASIDE, axis=1) & (self.people > 0)
-        levels, g = distinct(self.codes[within][:, chosen])
+        within = np.all(self.codes[:, chosen] != NO_LEVEL, axis=1) & (self.people > 0)
+        levels, g = distinct_rows(self.codes[within][:, chosen])
         known = self._known(by, levels)
         people = _add_up(self.people[within], g, len(levels))
         of_all = rule.of is ShareOf.ALL
@@ -597,33 +597,33 @@ class Cube:
         both: Sequence[int],
         strata: NDArray[np.int32],
         shape: tuple[int, ...],
-    ) -> Aside | None:
+    ) -> Ungrouped | None:
         """Those of the strata who lack a value of `by`; `both` are columns they must not lack."""
         by, given, of = asked
         columns, conditions = ([self._names[name] for name in names] for names in (by, given))
-        lacking = np.any(self.codes[:, columns] == ASIDE, axis=1) & (self.people > 0)
-        lacking &= np.all(self.codes[:, [*conditions, *both]] != ASIDE, axis=1)
+        lacking = np.any(self.codes[:, columns] == NO_LEVEL, axis=1) & (self.people > 0)
+        lacking &= np.all(self.codes[:, [*conditions, *both]] != NO_LEVEL, axis=1)
         if not lacking.any() or not len(strata):
             return None
-        _, index = distinct(np.concatenate([strata, self.codes[lacking][:, conditions]]))
-        place = np.full(index.max() + 1, ASIDE)
+        _, index = distinct_rows(np.concatenate([strata, self.codes[lacking][:, conditions]]))
+        place = np.full(index.max() + 1, NO_LEVEL)
         place[index[: len(strata)]] = np.arange(len(strata))
         z = place[index[len(strata) :]]
         # A stratum where no group is known is none of this table's.
-        lacking[lacking] = z != ASIDE
+        lacking[lacking] = z != NO_LEVEL
         codes = self.codes[lacking]
-        groups, u = distinct(codes[:, columns])
+        groups, u = distinct_rows(codes[:, columns])
         _, y = self._classes("label", codes)
         _, p = self._classes(of, codes)
         shape = (*shape[:3], len(groups))
-        at = np.ravel_multi_index((z[z != ASIDE], y, p, u), shape)
+        at = np.ravel_multi_index((z[z != NO_LEVEL], y, p, u), shape)
 
         def dense(values: Ints) -> Ints:
             return _add_up(values[lacking], at, int(np.prod(shape))).reshape(shape)
 
         people = dense(self.people)
         mass = dense(self.weight.values) if self.weight else people
-        return Aside(self._named(by, groups), people, mass) if len(groups) else None
+        return Ungrouped(self._named(by, groups), people, mass) if len(groups) else None
 
     def _pairs(
         self,
@@ -664,7 +664,7 @@ class Cube:
         columns = []
         for at, name in enumerate(names):
             pairs = [(name, level) for level in (*self.key(name).levels, UNKNOWN)]
-            # `ASIDE` is the last of them.
+            # `NO_LEVEL` is the last of them.
             columns.append([pairs[code] for code in codes[:, at].tolist()])
         return tuple(zip(*columns, strict=True))
 
@@ -681,7 +681,7 @@ def every_subset(names: Sequence[str]) -> list[Grouping]:
     return [subset for size in sizes for subset in combinations(names, size)]
 
 
-def distinct(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
+def distinct_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
     """The distinct rows of `codes` in ascending order, and for each row its number among them."""
     if not codes.shape[1]:
         return np.zeros((1, 0), dtype=np.int32), np.zeros(len(codes), dtype=np.int64)
@@ -711,7 +711,7 @@ def _plain(people: Ints, weight: Sum | None) -> Floats:
 
 
 def _slots(codes: NDArray[np.int32], size: int) -> Ints:
-    return np.where(codes == ASIDE, size, codes).astype(np.int64)
+    return np.where(codes == NO_LEVEL, size, codes).astype(np.int64)
 
 
 def _marks(key: KeyColumn, size: int) -> Marks | None:
@@ -728,6 +728,6 @@ def _recoded(cube: Cube, keys: Sequence[KeyColumn]) -> NDArray[np.int32]:
     columns = []
     for at, (old, new) in enumerate(zip(cube.keys, keys, strict=True)):
         place = {level: code for code, level in enumerate(new.levels)}
-        lookup = np.array([*(place[level] for level in old.levels), ASIDE], dtype=np.int32)
+        lookup = np.array([*(place[level] for level in old.levels), NO_LEVEL], dtype=np.int32)
         columns.append(lookup[cube.codes[:, at]])
     return np.stack(columns, axis=1) if columns else cube.codes

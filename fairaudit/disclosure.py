@@ -1,7 +1,8 @@
-"""Whom every number of a result is made of, which decides what a published report may tell.
+"""Whose counts every number of a result is computed from, which decides what may be published.
 
-Each class whose values stand in a result declares all of its fields by `discloses`. A field that is
-not declared is refused when the class is made, and what is not declared to be safe is hidden.
+Each class whose values stand in a result declares all of its fields by `declare_subjects`. A field
+that is not declared is refused when the class is made, and what is not declared to be safe is
+hidden.
 """
 
 from __future__ import annotations
@@ -14,101 +15,102 @@ from typing import Any, Self, TypeVar, cast
 T = TypeVar("T")
 
 
-class Whose(StrEnum):
-    """Whom a value is made of."""
+class Subjects(StrEnum):
+    """The people that a value is computed from."""
 
     NOBODY = "nobody"
-    """The spec, the program, the names of columns, levels and files: told."""
+    """The spec, the program, the names of columns, levels and files: always published."""
 
     ROW = "row"
-    """The people whom its row is about: told where their counts are proven safe."""
+    """The people whom its row is about: published where their counts are proven safe."""
 
-    BESIDE = "beside"
-    """Those, and the ones they are set beside: told where the counts of all of them are."""
+    COMPARED = "compared"
+    """Those and the people they are compared with: published where all their counts are safe."""
 
     ANYBODY = "anybody"
-    """People whom its row does not name: told where no cell of any columns is small."""
+    """People whom its row does not name: published where no cell of any columns is small."""
 
     NEVER = "never"
-    """People who are no cells of the cube, or of another report: never told."""
+    """People in no cell of the cube, or of another report: never published."""
 
-    EACH = "each"
-    """Rows of their own, each decided by itself."""
+    NESTED = "nested"
+    """A row of its own, which is decided by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
-    """Whose each field of a class is, and what stands in the place of one that is not told."""
+    """The subjects of each field of a class, and what stands in place of a hidden value."""
 
-    whose: Mapping[str, Whose]
+    subjects: Mapping[str, Subjects]
     hidden: Mapping[str, object]
 
 
 _DECLARED: dict[type, Disclosure] = {}
 
 
-def discloses(
-    *, hidden: Mapping[str, object] | None = None, **listed: str
+def declare_subjects(
+    *, hidden: Mapping[str, object] | None = None, **fields_of: str
 ) -> Callable[[type[T]], type[T]]:
-    """Declares whose the fields of a dataclass are: `row="n share"`, by the words of `Whose`.
+    """Declares the subjects of a dataclass's fields: `row="n share"`, by the values of `Subjects`.
 
-    A field that is not told is None, or what `hidden` says. Raises `TypeError` where a field is not
-    declared, is declared twice, or does not exist.
+    A hidden field is None, or what `hidden` says. Raises `TypeError` where a field is not declared,
+    is declared twice, or does not exist.
     """
 
-    def declared(cls: type[T]) -> type[T]:
-        named = [(name, Whose(word)) for word, names in listed.items() for name in names.split()]
-        own = [field.name for field in fields(cast("Any", cls))]
-        if sorted(name for name, _ in named) != sorted(own):
-            odd = {name for name, _ in named} ^ {*own} or {name for name, _ in named}
-            what = ", ".join(sorted(odd))
-            raise TypeError(f"{cls.__name__} must say once of each field whose it is: {what}")
-        _DECLARED[cls] = Disclosure(dict(named), hidden or {})
+    def declare(cls: type[T]) -> type[T]:
+        declared = [
+            (name, Subjects(subjects))
+            for subjects, names in fields_of.items()
+            for name in names.split()
+        ]
+        names = [name for name, _ in declared]
+        existing = [field.name for field in fields(cast("Any", cls))]
+        if sorted(names) != sorted(existing):
+            wrong = ", ".join(sorted({*names} ^ {*existing} or {*names}))
+            raise TypeError(f"{cls.__name__} must declare the subjects of each field once: {wrong}")
+        _DECLARED[cls] = Disclosure(dict(declared), hidden or {})
         return cls
 
-    return declared
+    return declare
 
 
 def disclosure_of(cls: type) -> Disclosure:
     """What a class declares; `TypeError` where it declares nothing."""
-    found = _DECLARED.get(cls)
-    if found is None:
-        raise TypeError(f"{cls.__name__} does not say whose its fields are")
-    return found
+    disclosure = _DECLARED.get(cls)
+    if disclosure is None:
+        raise TypeError(f"{cls.__name__} does not declare the subjects of its fields")
+    return disclosure
 
 
-def told(row: T, whose: Container[Whose], **each: object) -> T:
-    """A row with the fields that may be told, and the others hidden.
+def redact(row: T, published: Container[Subjects], **nested: object) -> T:
+    """The row without the fields whose subjects are not `published`.
 
-    `each` are rows of their own within it, decided already; those not given are hidden.
+    `nested` are rows within it that are decided already; those not given are hidden.
     """
-    declared = disclosure_of(type(row))
-    found = dict(each)
-    for name, of in declared.whose.items():
-        if name in each:
+    disclosure = disclosure_of(type(row))
+    changes = dict(nested)
+    for name, subjects in disclosure.subjects.items():
+        if name in nested or subjects is Subjects.NOBODY:
             continue
-        value = getattr(row, name)
-        if of is Whose.NOBODY:
-            continue
-        if of in whose and of is not Whose.NEVER:
-            found[name] = _within(value, whose)
+        if subjects in published and subjects is not Subjects.NEVER:
+            changes[name] = _redact_within(getattr(row, name), published)
         else:
-            found[name] = declared.hidden.get(name)
-    return cast("T", replace(cast("Any", row), **found))
+            changes[name] = disclosure.hidden.get(name)
+    return cast("T", replace(cast("Any", row), **changes))
 
 
-def _within(value: object, whose: Container[Whose]) -> object:
-    """A value with the rows in it."""
+def _redact_within(value: object, published: Container[Subjects]) -> object:
+    """A value in which every row is redacted."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return tuple(_within(one, whose) for one in value)
+        return tuple(_redact_within(part, published) for part in value)
     if is_dataclass(value) and not isinstance(value, type):
-        return told(value, whose)
+        return redact(value, published)
     return value
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """A rate whose numbers a notice tells: its id, of which outcome, and of the groups of whom."""
+class NoticeRate:
+    """A rate whose numbers a notice tells: its id, its outcome, and the groups it is of."""
 
     rate: str
     of: str
@@ -116,19 +118,19 @@ class Counted:
 
 
 class Notice(str):
-    """A sentence beside the tables, and whom its numbers are made of.
+    """A sentence beside the tables, and the people that its numbers are computed from.
 
-    With `Whose.ROW` these are the rates `counted`, which a published report has to prove.
+    With `Subjects.ROW` these are the `rates`, which a published report has to prove.
     """
 
-    __slots__ = ("counted", "whose")
+    __slots__ = ("rates", "subjects")
 
-    whose: Whose
-    counted: tuple[Counted, ...]
+    subjects: Subjects
+    rates: tuple[NoticeRate, ...]
 
-    def __new__(cls, text: str, whose: Whose, counted: Iterable[Counted] = ()) -> Self:
-        """A sentence of which it is said whom it tells of."""
+    def __new__(cls, text: str, subjects: Subjects, rates: Iterable[NoticeRate] = ()) -> Self:
+        """A sentence with its subjects."""
         self = super().__new__(cls, text)
-        self.whose = whose
-        self.counted = tuple(counted)
+        self.subjects = subjects
+        self.rates = tuple(rates)
         return self

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from fairaudit.disclosure import discloses
+from fairaudit.disclosure import declare_subjects
 
 
 class State(StrEnum):
@@ -32,7 +32,7 @@ def state_of(value: float) -> State:
     return State.DEFINED
 
 
-@discloses(row="test hypothesis p")
+@declare_subjects(row="test hypothesis p")
 @dataclass(frozen=True, slots=True)
 class Beside:
     """A test of another hypothesis, which stands beside a number: its name, and its p-value.
@@ -45,7 +45,7 @@ class Beside:
     p: float
 
 
-@discloses(row="test p adjusted family correction letter statistic freedom beside")
+@declare_subjects(row="test p adjusted family correction letter statistic freedom beside")
 @dataclass(frozen=True, slots=True)
 class Significance:
     """A test of no disparity by its name, its p-value, and that among all tests of its family.
@@ -66,7 +66,7 @@ class Significance:
     beside: Beside | None = None
 
 
-@discloses(
+@declare_subjects(
     row="value n numerator denominator scale exact low high method no_interval reason error",
     anybody="significance",  # its p-value is corrected by those of other groups
     nobody="suppressed borrows",

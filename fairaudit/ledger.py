@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from fairaudit.disclosure import discloses
+from fairaudit.disclosure import declare_subjects
 
 
-@discloses(nobody="column reason", each="rows people")
+@declare_subjects(nobody="column reason", nested="rows people")
 @dataclass(frozen=True, slots=True)
-class Line:
+class LedgerLine:
     """One line of the ledger: so many rows (people), in which column, and what became of them."""
 
     rows: int
@@ -19,7 +19,7 @@ class Line:
     reason: str
 
 
-@discloses(each="read counted people filtered undecided dropped set_aside")
+@declare_subjects(nested="read counted people filtered undecided dropped set_aside")
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """Where every row went: read = counted + filtered + undecided + dropped.
@@ -32,8 +32,8 @@ class Ledger:
     people: int
     filtered: int = 0
     undecided: int = 0
-    dropped: tuple[Line, ...] = ()
-    set_aside: tuple[Line, ...] = ()
+    dropped: tuple[LedgerLine, ...] = ()
+    set_aside: tuple[LedgerLine, ...] = ()
 
     def __post_init__(self) -> None:
         # By column and reason, so that ledgers add up to the same in any order.
@@ -55,7 +55,7 @@ class Ledger:
         )
 
 
-@discloses(nobody="column reason", each="rows people")
+@declare_subjects(nobody="column reason", nested="rows people")
 @dataclass(frozen=True, slots=True)
 class PublishedLine:
     """A line of a ledger in which small numbers are suppressed: None."""
@@ -66,7 +66,7 @@ class PublishedLine:
     reason: str
 
 
-@discloses(each="read counted people filtered undecided dropped set_aside")
+@declare_subjects(nested="read counted people filtered undecided dropped set_aside")
 @dataclass(frozen=True, slots=True)
 class PublishedLedger:
     """A ledger that closes and does not show it: numbers that are suppressed are None."""
@@ -80,14 +80,14 @@ class PublishedLedger:
     set_aside: tuple[PublishedLine, ...]
 
 
-def _place(line: Line) -> tuple[str, str]:
+def _place(line: LedgerLine) -> tuple[str, str]:
     return line.column, line.reason
 
 
-def _merged(lines: Iterable[Line]) -> tuple[Line, ...]:
-    found: dict[tuple[str, str], Line] = {}
+def _merged(lines: Iterable[LedgerLine]) -> tuple[LedgerLine, ...]:
+    found: dict[tuple[str, str], LedgerLine] = {}
     for line in lines:
-        seen = found.get((line.column, line.reason), Line(0, 0, line.column, line.reason))
+        seen = found.get((line.column, line.reason), LedgerLine(0, 0, line.column, line.reason))
         found[line.column, line.reason] = replace(
             seen, rows=seen.rows + line.rows, people=seen.people + line.people
         )

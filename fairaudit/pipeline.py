@@ -20,7 +20,7 @@ from fairaudit import spec as specs
 from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, Source
 from fairaudit.cube import Cube, Excluded, Grouping, GroupTable
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import (
     DataError,
     FairauditError,
@@ -30,7 +30,7 @@ from fairaudit.errors import (
 from fairaudit.evidence import Proof, prove, prove_again
 from fairaudit.histogram import median_bin
 from fairaudit.inputs import can_be_named
-from fairaudit.metrics import Evaluation, Need, evaluate_against
+from fairaudit.metrics import Evaluation, Requirement, evaluate_against
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells, plan
@@ -77,7 +77,7 @@ from fairaudit.verdict import (
     of_gone,
 )
 from fairaudit.version import version
-from fairaudit.waivers import Aside
+from fairaudit.waivers import Exclusion
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
 """A path, a mapping of the same shape, or a loaded spec."""
@@ -87,7 +87,7 @@ Found = TypeVar("Found")
 _NARROWED = Notice(
     "not every subset of the attributes is looked at, only the groupings that the spec asks for: "
     "together they have too many groups",
-    Whose.ANYBODY,
+    Subjects.ANYBODY,
 )
 
 _MOST_LISTED = 10
@@ -283,7 +283,9 @@ class _Question:
             )
             for check in self.checks
         )
-        told = waiving.told(read.waivers, findings, [one.id for one in read.checks], today)
+        told = waiving.report_waivers(
+            read.waivers, findings, [one.id for one in read.checks], today
+        )
         models = [one.name for one in read.predictions]
         listing = tabulate(cube, table, read.shown, self.checks, models, whole=whole)
         result = AuditResult(
@@ -315,7 +317,7 @@ class _Question:
                 *(() if whole else (_NARROWED,)),
                 *_told_of(searched),
                 *_unscanned(scanned),
-                *waiving.notices(told),
+                *waiving.write_notices(told),
             ),
             scores=tuple(row for name, some in summaries.items() for row in scores(name, some)),
             curves=tuple(
@@ -359,7 +361,7 @@ class _Question:
         else:
             assert proven is not None
             evaluation, proof = proven
-            found = _judged(check, evaluation, proof, left_out, waiving.NOTHING)
+            found = _judged(check, evaluation, proof, left_out, waiving.NO_EXCLUSION)
             if joined is not None:
                 found = joined.named(check, found, proof)
         holding = [one for one in self.spec.waivers if one.check == check.id and one.holds(today)]
@@ -489,7 +491,7 @@ def _proofs(checks: Iterable[AnyCheck], table: TableOf) -> dict[str, tuple[Evalu
     Of the checks that `only` leaves out, too: what is asked does not change with what is looked at.
     """
     asked = [one for one in checks if isinstance(one, Check)]
-    evaluations = {one.id: _evaluated(one, table, waiving.NOTHING) for one in asked}
+    evaluations = {one.id: _evaluated(one, table, waiving.NO_EXCLUSION) for one in asked}
     proofs = prove({one.id: (evaluations[one.id], one.family) for one in asked})
     return {one.id: (evaluations[one.id], proofs[one.id]) for one in asked}
 
@@ -500,19 +502,19 @@ def _without(
     left_out: _LeftOut | None,
     discovered: Discovery | None,
     proof: Proof | None,
-    aside: Aside,
+    exclusion: Exclusion,
 ) -> Finding | None:
     """The finding of a check without what is set aside; None where nothing is left to judge."""
     if isinstance(check, SubgroupCheck):
         assert discovered is not None
-        return judge_subgroups(check, discovered, [one.group for one in aside.values])
+        return judge_subgroups(check, discovered, [one.group for one in exclusion.values])
     if isinstance(check, ReversalCheck) or proof is None:
         return None
-    left = waiving.unjudged(_evaluated(check, table, aside), aside)
+    left = waiving.exclude_values(_evaluated(check, table, exclusion), exclusion)
     if left is None:
         return None
-    proof = prove_again(left, proof) if aside.groups else proof
-    return _judged(check, left, proof, left_out, aside)
+    proof = prove_again(left, proof) if exclusion.groups else proof
+    return _judged(check, left, proof, left_out, exclusion)
 
 
 class _LeftOut:
@@ -529,19 +531,23 @@ class _LeftOut:
         given = () if check.average else check.given
         return of_gone(check, self._rows.gone(check.by, given), self._rule)
 
-    def could_turn(self, check: Check, status: Status, aside: Aside) -> bool:
+    def could_turn(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
         """Whether rows that `others: drop` leaves out could make a check worse than it is."""
         if status not in {Status.PASS, Status.WARN} or not self._rows.others.any():
             return False
         needed = frozenset(
             {check.of, *([check.against] if check.against else [])}
-            | ({"label"} if Need.LABEL in check.asked.needs else set())
+            | ({"label"} if Requirement.LABEL in check.asked.requirements else set())
         )
-        if Need.SCORE in check.asked.needs and "label" in needed and self._rows.lacks("label"):
+        if (
+            Requirement.SCORE in check.asked.requirements
+            and "label" in needed
+            and self._rows.lacks("label")
+        ):
             return True  # histograms know nobody without a label, so no bounds do
-        wide = _evaluated(check, self._wide(needed), aside)
+        wide = _evaluated(check, self._wide(needed), exclusion)
         tried = (
-            _evaluated(check, self._tables_of(cube), aside)
+            _evaluated(check, self._tables_of(cube), exclusion)
             for cube in self._rows.completions(check.by, needed)
         )
         return could_cross(check, status, wide, tried)
@@ -563,9 +569,9 @@ class _Joined:
     def named(self, check: Check, found: Finding, proof: Proof) -> Finding:
         """The finding, which names such levels where it would be another one with them joined."""
         names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
-        if not names or Need.SCORE in check.asked.needs:
+        if not names or Requirement.SCORE in check.asked.requirements:
             return found
-        evaluation = _evaluated(check, self.table, waiving.NOTHING)
+        evaluation = _evaluated(check, self.table, waiving.NO_EXCLUSION)
         status = judge(check, evaluation, prove_again(evaluation, proof)).status
         if status is found.status:
             return found
@@ -582,24 +588,24 @@ def _judged(
     evaluation: Evaluation,
     proof: Proof,
     left_out: _LeftOut | None,
-    aside: Aside,
+    exclusion: Exclusion,
 ) -> Finding:
     """The finding of a check, which those who are left out may leave open."""
     if left_out is None:
         return judge(check, evaluation, proof)
     missing = left_out.gone(check)
     found = judge(check, evaluation, proof, missing)
-    if left_out.could_turn(check, found.status, aside):
+    if left_out.could_turn(check, found.status, exclusion):
         return judge(check, evaluation, proof, missing, [COULD_TURN])
     return found
 
 
-def _evaluated(check: Check, table: TableOf, aside: Aside) -> Evaluation:
-    cut = waiving.without(table(check.by, check.strata, check.of, check.against), aside)
+def _evaluated(check: Check, table: TableOf, exclusion: Exclusion) -> Evaluation:
+    cut = waiving.exclude_groups(table(check.by, check.strata, check.of, check.against), exclusion)
     against = None
     if check.against:
         against = table(check.by, check.strata, check.against, check.of)
-        against = waiving.without(against, aside)
+        against = waiving.exclude_groups(against, exclusion)
     return evaluate_against(check.asked, cut, check.terms, against)
 
 
@@ -628,7 +634,7 @@ def _cuts(read: Spec, scores: Mapping[str, Distribution]) -> dict[str, Cuts]:
         found[column] = Cuts(
             tuple(points),
             tuple(one.histogram(*table) for table in tables if one.covers(*table)),
-            by_label=any(Need.LABEL in each.asked.needs for each in asked),
+            by_label=any(Requirement.LABEL in each.asked.requirements for each in asked),
         )
     return found
 
@@ -662,7 +668,7 @@ def _told_of(searched: Searched | None) -> tuple[Notice, ...]:
     if len(listed) > _MOST_LISTED:
         listed[_MOST_LISTED:] = [f"{len(listed) - _MOST_LISTED:,} more"]
     told += f"; left out: {', '.join(listed)}" if listed else ""
-    return (Notice(told, Whose.NOBODY),)
+    return (Notice(told, Subjects.NOBODY),)
 
 
 def _unpaired(read: Spec) -> Iterator[Notice]:
@@ -671,7 +677,7 @@ def _unpaired(read: Spec) -> Iterator[Notice]:
         yield Notice(
             "models: whom two of them treat unlike is left out under `suppress_below`, for those "
             "are counts of few people",
-            Whose.NOBODY,
+            Subjects.NOBODY,
         )
 
 
@@ -679,14 +685,14 @@ def _unscanned(scanned: Scanned) -> Iterator[Notice]:
     """Notices on what the scan for reversals could not compare, and what it does not list."""
     for group, aside in scanned.left_out:
         if not group:
-            yield Notice(f"Simpson's reversals: {aside.why}", Whose.ANYBODY)
+            yield Notice(f"Simpson's reversals: {aside.why}", Subjects.ANYBODY)
     for why in scanned.too_many:
-        yield Notice(f"Simpson's reversals: {why}", Whose.ANYBODY)
+        yield Notice(f"Simpson's reversals: {why}", Subjects.ANYBODY)
     if count := scanned.repeated:
         verb = "is" if count == 1 else "are"
         why = "given several columns, where fewer of them show as much as surely"
         what = f"Simpson's reversals: {count:,} {verb} not listed: {why}"
-        yield Notice(what, Whose.ANYBODY)
+        yield Notice(what, Subjects.ANYBODY)
 
 
 def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:

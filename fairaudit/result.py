@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from fairaudit.cube import ExcludeBelow, Group, Grouping
-from fairaudit.disclosure import Notice, discloses
-from fairaudit.errors import AuditFailed
+from fairaudit.disclosure import Notice, declare_subjects
+from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
 from fairaudit.estimate import HIDDEN, Estimate, Significance
 from fairaudit.evidence import Part
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.evidence.ways import interval_in_words, significance_in_words
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import (
-    DIRECTIONS,
     FAMILIES,
-    Asked,
+    PREFERENCES,
     Bounds,
     Comparison,
-    Measure,
+    Disparity,
+    Eligibility,
+    GroupMetric,
+    Metric,
     Minimum,
-    Need,
-    Quantity,
-    Standing,
-    Whole,
+    Requirement,
+    TableMetric,
 )
-from fairaudit.metrics.example import example_of
+from fairaudit.metrics.example import describe_example
 from fairaudit.metrics.inference import Inference
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroups
 from fairaudit.verdict import Check, Earlier, Finding, Status
-from fairaudit.waivers import Told
+from fairaudit.waivers import WaiverOutcome
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,7 +62,7 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
-@discloses(nobody="path modified", never="bytes lines", hidden={"bytes": 0})
+@declare_subjects(nobody="path modified", never="bytes lines", hidden={"bytes": 0})
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """A file that was read; `lines` are the physical ones of a CSV file, the header included."""
@@ -73,11 +73,11 @@ class DataFile:
     lines: int | None = None
 
 
-@discloses(
+@declare_subjects(
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
     "exclude_below inference created suppress_below cluster",
     anybody="cube_sha256 clusters weight_error",
-    each="files rows",
+    nested="files rows",
     hidden={"weight_error": 0.0, "files": ()},
 )
 @dataclass(frozen=True, slots=True)
@@ -110,12 +110,12 @@ class Provenance:
     clusters: int | None = None
 
 
-@discloses(
+@declare_subjects(
     nobody="of by stratum group",
     row="n standing",
-    beside="share",
-    each="counts",
-    hidden={"standing": Standing.SUPPRESSED},
+    compared="share",
+    nested="counts",
+    hidden={"standing": Eligibility.SUPPRESSED},
 )
 @dataclass(frozen=True, slots=True)
 class GroupRow:
@@ -128,14 +128,14 @@ class GroupRow:
     n: int | None
     share: float | None
     counts: Mapping[str, int | None]
-    standing: Standing
+    standing: Eligibility
 
 
-@discloses(
+@declare_subjects(
     nobody="metric of by stratum group parameters alpha averaged",
     row="estimate standing",
-    beside="reference difference ratio",
-    hidden={"estimate": HIDDEN, "standing": Standing.SUPPRESSED, "reference": ()},
+    compared="reference difference ratio",
+    hidden={"estimate": HIDDEN, "standing": Eligibility.SUPPRESSED, "reference": ()},
 )
 @dataclass(frozen=True, slots=True)
 class RateRow:
@@ -151,7 +151,7 @@ class RateRow:
     stratum: Group
     group: Group
     estimate: Estimate
-    standing: Standing
+    standing: Eligibility
     reference: Group
     difference: float | None
     ratio: float | None
@@ -160,10 +160,10 @@ class RateRow:
     averaged: Grouping = ()
 
 
-@discloses(
+@declare_subjects(
     nobody="metric title compare of by stratum group reference parameters averaged",
     row="estimate parts decided_by first second",
-    beside="takes_part",
+    compared="takes_part",
     hidden={"estimate": HIDDEN, "parts": (), "first": (), "second": ()},
 )
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ class ComparisonRow:
     averaged: Grouping = ()
 
 
-@discloses(
+@declare_subjects(
     nobody="metric title of spread judged limited",
     row="estimate first second parts decided_by departure",
     hidden={"estimate": HIDDEN, "first": (), "second": (), "parts": (), "departure": math.nan},
@@ -215,11 +215,11 @@ class LatticeEntry:
     departure: float
 
 
-@discloses(
+@declare_subjects(
     nobody="by groups",
     row="smallest",
     anybody="tested",  # tells who takes part, and who is all of a larger group
-    each="entries appears",
+    nested="entries appears",
     hidden={"entries": (), "appears": ()},
 )
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class LatticeRow:
     tested: Mapping[str, int] | None = field(default_factory=dict)
 
 
-@discloses(
+@declare_subjects(
     nobody="of by parameters",
     row="epsilon factor twice bounds_subsets regime low high unbounded",
 )
@@ -266,7 +266,7 @@ class EpsilonReading:
     unbounded: str = ""
 
 
-@discloses(
+@declare_subjects(
     nobody="id title family compares use means formula values direction needs takes caution "
     "elsewhere source aliases interval test example version",
 )
@@ -295,10 +295,10 @@ class Definition:
     version: int = 1
 
 
-@discloses(
+@declare_subjects(
     nobody="column by group known",
     row="n mean deviation auc auc_error suppressed",
-    each="lowest highest median",
+    nested="lowest highest median",
     hidden={"suppressed": True},
 )
 @dataclass(frozen=True, slots=True)
@@ -326,7 +326,7 @@ class ScoreRow:
     suppressed: bool = False
 
 
-@discloses(row="lowest highest n mean_score share low high")
+@declare_subjects(row="lowest highest n mean_score share low high")
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """One bin of a calibration curve: its scores, its people, and the share of positives.
@@ -343,7 +343,7 @@ class Calibration:
     high: float
 
 
-@discloses(row="at selected true_positive_rate false_positive_rate")
+@declare_subjects(row="at selected true_positive_rate false_positive_rate")
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """What selecting all scores of at least `at` would do; a rate of nobody is None."""
@@ -354,7 +354,7 @@ class Threshold:
     false_positive_rate: float | None
 
 
-@discloses(
+@declare_subjects(
     nobody="column by group known",
     row="calibration thresholds suppressed",
     hidden={"calibration": (), "thresholds": (), "suppressed": True},
@@ -372,7 +372,7 @@ class Curve:
     suppressed: bool = False
 
 
-@discloses(nobody="columns left_out")
+@declare_subjects(nobody="columns left_out")
 @dataclass(frozen=True, slots=True)
 class Searched:
     """The columns that the spec does not name and a search for reversals conditioned on.
@@ -384,7 +384,7 @@ class Searched:
     left_out: Mapping[str, str]
 
 
-@discloses(
+@declare_subjects(
     # So few people are treated unlike that hardly a count could stay.
     never="metric first second by stratum group standing n both first_only second_only neither "
     "first_value second_value difference low high significance",
@@ -404,7 +404,7 @@ class ModelChange:
     by: Grouping
     stratum: Group
     group: Group
-    standing: Standing
+    standing: Eligibility
     n: int
     both: int | None
     first_only: int | None
@@ -433,11 +433,11 @@ class ModelChange:
         )
 
 
-@discloses(
+@declare_subjects(
     nobody="definitions fail_on earlier searched burdens",
     anybody="compared",  # counts the groups that are large enough
     never="subgroups model_changes",
-    each="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
+    nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
     "scores curves waivers",
     hidden={"model_changes": ()},
 )
@@ -465,7 +465,7 @@ class AuditResult:
     scores: tuple[ScoreRow, ...] = ()
     curves: tuple[Curve, ...] = ()
     fail_on: FailOn = FailOn.FAIL
-    waivers: tuple[Told, ...] = ()
+    waivers: tuple[WaiverOutcome, ...] = ()
     earlier: Earlier | None = None
     subgroups: Subgroups | None = None
     searched: Searched | None = None
@@ -581,7 +581,7 @@ def _is_open(one: Finding) -> bool:
     return warned or one.status in {Status.INCONCLUSIVE, Status.SKIPPED}
 
 
-def definition(record: Asked | Comparison, *, worked: bool = False) -> Definition:
+def definition(record: Metric | Comparison, *, worked: bool = False) -> Definition:
     """The words of a record, ready to print; with a worked example only if asked."""
     family = FAMILIES[record.family]
     return Definition(
@@ -602,14 +602,14 @@ def definition(record: Asked | Comparison, *, worked: bool = False) -> Definitio
         test="" if isinstance(record, Comparison) else significance_in_words(record),
         source=str(record.source),
         aliases=record.aliases,
-        example=example_of(record) if worked else "",
+        example=describe_example(record) if worked else "",
         version=record.version,
     )
 
 
-def _formula(record: Asked | Comparison) -> str:
+def _formula(record: Metric | Comparison) -> str:
     """The formula, with that of its comparison where it is not plain from its name."""
-    if not isinstance(record, Measure):
+    if not isinstance(record, Disparity):
         return record.formula
     how = record.comparison
     plain = {"difference", "ratio", "gap", "min_ratio", "highest", "itself"}
@@ -621,21 +621,45 @@ def _values(bounds: Bounds) -> str:
     return f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
 
 
-def _needs(record: Asked) -> str:
-    needed = [str(one) for one in sorted(record.needs - {Need.DISTRIBUTION})]
+def _needs(record: Metric) -> str:
+    needed = [str(one) for one in sorted(record.requirements - {Requirement.DISTRIBUTION})]
     if record.conditional:
         needed.append("strata, by `given`")
-    if isinstance(record, Measure) and record.to_reference and record.reference is None:
+    if isinstance(record, Disparity) and record.to_reference and record.reference is None:
         needed.append("a reference")
     return ", ".join(needed)
 
 
-def _direction(record: Asked | Comparison) -> str:
-    if isinstance(record, Quantity):
-        return DIRECTIONS[record.better].words
-    if isinstance(record, Whole) and record.parity:
+def _direction(record: Metric | Comparison) -> str:
+    if isinstance(record, GroupMetric):
+        return PREFERENCES[record.better].words
+    if isinstance(record, TableMetric) and record.parity:
         return f"at parity {record.parity}"
     ideal = f"{record.ideal} at parity"
-    if isinstance(record, Measure) and record.signed:
+    if isinstance(record, Disparity) and record.signed:
         return f"{ideal}, either side departs from it"
     return ideal
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of one spec on one set of data; `data` names the file where each has its own."""
+
+    spec: str
+    data: str | None
+    found: AuditResult | FairauditError
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of this answer alone."""
+        return self.found.exit_code
+
+    @property
+    def title(self) -> str:
+        """The spec, and the file where each has its own."""
+        return self.spec if self.data is None else f"{self.spec} {self.data}"
+
+
+def exit_code(answers: Iterable[Answer]) -> int:
+    """The worst exit code of several answers."""
+    return min((answer.exit_code for answer in answers), key=WORST_FIRST.index)

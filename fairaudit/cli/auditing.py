@@ -71,8 +71,8 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     started = time.monotonic()
     paths = check_formats(form, output or [])
     from fairaudit import batch
-    from fairaudit.answers import exit_code
     from fairaudit.cli.lines import last_line, line_of, line_of_all, named
+    from fairaudit.result import exit_code
 
     outputs = Outputs(())
     if paths:

@@ -22,8 +22,8 @@ from fairaudit.cli.files import Outputs
 from fairaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from fairaudit.answers import Answer
     from fairaudit.report.listing import Listed
+    from fairaudit.result import Answer
 
 _REPORTS = ("html", "json")
 """The formats of the reports in a folder; the index links to the first."""

@@ -10,8 +10,7 @@ from fairaudit import names
 from fairaudit.errors import FairauditError, NothingToAudit
 
 if TYPE_CHECKING:
-    from fairaudit.answers import Answer
-    from fairaudit.result import AuditResult
+    from fairaudit.result import Answer, AuditResult
 
 
 _LONGEST = 2000

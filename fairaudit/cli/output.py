@@ -17,9 +17,9 @@ from fairaudit.errors import FairauditError, UsageError, did_you_mean
 from fairaudit.report import FORMATS
 
 if TYPE_CHECKING:
-    from fairaudit.answers import Answer
     from fairaudit.report import Format
     from fairaudit.report.blocks import Document
+    from fairaudit.result import Answer
 
 FORMAT_HELP = f"What to print: {', '.join(one.name for one in FORMATS)}."
 PAGE_HELP = f"What to print: {', '.join(one.name for one in FORMATS if one.shows_pages)}."
@@ -92,7 +92,7 @@ def errors_in(outputs: Outputs, asked: str, data: str | None = None) -> Iterator
         raise
     except BaseException as error:
         # Polars' panics are no `Exception`.
-        from fairaudit.answers import Answer
+        from fairaudit.result import Answer
 
         known = error if isinstance(error, FairauditError) else FairauditError.crashed(error)
         with contextlib.suppress(FairauditError):
@@ -129,7 +129,7 @@ def _write_report(answers: Sequence[Answer], path: Path, outputs: Outputs) -> No
         try:
             content = wanted.render(answers, True)
         except Exception as error:
-            from fairaudit.answers import Answer
+            from fairaudit.result import Answer
 
             crash = Answer(answers[0].spec, answers[0].data, FairauditError.crashed(error))
             outputs.write(path, wanted.render([crash], True))
@@ -161,7 +161,7 @@ def print_error(error: FairauditError, arguments: Sequence[str]) -> None:
 
     wanted = report.format_of(_format_in(arguments))
     if wanted is not None and wanted.tells_errors:
-        from fairaudit.answers import Answer
+        from fairaudit.result import Answer
 
         specs = [one for one in arguments if one.endswith((".yaml", ".yml"))]
         _print(wanted, [Answer(specs[0] if specs else "", None, error)], all_rows=False)

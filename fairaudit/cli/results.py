@@ -24,9 +24,8 @@ from fairaudit.errors import FairauditError, UsageError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairaudit.answers import Answer
     from fairaudit.report import Format
-    from fairaudit.result import AuditResult
+    from fairaudit.result import Answer, AuditResult
     from fairaudit.verdict import Finding
 
 _MOST = 10

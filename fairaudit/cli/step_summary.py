@@ -13,7 +13,7 @@ from fairaudit.cli.streams import tell
 from fairaudit.errors import FairauditError
 
 if TYPE_CHECKING:
-    from fairaudit.answers import Answer
+    from fairaudit.result import Answer
 
 MOST = 900_000
 """So many bytes the file may have afterwards: GitHub drops a summary of more than a MiB whole."""
@@ -36,7 +36,7 @@ def append(answers: Sequence[Answer], others: Iterable[Path] = ()) -> None:
 def append_error(error: FairauditError, arguments: Sequence[str]) -> None:
     """Appends an error that ends `fairaudit run`."""
     if list(arguments[:1]) == ["run"]:
-        from fairaudit.answers import Answer
+        from fairaudit.result import Answer
 
         specs = [one for one in arguments if one.endswith(_SPECS)]
         answer = Answer(specs[0] if specs else "fairaudit run", None, error)

@@ -11,9 +11,8 @@ from fairaudit.cli.output import check_formats
 from fairaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from fairaudit.answers import Answer
     from fairaudit.report import Format
-    from fairaudit.result import AuditResult
+    from fairaudit.result import Answer, AuditResult
 
 
 def read_answers(path: str) -> list[Answer]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairaudit.disclosure import Notice, Whose
-from fairaudit.engine.sources import Source
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.spec import Text
 
 
-def check_columns(plan: Plan, sources: Sequence[Source]) -> list[Notice]:
+def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
     """Every column that is needed but not there, or there twice; the notices of the rest."""
     faults: list[Fault] = []
     notices: list[Notice] = []
@@ -33,7 +33,7 @@ def check_columns(plan: Plan, sources: Sequence[Source]) -> list[Notice]:
         if unneeded:
             names = ", ".join(quoted(name) for name in unneeded)
             what = f"{one.file.path} repeats column names that are not audited: {names}"
-            notices.append(Notice(what, Whose.NOBODY))
+            notices.append(Notice(what, Subjects.NOBODY))
     if faults:
         raise SpecError(dict.fromkeys(faults))
     levels = {key.column for key in plan.every_key if key.edges is None}
@@ -49,7 +49,7 @@ def columns_read(plans: Sequence[Plan], header: Sequence[str]) -> set[str]:
     return {text.value for text in texts}
 
 
-def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Iterator[Notice]:
+def _types_that_differ(sources: Sequence[SourceFile], columns: Iterable[str]) -> Iterator[Notice]:
     """Notices on columns that Parquet files hold in different types: levels join by their text."""
     for name in sorted(columns):
         first: dict[str, str] = {}
@@ -59,7 +59,7 @@ def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Ite
         if len(first) > 1:
             where = ", ".join(f"{kind} in {path}" for kind, path in first.items())
             what = f"{quoted(name)} differs in type from file to file: {where}"
-            yield Notice(what, Whose.NOBODY)
+            yield Notice(what, Subjects.NOBODY)
 
 
 def _filter_columns(text: Text | None) -> list[Text]:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, NothingToAudit
 from fairaudit.inputs import NO_PATH, can_be_named
 from fairaudit.names import quoted
@@ -36,7 +36,7 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Not
     once = {os.path.realpath(path): path for path in reversed(found)}
     if len(once) < len(found):
         what = f"{len(found) - len(once)} files are named twice and read once"
-        notices.append(Notice(what, Whose.NOBODY))
+        notices.append(Notice(what, Subjects.NOBODY))
     return list(reversed(once.values())), notices
 
 
@@ -57,7 +57,7 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         known = [one for one in inside if kind_of(one) and not one.name.startswith((".", "~"))]
         if len(known) < len(inside):
             what = f"{len(inside) - len(known)} other files in {entry} are not read"
-            notices.append(Notice(what, Whose.NOBODY))
+            notices.append(Notice(what, Subjects.NOBODY))
         return _some(known, f"the folder {entry} holds no file to audit", READABLE)
     if glob.has_magic(entry):
         pattern = Path(entry)
@@ -68,7 +68,7 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         if folders and "**" not in parts:
             names = ", ".join(repr(one.name) for one in folders[:3])
             what = f"the glob {entry} also finds folders, which are not read: {names}"
-            notices.append(Notice(what, Whose.NOBODY))
+            notices.append(Notice(what, Subjects.NOBODY))
         files = [one for one in found if one not in folders]
         return _some(files, f"the glob {entry} matches no file", "check the pattern")
     try:

@@ -30,20 +30,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
-from fairaudit.cube import GroupTable, distinct
-from fairaudit.disclosure import discloses
+from fairaudit.cube import GroupTable, distinct_rows
+from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.crowds import Apart, Crowds, differ, exceeds
 from fairaudit.evidence.proof import corrected
 from fairaudit.metrics import Better, Rate, Terms, evaluate
-from fairaudit.metrics.counts import tally_of
+from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.inference import Inference
 
 LEAST_GAP = Fraction(1, 100)
 """Shares that differ by no more, one point, show no gap."""
 
 
-@discloses(row="group estimate apart rest")
+@declare_subjects(row="group estimate apart rest")
 @dataclass(frozen=True, slots=True)
 class Parent:
     """A group that the appearance is part of: beside everybody else, and its rest beside it."""
@@ -54,7 +54,7 @@ class Parent:
     rest: Apart
 
 
-@discloses(
+@declare_subjects(
     nobody="metric of of_class group",
     row="estimate apart parents worse_off",
     anybody="significance",
@@ -179,7 +179,7 @@ def _subsets(sought: Sought) -> dict[Grouping, _Subset]:
         table = evaluation.table
         if not len(table.strata):
             continue
-        crowds = Crowds.of(sought.rate, tally_of(table))
+        crowds = Crowds.of(sought.rate, count_groups(table))
         others = crowds.others()
         p, exact = differ(crowds, others, sought.terms.inference)
         found[by] = _Subset(
@@ -249,7 +249,7 @@ def _places(one: _Subset, by: Grouping, at: Ints, other: tuple[Grouping, _Subset
     """The index of the parent of each of the groups `at`, by some of their attributes."""
     names, parent = other
     own = one.codes[at][:, [by.index(name) for name in names]]
-    _, number = distinct(np.concatenate([parent.codes, own]))
+    _, number = distinct_rows(np.concatenate([parent.codes, own]))
     place = np.zeros(number.max(initial=0) + 1, dtype=np.int64)
     place[number[: len(parent.codes)]] = np.arange(len(parent.codes))
     return place[number[len(parent.codes) :]]

@@ -14,8 +14,8 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.cube import UNKNOWN, Floats, Group, GroupTable, Ints, Marks
-from fairaudit.metrics import Mean, Quantity, Rate
-from fairaudit.once import once
+from fairaudit.memoize import memoize
+from fairaudit.metrics import GroupMetric, Mean, Rate
 
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
 _ROUNDING = 1e-12
@@ -47,11 +47,11 @@ class Crowds:
     all_aside: Floats
 
 
-@once
+@memoize
 def crowds_of(table: GroupTable) -> Crowds:
     """The people of a table by what is known of them; computed once."""
     own = nine(table, table.mass)
-    outside = None if table.aside is None else nine(table, table.aside.mass)
+    outside = None if table.ungrouped is None else nine(table, table.ungrouped.mass)
     shown, aside, share = visitors(table, own, outside)
     nobody = np.zeros((*own.shape[:3], 1))
     everybody = nobody if outside is None else outside.sum(axis=3, keepdims=True)
@@ -87,8 +87,8 @@ def visitors(
     sources: list[tuple[Floats, list[Group], Floats]] = []
     if len(unknown):
         sources.append((own[..., unknown], [table.groups[g] for g in unknown.tolist()], shown))
-    if outside is not None and table.aside is not None:
-        sources.append((outside, list(table.aside.groups), aside))
+    if outside is not None and table.ungrouped is not None:
+        sources.append((outside, list(table.ungrouped.groups), aside))
     size = np.where(table.known, table.n, 0).astype(np.float64)
     for cells, groups, sums in sources:
         patterns = [tuple(level != UNKNOWN for _, level in group) for group in groups]
@@ -200,7 +200,7 @@ def divided(sums: Floats, empty: float) -> Floats:
         return np.asarray(np.where((under == 0) & (over == 0), empty, over / under))
 
 
-def ends_of(quantity: Quantity, crowd: tuple[Floats, Floats]) -> Range | None:
+def ends_of(quantity: GroupMetric, crowd: tuple[Floats, Floats]) -> Range | None:
     """The lowest and the highest value of a rate of some people, [Z, G]; None if not known."""
     if isinstance(quantity, Mean):
         found = [ends_of(part, crowd) for part in quantity.parts]

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from fairaudit.cube import Aside, GroupTable
+from fairaudit.cube import GroupTable, Ungrouped
 
 
 def cut_at(table: GroupTable, threshold: Decimal) -> tuple[GroupTable, GroupTable]:
@@ -44,12 +44,12 @@ def _cut(table: GroupTable, is_above: np.ndarray[tuple[int], np.dtype[np.bool_]]
         clusters=None,
         amounts={},
         histogram=None,
-        aside=None if table.aside is None else _open(table.aside),
+        ungrouped=None if table.ungrouped is None else _open(table.ungrouped),
     )
 
 
-def _open(aside: Aside) -> Aside:
+def _open(ungrouped: Ungrouped) -> Ungrouped:
     """The same people, of whom neither label nor score is used: either side of the threshold."""
-    people = np.zeros((len(aside.people), 3, 3, len(aside.groups)), dtype=np.int64)
-    people[:, 2, 2] = aside.people.sum(axis=(1, 2))
-    return replace(aside, people=people, mass=people)
+    people = np.zeros((len(ungrouped.people), 3, 3, len(ungrouped.groups)), dtype=np.int64)
+    people[:, 2, 2] = ungrouped.people.sum(axis=(1, 2))
+    return replace(ungrouped, people=people, mass=people)

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
-from fairaudit.cube import ASIDE, UNKNOWN, Amount, AmountName, Cube, Marks, Role, Sum
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.cube import NO_LEVEL, UNKNOWN, Amount, AmountName, Cube, Marks, Role, Sum
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, NothingToAudit, Seek, SpecError
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
-from fairaudit.ledger import Ledger, Line
+from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells
 from fairaudit.recode.amounts import amounts
@@ -130,7 +130,7 @@ def _oddities(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[Notice
     for column in dict.fromkeys(one.score.value for one in spec.predictions if one.score):
         if spec.weight is not None:
             what = f"{column}: the score of a weighted sample is not summarised yet"
-            yield Notice(what, Whose.NOBODY)
+            yield Notice(what, Subjects.NOBODY)
         elif column in scores:
             yield from _oddities_of(column, scores[column].histogram((), ()))
 
@@ -141,7 +141,7 @@ def _oddities_of(column: str, everybody: Histogram) -> Iterator[Notice]:
         yield Notice(
             f"{column}: no mean and no deviation: scores are added up at six and nine "
             f"decimals, for magnitudes up to {TOO_LARGE:,.0f} of which one reaches {TOO_SMALL:g}",
-            Whose.NEVER,
+            Subjects.NEVER,
         )
     people, bins = everybody.people.sum(axis=(0, 1, 2)), everybody.bins
     outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
@@ -150,7 +150,7 @@ def _oddities_of(column: str, everybody: Histogram) -> Iterator[Notice]:
         yield Notice(
             f"{column}: {outside:,} {lie} outside [0, 1], where most are: a mistake, if it is a "
             "probability",
-            Whose.NEVER,
+            Subjects.NEVER,
         )
 
 
@@ -170,7 +170,7 @@ def _refuse_nothing(cells: RawCells) -> None:
 def _filter_without_effect(cells: RawCells, spec: Spec) -> Iterator[Notice]:
     """A notice where the filter keeps every row: it may not say what is meant."""
     if spec.filter is not None and not cells.rows[cells.kept != 1].sum():
-        yield Notice(f"the filter removes no row: {spec.filter.value}", Whose.ANYBODY)
+        yield Notice(f"the filter removes no row: {spec.filter.value}", Subjects.ANYBODY)
 
 
 def _cube(
@@ -227,7 +227,7 @@ def _kept(axes: Sequence[Axis]) -> list[Axis]:
 
 def _codes(axes: Sequence[Axis]) -> NDArray[np.int32]:
     codes = np.stack([axis.codes for axis in axes], axis=1).astype(np.int32)
-    return np.where(codes < 0, ASIDE, codes).astype(np.int32)
+    return np.where(codes < 0, NO_LEVEL, codes).astype(np.int32)
 
 
 def _left_out(
@@ -316,8 +316,8 @@ def _what_becomes(axis: Axis) -> str:
             return "not known: counted wherever this column is not needed"
 
 
-def _line(cells: RawCells, marks: Marks, column: str, reason: str) -> Line:
-    return Line(int(cells.rows[marks].sum()), int(cells.people[marks].sum()), column, reason)
+def _line(cells: RawCells, marks: Marks, column: str, reason: str) -> LedgerLine:
+    return LedgerLine(int(cells.rows[marks].sum()), int(cells.people[marks].sum()), column, reason)
 
 
 def _refuse_missing(axis: Axis, cells: RawCells, plan: Plan) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, UNKNOWN, Cube, Role
+from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, Role
 from fairaudit.names import quoted
 from fairaudit.recode.values import alike, listing
 
@@ -35,7 +35,7 @@ class Alike:
             for first, *others in same:
                 for level in others:
                     place[key.levels.index(level)] = key.levels.index(first)
-            codes[:, at] = np.where(codes[:, at] == ASIDE, ASIDE, place[codes[:, at]])
+            codes[:, at] = np.where(codes[:, at] == NO_LEVEL, NO_LEVEL, place[codes[:, at]])
         return cls(found, replace(cube, codes=codes)) if found else None
 
     def listed(self, names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fairaudit.cube import Amount, AmountName, Ints, Marks, Sum
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.plan import ADDED_SCALE, MISSING, Plan, RawAmounts, RawCells
 from fairaudit.spec import Kind, Outcome, Spec
 
@@ -36,7 +36,7 @@ def notices(found: dict[AmountName, Amount]) -> Iterator[Notice]:
             yield Notice(
                 f"{of}: numbers are added up at nine decimals, and these are small for that: their "
                 "root mean square is below 0.001",
-                Whose.ANYBODY,
+                Subjects.ANYBODY,
             )
 
 

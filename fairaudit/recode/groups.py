@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, UNKNOWN, Ints, KeyColumn, Role
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.cube import NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan, RawCells, RawKey
@@ -48,7 +48,7 @@ def group_axis(
         levels = (*levels, UNKNOWN)
     place: dict[str | None, int] = {level: code for code, level in enumerate(levels)}
     # A protected value or stratum that is set aside or dropped leaves the subsets that use it.
-    left_out = DROP if role is Role.STRATUM and policy is Policy.DROP else ASIDE
+    left_out = DROP if role is Role.STRATUM and policy is Policy.DROP else NO_LEVEL
     place[None] = place.get(UNKNOWN, left_out)
     unknown = frozenset({place[UNKNOWN]} if policy is Policy.SHOW and UNKNOWN in place else ())
     codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
@@ -84,7 +84,7 @@ def _oddities(one: Protected, levels: Sequence[str]) -> list[Notice]:
         Notice(
             f"{one.name}: the levels {listing(same)} are counted apart; `merge` or `trim` joins "
             "them",
-            Whose.NOBODY,
+            Subjects.NOBODY,
         )
         for same in alike(levels)
     ]
@@ -94,7 +94,7 @@ def _oddities(one: Protected, levels: Sequence[str]) -> list[Notice]:
             f"{one.name}: {listing(blank)} counts as a level like any other; if it means missing, "
             "name it in `unknown`"
         )
-        found.append(Notice(what, Whose.NOBODY))
+        found.append(Notice(what, Subjects.NOBODY))
     return found
 
 
@@ -153,7 +153,7 @@ def _named(text: Text, known: Sequence[str], one: Protected, findings: Findings)
             findings.faults.append(text.fault(f"no level {quoted(text.value)} in {one.name}{hint}"))
         else:
             what = f"{one.name}: the level {quoted(text.value)} does not occur"
-            findings.notices.append(Notice(what, Whose.NOBODY))
+            findings.notices.append(Notice(what, Subjects.NOBODY))
     return stored
 
 

@@ -10,9 +10,19 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.cube import ASIDE, UNKNOWN, Cube, Gone, Grouping, Ints, KeyColumn, Marks, distinct
-from fairaudit.disclosure import Notice, Whose
-from fairaudit.metrics import describe
+from fairaudit.cube import (
+    NO_LEVEL,
+    UNKNOWN,
+    Cube,
+    Grouping,
+    Ints,
+    KeyColumn,
+    LostGroup,
+    Marks,
+    distinct_rows,
+)
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.metrics import describe_group
 from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells
 from fairaudit.recode.values import is_value, listing, lookalike
@@ -51,7 +61,7 @@ class LeftOut:
     others: Marks
     gather: Callable[[Marks, Codes], Cube]
 
-    def gone(self, by: Grouping, given: Grouping) -> Iterator[Gone]:
+    def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
         """The groups that the data has and the cube has not; then those of single strata.
 
         An intersection that counts nobody is none of them where each of its levels has people: so
@@ -72,13 +82,13 @@ class LeftOut:
                 if one.people and one.group not in names:
                     yield one
 
-    def _gone(self, by: Grouping, given: Grouping) -> Iterator[Gone]:
+    def _gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
         columns = [self._place(name) for name in (*by, *given)]
         within = self.seen.copy()
         for at in columns:
             codes = self.codes[:, at]
-            within &= (codes != ASIDE) & ~np.isin(codes, list(self.keys[at].unknown))
-        cells, index = distinct(self.codes[within][:, columns])
+            within &= (codes != NO_LEVEL) & ~np.isin(codes, list(self.keys[at].unknown))
+        cells, index = distinct_rows(self.codes[within][:, columns])
         people, counted = self.people[within], self.counted[within]
         seen, left = (np.zeros(len(cells), dtype=np.int64) for _ in range(2))
         np.add.at(seen, index, people)
@@ -88,7 +98,7 @@ class LeftOut:
         for at in np.flatnonzero(left == 0).tolist():
             levels = zip((*by, *given), columns, cells[at].tolist(), strict=True)
             pairs = [(name, self.keys[column].levels[code]) for name, column, code in levels]
-            yield Gone(
+            yield LostGroup(
                 group=tuple(pairs[: len(by)]),
                 stratum=tuple(pairs[len(by) :]),
                 people=int(seen[at]),
@@ -111,7 +121,7 @@ class LeftOut:
         at = self._place(name)
         codes, levels = self.codes[:, at], self.keys[at].levels
         counted = np.zeros(len(levels) + 1, dtype=np.int64)
-        np.add.at(counted, np.where(codes == ASIDE, len(levels), codes)[marks], rows[marks])
+        np.add.at(counted, np.where(codes == NO_LEVEL, len(levels), codes)[marks], rows[marks])
         order = np.argsort(-counted, kind="stable").tolist()
         return {(*levels, UNKNOWN)[one]: int(counted[one]) for one in order if counted[one]}
 
@@ -127,10 +137,10 @@ class LeftOut:
 
     def lacks(self, name: str) -> bool:
         """Whether somebody whom `others: drop` leaves out has no such outcome."""
-        return bool((self.others & (self.codes[:, self._place(name)] == ASIDE)).any())
+        return bool((self.others & (self.codes[:, self._place(name)] == NO_LEVEL)).any())
 
     def _decided(self, needed: Collection[str]) -> Marks:
-        known = [self.codes[:, self._place(name)] != ASIDE for name in self._classed(needed)]
+        known = [self.codes[:, self._place(name)] != NO_LEVEL for name in self._classed(needed)]
         return np.asarray(self.counted & np.all([self.counted, *known], axis=0))
 
     def _classed(self, needed: Collection[str]) -> list[str]:
@@ -158,7 +168,7 @@ class LeftOut:
 
     def _fullest(self, by: Grouping) -> list[Marks]:
         """The cells of each group of which somebody is left out, those of the most people first."""
-        cells, index = distinct(self.codes[:, [self._place(name) for name in by]])
+        cells, index = distinct_rows(self.codes[:, [self._place(name) for name in by]])
         people = np.zeros(len(cells), dtype=np.int64)
         np.add.at(people, index, np.where(self.others, self.people, 0))
         order = np.argsort(-people, kind="stable")[:_MOST_GROUPS].tolist()
@@ -175,13 +185,13 @@ class LeftOut:
             at = self._place(name)
             plus = min(self.keys[at].positive or (0,))
             minus = {*range(len(self.keys[at].levels))} - (self.keys[at].positive or set())
-            lacking = among & (codes[:, at] == ASIDE)
+            lacking = among & (codes[:, at] == NO_LEVEL)
             given = np.full(len(codes), bool(positive))
             if positive is None:
                 label = self._place("label")
                 given = np.isin(codes[:, label], list(self.keys[label].positive or ()))
             codes[lacking & given, at] = plus
-            codes[lacking & ~given, at] = min(minus, default=ASIDE)
+            codes[lacking & ~given, at] = min(minus, default=NO_LEVEL)
 
 
 def notices(left_out: LeftOut | None, cells: RawCells, plan: Plan, spec: Spec) -> Iterator[Notice]:
@@ -193,10 +203,10 @@ def notices(left_out: LeftOut | None, cells: RawCells, plan: Plan, spec: Spec) -
             yield from _dropped_values(one, left_out, cells, plan, spec)
     for attribute in spec.protected:
         for gone in left_out.gone((attribute.name,), ()):
-            what = f"{describe(gone.group)} is in the data and not in the audit: {gone.why}"
+            what = f"{describe_group(gone.group)} is in the data and not in the audit: {gone.why}"
             # Beside a check that it does not leave open, it would tell that it is small.
             few = gone.is_set_aside(spec.minimum.size, spec.exclude_below)
-            yield Notice(what, Whose.NEVER if few else Whose.NOBODY)
+            yield Notice(what, Subjects.NEVER if few else Subjects.NOBODY)
 
 
 def _dropped_values(
@@ -221,7 +231,7 @@ def _dropped_values(
         for name in (one.name for one in spec.protected)
     ]
     told = "; ".join([f"rows with {listed}", *by])
-    yield Notice(f"{one.name}: `others: drop` leaves out {told}", Whose.NEVER)
+    yield Notice(f"{one.name}: `others: drop` leaves out {told}", Subjects.NEVER)
     for sign, named in (("positive", one.positive), ("negative", one.negative)):
         for text in named:
             alike = [value for value in values if _is_like(value, text.value)]
@@ -230,7 +240,7 @@ def _dropped_values(
                 yield Notice(
                     f"{one.name}: {listing(alike)} {verb} like the {sign} {quoted(text.value)}, "
                     f"and `others: drop` leaves them out; add to `{sign}` what means the same",
-                    Whose.NOBODY,
+                    Subjects.NOBODY,
                 )
 
 

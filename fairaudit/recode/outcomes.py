@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, KeyColumn, Marks, Role
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.cube import NO_LEVEL, KeyColumn, Marks, Role
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MISSING, Plan, RawCells, is_positive
@@ -37,7 +37,7 @@ def outcome_axis(one: Outcome, cells: RawCells, plan: Plan, spec: Spec, findings
     dropped = _dropped(one, classes, occurring, findings)
     levels = tuple(sorted((occurring | positive | negative) - dropped))
     place = {level: code for code, level in enumerate(levels)}
-    left_out = DROP if policy is Policy.DROP else ASIDE
+    left_out = DROP if policy is Policy.DROP else NO_LEVEL
 
     def code(level: str | None) -> int:
         return left_out if level is None else place.get(classes.of_level[level], DROP)
@@ -127,7 +127,7 @@ def _check_positive(
             continue
         if any(classes.named([other]) & occurring for other in one.positive) and not hint:
             what = f"{one.name}: the positive {quoted(text.value)} does not occur"
-            findings.notices.append(Notice(what, Whose.NOBODY))
+            findings.notices.append(Notice(what, Subjects.NOBODY))
             continue
         known = listing(sorted(occurring)) or "no value at all"
         message = f"the positive {quoted(text.value)} never occurs in {quoted(one.column.value)}"
@@ -163,7 +163,7 @@ def _doubts(one: Outcome, positive: set[str], rest: set[str]) -> list[Notice]:
         Notice(
             f"{one.name}: {quoted(name)} counts as the negative, for it is the only other value; "
             "say what is `negative`, or name it in `missing.tokens`",
-            Whose.NOBODY,
+            Subjects.NOBODY,
         )
         for name in rest
         if is_like_missing(name) or lookalike(name) in alike
@@ -198,7 +198,7 @@ def _cut_axis(
     edges = raw_key.key.edges or ()
     raw = with_missing_last(raw_key)
     codes = [int(is_positive(one, edges[:passed])) for passed in range(len(edges) + 1)]
-    codes.append(DROP if policy is Policy.DROP else ASIDE)
+    codes.append(DROP if policy is Policy.DROP else NO_LEVEL)
     key = KeyColumn(
         one.name,
         role,
@@ -212,7 +212,7 @@ def _cut_axis(
     for code, word in ((1, "positive"), (0, "negative")):
         if not ((reached == code) & (cells.kept == 1)).any():
             what = f"{one.name}: by its cut no row is {word}"
-            findings.notices.append(Notice(what, Whose.ANYBODY))
+            findings.notices.append(Notice(what, Subjects.ANYBODY))
     return Axis(key, reached, one.column.value, str(role), policy, missing, nothing)
 
 

@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.cube import ASIDE, Group, Grouping, GroupTable, Ints, KeyColumn, Role, distinct
+from fairaudit.cube import (
+    NO_LEVEL,
+    Group,
+    Grouping,
+    GroupTable,
+    Ints,
+    KeyColumn,
+    Role,
+    distinct_rows,
+)
 from fairaudit.histogram import TOO_SMALL, Histogram, Moments
 from fairaudit.plan import RawCells, RawHistogram, RawScores
 from fairaudit.recode.axis import DROP, Axis
@@ -120,7 +129,7 @@ class Distribution:
         columns = [self.columns[name] for name in names]
         shape = (len(codes), len(columns))
         audited = np.array([one.codes(raw, codes) for one in columns], dtype=np.int32)
-        rows, index = distinct(np.maximum(audited.T.reshape(shape), ASIDE))
+        rows, index = distinct_rows(np.maximum(audited.T.reshape(shape), NO_LEVEL))
         found = [_named(columns, row) for row in rows.tolist()]
         groups = tuple(one for one in found if one is not None) if wanted is None else tuple(wanted)
         place: dict[Group | None, int] = {group: at for at, group in enumerate(groups)}

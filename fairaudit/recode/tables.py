@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, Cube, Ints, Role
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.cube import NO_LEVEL, Cube, Ints, Role
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, Seek
 from fairaudit.ledger import Ledger
 from fairaudit.names import quoted
@@ -83,11 +83,11 @@ def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[Notice]:
             continue
         at = [key.name for key in cube.keys].index(name)
         codes, unknown = cube.codes[:, at], list(cube.keys[at].unknown)
-        n = int(cube.people[(codes == ASIDE) | np.isin(codes, unknown)].sum())
+        n = int(cube.people[(codes == NO_LEVEL) | np.isin(codes, unknown)].sum())
         if n:
             people = "person is" if n == 1 else "people are"
             what = f"{name}: of {n:,} it is not known; those {people} in no subgroup by it"
-            yield Notice(what, Whose.NEVER)
+            yield Notice(what, Subjects.NEVER)
 
 
 def _cube(
@@ -100,7 +100,7 @@ def _cube(
     stays = np.all(codes != DROP, axis=1)
     people = table.people[stays]
     keys = [one.key for _, one in columns]
-    audited = np.where(codes[stays] < 0, ASIDE, codes[stays]).astype(np.int32)
+    audited = np.where(codes[stays] < 0, NO_LEVEL, codes[stays]).astype(np.int32)
     return Cube.gather(keys, audited, people, people, ledger)
 
 

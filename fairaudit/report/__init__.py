@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fairaudit.answers import Answer
     from fairaudit.report.blocks import Document
+    from fairaudit.result import Answer
 
 
 def _backslashes(text: str, encoding: str) -> str:

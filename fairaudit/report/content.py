@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fairaudit import names
 from fairaudit.estimate import State
-from fairaudit.ledger import Line, PublishedLine
-from fairaudit.metrics import exclusion
+from fairaudit.ledger import LedgerLine, PublishedLine
+from fairaudit.metrics import describe_rule
 from fairaudit.report import (
     disparities,
     figures,
@@ -41,7 +41,7 @@ from fairaudit.result import (
     Verdict,
 )
 from fairaudit.verdict import Finding, Status
-from fairaudit.waivers import State as WaiverState
+from fairaudit.waivers import WaiverState
 
 TONES = {
     Status.PASS: Tone.GOOD,
@@ -202,7 +202,7 @@ def _smallest(made: Provenance) -> Iterator[str]:
     if made.minimum.events:
         yield f"{made.minimum.events} people of every outcome expected at everybody's rate"
     if made.exclude_below is not None:
-        yield f"excluded {names.line(exclusion(made.exclude_below))}"
+        yield f"excluded {names.line(describe_rule(made.exclude_below))}"
 
 
 def _file(one: DataFile) -> str:
@@ -242,7 +242,7 @@ def _people(people: int | None) -> str:
     return f"{numbers.whole(people)} people"
 
 
-def _aside(line: Line | PublishedLine, people: bool) -> str:  # noqa: FBT001  # whether rows are not people
+def _aside(line: LedgerLine | PublishedLine, people: bool) -> str:  # noqa: FBT001  # whether rows are not people
     return f"{line.reason} ({_people(line.people)})" if people else line.reason
 
 

@@ -12,9 +12,9 @@ import re
 from collections.abc import Sequence
 
 from fairaudit import names
-from fairaudit.answers import Answer
 from fairaudit.report import tables
 from fairaudit.report.tables import Column, Value
+from fairaudit.result import Answer
 
 MARK = "\ufeff"
 """The byte order mark: this text is UTF-8."""

@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 
-from fairaudit.answers import Answer
 from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.names import printable
 from fairaudit.report import sentences
 from fairaudit.report.shortening import shortened
-from fairaudit.result import AuditResult, FailOn, Verdict
+from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
-from fairaudit.waivers import State, Told
+from fairaudit.waivers import WaiverOutcome, WaiverState
 
 MOST = 10
 """So many annotations of a kind GitHub shows of a step."""
@@ -48,7 +47,11 @@ _RANK = {
     Status.WARN: _Rank.WARNED,
     Status.WAIVED: _Rank.WAIVED,
 }
-_OLD = {State.EXPIRED: _Rank.WARNED, State.UNUSED: _Rank.WAIVED, State.NOT_JUDGED: _Rank.WAIVED}
+_OLD = {
+    WaiverState.EXPIRED: _Rank.WARNED,
+    WaiverState.UNUSED: _Rank.WAIVED,
+    WaiverState.NOT_JUDGED: _Rank.WAIVED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ def _finding(one: Finding, result: AuditResult) -> Iterator[_Annotation]:
     yield _Annotation(rank, title, text, one.check.place)
 
 
-def _waiver(told: Told) -> Iterator[_Annotation]:
+def _waiver(told: WaiverOutcome) -> Iterator[_Annotation]:
     """A waiver that does nothing: who reads the file should know."""
     rank = _OLD.get(told.state)
     if rank is not None:

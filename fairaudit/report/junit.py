@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from fairaudit.answers import Answer
 from fairaudit.errors import FairauditError
 from fairaudit.names import printable
 from fairaudit.report import numbers, sentences
-from fairaudit.result import AuditResult, FailOn, Verdict
+from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 
 _ELEMENT = {

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairaudit.answers import Answer
+from fairaudit.result import Answer
 
 _LONGEST = 36
 _DIGITS = re.compile(r"(\d+)")

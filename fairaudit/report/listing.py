@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairaudit.answers import Answer, exit_code
 from fairaudit.errors import FairauditError
 from fairaudit.report import csv, numbers, sentences, summary
 from fairaudit.report.tables import Kind, Value, of_rows, stated
-from fairaudit.result import SCHEMA_VERSION
+from fairaudit.result import SCHEMA_VERSION, Answer, exit_code
 from fairaudit.verdict import Check, Finding, Limit, Status
 from fairaudit.version import version
 

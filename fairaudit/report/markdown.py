@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from fairaudit.answers import Answer
 from fairaudit.errors import WORST_FIRST
 from fairaudit.report import content, summary
 from fairaudit.report.blocks import (
@@ -22,7 +21,7 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.report.markup import bold, cell, phrase, running
 from fairaudit.report.markup import summary as plain_summary
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 
 MOST = 65_536
 """So many characters GitHub takes in a comment; bytes are counted, which are never fewer."""

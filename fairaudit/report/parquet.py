@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyarrow import parquet
 
-from fairaudit.answers import Answer
 from fairaudit.report import tables
 from fairaudit.report.tables import Column, Kind
+from fairaudit.result import Answer
 
 _TYPES = {Kind.TEXT: pa.string(), Kind.WHOLE: pa.int64(), Kind.NUMBER: pa.float64()}
 

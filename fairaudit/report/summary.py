@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fairaudit import names
-from fairaudit.answers import Answer
 from fairaudit.errors import FairauditError, NothingToAudit
 from fairaudit.report import content, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
 from fairaudit.report.labels import labels, natural, short
-from fairaudit.result import AuditResult, Verdict
+from fairaudit.result import Answer, AuditResult, Verdict
 from fairaudit.verdict import Status
 
 _MANY = 40

@@ -18,12 +18,11 @@ from typing import Any, TypeAlias
 
 from pydantic_core import to_json
 
-from fairaudit.answers import Answer
 from fairaudit.cube import Group
 from fairaudit.errors import FairauditError
 from fairaudit.estimate import Estimate, State, state_of
 from fairaudit.report import numbers
-from fairaudit.result import AuditResult, GroupRow, RateRow
+from fairaudit.result import Answer, AuditResult, GroupRow, RateRow
 
 Value: TypeAlias = str | int | float | None
 _Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from fairaudit.answers import Answer
 from fairaudit.compare import Values, Who, deciding, listed, values_of
 from fairaudit.estimate import Estimate
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
 from fairaudit.report.labels import natural, short
 from fairaudit.report.pictures import Line, Lines, Point
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Check, Finding, Limit, Status
 
 WORST_FIRST = tuple(reversed(Status))

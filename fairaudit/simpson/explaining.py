@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.arrays import Floats
-from fairaudit.disclosure import discloses
+from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence import Sample
 from fairaudit.stats import normal
 
@@ -15,7 +15,7 @@ _NOTHING = 1e-12
 """A gap that is no larger has no shares."""
 
 
-@discloses(row="value low high")
+@declare_subjects(row="value low high")
 @dataclass(frozen=True, slots=True)
 class ExplainedShare:
     """The share 1 - standardized / crude, with its interval; None where that is unbounded.

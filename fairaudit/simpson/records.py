@@ -9,14 +9,14 @@ from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from fairaudit.cube import Group, Grouping
-from fairaudit.disclosure import discloses
+from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Significance
-from fairaudit.metrics import NO_MINIMUM, Aside, Minimum, Rate
-from fairaudit.metrics.inference import USUAL, Correction, Inference
+from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
 from fairaudit.simpson.explaining import ExplainedShare
 from fairaudit.simpson.kinds import Kind
 
-LeftOut: TypeAlias = tuple[Group, Aside]
+LeftOut: TypeAlias = tuple[Group, Ineligibility]
 """Who could not be compared, and why."""
 
 
@@ -41,7 +41,7 @@ class Pairs(StrEnum):
     REFERENCE = "reference"
 
 
-@discloses(row="stratum first second weight significance")
+@declare_subjects(row="stratum first second weight significance")
 @dataclass(frozen=True, slots=True)
 class Stratum:
     """One value of the conditioning columns: both groups' rates there, its weight, its test.
@@ -61,7 +61,7 @@ class Stratum:
         return self.first.value - self.second.value
 
 
-@discloses(
+@declare_subjects(
     row="p odds_low odds_high difference difference_low difference_high homogeneity interaction "
     "opposite"
 )
@@ -87,7 +87,7 @@ class Joined:
     opposite: float | None
 
 
-@discloses(
+@declare_subjects(
     nobody="rate of attribute pair given kind",
     row="crude crude_pair crude_everybody standardized standardized_pair composition within "
     "mantel_haenszel_odds_ratio joined crude_p opposite_weight reversed_strata estimable_strata "
@@ -201,7 +201,7 @@ class Scan:
     references: dict[str, str]
     pairs: Pairs = Pairs.ALL
     minimum: Minimum = NO_MINIMUM
-    inference: Inference = USUAL
+    inference: Inference = DEFAULT_INFERENCE
     search: bool = False
 
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec.model import Outcome, Protected, Spec, Threshold, written
@@ -83,7 +83,7 @@ def closed(spec: Spec, found: Mapping[Quantile, Cut]) -> Spec:
                 Notice(
                     f"{one.name}: {one.quantiles} quantiles of {one.column.value} make only "
                     f"{len(bins[one.name]) + 1} bins: cuts that are equal are joined",
-                    Whose.NOBODY,
+                    Subjects.NOBODY,
                 )
                 for one in _binnable(spec)
                 if one.quantiles and len(bins[one.name]) + 1 < one.quantiles
@@ -118,7 +118,7 @@ def _told(one: Outcome, cut: Cut) -> Notice:
     return Notice(
         f"{one.name}: the cut is {written(cut.edge)}, {what} of {one.column.value}: "
         f"{cut.above:,} above, {cut.at:,} at it, {cut.below:,} below",
-        Whose.NEVER,
+        Subjects.NEVER,
     )
 
 

@@ -12,9 +12,9 @@ from itertools import combinations
 
 import numpy as np
 
-from fairaudit.cube import ASIDE, Cube, Group, Grouping, Ints, Marks
-from fairaudit.metrics import Need, Rate
-from fairaudit.metrics.counts import tally_of
+from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks
+from fairaudit.metrics import Rate, Requirement
+from fairaudit.metrics.counts import count_groups
 from fairaudit.subgroups.asked import Search
 
 _EXACT = 2**53
@@ -151,7 +151,7 @@ class _Columns:
         known = np.ones(len(flat), dtype=np.bool_)
         for name, key in zip(names, keys, strict=True):
             codes = self._cube.codes[:, self._at[name]]
-            known &= codes != ASIDE
+            known &= codes != NO_LEVEL
             if key.unknown:
                 known &= ~np.isin(codes, list(key.unknown))
             flat = flat * max(len(key.levels), 1) + codes
@@ -180,9 +180,9 @@ class _Columns:
         marks = np.ones(len(groups), dtype=np.bool_)
         singles = replace(
             table, groups=groups, people=one_each, mass=one_each, known=marks, amounts={},
-            aside=None, squares=None, scale=1,
+            ungrouped=None, squares=None, scale=1,
         )  # fmt: skip
-        reading = rate.read(tally_of(singles))
+        reading = rate.compute(count_groups(singles))
         if reading.over is None or reading.under is None:
             raise ValueError(f"{rate.id} is no rate")
         at = self._class("label") * shape[1] + self._class(self._of)
@@ -194,12 +194,14 @@ class _Columns:
         if key is None:
             return np.zeros(len(self._cube.people), dtype=np.int64)
         codes = self._cube.codes[:, [one.name for one in self._cube.keys].index(outcome)]
-        return np.where(codes == ASIDE, len(key.levels), codes).astype(np.int64)
+        return np.where(codes == NO_LEVEL, len(key.levels), codes).astype(np.int64)
 
     def _known(self, rate: Rate) -> Marks:
         """The cells of which everything is known that a rate asks."""
         known = np.ones(len(self._cube.people), dtype=np.bool_)
-        for name in {"label" if need is Need.LABEL else self._of for need in rate.needs}:
+        for name in {
+            "label" if need is Requirement.LABEL else self._of for need in rate.requirements
+        }:
             key = self._cube.outcome(name)
             if key is not None:
                 known &= self._class(name) < len(key.levels)

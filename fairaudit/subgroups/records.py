@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fairaudit.cube import Group, Grouping
-from fairaudit.disclosure import discloses
+from fairaudit.disclosure import declare_subjects
 
 
-@discloses(never="group over under divergence")
+@declare_subjects(never="group over under divergence")
 @dataclass(frozen=True, slots=True)
 class Part:
     """A group that a subgroup is part of, with one condition less, and its own rate."""
@@ -25,7 +25,7 @@ class Part:
         return self.over / self.under
 
 
-@discloses(
+@declare_subjects(
     never="group over under everybody share divergence exact low high p adjusted test unfairness "
     "significant parts",
 )
@@ -65,7 +65,9 @@ class Subgroup:
         return (self.low, self.high) if self.divergence >= 0 else (-self.high, -self.low)
 
 
-@discloses(never="rate of over under n looked_at significant explained listed widest unfairest")
+@declare_subjects(
+    never="rate of over under n looked_at significant explained listed widest unfairest"
+)
 @dataclass(frozen=True, slots=True)
 class Searched:
     """What the search found of one rate.
@@ -94,7 +96,7 @@ class Searched:
         return self.over / self.under if self.under else float("nan")
 
 
-@discloses(never="over depth min_size top looked_at rates")
+@declare_subjects(never="over depth min_size top looked_at rates")
 @dataclass(frozen=True, slots=True)
 class Subgroups:
     """A whole search as it is told: what was asked, how many were looked at, and each rate."""

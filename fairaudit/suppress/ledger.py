@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fairaudit.ledger import Ledger, Line, PublishedLedger, PublishedLine
+from fairaudit.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
 from fairaudit.suppress.cells import Cells, has_few
 
 May = Callable[[frozenset[int], int], bool]
@@ -62,7 +62,12 @@ def _complemented(rows: list[int], hidden: set[int], threshold: int) -> tuple[se
 
 
 def _is_told(
-    line: Line, ledger: Ledger, cells: Cells, threshold: int, columns: Mapping[str, str], may: May
+    line: LedgerLine,
+    ledger: Ledger,
+    cells: Cells,
+    threshold: int,
+    columns: Mapping[str, str],
+    may: May,
 ) -> bool:
     """Whether a line on people set aside may be told: they are a set of cells, if of one axis."""
     axes = [name for name, column in columns.items() if column == line.column and cells.has(name)]
@@ -77,7 +82,7 @@ def _is_told(
     return not any(_is_few((one.rows, one.people), threshold) for one in others)
 
 
-def _line(line: Line, *, is_shown: bool) -> PublishedLine:
+def _line(line: LedgerLine, *, is_shown: bool) -> PublishedLine:
     if not is_shown:
         return PublishedLine(None, None, line.column, line.reason)
     return PublishedLine(line.rows, line.people, line.column, line.reason)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fairaudit.cube import Cube
-from fairaudit.disclosure import Notice, Whose, told
+from fairaudit.disclosure import Notice, Subjects, redact
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part
 from fairaudit.histogram import Histogram
@@ -18,8 +18,8 @@ from fairaudit.result import (
 )
 from fairaudit.spec import Shown
 from fairaudit.suppress.cells import Cells
+from fairaudit.suppress.disclosure_support import Support
 from fairaudit.suppress.ledger import published_ledger
-from fairaudit.suppress.made import Made
 from fairaudit.suppress.protect import Item, Protection, protect
 from fairaudit.suppress.rows import Rows
 from fairaudit.suppress.scores import Cuts, Scored
@@ -64,7 +64,9 @@ class _Publication:
         self.data = data
         self.cells = Cells(data.cube)
         made = result.provenance
-        self.made = Made(self.cells, made.minimum.size, made.exclude_below, threshold, data.shown)
+        self.made = Support(
+            self.cells, made.minimum.size, made.exclude_below, threshold, data.shown
+        )
         self.made.few_above_a_cut = self._few_above_a_cut() or any(
             one.are_of_few(threshold) for one in data.cuts.values()
         )
@@ -111,9 +113,9 @@ class _Publication:
             ledger, self.cells, self.threshold, self.data.columns, rows.may
         )
         findings = tuple(map(rows.finding, found.findings))
-        return told(
+        return redact(
             found,
-            rows.whose(),
+            rows.published(),
             provenance=self._provenance(rows, rows_told=ledger_told.read),
             ledger=ledger_told,
             groups=rows.listed(map(rows.group, found.groups)),
@@ -132,8 +134,8 @@ class _Publication:
     def _provenance(self, rows: Rows, rows_told: int | None) -> Provenance:
         """Where it comes from; a hash of all counts would let anybody try the few that are open."""
         made = replace(self.result.provenance, suppress_below=self.threshold)
-        files = tuple(told(one, rows.whose()) for one in made.files)
-        return told(made, rows.whose(), files=files, rows=rows_told)
+        files = tuple(redact(one, rows.published()) for one in made.files)
+        return redact(made, rows.published(), files=files, rows=rows_told)
 
     def _of_itself(self, findings: Sequence[Finding]) -> Iterator[Notice]:
         """What a reader should know of the suppression: which verdicts tell of hidden numbers."""
@@ -143,14 +145,14 @@ class _Publication:
             yield Notice(
                 f"suppression: {checks} at hidden numbers: a verdict tells on which side of its "
                 "limits such a number lies, and how sure that is",
-                Whose.NOBODY,
+                Subjects.NOBODY,
             )
         if self.protection.widest is not None:
             yield Notice(
                 f"suppression: tables that cross more than {self.protection.widest} columns are "
                 "hidden as a whole: there are too many to prove cell by cell; ask for fewer with "
                 "`by`",
-                Whose.NOBODY,
+                Subjects.NOBODY,
             )
 
 

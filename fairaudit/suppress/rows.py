@@ -8,10 +8,10 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
-from fairaudit.disclosure import Notice, Whose, told
+from fairaudit.disclosure import Notice, Subjects, redact
 from fairaudit.estimate import HIDDEN, Estimate
 from fairaudit.evidence import Part, Side
-from fairaudit.metrics import NO_MINIMUM, Standing
+from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
@@ -22,10 +22,10 @@ from fairaudit.result import (
     RateRow,
 )
 from fairaudit.simpson import Reversal
-from fairaudit.suppress.made import Made, Value
+from fairaudit.suppress.disclosure_support import Support, Value
 from fairaudit.suppress.protect import Item
 from fairaudit.verdict import Check, Finding, NotEvaluated
-from fairaudit.waivers import State, Told
+from fairaudit.waivers import WaiverOutcome, WaiverState
 
 T = TypeVar("T")
 R = TypeVar("R", GroupRow, RateRow)
@@ -47,7 +47,7 @@ class Rows:
     def __init__(
         self,
         result: AuditResult,
-        made: Made,
+        made: Support,
         items: dict[Item, int],
         shows: Callable[[int], bool],
         reason: str,
@@ -62,9 +62,9 @@ class Rows:
         self.reason = reason
         self.nothing = replace(HIDDEN, reason=reason)
 
-    def whose(self, *also: Whose) -> frozenset[Whose]:
+    def published(self, *also: Subjects) -> frozenset[Subjects]:
         """Whose values may be told: without a small cell those of anybody who is counted."""
-        return frozenset(also if self.made.is_small else (*also, Whose.ANYBODY))
+        return frozenset(also if self.made.is_small else (*also, Subjects.ANYBODY))
 
     def may(self, counts: frozenset[int], width: int) -> bool:
         """Whether something made of these counts, crossing so many columns, may be printed."""
@@ -79,11 +79,13 @@ class Rows:
         counts = frozenset().union(*map(self.made.of_value, each))
         return self.may(counts, max(len(one.by) + len(one.given) for one in each))
 
-    def cleared(self, row: T, *, is_shown: bool, also: Iterable[Whose] = (), **each: object) -> T:
+    def cleared(
+        self, row: T, *, is_shown: bool, also: Iterable[Subjects] = (), **each: object
+    ) -> T:
         """A row with its own numbers, or without; a number that is hidden says why."""
         if is_shown:
-            return told(row, self.whose(Whose.ROW, *also), **each)
-        found = told(row, frozenset(), **each)
+            return redact(row, self.published(Subjects.ROW, *also), **each)
+        found = redact(row, frozenset(), **each)
         if getattr(found, "estimate", None) is HIDDEN:
             found = cast("T", replace(cast("Any", found), estimate=self.nothing))
         return found
@@ -117,13 +119,13 @@ class Rows:
             else None
             for name, count in row.counts.items()
         }
-        also = (Whose.BESIDE,) if share else ()
+        also = (Subjects.COMPARED,) if share else ()
         return self._standing(self.cleared(row, is_shown=is_shown, also=also, counts=counts))
 
     def _standing(self, row: R) -> R:
         """A row without its standing where that tells of few events."""
         if self.tells_events and self.made.is_small:
-            return replace(row, standing=Standing.SUPPRESSED)
+            return replace(row, standing=Eligibility.SUPPRESSED)
         return row
 
     def rates(self) -> Iterator[RateRow]:
@@ -150,7 +152,7 @@ class Rows:
         if row.reference == row.group and self._may_some_be_left_out:
             # That it is 0 tells that somebody else takes part.
             beside = [replace(one, groups=None, wide=True) for one in own]
-        also = (Whose.BESIDE,) if self.may_value(beside) and is_shown else ()
+        also = (Subjects.COMPARED,) if self.may_value(beside) and is_shown else ()
         row = replace(row, estimate=self._of_its_own(row.estimate, own))
         return self._standing(self.cleared(row, is_shown=is_shown, also=also))
 
@@ -180,7 +182,7 @@ class Rows:
         if row.group is not None and not is_shown:
             return None
         whole = [replace(one, groups=None, wide=True) for one in values]
-        also = (Whose.BESIDE,) if is_shown and self.may_value(whole) else ()
+        also = (Subjects.COMPARED,) if is_shown and self.may_value(whole) else ()
         row = replace(row, parts=self._parts(row.parts, values))
         return self.cleared(row, is_shown=is_shown, also=also)
 
@@ -193,7 +195,7 @@ class Rows:
             is_shown=self.may(self.made.of_marks(*known), len(row.by)),
             entries=tuple(self._entry(row, one) for one in row.entries),
             appears=tuple(
-                told(one, self.whose(Whose.ROW))
+                redact(one, self.published(Subjects.ROW))
                 for one in row.appears
                 if self.may_value(self.made.appearance(one))
             ),
@@ -211,21 +213,21 @@ class Rows:
     def reversals(self, several: Iterable[Reversal]) -> tuple[Reversal, ...]:
         """The reversals whose numbers may be told: that there is one tells of the others'."""
         return tuple(
-            told(one, self.whose(Whose.ROW))
+            redact(one, self.published(Subjects.ROW))
             for one in several
             if self.may(self.made.reversal(one), 1 + len(one.given))
         )
 
-    def waiver(self, one: Told) -> Told:
+    def waiver(self, one: WaiverOutcome) -> WaiverOutcome:
         """A waiver with what became of it; why it was not needed is told of what is counted."""
-        is_told = one.state is State.EXPIRED or not self.made.is_small
-        return told(one, self.whose(), why=one.why if is_told else "")
+        is_told = one.state is WaiverState.EXPIRED or not self.made.is_small
+        return redact(one, self.published(), why=one.why if is_told else "")
 
     def notice(self, one: Notice) -> bool:
         """Whether a notice may be told."""
-        if one.whose is Whose.ROW:
-            return self.may_value(map(self.made.counted, one.counted))
-        return one.whose is Whose.NOBODY or one.whose in self.whose()
+        if one.subjects is Subjects.ROW:
+            return self.may_value(map(self.made.counted, one.rates))
+        return one.subjects is Subjects.NOBODY or one.subjects in self.published()
 
     def finding(self, one: Finding) -> Finding:
         """A check: its word stays, its value where everybody it looked at may be seen."""
@@ -246,7 +248,7 @@ class Rows:
             not_evaluated=left_out,
             reversals=self.reversals(one.reversals),
             waived=tuple(self.cleared(each, is_shown=is_shown) for each in one.waived),
-            before=one.before and told(one.before, self.whose()),
+            before=one.before and redact(one.before, self.published()),
         )
         if one.estimate is not None and found.estimate is None:
             found = replace(found, estimate=self.nothing)
@@ -258,7 +260,7 @@ class Rows:
         """Who was not judged; a reason that tells of people who are hidden is hidden, too."""
         for one in finding.not_evaluated:
             if self._is_told(finding, one, is_shown=is_shown):
-                yield told(one, self.whose(Whose.ROW))
+                yield redact(one, self.published(Subjects.ROW))
             elif one.blocks:
                 yield replace(one, group=(), stratum=(), reason=self.reason, detail="")
 
@@ -271,7 +273,7 @@ class Rows:
                 return False  # its people are no cells, and said to be few
         if not self.made.is_small:
             return True
-        if not isinstance(check, Check) or one.standing is Standing.FEW_EVENTS:
+        if not isinstance(check, Check) or one.standing is Eligibility.FEW_EVENTS:
             return False
         if one.tells_people and not one.group and not one.stratum:
             return False  # a share of people who are in no stratum that is judged

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import accumulate
 
-from fairaudit.cube import Cube, Grouping, distinct
+from fairaudit.cube import Cube, Grouping, distinct_rows
 from fairaudit.errors import SpecError
 from fairaudit.names import quoted
 from fairaudit.spec import Shown, Spec
@@ -59,7 +59,7 @@ def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
     @cache
     def groups(by: Grouping) -> int:
         columns = [cube.keys.index(cube.key(name)) for name in by]
-        return len(distinct(cube.codes[:, columns])[0])
+        return len(distinct_rows(cube.codes[:, columns])[0])
 
     # The largest first: they soon say that it is too much.
     largest = sorted(groupings, key=len, reverse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fairaudit.cube import UNKNOWN, Cube
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec import Shown
@@ -50,4 +50,4 @@ def unweighed(shown: Iterable[Shown], cube: Cube) -> Iterator[Notice]:
             for what, names in pairs:
                 for name in map(quoted, sorted(names)):
                     text = f"{one.asked.id}: the stratum {name} of {' × '.join(given)} {what}"
-                    yield Notice(text, Whose.NOBODY)
+                    yield Notice(text, Subjects.NOBODY)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from fairaudit.cube import Group
-from fairaudit.disclosure import discloses
+from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
     MissingBounds,
@@ -18,13 +18,13 @@ from fairaudit.evidence.practice import (
     Detectable,
     Practice,
 )
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
 from fairaudit.verdict.asked import AnyCheck, Backing, Limit, ReversalLimit, Status
 
 
-@discloses(row="group stratum value exact between backing lower")
+@declare_subjects(row="group stratum value exact between backing lower")
 @dataclass(frozen=True, slots=True)
 class Crossing:
     """A value beyond the limit: of which group (in a spread: of none), in which stratum.
@@ -43,7 +43,7 @@ class Crossing:
     lower: bool = False
 
 
-@discloses(
+@declare_subjects(
     nobody="group stratum blocks standing tells_people",
     row="reason",
     anybody="detail",
@@ -62,11 +62,11 @@ class NotEvaluated:
     reason: str
     blocks: bool
     detail: str = ""
-    standing: Standing | None = None
+    standing: Eligibility | None = None
     tells_people: bool = False
 
 
-@discloses(nobody="group reason approved_by expires", row="crossed", hidden={"crossed": ()})
+@declare_subjects(nobody="group reason approved_by expires", row="crossed", hidden={"crossed": ()})
 @dataclass(frozen=True, slots=True)
 class Waived:
     """What somebody accepts of a check: for which group (() is everybody), why, who, how long."""
@@ -78,7 +78,7 @@ class Waived:
     crossed: tuple[Crossing, ...] = ()
 
 
-@discloses(nobody="path created days tolerance")
+@declare_subjects(nobody="path created days tolerance")
 @dataclass(frozen=True, slots=True)
 class Earlier:
     """A result that is compared with: where it lies, its age in days, and what is allowed for."""
@@ -89,7 +89,7 @@ class Earlier:
     tolerance: Decimal
 
 
-@discloses(
+@declare_subjects(
     nobody="earlier status",
     # Nobody has proven the numbers of another report, which had nothing to hide.
     never="value worse_by worse reversals between own own_worse decided_by stratum",
@@ -132,12 +132,12 @@ class Before:
         return whose[0] == whose[1] and frozenset(self.stratum) == frozenset(finding.stratum)
 
 
-@discloses(
+@declare_subjects(
     nobody="check status limit backing not_cleared definition spread",
     row="estimate why stratum first second worse_off decided_by parts crossed practice",
     anybody="detectable missing",
     never="subgroup",
-    each="not_evaluated reversals waived before",
+    nested="not_evaluated reversals waived before",
     hidden={
         "stratum": (),
         "first": (),

@@ -18,7 +18,6 @@ import pytest
 
 import fairaudit
 from fairaudit import cli
-from fairaudit.answers import Answer
 from fairaudit.cli import folder
 from fairaudit.cli.app import app
 from fairaudit.errors import UsageError
@@ -27,6 +26,7 @@ from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone
 from fairaudit.report.labels import labels, natural, short
 from fairaudit.report.pictures import Lines
 from fairaudit.report.summary import document
+from fairaudit.result import Answer
 
 COLUMNS: dict[str, Any] = {
     "protected": ["group"],

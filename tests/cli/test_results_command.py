@@ -11,10 +11,9 @@ import pytest
 from conftest import SAMPLES, SPECS
 
 from fairaudit import batch, cli, report
-from fairaudit.answers import Answer
 from fairaudit.report import json as report_json
 from fairaudit.report import opened
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 
 _SPEC = str(SPECS / "loans.yaml")
 

@@ -9,10 +9,10 @@ from conftest import SPECS
 from report_cases import kind, many
 
 from fairaudit import cli
-from fairaudit.answers import Answer
 from fairaudit.cli import step_summary
 from fairaudit.errors import DataError
 from fairaudit.report import markdown
+from fairaudit.result import Answer
 
 FAILED = str(SPECS / "titanic.yaml")
 PASSED = str(SPECS / "fairlearn_page.yaml")

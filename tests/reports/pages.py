@@ -11,10 +11,9 @@ from html.parser import HTMLParser
 from conftest import ROOT, SPECS
 
 import fairaudit
-from fairaudit.answers import Answer
 from fairaudit.report import content, html
 from fairaudit.report.blocks import Figure
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 
 NAMES = sorted(path.stem for path in SPECS.glob("*.yaml"))
 _INLINE = {"a", "bdi", "strong"}

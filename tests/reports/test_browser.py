@@ -12,11 +12,11 @@ import pytest
 from pages import NAMES, read, sample
 
 from fairaudit import cli
-from fairaudit.answers import Answer
 from fairaudit.errors import NothingToAudit
 from fairaudit.report import html
 from fairaudit.report.blocks import Heading, Table
 from fairaudit.report.sentences import answer
+from fairaudit.result import Answer
 
 _MISSING = pytest.fail if os.environ.get("CI") else pytest.skip
 """In CI nothing is skipped."""

@@ -13,10 +13,9 @@ from test_reports import GOLDENS, stable
 
 import fairaudit
 from fairaudit import cli
-from fairaudit.answers import Answer
 from fairaudit.errors import DataError, FairauditError, Fault, Place, SpecError
 from fairaudit.report import github, sentences
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Status
 
 BAD = ROOT / "tests" / "unit" / "spec" / "bad_specs"

@@ -17,11 +17,10 @@ from conftest import SPECS
 
 import fairaudit
 from fairaudit import cli
-from fairaudit.answers import Answer
 from fairaudit.errors import UsageError
 from fairaudit.report import csv as report_csv
 from fairaudit.report import format_of, format_of_suffix, parquet
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.result import Answer, AuditResult, RateRow
 
 Rows = list[dict[str, Any]]
 WEIGHTED = """name,race,branch,y,p,w

@@ -17,11 +17,10 @@ import pytest
 
 import fairaudit
 from fairaudit import names
-from fairaudit.answers import Answer
 from fairaudit.cli import lines as lines_module
 from fairaudit.errors import DataError, Fault, Place, SpecError
 from fairaudit.report import FORMATS, Format, numbers
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 
 _MACHINES = {"json", "csv", "parquet"}
 """Formats that keep every name as it is; what is a string there cannot steer anything."""

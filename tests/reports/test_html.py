@@ -23,7 +23,6 @@ from conftest import ROOT, SAMPLES
 from pages import NAMES, Element, elements, read, sample, tree_of
 
 import fairaudit
-from fairaudit.answers import Answer
 from fairaudit.errors import NothingToAudit
 from fairaudit.report import FORMATS, content, drawing, html, numbers, palette, sentences
 from fairaudit.report.blocks import (
@@ -51,7 +50,7 @@ from fairaudit.report.pictures import (
     Rule,
     Slopes,
 )
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 
 GOLDENS = Path(__file__).parent / "goldens"
 _LOADS = ("src", "href", "xlink:href", "action", "data", "poster", "srcset")
@@ -186,7 +185,7 @@ def test_tables_have_captions_scopes_and_a_region_to_scroll_in(name: str) -> Non
 
 def test_equal_results_are_equal_bytes_in_another_process_too() -> None:
     code = (
-        "import sys, fairaudit; from fairaudit.answers import Answer; "
+        "import sys, fairaudit; from fairaudit.result import Answer; "
         "from fairaudit.report import html; "
         "r = fairaudit.audit('audit_specs/kidney_admissions.yaml'); "
         "sys.stdout.buffer.write(html.render([Answer('x', None, r)]).encode())"

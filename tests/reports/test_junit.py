@@ -16,10 +16,9 @@ from report_cases import HOSTILE, KINDS, NAMES, hostile, kind, many, sample
 from test_reports import GOLDENS, stable
 
 from fairaudit import cli
-from fairaudit.answers import Answer
 from fairaudit.errors import DataError, FairauditError, NothingToAudit
 from fairaudit.report import junit, sentences
-from fairaudit.result import AuditResult, FailOn
+from fairaudit.result import Answer, AuditResult, FailOn
 from fairaudit.verdict import Status
 
 

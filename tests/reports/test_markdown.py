@@ -15,7 +15,6 @@ from markdown_it.token import Token
 from report_cases import HOSTILE, KINDS, NAMES, hostile, kind, many, sample
 from test_reports import GOLDENS, stable
 
-from fairaudit.answers import Answer
 from fairaudit.errors import DataError
 from fairaudit.metrics import CATALOGUE, COMPARISONS
 from fairaudit.report import content, markdown, markup
@@ -31,7 +30,7 @@ from fairaudit.report.blocks import (
     Tone,
 )
 from fairaudit.report.pictures import Intervals
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Status
 
 ENDLESS = 10**9

@@ -16,13 +16,12 @@ from evidence_specs import YES, Rate, of_rates
 from typer.testing import CliRunner
 
 import fairaudit
-from fairaudit.answers import Answer
 from fairaudit.cli.app import app
 from fairaudit.evidence import methods
 from fairaudit.metrics import CATALOGUE
 from fairaudit.report import content, explain, format_of, listing, sentences, summary, terminal
 from fairaudit.report import json as report_json
-from fairaudit.result import AuditResult, definition
+from fairaudit.result import Answer, AuditResult, definition
 
 
 def told(result: AuditResult, *, all_rows: bool = False) -> str:

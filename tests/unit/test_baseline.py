@@ -22,11 +22,10 @@ import fairaudit
 from fairaudit import baseline as baselines
 from fairaudit import cli
 from fairaudit import spec as specs
-from fairaudit.answers import Answer
 from fairaudit.errors import UsageError
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Finding, Status
 
 COLUMNS: dict[str, Any] = {

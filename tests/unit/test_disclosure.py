@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.disclosure import Notice, Whose, discloses, disclosure_of, told
+from fairaudit.disclosure import Notice, Subjects, declare_subjects, disclosure_of, redact
 from fairaudit.errors import SpecError
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult, DataFile
@@ -31,7 +31,7 @@ def reachable(cls: type, seen: set[type]) -> set[type]:
     for name, hint in get_type_hints(cls).items():
         if name not in {field.name for field in fields(cls)}:
             continue
-        if disclosure_of(cls).whose[name] is Whose.NOBODY:
+        if disclosure_of(cls).subjects[name] is Subjects.NOBODY:
             continue
         for one in types_in(hint):
             if is_dataclass(one) and one not in seen:
@@ -43,7 +43,7 @@ def test_every_class_in_a_result_declares_all_of_its_fields() -> None:
     found = reachable(AuditResult, set())
     assert len(found) > 30
     for cls in found:
-        assert {*disclosure_of(cls).whose} == {field.name for field in fields(cls)}
+        assert {*disclosure_of(cls).subjects} == {field.name for field in fields(cls)}
 
 
 def test_a_field_that_nobody_declared_is_refused_when_the_class_is_made() -> None:
@@ -53,31 +53,33 @@ def test_a_field_that_nobody_declared_is_refused_when_the_class_is_made() -> Non
         n: int
         median: float
 
-    with pytest.raises(TypeError, match="Row must say once of each field whose it is: median"):
-        discloses(nobody="group", row="n")(Row)
+    with pytest.raises(TypeError, match="Row must declare the subjects of each field once: median"):
+        declare_subjects(nobody="group", row="n")(Row)
     with pytest.raises(TypeError, match="mean"):
-        discloses(nobody="group", row="n median mean")(Row)
-    with pytest.raises(TypeError, match="Row must say once"):
-        discloses(nobody="group n", row="n median")(Row)
+        declare_subjects(nobody="group", row="n median mean")(Row)
+    with pytest.raises(TypeError, match="Row must declare"):
+        declare_subjects(nobody="group n", row="n median")(Row)
     with pytest.raises(ValueError, match="everyone"):
-        discloses(everyone="group n median")(Row)
-    with pytest.raises(TypeError, match="does not say"):
-        told(Row("a", 1, 2.0), {Whose.ROW})
-    declared = discloses(nobody="group", row="n", never="median", hidden={"median": -1.0})(Row)
-    assert told(declared("a", 1, 2.0), set()) == Row("a", None, -1.0)  # type: ignore[arg-type]
-    assert told(declared("a", 1, 2.0), {Whose.ROW, Whose.NEVER}) == Row("a", 1, -1.0)
+        declare_subjects(everyone="group n median")(Row)
+    with pytest.raises(TypeError, match="does not declare"):
+        redact(Row("a", 1, 2.0), {Subjects.ROW})
+    declared = declare_subjects(nobody="group", row="n", never="median", hidden={"median": -1.0})(
+        Row
+    )
+    assert redact(declared("a", 1, 2.0), set()) == Row("a", None, -1.0)  # type: ignore[arg-type]
+    assert redact(declared("a", 1, 2.0), {Subjects.ROW, Subjects.NEVER}) == Row("a", 1, -1.0)
 
 
 def test_a_file_is_never_told_by_its_length() -> None:
     """A file may be that of one region, with its four people."""
     one = DataFile("north.csv", 41, None, 5)
-    assert told(one, {*Whose}) == DataFile("north.csv", 0, None, None)
+    assert redact(one, {*Subjects}) == DataFile("north.csv", 0, None, None)
 
 
-def test_a_notice_is_a_sentence_that_says_whose_it_is() -> None:
-    notice = Notice("3 scores lie outside [0, 1]", Whose.NEVER)
+def test_a_notice_is_a_sentence_that_says_whose_counts_it_tells() -> None:
+    notice = Notice("3 scores lie outside [0, 1]", Subjects.NEVER)
     assert notice == "3 scores lie outside [0, 1]"
-    assert notice.whose is Whose.NEVER
+    assert notice.subjects is Subjects.NEVER
     with pytest.raises(TypeError):
         Notice("whose is it?")  # type: ignore[call-arg]
 
@@ -96,8 +98,8 @@ def test_every_notice_of_an_audit_is_typed() -> None:
     notices = fairaudit.audit(spec, pl.DataFrame(people)).notices
     assert len(notices) > 2
     assert all(isinstance(one, Notice) for one in notices)
-    told_of = {one.whose for one in notices}
-    assert {Whose.NOBODY, Whose.NEVER, Whose.ANYBODY} <= told_of
+    told_of = {one.subjects for one in notices}
+    assert {Subjects.NOBODY, Subjects.NEVER, Subjects.ANYBODY} <= told_of
 
 
 ELEVEN_ALONE = pl.DataFrame(

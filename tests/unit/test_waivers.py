@@ -20,7 +20,7 @@ from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.verdict import Finding, Status
-from fairaudit.waivers import State
+from fairaudit.waivers import WaiverState
 
 BAD = sorted((Path(__file__).parent / "spec" / "bad_waivers").glob("*.yaml"))
 NOW = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
@@ -90,7 +90,7 @@ def only(result: AuditResult) -> Finding:
     return found
 
 
-def states(result: AuditResult) -> list[State]:
+def states(result: AuditResult) -> list[WaiverState]:
     return [one.state for one in result.waivers]
 
 
@@ -126,7 +126,7 @@ def test_every_crossing_waived_is_a_pass_with_waivers_and_the_value_stays(judged
     result = judged(FLOOR, waiver(group={"race": "a"}), waiver(group={"race": "b"}))
     found = only(result)
     assert (found.status, result.verdict, result.exit_code) == (Status.WAIVED, Verdict.PASS, 0)
-    assert states(result) == [State.APPLIED, State.APPLIED]
+    assert states(result) == [WaiverState.APPLIED, WaiverState.APPLIED]
     assert found.estimate is not None
     assert (found.estimate.value, len(found.crossed)) == (0.3, 2)
     text = text_of(result)
@@ -166,12 +166,12 @@ def test_a_warning_can_be_waived_too(judged: Judged) -> None:
 
 def test_the_whole_check_is_waived_only_when_it_says_all(judged: Judged) -> None:
     result = judged(FLOOR, waiver(group="all"))
-    assert (only(result).status, states(result)) == (Status.WAIVED, [State.APPLIED])
+    assert (only(result).status, states(result)) == (Status.WAIVED, [WaiverState.APPLIED])
     both = judged(FLOOR, waiver(group="all"), waiver(group={"race": "a"}))
-    assert states(both) == [State.APPLIED, State.APPLIED]
+    assert states(both) == [WaiverState.APPLIED, WaiverState.APPLIED]
     assert [len(one.crossed) for one in only(both).waived] == [1, 1]
     idle = judged(FLOOR, waiver(), waiver(group={"race": "a"}), waiver(group={"race": "b"}))
-    assert states(idle) == [State.UNUSED, State.APPLIED, State.APPLIED]
+    assert states(idle) == [WaiverState.UNUSED, WaiverState.APPLIED, WaiverState.APPLIED]
 
 
 def test_a_spread_is_waived_for_one_of_its_pair_where_no_other_pair_is_beyond(
@@ -181,24 +181,24 @@ def test_a_spread_is_waived_for_one_of_its_pair_where_no_other_pair_is_beyond(
     for group in ("a", "d"):
         limit = {**RATIO, "fail": {"below": 0.45}}
         result = judged(limit, waiver(RATIO_ID, {"race": group}))
-        assert (only(result).status, states(result)) == (Status.WAIVED, [State.APPLIED])
+        assert (only(result).status, states(result)) == (Status.WAIVED, [WaiverState.APPLIED])
         found = only(result)
         assert found.estimate is not None
         assert found.estimate.exact == Fraction(3, 8)
     other = judged(RATIO, waiver(RATIO_ID, {"race": "c"}))
-    assert (only(other).status, states(other)) == (Status.FAIL, [State.UNUSED])
+    assert (only(other).status, states(other)) == (Status.FAIL, [WaiverState.UNUSED])
 
 
 def test_a_waived_pair_hides_no_other(judged: Judged) -> None:
     result = judged(RATIO, waiver(RATIO_ID, {"race": "a"}))
     found = only(result)
-    assert (found.status, states(result)) == (Status.FAIL, [State.APPLIED])
+    assert (found.status, states(result)) == (Status.FAIL, [WaiverState.APPLIED])
     assert found.estimate is not None
     assert (found.estimate.value, found.estimate.exact is not None) == (0.5, True)
     assert {dict(found.first)["race"], dict(found.second)["race"]} == {"b", "d"}
     both = judged(RATIO, waiver(RATIO_ID, {"race": "a"}), waiver(RATIO_ID, {"race": "b"}))
     assert (only(both).status, both.exit_code) == (Status.WAIVED, 0)
-    assert states(both) == [State.APPLIED, State.APPLIED]
+    assert states(both) == [WaiverState.APPLIED, WaiverState.APPLIED]
 
 
 def test_a_spread_of_two_groups_leaves_nothing_to_compare(judged: Judged) -> None:
@@ -231,7 +231,7 @@ def test_the_reference_stays_the_reference(judged: Judged) -> None:
     metric = {"metric": "impact_ratio", "by": "race", "fail": {"below": 0.55}}
     name = only(judged(metric)).check.id
     result = judged(metric, waiver(name, {"race": "d"}))
-    assert (only(result).status, states(result)) == (Status.FAIL, [State.UNUSED])
+    assert (only(result).status, states(result)) == (Status.FAIL, [WaiverState.UNUSED])
     left = only(judged(metric, waiver(name, {"race": "a"})))
     assert left.estimate is not None
     assert (left.status, left.estimate.value) == (Status.FAIL, 0.5)
@@ -256,9 +256,9 @@ def test_within_strata_each_is_judged_on_what_is_left(judged: Judged) -> None:
     # f: a/b = 0.125. m: c/b = 0.167; without c: a/b = 0.83.
     one = judged(metric, waiver(name, {"race": "a"}), text=STRATA)
     assert (only(one).status, dict(only(one).stratum)) == (Status.FAIL, {"sex": "m"})
-    assert states(one) == [State.APPLIED]
+    assert states(one) == [WaiverState.APPLIED]
     two = judged(metric, waiver(name, {"race": "c"}), waiver(name, {"race": "a"}), text=STRATA)
-    assert (only(two).status, states(two)) == (Status.INCONCLUSIVE, [State.APPLIED] * 2)
+    assert (only(two).status, states(two)) == (Status.INCONCLUSIVE, [WaiverState.APPLIED] * 2)
     assert "fewer than two groups are left to compare" in only(two).why
     floor = {**FLOOR, "given": "sex"}
     name = "selection_rate/race/sex/decision"
@@ -310,33 +310,33 @@ def test_what_could_not_be_evaluated_is_never_waived(judged: Judged) -> None:
     nothing = "race,sex,y,z,n\na,f,0,1,10\nb,f,0,1,50\nb,f,0,0,1\n"
     result = judged(unknown, waiver(name), text=nothing, more={"columns": columns})
     assert (only(result).status, result.exit_code) == (Status.INCONCLUSIVE, 3)
-    assert states(result) == [State.UNUSED]
+    assert states(result) == [WaiverState.UNUSED]
     assert "could not be evaluated, and that cannot be waived" in str(result.notices)
     more = {"columns": columns, "undefined": "warn"}
     warned = judged(unknown, waiver(name), text=nothing, more=more)
-    assert (only(warned).status, states(warned)) == (Status.WARN, [State.UNUSED])
+    assert (only(warned).status, states(warned)) == (Status.WARN, [WaiverState.UNUSED])
     # Beside an open value, a warning is not what decides.
     metric = {"metric": "positive_predictive_value", "by": "race", "warn": {"below": 0.9}}
     result = judged(metric, waiver(name), text=text, more={"columns": columns})
-    assert (only(result).status, states(result)) == (Status.INCONCLUSIVE, [State.UNUSED])
+    assert (only(result).status, states(result)) == (Status.INCONCLUSIVE, [WaiverState.UNUSED])
     assert "could not be evaluated, and that cannot be waived" in str(result.notices)
 
 
 @pytest.mark.parametrize(
     ("days", "status", "state"),
     [
-        (0, Status.WAIVED, State.APPLIED),
-        (-1, Status.FAIL, State.EXPIRED),
-        (1, Status.WAIVED, State.APPLIED),
+        (0, Status.WAIVED, WaiverState.APPLIED),
+        (-1, Status.FAIL, WaiverState.EXPIRED),
+        (1, Status.WAIVED, WaiverState.APPLIED),
     ],
 )
 def test_a_waiver_holds_through_its_last_day(
-    judged: Judged, days: int, status: Status, state: State
+    judged: Judged, days: int, status: Status, state: WaiverState
 ) -> None:
     day = (NOW + timedelta(days=days)).date().isoformat()
     result = judged(FLOOR, waiver(expires=day))
     assert (only(result).status, states(result)) == (status, [state])
-    assert (f"it held until {day}" in str(result.notices)) is (state is State.EXPIRED)
+    assert (f"it held until {day}" in str(result.notices)) is (state is WaiverState.EXPIRED)
 
 
 @pytest.mark.parametrize(("second", "code"), [(-1, 0), (0, 1)])
@@ -352,7 +352,10 @@ def test_the_day_ends_in_utc(
 def test_an_unused_waiver_is_told(judged: Judged) -> None:
     passing = {**FLOOR, "fail": {"below": 0.1}}
     result = judged(passing, waiver(), waiver("selection_rate/rce/decision"))
-    assert (only(result).status, states(result)) == (Status.PASS, [State.UNUSED, State.UNUSED])
+    assert (only(result).status, states(result)) == (
+        Status.PASS,
+        [WaiverState.UNUSED, WaiverState.UNUSED],
+    )
     passes, unknown = result.notices
     assert "the check passes without it" in passes
     assert f"there is no such check; did you mean '{FLOOR_ID}'?" in unknown
@@ -362,7 +365,7 @@ def test_an_unused_waiver_is_told(judged: Judged) -> None:
 def test_a_level_that_is_misspelt_is_told_with_the_nearest(judged: Judged) -> None:
     text = rows({"Black": 30, "White": 80})
     result = judged(FLOOR, waiver(group={"race": "black"}), text=text)
-    assert (only(result).status, states(result)) == (Status.FAIL, [State.UNUSED])
+    assert (only(result).status, states(result)) == (Status.FAIL, [WaiverState.UNUSED])
     assert "did you mean 'Black'?" in str(result.notices)
 
 
@@ -370,9 +373,9 @@ def test_only_what_was_judged_is_told_unused(judged: Judged) -> None:
     more = {"metrics": [FLOOR, {**RATIO, "fail": {"below": 0.1}}]}
     waivers = (waiver(), waiver(RATIO_ID))
     result = judged(FLOOR, *waivers, more=more, only=FLOOR_ID)
-    assert states(result) == [State.APPLIED, State.NOT_JUDGED]
+    assert states(result) == [WaiverState.APPLIED, WaiverState.NOT_JUDGED]
     assert result.notices == ()
-    assert states(judged(FLOOR, *waivers, more=more)) == [State.APPLIED, State.UNUSED]
+    assert states(judged(FLOOR, *waivers, more=more)) == [WaiverState.APPLIED, WaiverState.UNUSED]
 
 
 def test_reversals_are_waived_as_a_whole(tmp_path: Path) -> None:
@@ -461,5 +464,5 @@ def test_what_is_left_in_doubt_behind_a_waiver_still_warns(
         metric, waiver("statistical_parity_difference.a/race/decision", {"race": "b"}), text=text
     )
     found = only(result)
-    assert (found.status, states(result)) == (Status.WARN, [State.APPLIED])
+    assert (found.status, states(result)) == (Status.WARN, [WaiverState.APPLIED])
     assert dict(found.first)["race"] == "c"

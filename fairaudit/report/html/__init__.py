@@ -10,11 +10,11 @@ from functools import cache
 import jinja2
 from markupsafe import Markup
 
-from fairaudit.answers import Answer
 from fairaudit.report import palette, summary
 from fairaudit.report.blocks import Document, Entries, Facts, Figure, Tone
 from fairaudit.report.html import inline
 from fairaudit.report.html.outline import Place, outlined
+from fairaudit.result import Answer
 from fairaudit.version import version
 
 _SHORT = 120

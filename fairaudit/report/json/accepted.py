@@ -19,7 +19,7 @@ from fairaudit.report.json.values import (
 )
 from fairaudit.simpson import Reversal
 from fairaudit.verdict import Backing, Before, Crossing, Earlier, Waived
-from fairaudit.waivers import State, Told, Waiver
+from fairaudit.waivers import Waiver, WaiverOutcome, WaiverState
 
 Which: TypeAlias = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
 """Which reversal: its rate and outcome, attribute and pair, and what it is given."""
@@ -78,7 +78,7 @@ def read_waived(row: Member) -> Waived:
     )
 
 
-def write_told(one: Told) -> dict[str, Any]:
+def write_told(one: WaiverOutcome) -> dict[str, Any]:
     """A waiver, and what became of it."""
     waiver = one.waiver
     return {
@@ -93,7 +93,7 @@ def write_told(one: Told) -> dict[str, Any]:
     }
 
 
-def read_told(row: Member) -> Told:
+def read_told(row: Member) -> WaiverOutcome:
     """The waiver, and what became of it."""
     waiver = Waiver(
         row["check"].text(),
@@ -103,7 +103,7 @@ def read_told(row: Member) -> Told:
         row["expires"].date(),
         read_place(row["place"]),
     )
-    return Told(waiver, row["state"].one_of(State), row["why"].text())
+    return WaiverOutcome(waiver, row["state"].one_of(WaiverState), row["why"].text())
 
 
 def _read_whose(row: Member) -> Group:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairaudit.answers import Answer, exit_code
 from fairaudit.errors import (
     AuditFailed,
     DataError,
@@ -18,7 +17,7 @@ from fairaudit.errors import (
 from fairaudit.report.json.reading import Member, opened
 from fairaudit.report.json.results import document, read_result
 from fairaudit.report.json.values import read_place, write_place
-from fairaudit.result import SCHEMA_VERSION, AuditResult
+from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
 from fairaudit.version import version
 
 _KINDS: Mapping[str, type[FairauditError]] = {

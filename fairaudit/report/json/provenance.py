@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fairaudit.cube import ExcludeBelow, ShareOf
-from fairaudit.ledger import Ledger, Line, PublishedLedger, PublishedLine
+from fairaudit.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
 from fairaudit.report.json.options import (
     read_inference,
     read_minimum,
@@ -169,14 +169,14 @@ def _same(row: Member) -> Member:
 _NUMBERS = ("read", "counted", "people", "filtered", "undecided")
 
 
-def _line(one: Line | PublishedLine) -> dict[str, Any]:
+def _line(one: LedgerLine | PublishedLine) -> dict[str, Any]:
     """A line of the ledger."""
     return {"rows": one.rows, "people": one.people, "column": one.column, "reason": one.reason}
 
 
-def _read_line(row: Member) -> Line:
+def _read_line(row: Member) -> LedgerLine:
     where = row["column"].text(), row["reason"].text()
-    return Line(row["rows"].count(), row["people"].count(), *where)
+    return LedgerLine(row["rows"].count(), row["people"].count(), *where)
 
 
 def _read_published_line(row: Member) -> PublishedLine:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import UsageError
 from fairaudit.report.json.accepted import (
     Which,
@@ -127,7 +127,7 @@ def read_result(whole: Member) -> AuditResult:
         findings=whole["checks"].each(lambda row: read_finding(row, earlier, listed)),
         reversals=reversals,
         definitions=definitions,
-        notices=tuple(Notice(one, Whose.NEVER) for one in whole["notices"].texts()),
+        notices=tuple(Notice(one, Subjects.NEVER) for one in whole["notices"].texts()),
         scores=whole["scores"].each(read_score_row),
         curves=whole["curves"].each(read_curve),
         fail_on=whole["options"]["fail_on"].one_of(FailOn),

@@ -36,9 +36,9 @@ from fairaudit.compare import (
     compare,
     compare_models,
 )
-from fairaudit.disclosure import Notice, Whose
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import NothingToAudit, UsageError
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.report import FORMATS, terminal
 from fairaudit.report import changes as pages
 from fairaudit.report import json as report_json
@@ -751,7 +751,7 @@ def test_who_is_set_aside_is_told_and_not_tested() -> None:
     grown = {**JUNE, ("c", 1, 1): 40, ("c", 0, 0): 40}
     changes = compare(audit({**MAY, **small}, **groups), audit(grown, **groups))
     one = rate(changes, "selection_rate", group="c")
-    assert (one.standing_before, one.standing_after) == (Standing.SMALL, Standing.ELIGIBLE)
+    assert (one.standing_before, one.standing_after) == (Eligibility.SMALL, Eligibility.ELIGIBLE)
     assert (one.change.why, one.change.significance) == ("not compared: small", None)
 
 
@@ -902,7 +902,7 @@ def test_a_rate_in_a_stratum_is_compared_with_that_of_the_same_stratum() -> None
 
 def test_notices_are_the_same_whatever_their_numbers() -> None:
     one, two = (
-        replace(audit(rows), notices=tuple(Notice(text, Whose.ANYBODY) for text in texts))
+        replace(audit(rows), notices=tuple(Notice(text, Subjects.ANYBODY) for text in texts))
         for rows, texts in (
             (MAY, ("12 rows of 1,000 lack a group", "an old one")),
             (JUNE, ("9 rows of 1,204 lack a group", "a new one")),

@@ -16,12 +16,11 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 import fairaudit
-from fairaudit.answers import Answer
 from fairaudit.compare import compare
 from fairaudit.errors import DataError, SpecError
 from fairaudit.report import json as report_json
 from fairaudit.report import markdown
-from fairaudit.result import AuditResult, Verdict
+from fairaudit.result import Answer, AuditResult, Verdict
 from fairaudit.verdict import Finding
 
 Row = tuple[str, str, int]

@@ -13,11 +13,10 @@ import pytest
 from evidence_specs import YES
 
 import fairaudit
-from fairaudit.answers import Answer
 from fairaudit.compare import compare
 from fairaudit.report import csv, format_of, tables
 from fairaudit.report import json as report_json
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 
 People = dict[tuple[str, str, str], tuple[int, int]]
 PEOPLE: People = {

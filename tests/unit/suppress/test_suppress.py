@@ -40,7 +40,7 @@ from fairaudit.result import AuditResult
 from fairaudit.spec import load, parse
 from fairaudit.suppress import protect as protection
 from fairaudit.suppress import suppress
-from fairaudit.suppress.made import Made
+from fairaudit.suppress.disclosure_support import Support
 from fairaudit.suppress.rows import Rows
 
 PRIME = 2**31 - 1
@@ -499,7 +499,7 @@ def test_a_gap_that_appears_among_few_people_is_left_out(
     assert "first appears  " not in text
     assert "Where a gap first appears is told only" in text
     assert _attack(published, columns, people, 900) == []
-    monkeypatch.setattr(Made, "appearance", lambda *_: [])
+    monkeypatch.setattr(Support, "appearance", lambda *_: [])
     monkeypatch.setattr(Rows, "may_value", lambda *_: True)
     careless = _audited(tmp_path, columns, people, ["selection_rate"], suppress_below=900)
     found = _attack(careless, columns, people, 900)

@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 Result = TypeVar("Result")
 
 
-def once(function: Callable[[Value], Result]) -> Callable[[Value], Result]:
+def memoize(function: Callable[[Value], Result]) -> Callable[[Value], Result]:
     """The function, computed once for each value; values compare by identity and are never amended.
 
     For dataclasses of arrays: `@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)`. A
