@@ -13,7 +13,7 @@ from samples import TO_FIRST, binned, intervals, scored, table_of
 from singles import Point, Study, how, measure
 
 from fairaudit.evidence import band
-from fairaudit.metrics import Average, Policy, Reference, Terms, Weights, evaluate
+from fairaudit.metrics import Average, Reference, ReferencePolicy, Terms, Weights, evaluate
 
 Floats = NDArray[np.float64]
 
@@ -134,7 +134,9 @@ def _several_means(random: Generator, runs: int) -> Iterator[Study]:
         where = f"{k} groups from {n:,} people, {apart:g} apart"
         gap = intervals(how("mean_score", "gap"), table)
         ratio = intervals(how("mean_score", "min_ratio"), table)
-        to_highest = intervals(how("mean_score", "difference"), table, Reference(Policy.HIGHEST))
+        to_highest = intervals(
+            how("mean_score", "difference"), table, Reference(ReferencePolicy.HIGHEST)
+        )
         gaps.append(Point(where, gap.covered(max(means) - min(means)), gap.without, n))
         ratios.append(Point(where, ratio.covered(min(means) / max(means)), ratio.without, n))
         below = np.asarray(means) - max(means)

@@ -17,15 +17,15 @@ from catalogue import cube_of, tables_of
 from fairaudit.cube import GroupTable
 from fairaudit.evidence import band, prove, significances
 from fairaudit.metrics import (
-    Asked,
+    Disparity,
     Evaluation,
-    Measure,
-    Policy,
+    Metric,
     Reference,
-    compared,
-    comparison,
+    ReferencePolicy,
+    build_disparity,
     evaluate,
-    find,
+    find_comparison,
+    find_metric,
 )
 from fairaudit.verdict import Check, Limit, judge
 
@@ -85,7 +85,7 @@ def main() -> None:
     _slowest(evaluations)
 
 
-def _judged(gates: list[tuple[Asked, GroupTable]]) -> tuple[float, int]:
+def _judged(gates: list[tuple[Metric, GroupTable]]) -> tuple[float, int]:
     """How long it takes to evaluate, prove and judge gates as one family, and of how many tests."""
     started = time.process_time()
     checks = {one.id: check_of(one, table) for one, table in gates}
@@ -96,20 +96,24 @@ def _judged(gates: list[tuple[Asked, GroupTable]]) -> tuple[float, int]:
     return time.process_time() - started, next(iter(proofs.values())).family
 
 
-def asked() -> list[Asked]:
+def asked() -> list[Metric]:
     """The twenty measures."""
     found = []
     for name in NAMES:
-        one = find(name)
+        one = find_metric(name)
         assert one is not None
-        how = comparison("difference")
-        found.append(compared(one, how) if name == "f1" and how is not None else one)  # type: ignore[arg-type]
+        how = find_comparison("difference")
+        found.append(build_disparity(one, how) if name == "f1" and how is not None else one)  # type: ignore[arg-type]
     return found
 
 
-def check_of(one: Asked, table: GroupTable) -> Check:
+def check_of(one: Metric, table: GroupTable) -> Check:
     """A gate on a measure, to the largest group where it needs one."""
-    to = Reference(Policy.LARGEST) if isinstance(one, Measure) and one.to_reference else None
+    to = (
+        Reference(ReferencePolicy.LARGEST)
+        if isinstance(one, Disparity) and one.to_reference
+        else None
+    )
     check = Check("", one, "prediction", table.by, reference=to, fail=WIDE)
     return replace(check, id=f"{one.id}/{'+'.join(table.by)}")
 

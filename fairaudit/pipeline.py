@@ -30,7 +30,7 @@ from fairaudit.errors import (
 from fairaudit.evidence import Proof, prove, prove_again
 from fairaudit.histogram import median_bin
 from fairaudit.inputs import can_be_named
-from fairaudit.metrics import Evaluation, Need, evaluate_against
+from fairaudit.metrics import Evaluation, Requirement, evaluate_against
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells, plan
@@ -537,9 +537,13 @@ class _LeftOut:
             return False
         needed = frozenset(
             {check.of, *([check.against] if check.against else [])}
-            | ({"label"} if Need.LABEL in check.asked.needs else set())
+            | ({"label"} if Requirement.LABEL in check.asked.requirements else set())
         )
-        if Need.SCORE in check.asked.needs and "label" in needed and self._rows.lacks("label"):
+        if (
+            Requirement.SCORE in check.asked.requirements
+            and "label" in needed
+            and self._rows.lacks("label")
+        ):
             return True  # histograms know nobody without a label, so no bounds do
         wide = _evaluated(check, self._wide(needed), exclusion)
         tried = (
@@ -565,7 +569,7 @@ class _Joined:
     def named(self, check: Check, found: Finding, proof: Proof) -> Finding:
         """The finding, which names such levels where it would be another one with them joined."""
         names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
-        if not names or Need.SCORE in check.asked.needs:
+        if not names or Requirement.SCORE in check.asked.requirements:
             return found
         evaluation = _evaluated(check, self.table, waiving.NO_EXCLUSION)
         status = judge(check, evaluation, prove_again(evaluation, proof)).status
@@ -630,7 +634,7 @@ def _cuts(read: Spec, scores: Mapping[str, Distribution]) -> dict[str, Cuts]:
         found[column] = Cuts(
             tuple(points),
             tuple(one.histogram(*table) for table in tables if one.covers(*table)),
-            by_label=any(Need.LABEL in each.asked.needs for each in asked),
+            by_label=any(Requirement.LABEL in each.asked.requirements for each in asked),
         )
     return found
 

@@ -14,21 +14,25 @@ import polars as pl
 from evidence_specs import YES, document
 from numpy.random import Generator
 
-from fairaudit.metrics import CATALOGUE, Asked, Measure, Need, Quantity, Whole
+from fairaudit.metrics import CATALOGUE, Disparity, GroupMetric, Metric, Requirement, TableMetric
 
 SCORES = (0.1, 0.3, 0.45, 0.6, 0.8, 0.95)
-NUMBERS = {Need.NUMBER, Need.NUMERIC_LABEL}
+NUMBERS = {Requirement.NUMBER, Requirement.NUMERIC_LABEL}
 UTILITIES = {"tp": 2, "fp": 1, "fn": -1, "tn": "0.5"}
 
 
-def is_numeric(record: Asked) -> bool:
+def is_numeric(record: Metric) -> bool:
     """Whether it takes a number for a label, or an attribute that is one."""
     other = record.id in {"mean_residual", "balanced_residuals"}
-    return other or bool(record.needs & NUMBERS) or Need.NUMERIC_ATTRIBUTE in record.needs
+    return (
+        other
+        or bool(record.requirements & NUMBERS)
+        or Requirement.NUMERIC_ATTRIBUTE in record.requirements
+    )
 
 
-COMPARING: list[Measure | Whole] = [
-    one for one in CATALOGUE if not isinstance(one, Quantity) and not is_numeric(one)
+COMPARING: list[Disparity | TableMetric] = [
+    one for one in CATALOGUE if not isinstance(one, GroupMetric) and not is_numeric(one)
 ]
 """Every measure that compares groups by outcomes and scores."""
 
@@ -36,7 +40,9 @@ COMPARING: list[Measure | Whole] = [
 NUMERIC = [
     one
     for one in CATALOGUE
-    if isinstance(one, Measure) and is_numeric(one) and Need.NUMERIC_ATTRIBUTE not in one.needs
+    if isinstance(one, Disparity)
+    and is_numeric(one)
+    and Requirement.NUMERIC_ATTRIBUTE not in one.requirements
 ]
 """Every measure that compares groups by numbers, such as absolute errors."""
 
@@ -132,10 +138,10 @@ def numeric_checks(
     return checks
 
 
-def entry(record: Measure | Whole, **more: Any) -> dict[str, Any]:
+def entry(record: Disparity | TableMetric, **more: Any) -> dict[str, Any]:
     """A metric of a spec: to the group g0 where it takes a reference, given strata if it must."""
     metric: dict[str, Any] = {"metric": record.id}
-    if isinstance(record, Measure) and record.to_reference and record.reference is None:
+    if isinstance(record, Disparity) and record.to_reference and record.reference is None:
         metric["reference"] = "g0"
     if record.conditional:
         metric["given"] = "z"

@@ -126,10 +126,10 @@ def test_a_cube_beyond_the_budget_names_its_widest_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "data.csv", {**ROWS, "race": list("abcdef")})
-    monkeypatch.setattr("fairaudit.engine.joining.MOST_CELLS", 5)
+    monkeypatch.setattr("fairaudit.engine.merging.MOST_CELLS", 5)
     with pytest.raises(DataError, match=r"6 combinations .* 'race' alone has 6 levels"):
         audit(SPECS["plain"], path)
-    monkeypatch.setattr("fairaudit.engine.joining.MOST_CELLS", 6)
+    monkeypatch.setattr("fairaudit.engine.merging.MOST_CELLS", 6)
     audit(SPECS["plain"], path)
 
 

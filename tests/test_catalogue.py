@@ -20,12 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairaudit
-from fairaudit.metrics import CATALOGUE, Measure, Need, Quantity, Whole
+from fairaudit.metrics import CATALOGUE, Disparity, GroupMetric, Requirement, TableMetric
 from fairaudit.result import AuditResult
 
 GROUPS = ["a", "b", "c"]
 UTILITIES = {"tp": 2, "fp": 1, "fn": -1, "tn": "0.5"}
-FROM_COUNTS = {Need.LABEL, Need.PREDICTION, Need.CLASSES}
+FROM_COUNTS = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
 RENAMED = {
     "pearson": "numeric_correlation",
     "correlation_score": "correlation",
@@ -607,7 +607,7 @@ def test_no_record_of_the_catalogue_is_left_out() -> None:
         "regression_slope",  # test_regression.py
         "scoring_impact_ratio",
     }
-    assert all(isinstance(one, Quantity | Measure | Whole) for one in CATALOGUE)
+    assert all(isinstance(one, GroupMetric | Disparity | TableMetric) for one in CATALOGUE)
 
 
 @given(rows=people(scored=True))

@@ -38,7 +38,7 @@ from fairaudit.compare import (
 )
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import NothingToAudit, UsageError
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.report import FORMATS, terminal
 from fairaudit.report import changes as pages
 from fairaudit.report import json as report_json
@@ -751,7 +751,7 @@ def test_who_is_set_aside_is_told_and_not_tested() -> None:
     grown = {**JUNE, ("c", 1, 1): 40, ("c", 0, 0): 40}
     changes = compare(audit({**MAY, **small}, **groups), audit(grown, **groups))
     one = rate(changes, "selection_rate", group="c")
-    assert (one.standing_before, one.standing_after) == (Standing.SMALL, Standing.ELIGIBLE)
+    assert (one.standing_before, one.standing_after) == (Eligibility.SMALL, Eligibility.ELIGIBLE)
     assert (one.change.why, one.change.significance) == ("not compared: small", None)
 
 

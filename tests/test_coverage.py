@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairaudit.metrics import compared, comparison, find
+from fairaudit.metrics import build_disparity, find_comparison, find_metric
 from fairaudit.stats.power import smallest_detectable
 from fairaudit.verdict import Status
 
@@ -185,14 +185,14 @@ def test_epsilon_where_an_outcome_is_not_seen(bench: Any) -> None:
 def test_normalized_difference_at_its_kink(bench: Any) -> None:
     samples = bench("samples")
     table = samples.shares(drawn(13), (0.9, 0.1), (10_000, 10_000), RUNS)
-    found = samples.intervals(find("normalized_difference"), table, samples.TO_FIRST)
+    found = samples.intervals(find_metric("normalized_difference"), table, samples.TO_FIRST)
     assert found.covered(0.8) >= bar(RUNS)
 
 
 def test_correlation_of_a_score_where_means_are_far_apart(bench: Any) -> None:
     samples, random = bench("samples"), drawn(14)
     table = samples.scored([random.normal(mean, 0.1, (RUNS, 200)) for mean in (0.5, 0.7)])
-    found = samples.intervals(find("correlation"), table)
+    found = samples.intervals(find_metric("correlation"), table)
     truth = 0.1 / math.hypot(0.1, 0.1)
     assert found.covered(np.array([-truth, truth])) >= bar(RUNS)
 
@@ -202,9 +202,9 @@ def test_cohens_d_where_the_smaller_group_is_spread_more(bench: Any) -> None:
     table = samples.scored(
         [random.normal(0.5, 0.2, (RUNS, 50)), random.normal(0.5, 0.1, (RUNS, 100))]
     )
-    score, how = find("mean_score"), comparison("standardized_difference")
+    score, how = find_metric("mean_score"), find_comparison("standardized_difference")
     assert how is not None
-    found = samples.intervals(compared(score, how), table, samples.TO_FIRST)  # type: ignore[arg-type]
+    found = samples.intervals(build_disparity(score, how), table, samples.TO_FIRST)  # type: ignore[arg-type]
     assert found.covered(0.0) >= bar(RUNS)
 
 

@@ -17,7 +17,7 @@ import fairaudit
 import fairaudit.errors
 from fairaudit import engine
 from fairaudit import spec as specs
-from fairaudit.engine import dictionary
+from fairaudit.engine import dictionary_route
 from fairaudit.plan import RawCells, plan
 
 SPEC: dict[str, Any] = {
@@ -71,7 +71,7 @@ def by_both_routes(spec: dict[str, Any], path: Path) -> tuple[RawCells, RawCells
     asked = plan(specs.of_mapping(spec))
     by_codes = engine.count_files(asked, [str(path)], Path())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dictionary, "count", lambda *_: {})
+        patch.setattr(dictionary_route, "count", lambda *_: {})
         by_polars = engine.count_files(asked, [str(path)], Path())
     assert by_polars.route == "Polars streaming over parquet"
     return by_codes, by_polars
@@ -118,7 +118,7 @@ def test_counts_equal_those_of_the_rows_and_of_the_other_route(
     expected = Counter(tuple(as_text(row[key.column]) for key in asked.keys) for row in rows)
     assert tally(by_codes) == expected
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dictionary, "count", lambda *_: {})
+        patch.setattr(dictionary_route, "count", lambda *_: {})
         by_polars = engine.count_files(asked, [str(path)], Path())
     assert by_polars.route == "Polars streaming over parquet"
     assert tally(by_polars) == expected

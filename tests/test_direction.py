@@ -11,7 +11,7 @@ from evidence_specs import YES, Cells, confused, spec
 
 import fairaudit
 from fairaudit.compare import compare
-from fairaudit.metrics import QUANTITIES
+from fairaudit.metrics import GROUP_METRICS
 from fairaudit.report.explain import markdown
 from fairaudit.result import AuditResult
 
@@ -162,5 +162,5 @@ def table_rows() -> Iterator[tuple[list[str], list[str]]]:
 def test_the_rule_in_the_documents_is_this_one_and_no_record_is_forgotten() -> None:
     printed = {rate: (cells[0], cells[1]) for rates, cells in table_rows() for rate in rates}
     assert printed == {**RULE, **ELSEWHERE}
-    assert set(printed) == {one.id for one in QUANTITIES}
+    assert set(printed) == {one.id for one in GROUP_METRICS}
     assert all(len(cells) == 3 and cells[2] for _, cells in table_rows())

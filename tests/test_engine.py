@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import fairaudit
-from fairaudit.engine import plain
+from fairaudit.engine import plain_csv
 from fairaudit.errors import DataError, NothingToAudit, SpecError
 from fairaudit.result import AuditResult
 
@@ -367,7 +367,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "a.csv", TEXT)
-    guard = plain.plain_lines
+    guard = plain_csv.plain_lines
 
     def and_then_grows(*arguments: Any) -> int | None:
         found = guard(*arguments)

@@ -19,7 +19,7 @@ from stats_oracle import koopman, newcombe
 from test_evidence_intervals import PEOPLE, asked_of
 
 from fairaudit.errors import SpecError
-from fairaudit.metrics import CATALOGUE, Asked, Measure, Quantity
+from fairaudit.metrics import CATALOGUE, Disparity, GroupMetric, Metric
 
 ALPHA = 0.05
 TABLES: dict[str, dict[str, Rate]] = {
@@ -229,10 +229,10 @@ NO_INTERVAL = {
 }  # fmt: skip
 
 
-def limit_for(record: Asked) -> dict[str, Any]:
+def limit_for(record: Metric) -> dict[str, Any]:
     """A limit that parity keeps and that can be crossed."""
     low, high = record.bounds
-    ideal = None if isinstance(record, Quantity) else record.ideal
+    ideal = None if isinstance(record, GroupMetric) else record.ideal
     if ideal == low or (ideal is None and low is not None):
         return {"above": 0.001 if high == 1 else 0.01}
     if ideal == high:
@@ -242,12 +242,12 @@ def limit_for(record: Asked) -> dict[str, Any]:
 
 @pytest.mark.parametrize("flag", ["significant", "conclusive"])
 @pytest.mark.parametrize("record", CATALOGUE, ids=lambda one: one.id)
-def test_evidence_that_is_accepted_can_be_had(record: Asked, flag: str) -> None:
+def test_evidence_that_is_accepted_can_be_had(record: Metric, flag: str) -> None:
     """Either the spec is refused with the reason, or people with everything give evidence."""
     asked = asked_of(record)
     (entry,) = asked["metrics"]
     entry["fail"] = {**limit_for(record), flag: True}
-    bare = isinstance(record, Quantity)
+    bare = isinstance(record, GroupMetric)
     never = record.id in NO_INTERVAL if flag == "conclusive" else bare or record.id in NO_TEST
     if never:
         with pytest.raises(SpecError, match=rf"`{flag}` can never hold: (?!none)") as refused:
@@ -261,7 +261,7 @@ def test_evidence_that_is_accepted_can_be_had(record: Asked, flag: str) -> None:
             continue
         assert one["backing"] != "untested", one["sentence"]
         assert (one["significance"] if flag == "significant" else one["method"]) is not None
-        if isinstance(record, Measure) and flag == "significant":
+        if isinstance(record, Disparity) and flag == "significant":
             assert 0 <= one["significance"]["p"] <= one["significance"]["adjusted"] <= 1
 
 

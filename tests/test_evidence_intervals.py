@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stats_oracle import koopman, printed, wilson
 
-from fairaudit.metrics import CATALOGUE, Asked, Measure, Need
+from fairaudit.metrics import CATALOGUE, Disparity, Metric, Requirement
 from fairaudit.stats import mover, proportions, simultaneous
 
 Floats = npt.NDArray[np.float64]
@@ -156,7 +156,7 @@ def test_odds_that_may_be_infinite_leave_their_ratio_open() -> None:
 # No record is forgotten ----------------------------------------------------------------------
 
 UTILITIES = {"tp": 2, "fp": 1, "fn": -1, "tn": "0.5"}
-NUMBERS = {Need.NUMBER, Need.NUMERIC_LABEL}
+NUMBERS = {Requirement.NUMBER, Requirement.NUMERIC_LABEL}
 
 
 def everybody() -> pl.DataFrame:
@@ -177,12 +177,12 @@ def everybody() -> pl.DataFrame:
 PEOPLE = everybody()
 
 
-def entry(record: Asked, compare: str | None = None) -> dict[str, Any]:
+def entry(record: Metric, compare: str | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {"metric": record.id}
     if compare:
         found["compare"] = compare
     if compare in {"difference", "ratio"} or (
-        isinstance(record, Measure) and record.to_reference and record.reference is None
+        isinstance(record, Disparity) and record.to_reference and record.reference is None
     ):
         found["reference"] = "a"
     if record.conditional if hasattr(record, "conditional") else False:
@@ -192,11 +192,14 @@ def entry(record: Asked, compare: str | None = None) -> dict[str, Any]:
     return found
 
 
-def asked_of(record: Asked, compare: str | None = None) -> dict[str, Any]:
+def asked_of(record: Metric, compare: str | None = None) -> dict[str, Any]:
     """A spec with the columns that a record needs, and the record."""
-    numeric = bool(record.needs & NUMBERS) or record.id in {"mean_residual", "balanced_residuals"}
+    numeric = bool(record.requirements & NUMBERS) or record.id in {
+        "mean_residual",
+        "balanced_residuals",
+    }
     columns: dict[str, Any] = {"protected": ["g"], "strata": ["z"], "score": "s"}
-    if Need.NUMERIC_ATTRIBUTE in record.needs:
+    if Requirement.NUMERIC_ATTRIBUTE in record.requirements:
         columns["protected"] = {"age": {"bins": [30, 40]}}
     columns["label"] = {"column": "y", **YES}
     columns["prediction"] = {"column": "p", **YES}
@@ -233,7 +236,7 @@ AT_THE_END = {"atkinson"}
 
 
 @pytest.mark.parametrize("record", CATALOGUE, ids=lambda one: one.id)
-def test_every_value_has_an_interval_or_says_why_not(record: Asked) -> None:
+def test_every_value_has_an_interval_or_says_why_not(record: Metric) -> None:
     found = document(asked_of(record), PEOPLE)
     asked = [row for row in (*found["rates"], *found["comparisons"]) if row["metric"] == record.id]
     assert any(row["state"] == "defined" for row in asked)

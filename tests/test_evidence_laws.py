@@ -27,7 +27,7 @@ from law_tables import (
     random_people,
 )
 
-from fairaudit.metrics import Measure, Need, Whole, find
+from fairaudit.metrics import Disparity, Requirement, TableMetric, find_metric
 
 TABLES = int(os.environ.get("LAW_TABLES", "6"))
 RAW = {"correction": "none"}
@@ -44,15 +44,15 @@ TESTED = [one for one in COMPARING if one.id not in WITHOUT_TEST]
 Check = dict[str, Any]
 
 
-def ideal(record: Measure | Whole) -> float:
+def ideal(record: Disparity | TableMetric) -> float:
     return float(record.ideal)
 
 
-def is_quotient(record: Measure | Whole) -> bool:
-    return isinstance(record, Measure) and record.comparison.quotient and record.ideal == 1
+def is_quotient(record: Disparity | TableMetric) -> bool:
+    return isinstance(record, Disparity) and record.comparison.quotient and record.ideal == 1
 
 
-def limit_at(record: Measure | Whole, apart: float) -> dict[str, Any]:
+def limit_at(record: Disparity | TableMetric, apart: float) -> dict[str, Any]:
     """A limit so far from parity: as a difference, or as the logarithm of a ratio."""
     center, (low, high) = ideal(record), record.bounds
     ends = center - apart, center + apart
@@ -88,7 +88,8 @@ def weighted_tables() -> list[list[Check]]:
     metrics = [
         one
         for one, record in zip(asking(1e-6), TESTED, strict=True)
-        if not record.needs & {Need.SCORE, Need.DISTRIBUTION} and record.id not in UNWEIGHTED
+        if not record.requirements & {Requirement.SCORE, Requirement.DISTRIBUTION}
+        and record.id not in UNWEIGHTED
     ]
     for seed in range(max(TABLES // 3, 2)):
         random = np.random.default_rng([5, seed])
@@ -128,8 +129,8 @@ def all_checks() -> Iterator[Check]:
 
 def parity_of(check: Check) -> tuple[float, bool]:
     """The value at parity, and whether it is that of a quotient."""
-    record = find(check["metric"])
-    if isinstance(record, Measure | Whole):
+    record = find_metric(check["metric"])
+    if isinstance(record, Disparity | TableMetric):
         return ideal(record), is_quotient(record)
     ratio = check["asked"]["compare"] == "ratio"
     return float(ratio), ratio
@@ -170,8 +171,8 @@ def test_no_tiny_p_stands_beside_an_interval_that_holds_parity() -> None:
             continue
         number += 1
         room = 0.1 * (high - low)
-        record = find(check["metric"])
-        one_sided = isinstance(record, Measure | Whole) and ideal(record) in record.bounds
+        record = find_metric(check["metric"])
+        one_sided = isinstance(record, Disparity | TableMetric) and ideal(record) in record.bounds
         inside = center in {low, high} if one_sided else low + room < center < high - room
         assert not inside, check["sentence"]
     assert number > TABLES
@@ -188,7 +189,7 @@ def test_equal_groups_never_fail_and_have_no_small_p(groups: int) -> None:
     people = equal_groups(np.random.default_rng(groups), groups)
     for check in checks_of(people, asking(1e-6, significant=True)):
         assert check["status"] != "fail", check["sentence"]
-        if check["significance"] and check["value"] == find(check["metric"]).ideal:  # type: ignore[union-attr]
+        if check["significance"] and check["value"] == find_metric(check["metric"]).ideal:  # type: ignore[union-attr]
             assert check["significance"]["p"] > 0.2, check["sentence"]
 
 
@@ -221,8 +222,8 @@ def gates() -> list[dict[str, Any]]:
     people = large_people(np.random.default_rng(3))
     metrics = []
     for check in checks_of(people, asking(1e-6, significant=True)):
-        record = find(check["metric"])
-        assert isinstance(record, Measure | Whole)
+        record = find_metric(check["metric"])
+        assert isinstance(record, Disparity | TableMetric)
         assert check["status"] == "fail", f"no overwhelming evidence: {check['sentence']}"
         far = math.log(check["value"]) if is_quotient(record) else check["value"] - ideal(record)
         limit = limit_at(record, abs(far) / 2)
@@ -248,11 +249,11 @@ def of_weights(people: pl.DataFrame) -> pl.DataFrame:
 @pytest.mark.parametrize("added", ["a group of one", "a group of four", "thirty groups of three"])
 def test_nobody_hides_a_gap_under_weights(added: str) -> None:
     large = large_people(np.random.default_rng(3))
-    without = {Need.SCORE, Need.DISTRIBUTION}
+    without = {Requirement.SCORE, Requirement.DISTRIBUTION}
     metrics = [
         gate
         for gate in gates()
-        if not find(gate["metric"]).needs & without and gate["metric"] not in UNWEIGHTED  # type: ignore[union-attr]
+        if not find_metric(gate["metric"]).needs & without and gate["metric"] not in UNWEIGHTED  # type: ignore[union-attr]
     ]
     before = checks_of(of_weights(large), metrics, weighted=True)
     people = of_weights(pl.concat([large, *ADDED[added]]))

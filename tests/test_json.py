@@ -30,7 +30,15 @@ from fairaudit.errors import (
     SpecError,
     UsageError,
 )
-from fairaudit.metrics import CATALOGUE, COMPARISONS, Asked, Measure, Quantity, compared, macro
+from fairaudit.metrics import (
+    CATALOGUE,
+    COMPARISONS,
+    Disparity,
+    GroupMetric,
+    Metric,
+    build_disparity,
+    macro_average,
+)
 from fairaudit.report import FORMATS, content, summary
 from fairaudit.report import json as report_json
 from fairaudit.report.json.asked import read_check, write_check
@@ -347,18 +355,21 @@ def test_limits_are_read_as_they_were_written(document: dict[str, Any]) -> None:
     assert str(again.earlier.tolerance) == "0.010"
 
 
-def variants() -> Iterator[Asked]:
+def variants() -> Iterator[Metric]:
     """Every record bare, compared in every way, as a macro mean, and as a mean over groups."""
     for one in CATALOGUE:
         yield one
-        if isinstance(one, Quantity):
-            yield macro(one)
+        if isinstance(one, GroupMetric):
+            yield macro_average(one)
             for how in COMPARISONS:
-                yield from (compared(one, how), replace(compared(one, how), mean=True))
-                yield compared(macro(one), how)
-        if isinstance(one, Measure):
+                yield from (
+                    build_disparity(one, how),
+                    replace(build_disparity(one, how), mean=True),
+                )
+                yield build_disparity(macro_average(one), how)
+        if isinstance(one, Disparity):
             yield replace(one, mean=True)
-            yield replace(one, parts=tuple((macro(each), how) for each, how in one.parts))
+            yield replace(one, parts=tuple((macro_average(each), how) for each, how in one.parts))
 
 
 def test_every_record_that_a_check_can_name_is_found_again() -> None:

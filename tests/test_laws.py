@@ -17,37 +17,37 @@ from fairaudit.cube import GroupTable
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
-    MEASURES,
-    QUANTITIES,
-    Asked,
-    Measure,
-    Need,
+    DISPARITIES,
+    GROUP_METRICS,
+    Disparity,
+    GroupMetric,
+    Metric,
     Parameters,
-    Policy,
-    Quantity,
     Rate,
     Reference,
+    ReferencePolicy,
+    Requirement,
+    TableMetric,
     Terms,
-    Whole,
-    compared,
-    comparison,
+    build_disparity,
     epsilon,
     evaluate,
-    find,
-    reason_of,
+    explain_undefined,
+    find_comparison,
+    find_metric,
 )
-from fairaudit.metrics.counts import Counts, tally_of
-from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics.counts import ConfusionCounts, count_groups
+from fairaudit.metrics.group_metrics import Formula
 
 Four = tuple[int, int, int, int]
 CELLS = st.tuples(*[st.integers(0, 40)] * 4)
 FULL_CELLS = st.tuples(*[st.integers(1, 40)] * 4)
-FROM_COUNTS = {Need.LABEL, Need.PREDICTION, Need.CLASSES}
-COUNTED: list[Asked] = [one for one in CATALOGUE if one.needs <= FROM_COUNTS]
-RATES = [one for one in QUANTITIES if one in COUNTED and one.family != "conditional"]
-CRITERIA = [one for one in MEASURES if one in COUNTED and not one.conditional]
-WHOLES = [one for one in COUNTED if isinstance(one, Whole)]
-BINARY: list[Quantity | Measure] = [*RATES, *CRITERIA]
+FROM_COUNTS = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
+COUNTED: list[Metric] = [one for one in CATALOGUE if one.requirements <= FROM_COUNTS]
+RATES = [one for one in GROUP_METRICS if one in COUNTED and one.family != "conditional"]
+CRITERIA = [one for one in DISPARITIES if one in COUNTED and not one.conditional]
+WHOLES = [one for one in COUNTED if isinstance(one, TableMetric)]
+BINARY: list[GroupMetric | Disparity] = [*RATES, *CRITERIA]
 UTILITIES = tuple(
     (cell, Decimal(value))
     for cell, value in zip(("tp", "fp", "fn", "tn"), (2, 1, -1, 0), strict=True)
@@ -81,15 +81,17 @@ def table_of(groups: Sequence[Four], *, favourable: bool = True) -> GroupTable:
     )
 
 
-def terms_of(record: Quantity | Measure, reference: str = "g0") -> Terms:
+def terms_of(record: GroupMetric | Disparity, reference: str = "g0") -> Terms:
     """The terms that a record can be asked on: a level as the reference where it takes one."""
     parameters = Parameters(utilities=UTILITIES)
-    if isinstance(record, Measure) and record.to_reference:
-        return Terms(Reference(Policy.LEVEL, (("group", reference),)), parameters=parameters)
+    if isinstance(record, Disparity) and record.to_reference:
+        return Terms(
+            Reference(ReferencePolicy.LEVEL, (("group", reference),)), parameters=parameters
+        )
     return Terms(parameters=parameters)
 
 
-def values_of(record: Quantity | Measure, groups: Sequence[Four]) -> list[float]:
+def values_of(record: GroupMetric | Disparity, groups: Sequence[Four]) -> list[float]:
     """The values that answer: of each group, or the one of a spread."""
     found = evaluate(record, table_of(groups), terms_of(record))
     return [float(value) for value in found.value[0][found.judged[0]]]
@@ -101,7 +103,7 @@ def test_ids_and_aliases_are_unique() -> None:
 
 
 @pytest.mark.parametrize("record", [*CATALOGUE, *COMPARISONS], ids=lambda one: one.id)
-def test_every_record_has_its_words(record: Quantity) -> None:
+def test_every_record_has_its_words(record: GroupMetric) -> None:
     for text in (record.title, record.means, record.caution, record.family):
         assert text.strip()
     assert record.means.endswith(".")
@@ -109,7 +111,7 @@ def test_every_record_has_its_words(record: Quantity) -> None:
     assert 1900 < record.source.year < 2100
     for name in (record.id, *record.aliases):
         assert name == name.lower().replace(" ", "_")
-        assert (find(name) or comparison(name)) is record
+        assert (find_metric(name) or find_comparison(name)) is record
 
 
 @pytest.mark.parametrize("rate", CELL_RATES, ids=lambda r: r.id)
@@ -119,7 +121,9 @@ def test_the_example_of_a_rate_comes_out(rate: Rate) -> None:
 
 @pytest.mark.parametrize("record", BINARY, ids=lambda one: one.id)
 @given(groups=st.lists(CELLS, min_size=2, max_size=5))
-def test_values_lie_within_their_bounds(record: Quantity | Measure, groups: list[Four]) -> None:
+def test_values_lie_within_their_bounds(
+    record: GroupMetric | Disparity, groups: list[Four]
+) -> None:
     low, high = record.bounds
     for value in values_of(record, groups):
         if not math.isnan(value):
@@ -129,7 +133,7 @@ def test_values_lie_within_their_bounds(record: Quantity | Measure, groups: list
 
 @pytest.mark.parametrize("record", CRITERIA, ids=lambda one: one.id)
 @given(cells=FULL_CELLS, groups=st.integers(2, 5))
-def test_equal_groups_give_the_ideal(record: Measure, cells: Four, groups: int) -> None:
+def test_equal_groups_give_the_ideal(record: Disparity, cells: Four, groups: int) -> None:
     for value in values_of(record, [cells] * groups):
         assert value == pytest.approx(record.ideal)
 
@@ -142,7 +146,7 @@ def test_equal_groups_give_the_ideal(record: Measure, cells: Four, groups: int) 
 )
 @given(groups=st.lists(CELLS, min_size=2, max_size=4), times=st.integers(2, 9))
 def test_more_of_the_same_people_changes_nothing(
-    record: Quantity | Measure, groups: list[Four], times: int
+    record: GroupMetric | Disparity, groups: list[Four], times: int
 ) -> None:
     more = [tuple(times * cell for cell in cells) for cells in groups]
     before, after = values_of(record, groups), values_of(record, more)  # type: ignore[arg-type]
@@ -152,7 +156,7 @@ def test_more_of_the_same_people_changes_nothing(
 @pytest.mark.parametrize("record", [*BINARY, *WHOLES], ids=lambda one: one.id)
 @given(groups=st.lists(FULL_CELLS, min_size=2, max_size=5), data=st.data())
 def test_the_order_of_groups_changes_nothing(
-    record: Quantity | Measure, groups: list[Four], data: st.DataObject
+    record: GroupMetric | Disparity, groups: list[Four], data: st.DataObject
 ) -> None:
     order = data.draw(st.permutations(range(1, len(groups))))
     turned = [groups[0], *(groups[at] for at in order)]
@@ -165,15 +169,15 @@ def test_the_order_of_groups_changes_nothing(
 )
 @given(one=FULL_CELLS, two=FULL_CELLS)
 def test_difference_is_antisymmetric_and_ratio_reciprocal(
-    quantity: Quantity, one: Four, two: Four
+    quantity: GroupMetric, one: Four, two: Four
 ) -> None:
-    difference, ratio = comparison("difference"), comparison("ratio")
+    difference, ratio = find_comparison("difference"), find_comparison("ratio")
     assert difference is not None
     assert ratio is not None
     there, back = ([one, two], [two, one])
-    minus = [values_of(compared(quantity, difference), groups) for groups in (there, back)]
+    minus = [values_of(build_disparity(quantity, difference), groups) for groups in (there, back)]
     assert minus[0] == pytest.approx([-minus[1][0]])
-    over = [values_of(compared(quantity, ratio), groups) for groups in (there, back)]
+    over = [values_of(build_disparity(quantity, ratio), groups) for groups in (there, back)]
     if 0 not in values_of(quantity, there):
         assert over[0][0] * over[1][0] == pytest.approx(1)
 
@@ -183,13 +187,13 @@ def test_difference_is_antisymmetric_and_ratio_reciprocal(
 )
 @given(one=FULL_CELLS, two=FULL_CELLS)
 def test_a_ratio_of_signed_values_is_undefined_unless_both_are_positive(
-    quantity: Quantity, one: Four, two: Four
+    quantity: GroupMetric, one: Four, two: Four
 ) -> None:
-    ratio = comparison("ratio")
+    ratio = find_comparison("ratio")
     assert ratio is not None
     # The reference comes first.
     below, above = values_of(quantity, [one, two])
-    (found,) = values_of(compared(quantity, ratio), [one, two])
+    (found,) = values_of(build_disparity(quantity, ratio), [one, two])
     assert math.isnan(found) == (below <= 0 or above <= 0)
     if below > 0 and above > 0:
         assert found == pytest.approx(above / below)
@@ -207,7 +211,7 @@ def test_a_ratio_of_signed_values_is_undefined_unless_both_are_positive(
 @given(one=FULL_CELLS, two=FULL_CELLS)
 def test_a_union_lies_between_its_parts(rate: Rate, one: Four, two: Four) -> None:
     counts = [
-        Counts.of_cells(tp=tp, fp=fp, fn=fn, tn=tn)
+        ConfusionCounts.of_cells(tp=tp, fp=fp, fn=fn, tn=tn)
         for tp, fp, fn, tn in (one, two, tuple(a + b for a, b in zip(one, two, strict=True)))
     ]
     first, second, union = (rate.of(cells) for cells in counts)
@@ -222,7 +226,7 @@ def test_a_union_lies_between_its_parts(rate: Rate, one: Four, two: Four) -> Non
 def test_a_rate_is_undefined_exactly_when_its_denominator_is_empty(
     rate: Rate, groups: list[Four]
 ) -> None:
-    reading = rate.read(tally_of(table_of(groups)))
+    reading = rate.compute(count_groups(table_of(groups)))
     assert reading.over is not None
     assert reading.under is not None
     for value, over, under in zip(reading.value[0], reading.over[0], reading.under[0], strict=True):
@@ -230,9 +234,9 @@ def test_a_rate_is_undefined_exactly_when_its_denominator_is_empty(
         assert math.isinf(value) == (under == 0 and over > 0)
 
 
-def is_rational(record: Quantity | Measure) -> bool:
+def is_rational(record: GroupMetric | Disparity) -> bool:
     """Whether a record says that its values are fractions."""
-    if isinstance(record, Measure):
+    if isinstance(record, Disparity):
         return all(how.rational and is_rational(one) for one, how in record.parts)
     return not isinstance(record, Formula) or record.exact_of is not None
 
@@ -253,7 +257,7 @@ def test_what_is_rational_is_judged_exactly() -> None:
     "record", [one for one in BINARY if is_rational(one)], ids=lambda one: one.id
 )
 @given(groups=st.lists(CELLS, min_size=2, max_size=4))
-def test_floats_and_fractions_agree(record: Quantity | Measure, groups: list[Four]) -> None:
+def test_floats_and_fractions_agree(record: GroupMetric | Disparity, groups: list[Four]) -> None:
     found = evaluate(record, table_of(groups), terms_of(record))
     for w in np.flatnonzero(found.judged[0]).tolist():
         value, exact = float(found.value[0, w]), found.exact(0, w)
@@ -266,10 +270,10 @@ def test_floats_and_fractions_agree(record: Quantity | Measure, groups: list[Fou
 
 @pytest.mark.parametrize("record", CRITERIA, ids=lambda one: one.id)
 @given(cells=FULL_CELLS)
-def test_one_group_alone_is_undefined_never_a_pass(record: Measure, cells: Four) -> None:
+def test_one_group_alone_is_undefined_never_a_pass(record: Disparity, cells: Four) -> None:
     found = evaluate(record, table_of([cells]), terms_of(record))
     assert np.isnan(found.value).all()
-    assert reason_of(found, 0, 0)
+    assert explain_undefined(found, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +281,7 @@ def test_one_group_alone_is_undefined_never_a_pass(record: Measure, cells: Four)
 )
 @given(cells=FULL_CELLS, other=FULL_CELLS)
 def test_a_criterion_sees_a_group_that_has_none_of_its_rate(
-    record: Measure, cells: Four, other: Four
+    record: Disparity, cells: Four, other: Four
 ) -> None:
     """The failing direction: where one group's cells are turned round, no criterion is at ideal."""
     tp, fp, fn, tn = cells
@@ -311,7 +315,7 @@ def test_epsilon_edges() -> None:
 
 @given(groups=st.lists(FULL_CELLS, min_size=2, max_size=4))
 def test_bias_amplification_is_a_difference_of_epsilons(groups: list[Four]) -> None:
-    (amplification,) = values_of(find("bias_amplification"), groups)  # type: ignore[arg-type]
+    (amplification,) = values_of(find_metric("bias_amplification"), groups)  # type: ignore[arg-type]
     predicted = epsilon([[tp + fp, fn + tn] for tp, fp, fn, tn in groups])
     labelled = epsilon([[tp + fn, fp + tn] for tp, fp, fn, tn in groups])
     assert amplification == pytest.approx(predicted - labelled, abs=1e-12)
@@ -319,7 +323,7 @@ def test_bias_amplification_is_a_difference_of_epsilons(groups: list[Four]) -> N
 
 @given(groups=st.lists(FULL_CELLS, min_size=2, max_size=4))
 def test_a_burden_turns_the_four_fifths_rule_to_the_complement(groups: list[Four]) -> None:
-    record = find("impact_ratio")
+    record = find_metric("impact_ratio")
     assert record is not None
     found = evaluate(record, table_of(groups, favourable=False), Terms())
     spared = [Fraction(fn + tn, tp + fp + fn + tn) for tp, fp, fn, tn in groups]
@@ -329,7 +333,7 @@ def test_a_burden_turns_the_four_fifths_rule_to_the_complement(groups: list[Four
 
 
 @pytest.mark.parametrize("record", [*CRITERIA, *WHOLES], ids=lambda one: one.id)
-def test_an_attribute_drawn_by_lot_is_near_the_ideal(record: Measure | Whole) -> None:
+def test_an_attribute_drawn_by_lot_is_near_the_ideal(record: Disparity | TableMetric) -> None:
     """The other direction of the laws: where nothing is wrong, nothing is found."""
     random = np.random.default_rng(7)
     drawn = random.multinomial(100_000, [0.3, 0.15, 0.2, 0.35], size=3).tolist()
@@ -342,14 +346,16 @@ def test_an_attribute_drawn_by_lot_is_near_the_ideal(record: Measure | Whole) ->
 
 @given(one=CELLS, two=CELLS)
 def test_a_log_ratio_is_infinite_exactly_when_one_side_is_zero(one: Four, two: Four) -> None:
-    rate, how = find("selection_rate"), comparison("log_ratio")
+    rate, how = find_metric("selection_rate"), find_comparison("log_ratio")
     assert isinstance(rate, Rate)
     assert how is not None
     reference, group = (
-        rate.of(Counts.of_cells(**dict(zip(("tp", "fp", "fn", "tn"), cells, strict=True))))
+        rate.of(ConfusionCounts.of_cells(**dict(zip(("tp", "fp", "fn", "tn"), cells, strict=True))))
         for cells in (one, two)
     )
-    found = evaluate(compared(rate, how), table_of([one, two]), terms_of(compared(rate, how)))
+    found = evaluate(
+        build_disparity(rate, how), table_of([one, two]), terms_of(build_disparity(rate, how))
+    )
     values = found.value[0][found.judged[0]].tolist()
     if not sum(one) or not sum(two):
         assert all(map(math.isnan, values))
@@ -371,7 +377,7 @@ NO_ASSOCIATION = {"predictability", "majority_baseline", "differential_fairness_
     "record", [one for one in WHOLES if one.id not in NO_ASSOCIATION], ids=lambda one: one.id
 )
 @given(cells=FULL_CELLS, groups=st.integers(2, 5))
-def test_equal_groups_have_no_association(record: Whole, cells: Four, groups: int) -> None:
+def test_equal_groups_have_no_association(record: TableMetric, cells: Four, groups: int) -> None:
     if record.id == "bias_amplification":
         cells = (cells[0], cells[1], cells[1], cells[3])
     for value in values_of(record, [cells] * groups):  # type: ignore[arg-type]

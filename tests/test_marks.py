@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairaudit.engine.marks import Marks
+from fairaudit.engine.plain_csv import RecordCounter
 
 SIZE = 4096
 FIELDS = ["", "a", "é", "ab cd", '""', '"a"', '"a,b"', '"a""b"', '""""', '""","""', "x" * 70]
@@ -42,7 +42,7 @@ def looked_at(text: str, separator: str, fields: int) -> int | None:
     data = text.encode()
     # What lies behind the end is not looked at.
     buffer = bytearray(data.ljust(SIZE, b'"'))
-    return Marks(separator, fields, SIZE).records(buffer, len(data))
+    return RecordCounter(separator, fields, SIZE).records(buffer, len(data))
 
 
 def lines(field: st.SearchStrategy[str], fields: st.SearchStrategy[int]) -> st.SearchStrategy[str]:
@@ -84,6 +84,6 @@ def test_a_fault_at_the_edge_of_a_word_is_seen(at: int, bad: str) -> None:
 
 def test_what_is_no_utf8_is_left_to_a_closer_look() -> None:
     data = "ä,b\n".encode("latin-1")
-    assert Marks(",", 2, SIZE).records(bytearray(data), len(data)) is None
+    assert RecordCounter(",", 2, SIZE).records(bytearray(data), len(data)) is None
     data = "ä,b\n".encode()
-    assert Marks(",", 2, SIZE).records(bytearray(data), len(data)) == 1
+    assert RecordCounter(",", 2, SIZE).records(bytearray(data), len(data)) == 1

@@ -14,7 +14,7 @@ import pytest
 from evidence_specs import YES, Cells, confused, document, spec
 
 import fairaudit
-from fairaudit.metrics import CATALOGUE, COMPARISONS, Measure, find
+from fairaudit.metrics import CATALOGUE, COMPARISONS, Disparity, find_metric
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE_TOTAL
 from fairaudit.report import sentences
 from fairaudit.report.explain import markdown
@@ -33,7 +33,7 @@ def test_a_guess_is_as_good_as_the_commonest_outcome_at_parity(metric: str) -> N
     asking = spec({"metric": metric, "fail": {"above": 0.5}}, labels=True)
     result = fairaudit.audit(asking, confused(EQUAL))
     assert result.comparisons[0].estimate.value == pytest.approx(0.6)
-    record = find(metric)
+    record = find_metric(metric)
     assert record is not None
     assert "0 at parity" not in definition(record).direction
     assert any("may be crossed where groups are equal" in one for one in result.notices)
@@ -132,7 +132,7 @@ def test_equal_predictive_values_go_with_different_base_rates() -> None:
               "positive_predictive_value_ratio", "negative_predictive_value_difference",
               "negative_predictive_value_ratio")  # fmt: skip
     for name in family:
-        record = find(name)
+        record = find_metric(name)
         assert record is not None
         assert "true and false positive rates" in record.caution
     for every in (*CATALOGUE, *COMPARISONS):
@@ -190,7 +190,7 @@ def test_everybodys_deviation_may_be_larger_or_smaller_than_the_pooled_one() -> 
 def test_a_page_has_the_source_and_the_formula_of_the_number(
     name: str, source: str, words: str
 ) -> None:
-    record = find(name)
+    record = find_metric(name)
     assert record is not None
     page = definition(record)
     assert source in page.source
@@ -226,5 +226,5 @@ def test_a_group_is_weighed_by_its_own_negatives() -> None:
 
 def test_every_measure_of_one_value_over_groups_says_how() -> None:
     for record in CATALOGUE:
-        if isinstance(record, Measure):
+        if isinstance(record, Disparity):
             assert not record.aggregate

@@ -11,7 +11,7 @@ from conftest import rate_of
 
 import fairaudit
 from fairaudit.errors import DataError, SpecError
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.result import AuditResult
 
 Audit = Callable[..., AuditResult]
@@ -84,7 +84,7 @@ def test_shown_unknowns_are_listed_and_never_compared(audit_csv: Audit) -> None:
     result = audit_csv(TEXT, {**spec(), "metrics": ["selection_rate", "demographic_parity_ratio"]})
     assert sizes(result, "race") == {"a": 5, "b": 4, "(unknown)": 3}
     unknown = rate_of(result, "selection_rate", race="(unknown)")
-    assert unknown.standing is Standing.UNKNOWN
+    assert unknown.standing is Eligibility.UNKNOWN
     row = next(row for row in result.comparisons if row.by == ("race",))
     assert {row.first, row.second} == {(("race", "a"),), (("race", "b"),)}
     assert {(line.column, line.rows) for line in result.ledger.set_aside} == {
@@ -105,7 +105,7 @@ def test_shown_unknowns_are_in_rest_and_overall(audit_csv: Audit) -> None:
 
 def test_a_group_of_unknowns_is_compared(audit_csv: Audit) -> None:
     result = audit_csv(TEXT, spec(protected="group"))
-    assert rate_of(result, "selection_rate", race="(unknown)").standing is Standing.ELIGIBLE
+    assert rate_of(result, "selection_rate", race="(unknown)").standing is Eligibility.ELIGIBLE
 
 
 @pytest.mark.parametrize("policy", ["aside", "drop"])

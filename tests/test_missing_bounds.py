@@ -21,16 +21,16 @@ from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, GroupTable, KeyColumn, Role
 from fairaudit.evidence import missing, missing_at, missing_bounds
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import (
+    Disparity,
     Evaluation,
-    Measure,
     Parameters,
-    Policy,
     Reference,
+    ReferencePolicy,
     Terms,
-    compared,
-    comparison,
+    build_disparity,
     evaluate,
-    find,
+    find_comparison,
+    find_metric,
 )
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Finding, Limit, Status
@@ -166,22 +166,22 @@ def of(rows: Iterable[Row], group: tuple[str | None, ...]) -> list[Row]:
 
 
 def beside(
-    name: str, how: str, policy: Policy, rows: Sequence[Row], groups: list[Any], g: int
+    name: str, how: str, policy: ReferencePolicy, rows: Sequence[Row], groups: list[Any], g: int
 ) -> float:
     """One group against its reference: the first group, or what the policy says."""
     mine = rate(name, of(rows, groups[g]))
     values = [rate(name, of(rows, one)) for one in groups]
     match policy:
-        case Policy.LEVEL:
+        case ReferencePolicy.LEVEL:
             other = values[0]
-        case Policy.REST:
+        case ReferencePolicy.REST:
             other = rate(name, [row for row in rows if key(row, len(groups[g])) != groups[g]])
-        case Policy.OVERALL:
+        case ReferencePolicy.OVERALL:
             other = rate(name, rows)
         case _:
             if any(map(math.isnan, values)):
                 return math.nan
-            other = max(values) if policy is Policy.HIGHEST else min(values)
+            other = max(values) if policy is ReferencePolicy.HIGHEST else min(values)
     return compare(how, mine, other)
 
 
@@ -326,14 +326,20 @@ def test_bounds_of_comparisons_are_attained_where_groups_are_known(rows: list[Ro
     for name, how, policy in product(
         ("selection_rate", "true_positive_rate", "positive_predictive_value"),
         ("difference", "ratio", "odds_ratio"),
-        (Policy.LEVEL, Policy.REST, Policy.OVERALL, Policy.HIGHEST, Policy.LOWEST),
+        (
+            ReferencePolicy.LEVEL,
+            ReferencePolicy.REST,
+            ReferencePolicy.OVERALL,
+            ReferencePolicy.HIGHEST,
+            ReferencePolicy.LOWEST,
+        ),
     ):
         evaluation = evaluate(_measure(name, how), table, _terms(policy, table))
         exact = "low high"
-        if policy is Policy.OVERALL and name not in FIXED:
+        if policy is ReferencePolicy.OVERALL and name not in FIXED:
             exact = ""
         for g in range(len(groups)):
-            if policy is Policy.LEVEL and g == 0:
+            if policy is ReferencePolicy.LEVEL and g == 0:
                 continue
             values = [beside(name, how, policy, one, groups, g) for one in filled]
             checked(evaluation, g, values, exact=exact)
@@ -368,11 +374,17 @@ def test_no_completion_is_outside_where_groups_are_missing(
     for name, how, policy in product(
         ("selection_rate", "true_positive_rate"),
         ("difference", "ratio"),
-        (Policy.LEVEL, Policy.REST, Policy.OVERALL, Policy.HIGHEST, Policy.LOWEST),
+        (
+            ReferencePolicy.LEVEL,
+            ReferencePolicy.REST,
+            ReferencePolicy.OVERALL,
+            ReferencePolicy.HIGHEST,
+            ReferencePolicy.LOWEST,
+        ),
     ):
         evaluation = evaluate(_measure(name, how), table, _terms(policy, table))
         for index, g in enumerate(at):
-            if policy is not Policy.LEVEL or index:
+            if policy is not ReferencePolicy.LEVEL or index:
                 values = [beside(name, how, policy, one, groups, index) for one in filled]
                 checked(evaluation, g, values)
     for name, how in product(("selection_rate", "accuracy"), ("gap", "min_ratio")):
@@ -392,10 +404,10 @@ def test_no_completion_of_a_criterion_is_outside(rows: list[Row]) -> None:
     worst = [math.nan if any(map(math.isnan, one)) else max(one) for one in gaps]
     checked(evaluate(_record("equalized_odds_difference"), table, Terms()), 0, worst)
     checked(evaluate(_record("equalized_odds_mean"), table, Terms()), 0, mean)
-    terms = _terms(Policy.REST, table)
+    terms = _terms(ReferencePolicy.REST, table)
     for g in range(len(groups)):
         pairs = [
-            [beside(name, "difference", Policy.REST, one, groups, g) for name in both]
+            [beside(name, "difference", ReferencePolicy.REST, one, groups, g) for name in both]
             for one in filled
         ]
         folds: dict[str, Callable[[list[float]], float]] = {
@@ -427,20 +439,20 @@ def test_the_three_ways_lie_within_each_other(rows: list[Row], aside: bool) -> N
 
 
 def _record(name: str) -> Any:
-    found = find(name)
+    found = find_metric(name)
     assert found is not None
     return found
 
 
-def _measure(name: str, how: str) -> Measure:
-    found = comparison(how)
+def _measure(name: str, how: str) -> Disparity:
+    found = find_comparison(how)
     assert found is not None
-    return compared(_record(name), found)
+    return build_disparity(_record(name), found)
 
 
-def _terms(policy: Policy, table: GroupTable) -> Terms:
+def _terms(policy: ReferencePolicy, table: GroupTable) -> Terms:
     group = next(g for g, known in zip(table.groups, table.known, strict=True) if known)
-    return Terms(reference=Reference(policy, group if policy is Policy.LEVEL else ()))
+    return Terms(reference=Reference(policy, group if policy is ReferencePolicy.LEVEL else ()))
 
 
 def test_bounds_by_hand() -> None:

@@ -19,7 +19,7 @@ from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.cube import Amount, Cube, Sum
 from fairaudit.errors import DataError, FairauditError, SpecError
-from fairaudit.metrics import Need, Rate
+from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.plan import plan
 from fairaudit.recode import recode
@@ -69,8 +69,8 @@ class Hungry(Rate):
     """A rate that asks for all that can be added up."""
 
     @property
-    def needs(self) -> frozenset[Need]:
-        return frozenset({Need.SCORE, Need.NUMERIC_ATTRIBUTE})
+    def requirements(self) -> frozenset[Requirement]:
+        return frozenset({Requirement.SCORE, Requirement.NUMERIC_ATTRIBUTE})
 
 
 def hungry(mapping: Mapping[str, Any]) -> Spec:

@@ -23,7 +23,7 @@ import fairaudit
 from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.cube import UNKNOWN, Cube, every_subset
-from fairaudit.metrics import CATALOGUE, Measure
+from fairaudit.metrics import CATALOGUE, Disparity
 from fairaudit.plan import plan
 from fairaudit.recode import recode
 from fairaudit.result import AuditResult
@@ -171,7 +171,7 @@ REFERENCES = ("rest", "overall", "largest", "highest", "lowest")
 MIXED: list[dict[str, Any]] = [
     {"metric": record.id, **({"reference": policy} if policy else {})}
     for record in CATALOGUE
-    if record.id in oracle.CRITERIA and isinstance(record, Measure)
+    if record.id in oracle.CRITERIA and isinstance(record, Disparity)
     for policy in (REFERENCES if record.to_reference and not record.reference else (None,))
 ]
 COMPARED: list[dict[str, Any]] = [

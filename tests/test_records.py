@@ -25,11 +25,11 @@ from fairaudit.errors import SpecError
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
-    Measure,
-    Need,
+    Disparity,
     Parameters,
-    Policy,
     Reference,
+    ReferencePolicy,
+    Requirement,
     Terms,
     evaluate,
 )
@@ -151,8 +151,8 @@ def table_of(groups: int) -> GroupTable:
 def calls(table: GroupTable, asked: Any) -> int:
     """How many functions of Python are entered while a measure is evaluated."""
     reference = None
-    if isinstance(asked, Measure) and asked.to_reference:
-        reference = Reference(Policy.LARGEST)
+    if isinstance(asked, Disparity) and asked.to_reference:
+        reference = Reference(ReferencePolicy.LARGEST)
     utilities = tuple((cell, Decimal(1)) for cell in ("tp", "fp", "fn", "tn"))
     terms = Terms(reference, parameters=Parameters(utilities=utilities))
     counted = 0
@@ -169,11 +169,11 @@ def calls(table: GroupTable, asked: Any) -> int:
     return counted
 
 
-FROM_COUNTS = {Need.LABEL, Need.PREDICTION, Need.CLASSES}
+FROM_COUNTS = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
 
 
 @pytest.mark.parametrize(
-    "asked", [one for one in CATALOGUE if one.needs <= FROM_COUNTS], ids=lambda one: one.id
+    "asked", [one for one in CATALOGUE if one.requirements <= FROM_COUNTS], ids=lambda one: one.id
 )
 def test_no_measure_loops_over_groups_in_python(asked: Any) -> None:
     few, many = (calls(table_of(groups), asked) for groups in (40, 4000))
@@ -211,19 +211,19 @@ def test_the_ladder_is_drawn_as_it_is_checked() -> None:
     assert rungs == contracts["contracts"][0]["layers"]
 
 
-@pytest.mark.parametrize("notion", metrics.NOTIONS, ids=lambda one: one.names[0])
+@pytest.mark.parametrize("notion", metrics.UNSUPPORTED_METRICS, ids=lambda one: one.names[0])
 def test_a_notion_that_no_count_gives_says_so_and_names_measures_that_are_here(
-    notion: metrics.Notion,
+    notion: metrics.UnsupportedMetric,
 ) -> None:
     """By each of its names, however they are written; none of them is a measure's."""
     for name in notion.names:
-        assert metrics.find_words(name) is None
+        assert metrics.find_entry(name) is None
         for written in (name, name.replace("_", " ").title(), name.replace("_", "-")):
-            assert metrics.notion(written) is notion
-            told = metrics.suggestion(written)
+            assert metrics.find_unsupported(written) is notion
+            told = metrics.suggest(written)
             assert told.startswith(f": not here, because {notion.why}; nearest: ")
             assert "did you mean" not in told
-    assert all(metrics.find(name) is not None for name in notion.nearest)
+    assert all(metrics.find_metric(name) is not None for name in notion.nearest)
     assert notion.source
 
 
@@ -256,5 +256,5 @@ def test_a_spec_and_explain_say_why_a_notion_is_not_here(
 )
 def test_names_are_alike_in_more_than_their_common_words(name: str, near: str) -> None:
     """A slip of the pen is told; a name that shares only `fairness` or `parity` is not."""
-    told = metrics.suggestion(name)
+    told = metrics.suggest(name)
     assert (near in told) if near else not told

@@ -26,7 +26,7 @@ from fairaudit.cube import Cube, Grouping
 from fairaudit.engine import scores as engine_scores
 from fairaudit.errors import DataError, SpecError
 from fairaudit.histogram import Bins, auc, bins_of, quantile
-from fairaudit.metrics import Need, Rate
+from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.plan import plan
 from fairaudit.recode import recode
@@ -192,7 +192,7 @@ def test_coarser_bins_have_a_larger_error_that_still_holds(
     fine = fairaudit.audit(SPEC, path).scores[0]
     for most in (4000, 400, 60):
         monkeypatch.setattr(engine_scores, "_MOST_HERE", 4 * most)
-        monkeypatch.setattr("fairaudit.engine.joining.MOST_ENTRIES", most)
+        monkeypatch.setattr("fairaudit.engine.merging.MOST_ENTRIES", most)
         coarse = fairaudit.audit(SPEC, path).scores[0]
         assert coarse.auc_error is not None
         assert fine.auc_error is not None
@@ -318,8 +318,8 @@ class Shaped(Rate):
     """A rate that asks for the histogram of the score."""
 
     @property
-    def needs(self) -> frozenset[Need]:
-        return frozenset({Need.SCORE, Need.DISTRIBUTION})
+    def requirements(self) -> frozenset[Requirement]:
+        return frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
 
 
 def shaped(mapping: dict[str, Any]) -> Spec:

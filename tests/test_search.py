@@ -24,7 +24,7 @@ import fairaudit
 import fairaudit.errors
 from fairaudit import engine
 from fairaudit import spec as specs
-from fairaudit.engine import crossing, csv_codes, dictionary
+from fairaudit.engine import candidate_tables, csv_route, dictionary_route
 from fairaudit.plan import plan
 from fairaudit.recode import recode
 from fairaudit.report.json import document
@@ -146,7 +146,7 @@ def route(request: pytest.FixtureRequest) -> Iterator[str]:
     """Both routes of Parquet."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "polars":
-            patch.setattr(dictionary, "count", lambda *_: {})
+            patch.setattr(dictionary_route, "count", lambda *_: {})
         yield str(request.param)
 
 
@@ -173,7 +173,7 @@ class TestBothRoutes:
     ) -> None:
         path = as_parquet(rows, folder / "rows.parquet")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(crossing, "_TOGETHER", together)
+            patch.setattr(candidate_tables, "_TOGETHER", together)
             assert searched(path) == {name: tallied(rows, name) for name in few(rows)}
 
     @given(rows=rows_of(w=WEIGHTS))
@@ -209,8 +209,8 @@ def test_csv_counts_what_the_rows_say(
     spec = specs.of_mapping(SPEC)
     with pytest.MonkeyPatch.context() as patch:
         # A small block ends within the rows.
-        patch.setattr(csv_codes, "_BLOCK", 512)
-        patch.setattr(csv_codes, "_BATCH", 5)
+        patch.setattr(csv_route, "_BLOCK", 512)
+        patch.setattr(csv_route, "_BATCH", 5)
         assert engine.count_files(plan(spec), [str(path)], Path()).route == "codes of CSV fields"
         found = searched(path)
     assert found == {name: tallied(rows, name) for name in few(rows)}
@@ -224,7 +224,7 @@ def test_csv_that_the_reader_parses_counts_the_same(rows: list[Row], folder: Pat
     path.write_text(path.read_text("utf-8").replace("long", '"long"', 1), "utf-8")
     path.write_text(path.read_text("utf-8").replace(f"{LONG}!", f'"{LONG}!"'), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_codes, "count", lambda *_: None)
+        patch.setattr(csv_route, "count", lambda *_: None)
         found = searched(path)
     assert found == {name: tallied(rows, name) for name in few(rows)}
 
@@ -618,7 +618,7 @@ def test_a_search_without_a_rate_is_refused() -> None:
 
 
 def test_too_many_combinations_are_refused_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crossing, "MOST_CELLS", 20)
+    monkeypatch.setattr(candidate_tables, "MOST_CELLS", 20)
     with pytest.raises(fairaudit.errors.DataError, match="which is too many"):
         found_in(planted(1, reverses=True), columns=PEOPLE)
 

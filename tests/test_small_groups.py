@@ -14,11 +14,11 @@ from conftest import comparison_of, rate_of
 from jsonschema import Draft202012Validator
 
 from fairaudit.cube import ExcludeBelow, Excluded, GroupTable
-from fairaudit.metrics import CATALOGUE, Measure, Standing, Terms, evaluate
+from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
 from fairaudit.metrics.example import _UTILITIES, _table
 from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import Need, Parameters
-from fairaudit.metrics.reference import Policy, Reference
+from fairaudit.metrics.records import Parameters, Requirement
+from fairaudit.metrics.reference import Reference, ReferencePolicy
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
@@ -73,26 +73,26 @@ TINY = table(a=(50, 100), b=(50, 100), tiny=(0, 3))
     [
         (
             {"min_size": 10},
-            Standing.SMALL,
+            Eligibility.SMALL,
             "selection_rate: fewer than 10 people in the denominator",
             "3 people",
         ),
         (
             {"min_events": 5},
-            Standing.FEW_EVENTS,
+            Eligibility.FEW_EVENTS,
             "selection_rate: fewer than 5 people of some outcome expected at everybody's rate",
             "1.47 expected of 3 people",
         ),
         (
             {"exclude_below": LAW},
-            Standing.EXCLUDED,
+            Eligibility.EXCLUDED,
             "excluded, below 2 % of the people whose group is known: 6 RCNY 5-301(d)",
             "3 of 203 people",
         ),
     ],
 )
 def test_a_tiny_group_decides_unless_a_rule_sets_it_aside(
-    audit_csv: Audit, rule: dict[str, Any], standing: Standing, reason: str, detail: str
+    audit_csv: Audit, rule: dict[str, Any], standing: Eligibility, reason: str, detail: str
 ) -> None:
     assert only(audit_csv(TINY, spec_of(RATIO))).status is Status.FAIL
     result = audit_csv(TINY, spec_of(RATIO, **rule))
@@ -117,20 +117,20 @@ def test_rules_hold_together_and_each_names_its_own(audit_csv: Audit) -> None:
     }
     # Who is excluded is nothing else; who is small is not asked for events.
     assert standings == {
-        "a": Standing.ELIGIBLE,
-        "excluded": Standing.EXCLUDED,
-        "few_": Standing.SMALL,
-        "small": Standing.SMALL,
+        "a": Eligibility.ELIGIBLE,
+        "excluded": Eligibility.EXCLUDED,
+        "few_": Eligibility.SMALL,
+        "small": Eligibility.SMALL,
     }
     again = audit_csv(text, spec_of(RATIO, **{**rules, "min_size": 120}))
-    assert rate_of(again, "selection_rate", group="few").standing is Standing.FEW_EVENTS
+    assert rate_of(again, "selection_rate", group="few").standing is Eligibility.FEW_EVENTS
 
 
 def test_a_share_that_is_exactly_the_limit_is_not_below_it(audit_csv: Audit) -> None:
     """7 of 100 is not below 0.07, where floats say 0.07 · 100 = 7.000000000000001."""
     assert 100 * 0.07 > 7
     rule = {"share": "0.07", "reason": "exact"}
-    for n, standing in ((7, Standing.ELIGIBLE), (6, Standing.EXCLUDED)):
+    for n, standing in ((7, Eligibility.ELIGIBLE), (6, Eligibility.EXCLUDED)):
         text = table(a=(40, 93), tiny=(0, n), b=(0, 7 - n))
         result = audit_csv(text, spec_of(RATIO, exclude_below=rule))
         assert rate_of(result, "selection_rate", group="tiny").standing is standing
@@ -140,15 +140,15 @@ def test_a_share_that_is_exactly_the_limit_is_not_below_it(audit_csv: Audit) -> 
     ("of", "n", "standing"),
     [
         # 2 % of 1,000 known people are 20; of all 1,250 people 25.
-        (None, 20, Standing.ELIGIBLE),
-        ("known", 20, Standing.ELIGIBLE),
-        ("known", 19, Standing.EXCLUDED),
-        ("all", 24, Standing.EXCLUDED),
-        ("all", 25, Standing.ELIGIBLE),
+        (None, 20, Eligibility.ELIGIBLE),
+        ("known", 20, Eligibility.ELIGIBLE),
+        ("known", 19, Eligibility.EXCLUDED),
+        ("all", 24, Eligibility.EXCLUDED),
+        ("all", 25, Eligibility.ELIGIBLE),
     ],
 )
 def test_a_share_is_of_the_known_people_or_of_all_as_the_spec_says(
-    audit_csv: Audit, of: str | None, n: int, standing: Standing
+    audit_csv: Audit, of: str | None, n: int, standing: Eligibility
 ) -> None:
     """250 people have no group: whether they count decides who is excluded, and each says so."""
     rule = {**LAW, **({"of": of} if of else {})}
@@ -158,7 +158,7 @@ def test_a_share_is_of_the_known_people_or_of_all_as_the_spec_says(
     whose = "all people, those whose group is not known included"
     whose = whose if of == "all" else "the people whose group is known"
     assert f"excluded below 2 % of {whose}: 6 RCNY 5-301(d)" in printed(result)
-    if standing is Standing.EXCLUDED:
+    if standing is Eligibility.EXCLUDED:
         total = "1,250" if of == "all" else "1,000"
         left = left_out(only(result))["tiny"]
         assert left.reason == f"excluded, below 2 % of {whose}: 6 RCNY 5-301(d)"
@@ -490,9 +490,13 @@ def with_a_third(base: GroupTable, *, excluded: bool) -> GroupTable:
 @pytest.mark.parametrize("asked", CATALOGUE, ids=lambda one: one.id)
 def test_no_measure_compares_who_is_excluded(asked: Any) -> None:
     """Whoever is excluded fares as whoever is not known: counted among everybody, and no more."""
-    base = _table(numeric=bool(asked.needs & {Need.NUMBER, Need.NUMERIC_LABEL}))
-    is_compared = isinstance(asked, Measure) and asked.to_reference
-    policy = Policy.LARGEST if isinstance(asked, Measure) and asked.fitted else Policy.REST
+    base = _table(numeric=bool(asked.needs & {Requirement.NUMBER, Requirement.NUMERIC_LABEL}))
+    is_compared = isinstance(asked, Disparity) and asked.to_reference
+    policy = (
+        ReferencePolicy.LARGEST
+        if isinstance(asked, Disparity) and asked.fitted
+        else ReferencePolicy.REST
+    )
     reference = Reference(policy) if is_compared else None
     terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
     one, other, all_three = (

@@ -14,9 +14,9 @@ from fairaudit.compare.testing import Kind, change_of
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.intervals import SIMULTANEOUS
-from fairaudit.metrics import Measure, Quantity, Standing, describe
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric, describe_group
+from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.inference import Inference
-from fairaudit.metrics.measures import REMAINDER
 from fairaudit.result import AuditResult
 from fairaudit.verdict import AnyCheck, Check, Finding, Limit, ReversalCheck
 
@@ -153,18 +153,18 @@ def _is_judged(group: Group, finding: Finding, result: AuditResult) -> bool:
         return False
     rows = [one for one in result.groups if frozenset(one.by) == {name for name, _ in group}]
     return not rows or any(
-        frozenset(one.group) == who and one.standing is Standing.ELIGIBLE for one in rows
+        frozenset(one.group) == who and one.standing is Eligibility.ELIGIBLE for one in rows
     )
 
 
 def _lost(groups: Sequence[Group]) -> str:
-    named = " and ".join(describe(group) for group in groups)
+    named = " and ".join(describe_group(group) for group in groups)
     verb = "is" if len(groups) == 1 else "are"
     return f"not tested: {named} decided it and {verb} not judged any longer"
 
 
 def _new(groups: Sequence[Group]) -> str:
-    named = " and ".join(describe(group) for group in groups)
+    named = " and ".join(describe_group(group) for group in groups)
     verb = "was" if len(groups) == 1 else "were"
     return f"not tested: {named} {verb} not judged before"
 
@@ -209,7 +209,7 @@ def _records(check: AnyCheck) -> list[str]:
     if not isinstance(check, Check):
         return [check.rate]
     names = [check.asked.id]
-    if isinstance(check.asked, Measure):
+    if isinstance(check.asked, Disparity):
         names += [record.id for part in check.asked.parts for record in part]
     return names
 
@@ -230,7 +230,7 @@ def _values(result: AuditResult) -> dict[_Picked, _Many]:
         picked = _Picked(row.metric, row.compare or "", row.of, frozenset(row.by), given)
         found.setdefault((picked, repr(row.parameters)), []).append(row.stratum)
     for rate in result.rates:
-        if rate.standing is Standing.ELIGIBLE:
+        if rate.standing is Eligibility.ELIGIBLE:
             given = frozenset(rate.averaged) or frozenset(name for name, _ in rate.stratum)
             picked = _Picked(rate.metric, None, rate.of, frozenset(rate.by), given)
             found.setdefault((picked, repr(rate.parameters)), []).append(rate.stratum)
@@ -246,9 +246,9 @@ def _many(check: AnyCheck, values: dict[_Picked, _Many]) -> _Many:
     if not isinstance(check, Check):
         return _ALONE
     compare: str | None = ""
-    if isinstance(check.asked, Quantity):
+    if isinstance(check.asked, GroupMetric):
         compare = None
-    elif isinstance(check.asked, Measure) and check.asked.id == check.asked.parts[0][0].id:
+    elif isinstance(check.asked, Disparity) and check.asked.id == check.asked.parts[0][0].id:
         compare = check.asked.comparison.id
     whom = check.of, frozenset(check.by), frozenset(check.given)
     return values.get(_Picked(check.asked.id, compare, *whom), _ALONE)
@@ -264,19 +264,19 @@ def _kind(was: Finding, one: Finding, *, barred: str = "", weighted: bool = Fals
     if not isinstance(check, Check):
         return Kind(barred=barred or _SEARCHED)
     asked = check.asked
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         sides = (side.estimate or Estimate(math.nan) for side in (was, one))
         kind = kind_of(asked, *sides, barred=barred, weighted=weighted)
         if check.against is not None:
             kind = replace(kind, share=False, scale=Scale.DIFFERENCE)
     else:
         kind = Kind(barred=barred)
-    if isinstance(asked, Measure) and _is_quotient(asked) and check.against is None:
+    if isinstance(asked, Disparity) and _is_quotient(asked) and check.against is None:
         kind = replace(kind, scale=Scale.RATIO)
     return replace(kind, middle=_middle(check, kind.scale))
 
 
-def _is_quotient(asked: Measure) -> bool:
+def _is_quotient(asked: Disparity) -> bool:
     return asked.comparison.quotient and asked.fold is not REMAINDER
 
 
@@ -309,7 +309,7 @@ def _towards(value: float, check: AnyCheck, limit: Limit) -> float:
     """
     if not isinstance(check, Check) or check.against is not None:
         return value
-    if not isinstance(check.asked, Measure):
+    if not isinstance(check.asked, Disparity):
         return value
     ideal = float(check.asked.ideal)
     if limit.below is not None and limit.above is None and float(limit.below) <= ideal:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
-from fairaudit.metrics import Measure, Policy, Quantity, Standing
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric, ReferencePolicy
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.verdict import Check, Crossing, Finding, NotEvaluated
 
@@ -30,7 +30,7 @@ def listed(result: AuditResult) -> Listed:
     """The rates of groups that are judged, and the comparisons, by measure, outcome and groups."""
     rows: dict[_About, list[RateRow | ComparisonRow]] = {}
     for rate in result.rates:
-        if rate.standing is Standing.ELIGIBLE and rate.by:
+        if rate.standing is Eligibility.ELIGIBLE and rate.by:
             rows.setdefault((rate.metric, rate.of, frozenset(rate.by)), []).append(rate)
     for row in result.comparisons:
         rows.setdefault((row.metric, row.of, frozenset(row.by)), []).append(row)
@@ -95,8 +95,8 @@ def _spared(finding: Finding) -> Iterator[Crossing | NotEvaluated]:
 
 def _rows(check: Check, result: Listed) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
     """The rows that a check may have judged: their entry, group, stratum and value."""
-    compare, is_rate = None, isinstance(check.asked, Quantity)
-    if isinstance(check.asked, Measure) and check.asked.id == check.asked.parts[0][0].id:
+    compare, is_rate = None, isinstance(check.asked, GroupMetric)
+    if isinstance(check.asked, Disparity) and check.asked.id == check.asked.parts[0][0].id:
         compare = check.asked.comparison.id
     for row in result.get((check.asked.id, check.of, frozenset(check.by)), ()):
         given = {name for name, _ in row.stratum}
@@ -116,5 +116,5 @@ def _entry(row: RateRow | ComparisonRow) -> _Entry:
     if isinstance(row, RateRow):
         return "", "", frozenset(), said, frozenset()
     # Two entries may name two references; another policy may choose another group next time.
-    level = frozenset(row.second if row.reference == Policy.LEVEL else ())
+    level = frozenset(row.second if row.reference == ReferencePolicy.LEVEL else ())
     return row.compare or "", row.reference or "", level, said, frozenset(row.averaged)

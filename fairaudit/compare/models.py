@@ -10,7 +10,7 @@ import numpy as np
 from fairaudit.compare.rates import directed
 from fairaudit.compare.records import Cells, Change, RateChange, Scale, Way
 from fairaudit.estimate import Estimate
-from fairaudit.metrics import Quantity, Standing, find
+from fairaudit.metrics import Eligibility, GroupMetric, find_metric
 from fairaudit.result import AuditResult, ModelChange
 from fairaudit.stats import proportions
 from fairaudit.verdict import AnyCheck, Check, Finding
@@ -74,8 +74,8 @@ def _alpha(result: AuditResult) -> float:
 
 
 def _rate_change(one: ModelChange, *, favourable: bool, alpha: float) -> RateChange:
-    record = find(one.metric)
-    compared = one.standing is Standing.ELIGIBLE
+    record = find_metric(one.metric)
+    compared = one.standing is Eligibility.ELIGIBLE
     why = "" if compared else f"not compared: {one.standing.replace('_', ' ')}"
     change = Change(
         before=_side(one, one.first_value, alpha, one.first_only),
@@ -95,7 +95,7 @@ def _rate_change(one: ModelChange, *, favourable: bool, alpha: float) -> RateCha
         or one.neither is None
         else Cells(one.both, one.first_only, one.second_only, one.neither),
     )
-    quantity = record if isinstance(record, Quantity) else None
+    quantity = record if isinstance(record, GroupMetric) else None
     return RateChange(
         metric=one.metric,
         of=one.second,

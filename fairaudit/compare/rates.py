@@ -9,7 +9,7 @@ from typing import TypeAlias
 from fairaudit.compare.records import Change, RateChange, Scale, Way
 from fairaudit.compare.testing import Kind, change_of
 from fairaudit.estimate import Estimate
-from fairaudit.metrics import Better, Quantity, Rate, Standing, find
+from fairaudit.metrics import Better, Eligibility, GroupMetric, Rate, find_metric
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import RateRow
 
@@ -57,9 +57,9 @@ def _changed(
     *,
     weighted: bool,
 ) -> RateChange:
-    record = find(now.metric)
-    quantity = record if isinstance(record, Quantity) else None
-    aside = {then.standing, now.standing} - {Standing.ELIGIBLE}
+    record = find_metric(now.metric)
+    quantity = record if isinstance(record, GroupMetric) else None
+    aside = {then.standing, now.standing} - {Eligibility.ELIGIBLE}
     if aside:
         barred = f"not compared: {', '.join(sorted(one.replace('_', ' ') for one in aside))}"
     kind = kind_of(quantity, then.estimate, now.estimate, barred=barred, weighted=weighted)
@@ -84,7 +84,7 @@ def _favourable(row: RateRow, burdens: frozenset[str]) -> bool | None:
 
 
 def kind_of(
-    quantity: Quantity | None,
+    quantity: GroupMetric | None,
     before: Estimate,
     after: Estimate,
     *,
@@ -95,7 +95,9 @@ def kind_of(
     scale = Scale.DIFFERENCE
     if isinstance(quantity, Rate) and quantity.bounds[1] is None:
         scale = Scale.RATIO
-    is_share = quantity is not None and quantity.share and _counted(before) and _counted(after)
+    is_share = (
+        quantity is not None and quantity.is_proportion and _counted(before) and _counted(after)
+    )
     return Kind(scale, share=is_share, barred=barred, mean=not weighted)
 
 
@@ -104,7 +106,7 @@ def _counted(one: Estimate) -> bool:
     return one.scale == 1 and one.numerator is not None and one.denominator == one.n
 
 
-def directed(change: Change, quantity: Quantity | None, *, favourable: bool | None) -> Change:
+def directed(change: Change, quantity: GroupMetric | None, *, favourable: bool | None) -> Change:
     """The change with its word: better or worse for the group, where either way is.
 
     `favourable` is whether the positive is a benefit, None where nobody says, as of one class.

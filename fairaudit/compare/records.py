@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate, Significance, State
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import Provenance, Verdict
 from fairaudit.simpson import Kind
@@ -208,8 +208,8 @@ class RateChange:
     by: Grouping
     stratum: Group
     group: Group
-    standing_before: Standing
-    standing_after: Standing
+    standing_before: Eligibility
+    standing_after: Eligibility
     change: Change
     parameters: Mapping[str, object] = field(default_factory=dict)
     averaged: Grouping = ()
@@ -217,7 +217,7 @@ class RateChange:
     @property
     def is_compared(self) -> bool:
         """Whether the group takes part in comparisons both times."""
-        return self.standing_before is self.standing_after is Standing.ELIGIBLE
+        return self.standing_before is self.standing_after is Eligibility.ELIGIBLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairaudit.compare.records import Sampling
-from fairaudit.metrics import Rate, find
+from fairaudit.metrics import Rate, find_metric
 from fairaudit.result import AuditResult, GroupRow
 
 _LABEL = "label"
@@ -61,7 +61,7 @@ def _sizes(result: AuditResult) -> Iterator[tuple[tuple[str, frozenset[str], obj
             if row.of == _LABEL and _has_labels(row):
                 yield (_LABEL, *where), tuple(sorted(row.counts.items()))
     for rate in result.rates:
-        record, n = find(rate.metric), rate.estimate.n
+        record, n = find_metric(rate.metric), rate.estimate.n
         if rate.by and n is not None and isinstance(record, Rate):
             under = frozenset(record.under)
             if under in _OF_LABEL and not rate.parameters:

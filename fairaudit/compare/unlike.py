@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit.compare.records import CheckChange, RateChange, ReversalChange
-from fairaudit.metrics import exclusion
+from fairaudit.metrics import describe_rule
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Kind, Reversal
 from fairaudit.verdict import Check
@@ -82,7 +82,7 @@ def _settings(result: AuditResult) -> Sequence[object]:
         made.cluster,
         made.minimum.size,
         made.minimum.events,
-        made.exclude_below and exclusion(made.exclude_below),
+        made.exclude_below and describe_rule(made.exclude_below),
         f"{float(100 * made.inference.confidence):g} %",
         made.inference.correction.words,
         made.suppress_below,

@@ -36,7 +36,7 @@ from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.crowds import Apart, Crowds, differ, exceeds
 from fairaudit.evidence.proof import corrected
 from fairaudit.metrics import Better, Rate, Terms, evaluate
-from fairaudit.metrics.counts import tally_of
+from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.inference import Inference
 
 LEAST_GAP = Fraction(1, 100)
@@ -179,7 +179,7 @@ def _subsets(sought: Sought) -> dict[Grouping, _Subset]:
         table = evaluation.table
         if not len(table.strata):
             continue
-        crowds = Crowds.of(sought.rate, tally_of(table))
+        crowds = Crowds.of(sought.rate, count_groups(table))
         others = crowds.others()
         p, exact = differ(crowds, others, sought.terms.inference)
         found[by] = _Subset(

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairaudit.cube import UNKNOWN, Floats, Group, GroupTable, Ints, Marks
 from fairaudit.memoize import memoize
-from fairaudit.metrics import Mean, Quantity, Rate
+from fairaudit.metrics import GroupMetric, Mean, Rate
 
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
 _ROUNDING = 1e-12
@@ -200,7 +200,7 @@ def divided(sums: Floats, empty: float) -> Floats:
         return np.asarray(np.where((under == 0) & (over == 0), empty, over / under))
 
 
-def ends_of(quantity: Quantity, crowd: tuple[Floats, Floats]) -> Range | None:
+def ends_of(quantity: GroupMetric, crowd: tuple[Floats, Floats]) -> Range | None:
     """The lowest and the highest value of a rate of some people, [Z, G]; None if not known."""
     if isinstance(quantity, Mean):
         found = [ends_of(part, crowd) for part in quantity.parts]

@@ -12,9 +12,9 @@ from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.samples import Sample, name_of_test, two_samples
-from fairaudit.metrics.counts import Counts, Tally
+from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
+from fairaudit.metrics.group_metrics import Rate, effective_n
 from fairaudit.metrics.inference import Inference
-from fairaudit.metrics.quantities import Rate, effective
 from fairaudit.stats import proportions
 
 _CLOSE = 1e-9
@@ -36,16 +36,16 @@ class Crowds:
     scale: int = 1
 
     @classmethod
-    def of(cls, rate: Rate, tally: Tally) -> Crowds:
+    def of(cls, rate: Rate, tally: GroupCounts) -> Crowds:
         """The groups of a table [G], in its one stratum, by a rate of their own people."""
 
-        def total(counts: Counts, cells: Sequence[str]) -> Ints:
+        def total(counts: ConfusionCounts, cells: Sequence[str]) -> Ints:
             return np.asarray(sum(getattr(counts, cell)[0] for cell in cells))
 
         squares = None if tally.squares is None else total(tally.squares, rate.under)
         return cls(
-            total(tally.mass, rate.over),
-            total(tally.mass, rate.under),
+            total(tally.weighted, rate.over),
+            total(tally.weighted, rate.under),
             total(tally.people, rate.under),
             None if squares is None else squares.astype(np.float64),
             tally.scale,
@@ -62,7 +62,7 @@ class Crowds:
         """People in the denominator; under survey weights the effective number of them."""
         if self.squares is None:
             return self.n.astype(np.float64)
-        return effective(self.under / self.scale, self.squares, self.n)
+        return effective_n(self.under / self.scale, self.squares, self.n)
 
     @property
     def sample(self) -> Sample:

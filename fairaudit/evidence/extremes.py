@@ -21,30 +21,44 @@ from fairaudit.evidence.completions import (
     summed,
     visitors,
 )
-from fairaudit.metrics import Comparison, Evaluation, Measure, Policy, Quantity, Rate, Shape, Whole
+from fairaudit.metrics import (
+    Comparison,
+    ComparisonShape,
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    Rate,
+    ReferencePolicy,
+    TableMetric,
+)
+from fairaudit.metrics.disparities import (
+    FARTHEST_FROM_1,
+    LARGEST_MAGNITUDE,
+    MEAN_MAGNITUDE,
+    REMAINDER,
+)
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
-from fairaudit.metrics.measures import FARTHEST_FROM_1, LARGEST_MAGNITUDE, MEAN_MAGNITUDE, REMAINDER
-from fairaudit.metrics.reading import values_compared
-from fairaudit.metrics.reference import EXTREMES
+from fairaudit.metrics.reference import EXTREME_REFERENCES
+from fairaudit.metrics.values import compare_values
 
 
-def policy_of(evaluation: Evaluation) -> Policy | None:
+def policy_of(evaluation: Evaluation) -> ReferencePolicy | None:
     """Whom groups are compared with; None where there is no reference."""
-    if not isinstance(evaluation.asked, Measure) or not evaluation.asked.to_reference:
+    if not isinstance(evaluation.metric, Disparity) or not evaluation.metric.to_reference:
         return None
     return (evaluation.parts or (evaluation,))[0].terms.policy
 
 
 def range_of(evaluation: Evaluation, way: Way) -> Range | str:
     """The bounds of each value, or why there are none."""
-    asked = evaluation.asked
+    asked = evaluation.metric
     if evaluation.averaged is not None:
         return "rates are averaged over strata"
     if evaluation.strata is not None:
         return "it is adjusted for controls"
     if evaluation.error is not None and np.nan_to_num(evaluation.error).any():
         return "the bins of the score hide some of it"
-    if isinstance(asked, Measure) and asked.mean:
+    if isinstance(asked, Disparity) and asked.mean:
         return "it is a mean over groups"
     if evaluation.parts:
         parts = [range_of(part, way) for part in evaluation.parts]
@@ -54,25 +68,25 @@ def range_of(evaluation: Evaluation, way: Way) -> Range | str:
         # One outcome less another has a fraction of its own, as a fold never has.
         less = evaluation.fraction is not None
         return _around(_folded(evaluation, ranges, less=less), evaluation.value)
-    if isinstance(asked, Whole):
+    if isinstance(asked, TableMetric):
         return _whole(asked, evaluation, way)
     return _of_rate(asked, evaluation, way)
 
 
-def _of_rate(asked: Quantity | Measure, evaluation: Evaluation, way: Way) -> Range | str:
+def _of_rate(asked: GroupMetric | Disparity, evaluation: Evaluation, way: Way) -> Range | str:
     """The bounds of a rate, or of one comparison of a rate."""
-    reading = evaluation.reading
+    reading = evaluation.group_values
     own = (
         None
         if reading is None
-        else ends_of(reading.quantity, own_of(crowds_of(evaluation.table), way))
+        else ends_of(reading.metric, own_of(crowds_of(evaluation.table), way))
     )
     if reading is None or own is None:
         return "it is no rate of people"
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         return own
     compare = asked.comparison
-    if compare.shape is Shape.SPREAD:
+    if compare.shape is ComparisonShape.SPREAD:
         return _spread(compare, own, evaluation)
     if compare.contrast is not None:
         return f"no bounds are known for a comparison by {compare.id.replace('_', ' ')}"
@@ -80,7 +94,7 @@ def _of_rate(asked: Quantity | Measure, evaluation: Evaluation, way: Way) -> Ran
 
     def corner(group: Floats, reference: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return values_compared(reading.quantity, compare, group, reference)
+            return compare_values(reading.metric, compare, group, reference)
 
     # Whatever is compared, it moves one way with the group, and the other with the reference.
     return _around((corner(own[0], against[1]), corner(own[1], against[0])), evaluation.value)
@@ -94,14 +108,14 @@ def _around(ends: Range, value: Floats) -> Range:
 
 def _against(evaluation: Evaluation, own: Range, way: Way) -> Range:
     """The reference at its lowest, where the group is at its highest, and the other way round."""
-    assert evaluation.reading is not None
-    quantity, crowds = evaluation.reading.quantity, crowds_of(evaluation.table)
+    assert evaluation.group_values is not None
+    quantity, crowds = evaluation.group_values.metric, crowds_of(evaluation.table)
     policy = policy_of(evaluation)
-    if policy in EXTREMES:
-        return _extreme(own, evaluation.takes_part, highest=policy is Policy.HIGHEST)
-    if policy is Policy.REST:
+    if policy in EXTREME_REFERENCES:
+        return _extreme(own, evaluation.takes_part, highest=policy is ReferencePolicy.HIGHEST)
+    if policy is ReferencePolicy.REST:
         found = ends_of(quantity, rest_of(crowds, way))
-    elif policy is Policy.OVERALL:
+    elif policy is ReferencePolicy.OVERALL:
         adds = adds_of(quantity) if isinstance(quantity, Rate) else None
         settled = way is not Way.ANYWHERE or not (crowds.shown.any() or crowds.all_aside.any())
         if adds is not None and adds.fixed and settled:
@@ -111,7 +125,7 @@ def _against(evaluation: Evaluation, own: Range, way: Way) -> Range:
             high = summed(adds.low, adds.low, mine) + summed(adds.high, adds.high, others)
             return divided(low, 0.0), divided(high, 1.0)
         found = ends_of(quantity, overall_of(crowds, way, None))
-    elif policy is Policy.EVERYBODY:
+    elif policy is ReferencePolicy.EVERYBODY:
         found = ends_of(quantity, overall_of(crowds, way, evaluation.table.known_strata))
     else:
         index = np.maximum(evaluation.second, 0)
@@ -184,10 +198,10 @@ def _narrowest(own: Range, among: Marks) -> tuple[Floats, Floats]:
 def _folded(evaluation: Evaluation, ranges: Sequence[Range], *, less: bool) -> Range:
     """The bounds of what several values are folded to."""
     lows, highs = (np.stack([one[at] for one in ranges]) for at in range(2))
-    asked = evaluation.asked
+    asked = evaluation.metric
     if less:
         return _minus(ranges)
-    assert isinstance(asked, Measure)
+    assert isinstance(asked, Disparity)
     fold = asked.fold
     if fold is REMAINDER:
         return _minus(ranges)
@@ -212,7 +226,7 @@ def _minus(ranges: Sequence[Range]) -> Range:
     )
 
 
-def _whole(asked: Whole, evaluation: Evaluation, way: Way) -> Range | str:
+def _whole(asked: TableMetric, evaluation: Evaluation, way: Way) -> Range | str:
     """The bounds of ε, over all outcomes and pairs of groups."""
     table, parameters = evaluation.table, evaluation.terms.parameters
     if asked is not DIFFERENTIAL_FAIRNESS:

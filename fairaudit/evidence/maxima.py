@@ -17,7 +17,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence.pairs import Chosen, PairTest, pair_test, shares_test, smallest
 from fairaudit.evidence.samples import Sample, name_of_test
-from fairaudit.metrics import Reading
+from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.stats import families, means, permutation, proportions
 from fairaudit.stats.proportions import EXPECTED
@@ -212,10 +212,10 @@ def _each(counts: Ints) -> float:
     return float(np.minimum(np.nanmin(p, initial=1.0) * tests, 1.0))
 
 
-def alike_means(reading: Reading, z: int, among: Marks, inference: Inference) -> Alike:
+def alike_means(reading: GroupValues, z: int, among: Marks, inference: Inference) -> Alike:
     """Whether all means of a stratum are equal."""
     assert reading.deviation is not None
-    value, deviation, size = reading.value[z], reading.deviation[z], reading.size[z]
+    value, deviation, size = reading.value[z], reading.deviation[z], reading.effective_n[z]
     test = pair_test(reading, z, inference)
     assert test is not None
     at = np.flatnonzero(among)

@@ -19,17 +19,17 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence.completions import Adds, Range, Way, adds_of, nine, who_may_be
 from fairaudit.evidence.extremes import policy_of, range_of
 from fairaudit.metrics import (
-    NOBODY,
+    NO_GROUP,
+    Disparity,
     Evaluation,
+    GroupMetric,
     Mean,
-    Measure,
-    Need,
-    Policy,
-    Quantity,
     Rate,
-    Whole,
+    ReferencePolicy,
+    Requirement,
+    TableMetric,
 )
-from fairaudit.metrics.reference import CROWDS, EXTREMES
+from fairaudit.metrics.reference import EXTREME_REFERENCES, POOLED_REFERENCES
 
 _NEAR = 1e-9
 """Bounds are floats: what is no farther from a limit does not cross it."""
@@ -200,7 +200,7 @@ def _must_cross(low: Floats, high: Floats, limit: _Limited) -> Marks:
 def _entries(evaluation: Evaluation) -> Marks:
     """The values that answer, [Z, W]; the highest group too, which may turn out not to be it."""
     judged = evaluation.judged
-    if not evaluation.spread and policy_of(evaluation) in EXTREMES:
+    if not evaluation.spread and policy_of(evaluation) in EXTREME_REFERENCES:
         judged = judged | evaluation.takes_part
     known = evaluation.table.known_strata[:, None]
     return np.asarray(judged & known & ~np.isnan(evaluation.value))
@@ -218,7 +218,7 @@ def _people(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
     """The people behind one value whose outcome is not known, and those of no known group."""
     table = evaluation.strata or evaluation.table
     strata = slice(z, z + 1)
-    if evaluation.strata is not None or policy_of(evaluation) is Policy.EVERYBODY:
+    if evaluation.strata is not None or policy_of(evaluation) is ReferencePolicy.EVERYBODY:
         strata = slice(None)
     matters = np.any([one.matters for one in _kinds_of(evaluation)] or [_ALL], axis=0)
     columns = _compared(evaluation, z, w)
@@ -241,16 +241,16 @@ def _of_no_group(table: GroupTable) -> list[tuple[list[Group], Ints]]:
 
 def _compared(evaluation: Evaluation, z: int, w: int) -> Marks:
     """The groups behind one value, [G]; beside a crowd all that are known."""
-    asked, table = evaluation.asked, evaluation.table
+    asked, table = evaluation.metric, evaluation.table
     policy = policy_of(evaluation)
-    if policy in CROWDS:
+    if policy in POOLED_REFERENCES:
         return table.known
-    if evaluation.spread or policy in EXTREMES:
+    if evaluation.spread or policy in EXTREME_REFERENCES:
         return np.asarray(evaluation.takes_part[z])
     chosen = np.zeros(len(table.groups), dtype=np.bool_)
     chosen[w] = True
     second = int(evaluation.second[z, w])
-    if second != NOBODY and not isinstance(asked, Quantity):
+    if second != NO_GROUP and not isinstance(asked, GroupMetric):
         chosen[second] = True
     return chosen
 
@@ -262,12 +262,12 @@ def _lacking(evaluation: Evaluation) -> Ints:
     if kinds:
         undecided = np.any([one.open for one in kinds], axis=0)
         return np.asarray(nine(table, table.people)[:, undecided].sum(axis=1), dtype=np.int64)
-    needs = evaluation.asked.needs
-    if needs & {Need.NUMBER, Need.SCORE, Need.NUMERIC_LABEL}:
+    needs = evaluation.metric.requirements
+    if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
         return _without_number(table)
     unknown = np.zeros(table.people.shape[1:3], dtype=np.bool_)
     unknown[:, -1] = bool(table.classes)
-    unknown[-1] |= Need.LABEL in needs
+    unknown[-1] |= Requirement.LABEL in needs
     return np.asarray(table.people[:, unknown].sum(axis=1))
 
 
@@ -281,12 +281,12 @@ def _without_number(table: GroupTable) -> Ints:
 
 def _kinds_of(evaluation: Evaluation) -> list[Adds]:
     """What each kind of person adds to the rates behind an evaluation; none without rates."""
-    asked = evaluation.asked
-    if isinstance(asked, Whole):
+    asked = evaluation.metric
+    if isinstance(asked, TableMetric):
         return []
-    if evaluation.reading is not None and not evaluation.parts:
-        quantities: Sequence[Quantity] = [evaluation.reading.quantity]
-    elif isinstance(asked, Measure):
+    if evaluation.group_values is not None and not evaluation.parts:
+        quantities: Sequence[GroupMetric] = [evaluation.group_values.metric]
+    elif isinstance(asked, Disparity):
         quantities = [quantity for quantity, _ in asked.parts]
     else:
         quantities = [asked]

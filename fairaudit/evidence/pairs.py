@@ -14,7 +14,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence.samples import Sample, two_samples
-from fairaudit.metrics import Reading
+from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.stats import families, means, proportions, ranks, simultaneous
 
@@ -28,7 +28,7 @@ _ALL = 64
 """Of so many groups, and fewer, every pair is tested; of more, those that can be the farthest."""
 
 
-def pair_test(reading: Reading, z: int, inference: Inference) -> PairTest | None:
+def pair_test(reading: GroupValues, z: int, inference: Inference) -> PairTest | None:
     """The test of two groups in one stratum; None where only their intervals are known."""
     if reading.binomial:
         return shares_test(Sample.of(reading).at(z), inference)
@@ -38,7 +38,7 @@ def pair_test(reading: Reading, z: int, inference: Inference) -> PairTest | None
         scores = reading.scores[z : z + 1].astype(np.float64)
         return lambda i, j: _plain(ranks.mann_whitney(scores[:, :, i], scores[:, :, j])[2][0])
     if reading.shares is not None:
-        counts = (reading.shares * reading.size[:, None])[z]
+        counts = (reading.shares * reading.effective_n[:, None])[z]
         return lambda i, j: _plain(
             proportions.g_test(np.stack([counts[:, i], counts[:, j]], axis=-1).swapaxes(0, 1))[2]
         )
@@ -55,9 +55,9 @@ def _plain(p: Floats) -> tuple[Floats, Marks]:
     return p, np.zeros(p.shape, dtype=np.bool_)
 
 
-def _of_means(reading: Reading, z: int, inference: Inference) -> PairTest:
+def _of_means(reading: GroupValues, z: int, inference: Inference) -> PairTest:
     assert reading.deviation is not None
-    sides = reading.value[z], reading.deviation[z], reading.size[z]
+    sides = reading.value[z], reading.deviation[z], reading.effective_n[z]
 
     def test(i: Ints, j: Ints) -> tuple[Floats, Marks]:
         first, second = (tuple(part[at] for part in sides) for at in (i, j))

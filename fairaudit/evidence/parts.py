@@ -10,8 +10,8 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import NOT_BY_CLUSTERS, TOO_FEW
 from fairaudit.evidence.intervals import TOO_LITTLE
-from fairaudit.metrics import NOBODY, Evaluation, Measure, Reading
-from fairaudit.metrics.quantities import BY_CLUSTERS
+from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 
 
 @declare_subjects(row="group estimate crowd")
@@ -36,7 +36,7 @@ class Part:
     outcome: str | None = None
 
 
-def estimate_at(reading: Reading, z: int, g: int, alpha: float) -> Estimate:
+def estimate_at(reading: GroupValues, z: int, g: int, alpha: float) -> Estimate:
     """One value of a reading with its counts and interval."""
     known, key = reading.estimates, (z, g, alpha)
     if key not in known:
@@ -50,43 +50,49 @@ def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
     """The comparisons behind one value, both sides of each."""
     if evaluation.parts:
         return tuple(part for one in evaluation.parts for part in parts_of(one, z, w))
-    if evaluation.whole is not None:
+    if evaluation.table_value is not None:
         return _outcome_parts(evaluation, z)
-    reading = evaluation.reading
-    if reading is None or not isinstance(evaluation.asked, Measure):
+    reading = evaluation.group_values
+    if reading is None or not isinstance(evaluation.metric, Disparity):
         return ()
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
     return (
         Part(
-            reading.quantity.id,
+            reading.metric.id,
             float(evaluation.value[z, w]),
-            None if first == NOBODY else _side(evaluation, reading, z, first),
+            None if first == NO_GROUP else _side(evaluation, reading, z, first),
             _other_side(evaluation, z, w, second),
         ),
     )
 
 
 def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
-    alpha, asked = evaluation.terms.inference.alpha, evaluation.asked
-    if isinstance(asked, Measure) and not asked.has_other_side:
+    alpha, asked = evaluation.terms.inference.alpha, evaluation.metric
+    if isinstance(asked, Disparity) and not asked.has_other_side:
         return None
-    if second != NOBODY and evaluation.averaged is not None and evaluation.against is not None:
+    if (
+        second != NO_GROUP
+        and evaluation.averaged is not None
+        and evaluation.reference_values is not None
+    ):
         # Averaged over the strata that both sides share, so beside each group another number.
-        return Side(evaluation.table.groups[second], estimate_at(evaluation.against, z, w, alpha))
-    if second != NOBODY and evaluation.reading is not None:
-        return _side(evaluation, evaluation.reading, z, second)
-    if evaluation.against is None or evaluation.terms.reference is None:
+        return Side(
+            evaluation.table.groups[second], estimate_at(evaluation.reference_values, z, w, alpha)
+        )
+    if second != NO_GROUP and evaluation.group_values is not None:
+        return _side(evaluation, evaluation.group_values, z, second)
+    if evaluation.reference_values is None or evaluation.terms.reference is None:
         return None
-    one = estimate_at(evaluation.against, z, w, alpha)
+    one = estimate_at(evaluation.reference_values, z, w, alpha)
     return Side((), one, crowd=str(evaluation.terms.reference.policy))
 
 
-def _side(evaluation: Evaluation, reading: Reading, z: int, g: int) -> Side:
+def _side(evaluation: Evaluation, reading: GroupValues, z: int, g: int) -> Side:
     alpha = evaluation.terms.inference.alpha
     return Side(evaluation.table.groups[g], estimate_at(reading, z, g, alpha))
 
 
-def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]) -> Estimate:
+def _estimate(reading: GroupValues, bounds: tuple[float, float], at: tuple[int, int]) -> Estimate:
     low, high = bounds
     value = float(reading.value[at])
     why = ""
@@ -103,27 +109,27 @@ def _estimate(reading: Reading, bounds: tuple[float, float], at: tuple[int, int]
         low=None if math.isnan(low) else low,
         high=None if math.isnan(high) else high,
         error=0.0 if reading.error is None else float(reading.error[at]),
-        borrows=reading.borrows is not None and bool(reading.borrows[at]),
+        borrows=reading.pools_variance is not None and bool(reading.pools_variance[at]),
     )
 
 
-def _why_none(reading: Reading) -> str:
+def _why_none(reading: GroupValues) -> str:
     """Why a value has no interval."""
-    by_clusters = reading.method.endswith(BY_CLUSTERS)
+    by_clusters = reading.method.endswith(CLUSTER_ROBUST)
     if reading.ends is not None:
         return TOO_FEW if by_clusters else TOO_LITTLE
-    return NOT_BY_CLUSTERS if by_clusters else f"none: {reading.quantity.no_interval}"
+    return NOT_BY_CLUSTERS if by_clusters else f"none: {reading.metric.no_interval}"
 
 
 def _outcome_parts(evaluation: Evaluation, z: int) -> tuple[Part, ...]:
     """The pair and outcome that attain ε; both of them where two ε are subtracted."""
-    whole = evaluation.whole
+    whole = evaluation.table_value
     assert whole is not None
     groups = evaluation.table.groups
     found = []
-    for name, one in whole.parts or ((evaluation.asked.id, whole),):
+    for name, one in whole.parts or ((evaluation.metric.id, whole),):
         y = int(one.outcome[z])
-        if y == NOBODY:
+        if y == NO_GROUP:
             if whole.parts:
                 found.append(Part(name, float(one.value[z])))
             continue

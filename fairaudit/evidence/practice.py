@@ -13,7 +13,7 @@ from fairaudit.cube import Floats, Group
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.parts import Part
-from fairaudit.metrics import Evaluation, Measure
+from fairaudit.metrics import Disparity, Evaluation
 from fairaudit.stats import normal, power, proportions, simultaneous
 from fairaudit.stats.proportions import EXPECTED
 
@@ -159,15 +159,15 @@ def detectable(
 
     Of a comparison of two rates; a gap or least ratio is looked at from the highest group.
     """
-    asked, one, two = evaluation.asked, evaluation.reading, evaluation.against
-    assert isinstance(asked, Measure)
+    asked, one, two = evaluation.metric, evaluation.group_values, evaluation.reference_values
+    assert isinstance(asked, Disparity)
     if one is None:
         return None
     judged = evaluation.judged
     if evaluation.spread:
         at = np.maximum(evaluation.first, 0)
         two = replace(one, value=np.take_along_axis(one.value, at, axis=1),
-                      size=np.take_along_axis(one.size, at, axis=1))  # fmt: skip
+                      effective_n=np.take_along_axis(one.effective_n, at, axis=1))  # fmt: skip
         judged = evaluation.takes_part & (np.arange(one.value.shape[1]) != at)
         if not asked.comparison.quotient:
             below, above = None if above is None else -above, None
@@ -179,7 +179,9 @@ def detectable(
     ]
     comparisons = np.maximum(np.array(looks, dtype=np.float64), 1)[:, None]
     alpha = evaluation.terms.inference.alpha
-    seen = power.smallest_detectable(two.value, one.size, two.size, alpha, comparisons)
+    seen = power.smallest_detectable(
+        two.value, one.effective_n, two.effective_n, alpha, comparisons
+    )
     allowed = [
         _allowed(bound, two.value, quotient=asked.comparison.quotient) for bound in (below, above)
     ]
@@ -189,13 +191,15 @@ def detectable(
         for found, wide in zip(seen, allowed, strict=True)
     ]
     # Of too few clusters there is no size, and so nothing to say of what it would show.
-    known = judged & ~np.isnan(two.value) & ~np.isnan(one.size) & ~np.isnan(two.size)
+    known = judged & ~np.isnan(two.value) & ~np.isnan(one.effective_n) & ~np.isnan(two.effective_n)
     thin = np.where(known, np.maximum(*excess), -np.inf)
     if not thin.size or thin.max() <= _NEAR:
         return None
-    z, g = np.unravel_index(int(np.argmax(np.where(thin > _NEAR, -one.size, -np.inf))), thin.shape)
+    z, g = np.unravel_index(
+        int(np.argmax(np.where(thin > _NEAR, -one.effective_n, -np.inf))), thin.shape
+    )
     down, up = (float(np.broadcast_to(side, thin.shape)[z, g]) for side in seen)
-    n, m = (int(np.broadcast_to(side.size, thin.shape)[z, g]) for side in (one, two))
+    n, m = (int(np.broadcast_to(side.effective_n, thin.shape)[z, g]) for side in (one, two))
     table = evaluation.table
     level = float(alpha / comparisons[z, 0])
     return Detectable(table.groups[g], table.strata[z], down, up, n, m, level=level)

@@ -15,9 +15,9 @@ from fairaudit.arrays import Floats, Marks
 from fairaudit.estimate import Beside, Significance
 from fairaudit.evidence.intervals import Band, band
 from fairaudit.evidence.significance import Crosses, Tests, is_tested, tested
-from fairaudit.metrics import NOBODY, Evaluation, Measure, Policy
+from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
 from fairaudit.metrics.inference import Correction, Inference
-from fairaudit.metrics.reference import EXTREMES
+from fairaudit.metrics.reference import EXTREME_REFERENCES
 from fairaudit.stats import families
 
 _CORRECTIONS: Mapping[Correction, Callable[[Floats], Floats]] = {
@@ -185,10 +185,10 @@ def _kind(evaluation: Evaluation, found: Tests) -> Hashable:
     whom = (table.of, table.by, table.given, given, terms.of_class, terms.at)
     if evaluation.spread:
         return found.about, whom, evaluation.takes_part.tobytes()
-    crowd = Policy.REST if terms.policy is Policy.OVERALL else terms.policy
-    is_crowd = bool((evaluation.second == NOBODY).all())
+    crowd = ReferencePolicy.REST if terms.policy is ReferencePolicy.OVERALL else terms.policy
+    is_crowd = bool((evaluation.second == NO_GROUP).all())
     # An extreme group is chosen from the data: its test is not that of a group named beforehand.
-    chosen = terms.policy if terms.policy in EXTREMES else None
+    chosen = terms.policy if terms.policy in EXTREME_REFERENCES else None
     return found.about, whom, chosen, crowd if is_crowd else evaluation.second.tobytes()
 
 
@@ -197,8 +197,8 @@ def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]
 
     Only shares, means, ranks and classes are tested here: they have a test of their own.
     """
-    asked = evaluation.asked
-    if evaluation.spread or evaluation.subtracts or not isinstance(asked, Measure):
+    asked = evaluation.metric
+    if evaluation.spread or evaluation.subtracts or not isinstance(asked, Disparity):
         return {}
     if not all(is_tested(quantity) for quantity, _ in asked.parts):
         return {}

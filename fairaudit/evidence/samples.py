@@ -8,7 +8,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats
 from fairaudit.cube import Ints, Marks
-from fairaudit.metrics import Reading
+from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import FisherTest, Inference, ZTest
 from fairaudit.stats import proportions
 from fairaudit.stats.proportions import EXPECTED
@@ -23,11 +23,11 @@ class Sample(NamedTuple):
     under: Ints | None
 
     @classmethod
-    def of(cls, reading: Reading) -> Sample:
+    def of(cls, reading: GroupValues) -> Sample:
         """Those of a reading, [Z, G]."""
-        if reading.weight is not None or reading.clustered is not None:
-            return cls(reading.value, reading.size, None, None)
-        return cls(reading.value, reading.size, reading.over, reading.under)
+        if reading.weight_sum is not None or reading.clustered is not None:
+            return cls(reading.value, reading.effective_n, None, None)
+        return cls(reading.value, reading.effective_n, reading.over, reading.under)
 
     def at(self, index: int | Ints) -> Sample:
         """The samples that an index of the first axis chooses."""

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from fairaudit.evidence.intervals import SIMULTANEOUS, lacks_interval
 from fairaudit.evidence.significance import is_tested, lacks_test
-from fairaudit.metrics import Asked, FirstOf, Mean, Measure, Policy, Quantity, Rate, Whole
+from fairaudit.metrics import (
+    Disparity,
+    FirstOf,
+    GroupMetric,
+    Mean,
+    Metric,
+    Rate,
+    ReferencePolicy,
+    TableMetric,
+)
 from fairaudit.metrics.comparisons import RANKED
-from fairaudit.metrics.measures import MAX, MEAN, MIN, Shape
-from fairaudit.metrics.quantities import Formula
-from fairaudit.metrics.reference import EXTREMES
-from fairaudit.metrics.scores import Average, Distribution
+from fairaudit.metrics.disparities import MAX, MEAN, MIN, ComparisonShape
+from fairaudit.metrics.group_metrics import Formula
+from fairaudit.metrics.reference import EXTREME_REFERENCES
+from fairaudit.metrics.scores import Distribution, NumberMean
 from fairaudit.stats.proportions import EXPECTED
 
 _FEW = f"where a count below {EXPECTED} is expected"
@@ -39,30 +48,32 @@ _COMPARED = {
 """The interval by the comparison, of two shares where it matters."""
 
 
-def interval_in_words(asked: Asked) -> str:
+def interval_in_words(asked: Metric) -> str:
     """The way to a measure's interval, or why it has none."""
     lacking = lacks_interval(asked)
     if lacking is not None:
         return lacking
-    if isinstance(asked, Whole):
+    if isinstance(asked, TableMetric):
         return asked.method
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         return _of_quantity(asked)
     how, quantity = asked.comparison, asked.parts[0][0]
     if how.exact_in_strata is not None:
         return "Robins–Breslow–Greenland"
     if how.id == "itself" or asked.averages:
         return "MOVER over strata"
-    if asked.reference is Policy.HIGHEST:
+    if asked.reference is ReferencePolicy.HIGHEST:
         return f"Koopman, {SIMULTANEOUS}"
-    if quantity.share or how.contrast is not None or how.id == "odds_ratio":
+    if quantity.is_proportion or how.contrast is not None or how.id == "odds_ratio":
         found = _COMPARED[how.id]
     elif isinstance(quantity, Rate) and quantity.bounds[1] is None:
         found = _COMPARED["odds_ratio"]
     else:
-        is_mean = _is_mean(quantity) and how.shape is not Shape.SPREAD and not how.quotient
+        is_mean = (
+            _is_mean(quantity) and how.shape is not ComparisonShape.SPREAD and not how.quotient
+        )
         found = "Welch" if is_mean else "MOVER"
-    if how.shape is Shape.SPREAD:
+    if how.shape is ComparisonShape.SPREAD:
         found = f"{found}, {SIMULTANEOUS}"
     if len(asked.parts) > 1:
         if asked.fold is MEAN and asked.to_reference:
@@ -71,14 +82,14 @@ def interval_in_words(asked: Asked) -> str:
     return found
 
 
-def significance_in_words(asked: Asked) -> str:
+def significance_in_words(asked: Metric) -> str:
     """The test of no disparity, or why there is none."""
     lacking = lacks_test(asked)
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         return "none: it compares nobody"
     if lacking is not None:
         return lacking if lacking.startswith("none") else f"none: {lacking}"
-    if isinstance(asked, Whole):
+    if isinstance(asked, TableMetric):
         if asked.standard_normal:
             return "it is the test itself"
         if asked.independence is None:
@@ -87,18 +98,18 @@ def significance_in_words(asked: Asked) -> str:
     return _of_measure(asked)
 
 
-def _of_measure(asked: Measure) -> str:
+def _of_measure(asked: Disparity) -> str:
     quantity = asked.parts[0][0]
-    spread = asked.comparison.shape is Shape.SPREAD
+    spread = asked.comparison.shape is ComparisonShape.SPREAD
     if not all(is_tested(part) for part, _ in asked.parts):
         return "its interval"
     if asked.conditional and asked.averages:
-        beside = "; Cochran–Mantel–Haenszel stands beside it" if quantity.share else ""
+        beside = "; Cochran–Mantel–Haenszel stands beside it" if quantity.is_proportion else ""
         return f"its interval{beside}"
     if len(asked.parts) > 1 and asked.fold is MEAN and asked.to_reference:
         return "its interval; that of both rates, Šidák over both, stands beside it"
     test = "Welch (Student on request)"
-    if quantity.share:
+    if quantity.is_proportion:
         test = f"χ²; {_FEW_GROUPS}" if spread else f"z, or Fisher {_FEW}"
     elif isinstance(quantity, Distribution):
         test = "Mann–Whitney"
@@ -106,15 +117,15 @@ def _of_measure(asked: Measure) -> str:
         test = "G"
     elif spread:
         test = f"Welch's F; {_SMALL_GROUPS}"
-    if asked.reference in EXTREMES:
+    if asked.reference in EXTREME_REFERENCES:
         return f"{test}, of every group that lies farther out, over pairs (Tukey–Kramer)"
     return test + (", Šidák over both rates" if len(asked.parts) > 1 else "")
 
 
-def _of_quantity(quantity: Quantity) -> str:
+def _of_quantity(quantity: GroupMetric) -> str:
     if isinstance(quantity, FirstOf):
         return ", or ".join(dict.fromkeys(map(_of_quantity, quantity.options)))
-    if quantity.share:
+    if quantity.is_proportion:
         return "Wilson"
     if isinstance(quantity, Rate):
         return "Wilson of the share it is made of, mapped"
@@ -125,8 +136,8 @@ def _of_quantity(quantity: Quantity) -> str:
     return "Student"
 
 
-def _is_mean(quantity: Quantity) -> bool:
+def _is_mean(quantity: GroupMetric) -> bool:
     if isinstance(quantity, FirstOf):
         return all(map(_is_mean, quantity.options))
     by_deviation = isinstance(quantity, Formula) and quantity.deviation_of is not None
-    return isinstance(quantity, Average) or by_deviation
+    return isinstance(quantity, NumberMean) or by_deviation

@@ -12,9 +12,9 @@ from fractions import Fraction
 
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import Part, Side
-from fairaudit.metrics import Comparison, Measure, Quantity, find
+from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
+from fairaudit.metrics.disparities import REMAINDER, Fold
 from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
-from fairaudit.metrics.measures import REMAINDER, Fold
 from fairaudit.report import numbers, sentences
 from fairaudit.subgroups import Searched, Subgroup
 from fairaudit.verdict import Check, Finding
@@ -104,7 +104,7 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
         return ()
     if not isinstance(check, Check):
         return ()
-    if isinstance(check.asked, Quantity) and check.against is None:
+    if isinstance(check.asked, GroupMetric) and check.against is None:
         own = rate(estimate)
         return () if own is None else (Line(check.asked.title, check.asked.formula, own),)
     lines = list(_working(finding, check, outcomes))
@@ -158,7 +158,7 @@ def _folded(fold: Fold, values: Sequence[Fraction | float]) -> Fraction | float:
 
 def _comparisons(finding: Finding, check: Check) -> Sequence[Comparison | None]:
     """How the sides of each part are compared; None where it is by a log-ratio of outcomes."""
-    if not isinstance(check.asked, Measure):
+    if not isinstance(check.asked, Disparity):
         return [None] * len(finding.parts)
     known = [comparison for _, comparison in check.asked.parts]
     times = len(finding.parts) // len(known)
@@ -168,12 +168,12 @@ def _comparisons(finding: Finding, check: Check) -> Sequence[Comparison | None]:
 def _fold(check: Check, parts: int) -> Fold | None:
     if check.against is not None or check.asked is BIAS_AMPLIFICATION:
         return REMAINDER if parts == 2 else None  # of two outcomes, each with one part
-    return check.asked.fold if isinstance(check.asked, Measure) and parts > 1 else None
+    return check.asked.fold if isinstance(check.asked, Disparity) and parts > 1 else None
 
 
 def _sides(one: Part, of: str) -> Iterator[Line]:
-    record = find(one.metric)
-    formula = record.formula if isinstance(record, Quantity) else ""
+    record = find_metric(one.metric)
+    formula = record.formula if isinstance(record, GroupMetric) else ""
     for side in (one.first, one.second):
         found = None if side is None else rate(side.estimate)
         if side is not None and found is not None:
@@ -188,13 +188,13 @@ def _whose(one: Part, of: str, side: Side) -> str:
 
 
 def _title(one: Part, of: str) -> str:
-    record = find(one.metric)
+    record = find_metric(one.metric)
     return one.metric if record is None else sentences.heading_of(one.metric, of, record.title)
 
 
 def _named(one: Part, of: str, comparison: Comparison | None) -> str:
     if comparison is None:
-        return "ε" if find(one.metric) is not None else f"ε of {numbers.outcome(one.metric)}"
+        return "ε" if find_metric(one.metric) is not None else f"ε of {numbers.outcome(one.metric)}"
     return f"{comparison.id.replace('_', ' ')} of {_title(one, of)}"
 
 

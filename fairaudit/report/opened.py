@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fairaudit import names
 from fairaudit.errors import UsageError, did_you_mean
 from fairaudit.evidence import Part
-from fairaudit.metrics import Measure, Quantity
+from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import disparities, explain, filled, numbers, reversals, sentences, strata
 from fairaudit.report.blocks import (
     Block,
@@ -406,9 +406,9 @@ def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
 
 
 def _rates(check: Check) -> set[str]:
-    if isinstance(check.asked, Quantity):
+    if isinstance(check.asked, GroupMetric):
         return {check.asked.id}
-    parts = check.asked.parts if isinstance(check.asked, Measure) else ()
+    parts = check.asked.parts if isinstance(check.asked, Disparity) else ()
     return {quantity.id for quantity, _ in parts}
 
 

@@ -11,7 +11,7 @@ from fairaudit.cube import Group
 from fairaudit.errors import Place
 from fairaudit.evidence import Part, Side
 from fairaudit.evidence.practice import Practice
-from fairaudit.metrics import Mean, Measure, Quantity, Rate, find
+from fairaudit.metrics import Disparity, GroupMetric, Mean, Rate, find_metric
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, MIN_RATIO, SHORTFALL
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
@@ -94,17 +94,17 @@ def title(finding: Finding) -> str:
     if check.reference is not None:
         named = numbers.named_group(check.reference.group) if check.reference.group else ""
         to = f"to {named or check.reference.policy}"
-    elif isinstance(asked, Measure) and asked.reference and asked.has_other_side:
+    elif isinstance(asked, Disparity) and asked.reference and asked.has_other_side:
         to = f"to the {asked.reference} group"
-    if isinstance(asked, Measure) and asked.id == asked.parts[0][0].id:
+    if isinstance(asked, Disparity) and asked.id == asked.parts[0][0].id:
         # A rate that the spec compares: the rate is the name, the comparison what is done to it.
         rate = heading_of(asked.id, check.of, asked.parts[0][0].title)
         words = [f"{rate} of the {names.name(check.of)}"]
         to = f"{asked.comparison.id.replace('_', ' ')} {to}".rstrip()
     words += [to] if to else []
-    if isinstance(asked, Measure) and asked.mean:
+    if isinstance(asked, Disparity) and asked.mean:
         words.append("mean over groups")
-    words += [f"{name} {value}" for name, value in check.parameters.named().items()]
+    words += [f"{name} {value}" for name, value in check.parameters.as_texts().items()]
     if check.of_class is not None:
         words.append(f"class {names.name(check.of_class)}")
     if check.at is not None:
@@ -174,9 +174,9 @@ def _made_otherwise(finding: Finding) -> str:
     check = finding.check
     if not isinstance(check, Check):
         return ""
-    if check.parameters.named().get("smoothing"):
+    if check.parameters.as_texts().get("smoothing"):
         return "before smoothing"
-    comparison = check.asked.comparison if isinstance(check.asked, Measure) else None
+    comparison = check.asked.comparison if isinstance(check.asked, Disparity) else None
     if comparison is SHORTFALL:
         return SHORTFALL.formula
     return "the odds are joined within strata" if comparison is COMMON_ODDS_RATIO else ""
@@ -397,10 +397,10 @@ def _sides(finding: Finding) -> str:
         found = finding.subgroup
         named = f"{numbers.named_group(found.group)} {title_of(check.rate, check.of)}"
         return f"{named} {_rate_of(found)} against everybody {numbers.percent(found.everybody)}"
-    if isinstance(check, Check) and isinstance(check.asked, Quantity) and finding.estimate:
+    if isinstance(check, Check) and isinstance(check.asked, GroupMetric) and finding.estimate:
         behind = numbers.counts(finding.estimate)
         return numbers.named_group(finding.first) + (f" ({behind})" if behind else "")
-    if isinstance(check, Check) and isinstance(check.asked, Measure) and check.asked.mean:
+    if isinstance(check, Check) and isinstance(check.asked, Disparity) and check.asked.mean:
         return check.asked.aggregate
     deciding = [_on_top_first(part, finding) for part in _deciding(finding)]
     parts = [_part(part, check.of) for part in deciding]
@@ -430,7 +430,7 @@ def _deciding(finding: Finding) -> tuple[Part, ...]:
 
 
 def _part(part: Part, of: str) -> str:
-    whose = f"{part.metric}: " if find(part.metric) is None else ""
+    whose = f"{part.metric}: " if find_metric(part.metric) is None else ""
     head = f"{whose}share of {numbers.outcome(part.outcome)}: " if part.outcome else ""
     if part.first is not None and part.second is None:
         return f"{title_of(part.metric)} {_side(part.first, part.metric)}"
@@ -552,7 +552,7 @@ def relation(finding: Finding) -> str:
 def _difference_beside(finding: Finding) -> str:
     """The difference beside a ratio of no shares, or of small ones, which ratios exaggerate."""
     check, parts = finding.check, _deciding(finding)
-    if not isinstance(check, Check) or isinstance(check.asked, Quantity) or not parts:
+    if not isinstance(check, Check) or isinstance(check.asked, GroupMetric) or not parts:
         return ""
     comparison = getattr(check.asked, "comparison", None)
     first, second = parts[0].first, parts[0].second
@@ -636,7 +636,7 @@ def _rate_of(one: Subgroup) -> str:
 
 def title_of(metric: str, of: str = "") -> str:
     """A metric's title in running text: `selection rate`, of the label `base rate`."""
-    record = find(metric)
+    record = find_metric(metric)
     name = metric.replace("_", " ") if record is None else record.title
     return heading_of(metric, of, name).lower()
 
@@ -648,8 +648,8 @@ def heading_of(metric: str, of: str, title: str) -> str:
 
 def is_share(metric: str) -> bool:
     """Whether a rate is a share, to be written in per cent; false negatives per positive is not."""
-    record = find(metric)
-    if not isinstance(record, Quantity):
+    record = find_metric(metric)
+    if not isinstance(record, GroupMetric):
         return True
     return isinstance(record, Rate | Mean) and record.bounds == (0, 1)
 
@@ -676,7 +676,7 @@ def _listed(value: object) -> str:
 
 def short_of(name: str) -> str:
     """A rate by its short name (`TPR`); an outcome by its own."""
-    record = find(name)
+    record = find_metric(name)
     return record.short if record is not None and record.short else names.name(name)
 
 

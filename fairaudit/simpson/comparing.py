@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairaudit.cube import GroupTable, Ints, Marks
-from fairaudit.metrics import Reading
+from fairaudit.metrics import GroupValues
 from fairaudit.simpson.kinds import Kind
 from fairaudit.simpson.records import Share, Stratum
 
@@ -53,15 +53,15 @@ class _Columns(NamedTuple):
         return sum(terms, Fraction(0)) / sum(weights)
 
 
-def integers(reading: Reading) -> tuple[Ints, Ints]:
+def integers(reading: GroupValues) -> tuple[Ints, Ints]:
     """Numerators and denominators of a rate, [Z, G]."""
     if reading.over is None or reading.under is None:
-        raise ValueError(f"{reading.quantity.id} is no rate")
+        raise ValueError(f"{reading.metric.id} is no rate")
     return reading.over, reading.under
 
 
 def compare(
-    reading: Reading, table: GroupTable, support: Ints, pair: tuple[int, int], floor: Fraction
+    reading: GroupValues, table: GroupTable, support: Ints, pair: tuple[int, int], floor: Fraction
 ) -> tuple[Kind, dict[str, Any]] | None:
     """The kind of one pair with its numbers; None where conditioning changes nothing."""
     over, under = integers(reading)

@@ -11,12 +11,12 @@ from typing import NamedTuple, TypeAlias
 from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Significance
-from fairaudit.metrics import NO_MINIMUM, Aside, Minimum, Rate
-from fairaudit.metrics.inference import USUAL, Correction, Inference
+from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
 from fairaudit.simpson.explaining import ExplainedShare
 from fairaudit.simpson.kinds import Kind
 
-LeftOut: TypeAlias = tuple[Group, Aside]
+LeftOut: TypeAlias = tuple[Group, Ineligibility]
 """Who could not be compared, and why."""
 
 
@@ -201,7 +201,7 @@ class Scan:
     references: dict[str, str]
     pairs: Pairs = Pairs.ALL
     minimum: Minimum = NO_MINIMUM
-    inference: Inference = USUAL
+    inference: Inference = DEFAULT_INFERENCE
     search: bool = False
 
 

@@ -12,8 +12,16 @@ from typing import Any
 import numpy as np
 
 from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.metrics import Aside, Rate, Reading, Standing, Terms, evaluate, set_aside
-from fairaudit.metrics.counts import tally_of
+from fairaudit.metrics import (
+    Eligibility,
+    GroupValues,
+    Ineligibility,
+    Rate,
+    Terms,
+    evaluate,
+    explain_ineligibility,
+)
+from fairaudit.metrics.counts import count_groups
 from fairaudit.simpson.comparing import NEAR, compare, integers
 from fairaudit.simpson.kinds import Kind
 from fairaudit.simpson.records import LeftOut, Pairs, Reversal, Scan, Scanned
@@ -95,7 +103,7 @@ class _Pairs:
         self.asked = asked
         self.within = within
         self.whole = evaluate(rate, alone, Terms(minimum=asked.minimum))
-        self.reading = rate.read(tally_of(within))
+        self.reading = rate.compute(count_groups(within))
         self.levels = [group[0][1] for group in within.groups]
         self.strata = np.flatnonzero(within.known_strata)
         self.place = {group[0][1]: at for at, group in enumerate(alone.groups)}
@@ -149,14 +157,17 @@ class _Pairs:
     def left_out(self) -> Iterator[LeftOut]:
         """Who could not be compared, and why."""
         for g in np.setdiff1d(self.known, self.large).tolist():
-            yield self.within.groups[g], set_aside(self.whole, 0, self.place[self.levels[g]])
+            yield (
+                self.within.groups[g],
+                explain_ineligibility(self.whole, 0, self.place[self.levels[g]]),
+            )
         apart = int(self.asked_for.sum()) - self.compared()
         # A column of one value holds nothing fixed, and says nothing of any pair.
         if apart and len(self.strata) > 1:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
             pairs = "pair of groups shares" if apart == 1 else "pairs of groups share"
             why = f"{apart} {pairs} fewer than two strata: {attribute} given {given}"
-            yield (), Aside(Standing.ELIGIBLE, why)
+            yield (), Ineligibility(Eligibility.ELIGIBLE, why)
 
     def reversals(self) -> Iterator[Reversal]:
         """The reversals and notes among them."""
@@ -181,12 +192,12 @@ class _Pairs:
     def reversal(self, pair: tuple[int, int], kind: Kind, numbers: dict[str, Any]) -> Reversal:
         """One of them, with what lies outside the strata that both share."""
         first, second = (self.place[self.levels[side]] for side in pair)
-        everybody = self.whole.reading
+        everybody = self.whole.group_values
         assert everybody is not None
         people = int(everybody.n[0, [first, second]].sum())
         crude = everybody.value[0, first] - everybody.value[0, second]
         return Reversal(
-            rate=self.reading.quantity.id,
+            rate=self.reading.metric.id,
             of=self.asked.of,
             attribute=self.within.by[0],
             pair=(self.levels[pair[0]], self.levels[pair[1]]),
@@ -201,7 +212,7 @@ class _Pairs:
 
 
 def _suspects(
-    reading: Reading, known: Ints, groups: Ints, together: Marks, floor: Fraction
+    reading: GroupValues, known: Ints, groups: Ints, together: Marks, floor: Fraction
 ) -> Iterator[tuple[int, int]]:
     """Those of the pairs that conditioning may change, each group against all others at once.
 
@@ -230,7 +241,7 @@ def _suspects(
 
 
 def _one_sided(
-    reading: Reading, table: GroupTable, known: Ints, pair: tuple[int, int]
+    reading: GroupValues, table: GroupTable, known: Ints, pair: tuple[int, int]
 ) -> tuple[Group, ...]:
     """The strata where only one of the two groups occurs."""
     _, under = integers(reading)

@@ -18,7 +18,7 @@ import numpy as np
 from fairaudit.cube import Floats, Ints
 from fairaudit.estimate import Significance
 from fairaudit.evidence import Sample, corrected, name_of_test, two_samples
-from fairaudit.metrics import Reading
+from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import Inference
 from fairaudit.simpson.comparing import integers
 from fairaudit.simpson.explaining import ExplainedShare, explained_share
@@ -40,7 +40,9 @@ class Tested:
     explained: ExplainedShare | None
 
 
-def tested(reading: Reading, support: Ints, pair: tuple[int, int], inference: Inference) -> Tested:
+def tested(
+    reading: GroupValues, support: Ints, pair: tuple[int, int], inference: Inference
+) -> Tested:
     """The tests of one pair, in each of the strata and in all of them."""
     first, second = (_in_strata(reading, support, side) for side in pair)
     one, other = (_thrown_together(reading, support, side) for side in pair)
@@ -54,29 +56,32 @@ def tested(reading: Reading, support: Ints, pair: tuple[int, int], inference: In
     )
 
 
-def _masses(reading: Reading, support: Ints, pair: tuple[int, int]) -> tuple[Floats, Floats]:
+def _masses(reading: GroupValues, support: Ints, pair: tuple[int, int]) -> tuple[Floats, Floats]:
     """What each stratum weighs in both groups' rates, [Z]."""
     _, under = integers(reading)
     one, other = (under[support, side].astype(np.float64) for side in pair)
     return one, other
 
 
-def _in_strata(reading: Reading, support: Ints, side: int) -> Sample:
+def _in_strata(reading: GroupValues, support: Ints, side: int) -> Sample:
     """One group in each stratum, [Z]."""
     counts = [np.asarray(one[support, side]) for one in integers(reading)]
-    over, under = counts if reading.weight is None else (None, None)
-    share, size = np.asarray(reading.value[support, side]), np.asarray(reading.size[support, side])
+    over, under = counts if reading.weight_sum is None else (None, None)
+    share, size = (
+        np.asarray(reading.value[support, side]),
+        np.asarray(reading.effective_n[support, side]),
+    )
     return Sample(share, size, over, under)
 
 
-def _thrown_together(reading: Reading, support: Ints, side: int) -> Sample:
+def _thrown_together(reading: GroupValues, support: Ints, side: int) -> Sample:
     """One group with its strata as one, [1]; under survey weights by Kish's effective size."""
     over, under = (np.asarray(one[support, side]) for one in integers(reading))
     masses = under.astype(np.float64)
-    squares = (masses * masses / reading.size[support, side]).sum(keepdims=True)
+    squares = (masses * masses / reading.effective_n[support, side]).sum(keepdims=True)
     over, under = over.sum(keepdims=True), under.sum(keepdims=True)
     share, size = over / under, np.square(masses.sum(keepdims=True)) / squares
-    if reading.weight is None:
+    if reading.weight_sum is None:
         return Sample(share, size, over, under)
     return Sample(share, size, None, None)
 

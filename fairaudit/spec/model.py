@@ -14,17 +14,17 @@ from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.disclosure import Notice
 from fairaudit.errors import Fault, Place
 from fairaudit.metrics import (
-    Asked,
     Average,
-    Measure,
+    Disparity,
+    Metric,
     Minimum,
-    Need,
     Parameters,
     Reference,
+    Requirement,
     Terms,
-    wanted,
+    list_requirements,
 )
-from fairaudit.metrics.inference import USUAL, Inference
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import Scan
 from fairaudit.subgroups import Search
 from fairaudit.verdict import AnyCheck, Check
@@ -195,7 +195,7 @@ class Shown:
     average gives a weight, as the spec writes them.
     """
 
-    asked: Asked
+    asked: Metric
     of: str
     by: tuple[Grouping, ...]
     given: tuple[Grouping, ...]
@@ -209,7 +209,7 @@ class Shown:
     against: str | None = None
     at: Decimal | None = None
     levels: tuple[Text, ...] = ()
-    inference: Inference = USUAL
+    inference: Inference = DEFAULT_INFERENCE
 
     def terms(self, by: Grouping) -> Terms:
         """On what terms the measure is asked of a grouping."""
@@ -227,19 +227,19 @@ class Shown:
         """Whether it measures an outcome, be it to subtract it from another."""
         return one.name in {self.of, self.against}
 
-    def uses(self, what: Need) -> bool:
+    def uses(self, what: Requirement) -> bool:
         """Whether the measure is made of that, where the spec has it."""
-        by_threshold = self.at is not None and what is Need.DISTRIBUTION
-        return by_threshold or what in wanted(self.asked)
+        by_threshold = self.at is not None and what is Requirement.DISTRIBUTION
+        return by_threshold or what in list_requirements(self.asked)
 
     @property
     def said(self) -> dict[str, object]:
         """What an entry says beside the measure, its outcome and its groups, by name."""
-        found: dict[str, object] = self.parameters.plain()
+        found: dict[str, object] = self.parameters.as_values()
         if self.average is not None:
             levels = {name: float(weight) for name, weight in self.average.levels.items()}
             found["average"] = levels or str(self.average)
-        mean = isinstance(self.asked, Measure) and self.asked.mean
+        mean = isinstance(self.asked, Disparity) and self.asked.mean
         named = {
             "class": value_of(self.of_class),
             "against": self.against,
@@ -302,7 +302,7 @@ class Spec:
         """The outcomes that tables beside the cells need: those asked, and those that drop rows."""
         if self.subgroups is None:
             return ()
-        asks_label = any(Need.LABEL in rate.needs for rate in self.subgroups.rates)
+        asks_label = any(Requirement.LABEL in rate.requirements for rate in self.subgroups.rates)
         asked = {self.subgroups.of, *(["label"] if asks_label else [])}
         return tuple(
             one for one in self.outcomes
@@ -322,11 +322,13 @@ class Spec:
             # The lattice looks at every subset.
             asked.append({*attributes})
         for shown in self.shown:
-            if shown.is_of(one) and shown.uses(Need.DISTRIBUTION):
+            if shown.is_of(one) and shown.uses(Requirement.DISTRIBUTION):
                 asked += [{*by, *given} for given in shown.given for by in ((), *shown.by)]
         for check in self.checks:
             if isinstance(check, Check) and one.name in {check.of, check.against}:
-                ranks = check.at is not None or Need.DISTRIBUTION in wanted(check.asked)
+                ranks = check.at is not None or Requirement.DISTRIBUTION in list_requirements(
+                    check.asked
+                )
                 asked += [{*check.by, *check.given}] if ranks else []
         return [
             tuple(each.name for each in self.groupable if each.name in names) for names in asked
@@ -334,16 +336,18 @@ class Spec:
 
     def shows_histogram(self, one: Outcome) -> bool:
         """Whether a metric asks for the histogram of the score of an outcome."""
-        return any(each.is_of(one) and each.uses(Need.DISTRIBUTION) for each in self.shown)
+        return any(each.is_of(one) and each.uses(Requirement.DISTRIBUTION) for each in self.shown)
 
     def adds_score(self, one: Outcome) -> bool:
         """Whether the score of an outcome is added up: where a metric asks, and none has weight."""
-        asked = any(each.is_of(one) and each.uses(Need.SCORE) for each in self.shown)
+        asked = any(each.is_of(one) and each.uses(Requirement.SCORE) for each in self.shown)
         return asked and one.score is not None and self.weight is None
 
     def attributes_measured(self, one: Outcome) -> tuple[Protected, ...]:
         """The columns whose own numbers are added up for an outcome: those that have bins."""
-        asked = any(each.is_of(one) and each.uses(Need.NUMERIC_ATTRIBUTE) for each in self.shown)
+        asked = any(
+            each.is_of(one) and each.uses(Requirement.NUMERIC_ATTRIBUTE) for each in self.shown
+        )
         if not asked or self.weight is not None:
             return ()
         return tuple(each for each in self.groupable if each.is_cut)

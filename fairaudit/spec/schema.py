@@ -24,10 +24,17 @@ from pydantic import (
 
 from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics import CATALOGUE, COMPARISONS, Minimum, comparison, find, suggestion
-from fairaudit.metrics import Policy as ReferencePolicy
+from fairaudit.metrics import (
+    CATALOGUE,
+    COMPARISONS,
+    Minimum,
+    ReferencePolicy,
+    find_comparison,
+    find_metric,
+    suggest,
+)
 from fairaudit.metrics.inference import (
-    USUAL,
+    DEFAULT_INFERENCE,
     Correction,
     FisherTest,
     RatioInterval,
@@ -139,10 +146,10 @@ def _listed(value: object) -> object:
 
 def _metric_name(value: object) -> str:
     name = str(_text(value))
-    if find(name) is None:
-        if comparison(name) is not None:
+    if find_metric(name) is None:
+        if find_comparison(name) is not None:
             raise ValueError(f"{name!r} is a comparison: name a rate and say `compare: {name}`")
-        raise ValueError(f"unknown metric {name!r}{suggestion(name)}")
+        raise ValueError(f"unknown metric {name!r}{suggest(name)}")
     return name
 
 
@@ -427,13 +434,13 @@ class Groups(_Strict):
 class Inference(_Strict):
     """How sure intervals and tests are, and by which of several accepted ways."""
 
-    confidence: Number = USUAL.confidence
-    correction: Correction = USUAL.correction
-    ratio: RatioInterval = USUAL.ratio
-    z: ZTest = USUAL.z
-    t: TTest = USUAL.t
-    fisher: FisherTest = USUAL.fisher
-    yates: bool = USUAL.yates
+    confidence: Number = DEFAULT_INFERENCE.confidence
+    correction: Correction = DEFAULT_INFERENCE.correction
+    ratio: RatioInterval = DEFAULT_INFERENCE.ratio
+    z: ZTest = DEFAULT_INFERENCE.z
+    t: TTest = DEFAULT_INFERENCE.t
+    fisher: FisherTest = DEFAULT_INFERENCE.fisher
+    yates: bool = DEFAULT_INFERENCE.yates
 
 
 class Bound(_Strict):

@@ -13,8 +13,8 @@ from itertools import combinations
 import numpy as np
 
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks
-from fairaudit.metrics import Need, Rate
-from fairaudit.metrics.counts import tally_of
+from fairaudit.metrics import Rate, Requirement
+from fairaudit.metrics.counts import count_groups
 from fairaudit.subgroups.asked import Search
 
 _EXACT = 2**53
@@ -182,7 +182,7 @@ class _Columns:
             table, groups=groups, people=one_each, mass=one_each, known=marks, amounts={},
             ungrouped=None, squares=None, scale=1,
         )  # fmt: skip
-        reading = rate.read(tally_of(singles))
+        reading = rate.compute(count_groups(singles))
         if reading.over is None or reading.under is None:
             raise ValueError(f"{rate.id} is no rate")
         at = self._class("label") * shape[1] + self._class(self._of)
@@ -199,7 +199,9 @@ class _Columns:
     def _known(self, rate: Rate) -> Marks:
         """The cells of which everything is known that a rate asks."""
         known = np.ones(len(self._cube.people), dtype=np.bool_)
-        for name in {"label" if need is Need.LABEL else self._of for need in rate.needs}:
+        for name in {
+            "label" if need is Requirement.LABEL else self._of for need in rate.requirements
+        }:
             key = self._cube.outcome(name)
             if key is not None:
                 known &= self._class(name) < len(key.levels)

@@ -10,8 +10,16 @@ import numpy as np
 from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
 from fairaudit.disclosure import NoticeRate
 from fairaudit.evidence.appearances import Appearance
-from fairaudit.metrics import Asked, Measure, Policy, Quantity, Reference, Whole, find
-from fairaudit.metrics.reference import CROWDS, ONE_GROUP
+from fairaudit.metrics import (
+    Disparity,
+    GroupMetric,
+    Metric,
+    Reference,
+    ReferencePolicy,
+    TableMetric,
+    find_metric,
+)
+from fairaudit.metrics.reference import POOLED_REFERENCES, SINGLE_REFERENCES
 from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,
@@ -27,7 +35,7 @@ from fairaudit.verdict import Check
 
 _CUT_BY_SCORE = "scoring_rate"
 
-Number = Quantity | Whole
+Number = GroupMetric | TableMetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +232,8 @@ class Support:
 
     def appearance(self, one: Appearance) -> list[Value]:
         """Where a gap first appears: the group, each group it is part of, and everybody beside."""
-        rate = find(one.metric)
-        assert isinstance(rate, Quantity)
+        rate = find_metric(one.metric)
+        assert isinstance(rate, GroupMetric)
         return [
             Value(
                 asked=(rate,),
@@ -246,8 +254,8 @@ class Support:
             by=by,
             given=given,
             wide=one.average is not None or _is_wide(one.asked, one.reference),
-            everybody=bool(_policies(one.asked, one.reference) & CROWDS),
-            pairs=_policies(one.asked, one.reference) <= ONE_GROUP,
+            everybody=bool(_policies(one.asked, one.reference) & POOLED_REFERENCES),
+            pairs=_policies(one.asked, one.reference) <= SINGLE_REFERENCES,
             of_class=value_of(one.of_class),
             against=one.against,
             cut=one.at is not None or _scored(asked) or _is_finer(one.asked, one.against),
@@ -263,7 +271,7 @@ class Support:
             given=check.given,
             stratum=None,
             wide=check.average is not None or _is_wide(check.asked, check.reference),
-            everybody=bool(_policies(check.asked, check.reference) & CROWDS),
+            everybody=bool(_policies(check.asked, check.reference) & POOLED_REFERENCES),
             of_class=check.of_class,
             against=check.against,
             cut=check.at is not None or _scored(asked) or _is_finer(check.asked, check.against),
@@ -271,18 +279,18 @@ class Support:
 
     def epsilon(self, row: EpsilonReading) -> Value:
         """The differential fairness of the full intersection."""
-        asked = find("differential_fairness")
+        asked = find_metric("differential_fairness")
         return Value(_numbers(asked), row.of, row.by)
 
     def counted(self, one: NoticeRate) -> Value:
         """A rate that a notice tells."""
-        asked = find(one.rate)
-        assert isinstance(asked, Quantity)
+        asked = find_metric(one.rate)
+        assert isinstance(asked, GroupMetric)
         return Value((asked,), one.of, one.by)
 
     def reversal(self, one: Reversal) -> frozenset[int]:
         """The rates of a pair, in all strata together and in each."""
-        by, rate = (one.attribute,), find(one.rate)
+        by, rate = (one.attribute,), find_metric(one.rate)
         groups = tuple(((one.attribute, level),) for level in one.pair)
         alone = Value(_numbers(rate), one.of, by, groups=groups)
         within = [
@@ -292,15 +300,15 @@ class Support:
         return frozenset().union(*map(self.of_value, [alone, *within]))
 
 
-def _numbers(asked: Asked | None) -> tuple[Number, ...]:
-    if isinstance(asked, Measure):
+def _numbers(asked: Metric | None) -> tuple[Number, ...]:
+    if isinstance(asked, Disparity):
         return tuple(quantity for quantity, _ in asked.parts)
     return () if asked is None else (asked,)
 
 
 def _said(one: Shown, asked: Number) -> dict[str, object]:
     """What an entry says of one of its quantities, as its rows repeat it."""
-    others = {"against", "aggregate", *(one.parameters.named().keys() - {*asked.takes})}
+    others = {"against", "aggregate", *(one.parameters.as_texts().keys() - {*asked.takes})}
     return {name: value for name, value in one.said.items() if name not in others}
 
 
@@ -313,26 +321,26 @@ def _compared(value: Value, stratum: Group | None, row: ComparisonRow) -> Value:
     return replace(value, stratum=stratum, groups=groups)
 
 
-def _is_finer(asked: Asked, against: str | None) -> bool:
+def _is_finer(asked: Metric, against: str | None) -> bool:
     """Whether counts stand behind a number that its groups and strata do not name.
 
     Those by the controls of a fit, and by both outcomes of the same people.
     """
-    return against is not None or (isinstance(asked, Measure) and asked.fitted)
+    return against is not None or (isinstance(asked, Disparity) and asked.fitted)
 
 
-def _policies(asked: Asked, reference: Reference | None) -> set[Policy]:
+def _policies(asked: Metric, reference: Reference | None) -> set[ReferencePolicy]:
     """Whom a measure compares with: as the spec asks, and as the definition says."""
-    own = asked.reference if isinstance(asked, Measure) else None
+    own = asked.reference if isinstance(asked, Disparity) else None
     asks = None if reference is None else reference.policy
     return {one for one in (own, asks) if one is not None}
 
 
-def _is_wide(asked: Asked, reference: Reference | None) -> bool:
+def _is_wide(asked: Metric, reference: Reference | None) -> bool:
     """Whether more than the rates of the groups stands behind a measure."""
-    if asked.conditional or Policy.EVERYBODY in _policies(asked, reference):
+    if asked.conditional or ReferencePolicy.EVERYBODY in _policies(asked, reference):
         return True
-    if not isinstance(asked, Measure):
+    if not isinstance(asked, Disparity):
         return False
     contrasts = any(how.contrast is not None for _, how in asked.parts)
     conditional = any(quantity.conditional for quantity, _ in asked.parts)

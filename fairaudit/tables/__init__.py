@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairaudit.cube import Cube
-from fairaudit.metrics import Asked, Measure, Whole
+from fairaudit.metrics import Disparity, Metric, TableMetric
 from fairaudit.result import (
     ComparisonRow,
     Definition,
@@ -67,12 +67,12 @@ def tabulate(
 def _definitions(shown: tuple[Shown, ...]) -> Iterator[Definition]:
     seen: dict[str, None] = {}
     for one in shown:
-        records: list[Asked] = [*quantities(one.asked)]
-        if isinstance(one.asked, Whole) or (
-            isinstance(one.asked, Measure) and compare_of(one.asked) is None
+        records: list[Metric] = [*quantities(one.asked)]
+        if isinstance(one.asked, TableMetric) or (
+            isinstance(one.asked, Disparity) and compare_of(one.asked) is None
         ):
             records.insert(0, one.asked)
-        comparison = [one.asked.comparison] if isinstance(one.asked, Measure) else []
+        comparison = [one.asked.comparison] if isinstance(one.asked, Disparity) else []
         for record in (*records, *comparison):
             if record.id not in seen:
                 seen[record.id] = None

@@ -12,7 +12,7 @@ from fairaudit.evidence.appearances import (
     find_appearances,
     ranked,
 )
-from fairaudit.metrics import Asked, Measure, Rate, Whole
+from fairaudit.metrics import Disparity, Metric, Rate, TableMetric
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.spec import Shown, value_of
 from fairaudit.tables.entries import TableOf
@@ -64,11 +64,11 @@ def _rates(shown: Iterable[Shown]) -> Iterator[tuple[Rate, Shown]]:
                 yield rate, one
 
 
-def _rates_of(asked: Asked) -> list[Rate]:
+def _rates_of(asked: Metric) -> list[Rate]:
     """The shares of a group's own people behind what is asked; for a whole the selection rate."""
-    if isinstance(asked, Whole):
+    if isinstance(asked, TableMetric):
         return [SELECTION_RATE]
-    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Measure) else [asked]
+    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Disparity) else [asked]
     return [one for one in parts if isinstance(one, Rate) and one.of_group and not one.conditional]
 
 

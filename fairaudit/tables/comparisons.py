@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairaudit.evidence import band, parts_of, significances
-from fairaudit.metrics import Evaluation, Measure, Quantity
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric
 from fairaudit.result import ComparisonRow
 from fairaudit.spec import Shown
 from fairaudit.tables.entries import (
@@ -23,7 +23,7 @@ from fairaudit.tables.entries import (
 def comparisons(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[ComparisonRow]:
     """A row for each spread, and for each group that is compared with a reference."""
     for one, by, given in asked_of(shown):
-        if isinstance(one.asked, Quantity):
+        if isinstance(one.asked, GroupMetric):
             continue
         evaluation = evaluated(one, by, given, table)
         if evaluation is None:
@@ -35,7 +35,7 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
     compare, parameters = compare_of(one.asked), one.said
-    alone = spread or (isinstance(one.asked, Measure) and not one.asked.has_other_side)
+    alone = spread or (isinstance(one.asked, Disparity) and not one.asked.has_other_side)
     over = None if evaluation.averaged is None else evaluation.strata
     averaged = () if over is None else over.given
     of_all, of_each = band(evaluation), significances(evaluation)
@@ -46,7 +46,7 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
         takes_part = int(evaluation.takes_part[z].sum())
         for w in np.flatnonzero(evaluation.judged[z]).tolist():
             yield ComparisonRow(
-                metric=evaluation.asked.id,
+                metric=evaluation.metric.id,
                 title=one.asked.title,
                 compare=compare,
                 of=table.of,

@@ -12,12 +12,12 @@ from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence import TOO_LITTLE, Band
 from fairaudit.metrics import (
-    Asked,
+    Disparity,
     Evaluation,
-    Measure,
-    Quantity,
+    GroupMetric,
+    Metric,
     evaluate_against,
-    reason_of,
+    explain_undefined,
 )
 from fairaudit.spec import Shown
 
@@ -45,11 +45,11 @@ def asked_of(
                     yield one, by, given
 
 
-def quantities(asked: Asked) -> list[Quantity]:
+def quantities(asked: Metric) -> list[GroupMetric]:
     """The rates behind what is asked, those that are listed."""
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         return [asked]
-    parts = asked.parts if isinstance(asked, Measure) else ()
+    parts = asked.parts if isinstance(asked, Disparity) else ()
     return [quantity for quantity, _ in parts if quantity.listed]
 
 
@@ -79,7 +79,7 @@ def estimate_of(
         if evaluation.error is None
         else float(np.nan_to_num(evaluation.error[z, w], posinf=np.inf))
     )
-    reason = reason_of(evaluation, z, w) if math.isnan(value) else None
+    reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     ends = of_all.at(z, w)
     low, high = (None, None) if ends is None else ends
     why = "" if ends is not None or math.isnan(value) else of_all.why or TOO_LITTLE
@@ -95,9 +95,9 @@ def estimate_of(
     )
 
 
-def compare_of(asked: Asked) -> str | None:
+def compare_of(asked: Metric) -> str | None:
     """The comparison's id, where a spec asked for a rate with `compare:`."""
-    if isinstance(asked, Measure) and asked.id == asked.parts[0][0].id:
+    if isinstance(asked, Disparity) and asked.id == asked.parts[0][0].id:
         return asked.comparison.id
     return None
 

@@ -13,19 +13,19 @@ from fairaudit.cube import Cube, Floats, Ints
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import band, parts_of
 from fairaudit.metrics import (
-    Asked,
     Evaluation,
-    Quantity,
+    GroupMetric,
+    Metric,
     Terms,
-    compared,
-    describe,
+    build_disparity,
+    describe_group,
     evaluate,
-    reason_of,
+    explain_undefined,
 )
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
-from fairaudit.metrics.reference import Policy
+from fairaudit.metrics.reference import ReferencePolicy
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import Shown, value_of
 from fairaudit.tables.appearances import first_appearances
@@ -112,7 +112,9 @@ _TOLD_APART: tuple[Callable[[Shown], str], ...] = (
     lambda one: one.asked.id,
     lambda one: f"by {', '.join(' × '.join(by) for by in one.by)}",
     lambda one: "; ".join(
-        dict.fromkeys(f"to {describe(to.group)}" for to in one.references.values() if to.group)
+        dict.fromkeys(
+            f"to {describe_group(to.group)}" for to in one.references.values() if to.group
+        )
     ),
 )
 """What may differ between two entries of one title, in words."""
@@ -121,7 +123,7 @@ _TOLD_APART: tuple[Callable[[Shown], str], ...] = (
 def _title(one: Shown) -> str:
     """The short name of an entry, with what sets it apart."""
     # A bare rate is shown by its gap.
-    gap = " gap" if isinstance(one.asked, Quantity) else ""
+    gap = " gap" if isinstance(one.asked, GroupMetric) else ""
     # Nobody is selected by a label.
     asked = BASE_RATE if one.asked is SELECTION_RATE and one.of == "label" else one.asked
     words = [f"{asked.short or asked.id}{gap}"]
@@ -133,23 +135,23 @@ def _title(one: Shown) -> str:
         words.append(f"against {one.against}")
     if one.reference is not None:
         policy = one.reference.policy
-        words.append(f"to {'reference' if policy is Policy.DECLARED else policy}")
+        words.append(f"to {'reference' if policy is ReferencePolicy.DECLARED else policy}")
     return " ".join(words) + _parameters_in_words(one)
 
 
 def _parameters_in_words(one: Shown) -> str:
     """The pseudo-counts of an entry: both parameters, whichever the spec names."""
-    return "".join(f", {name} {value}" for name, value in one.parameters.named().items())
+    return "".join(f", {name} {value}" for name, value in one.parameters.as_texts().items())
 
 
-def _as_spread(asked: Asked) -> Asked:
+def _as_spread(asked: Metric) -> Metric:
     """What is compared over all groups: of a bare rate its gap."""
-    return compared(asked, GAP) if isinstance(asked, Quantity) else asked
+    return build_disparity(asked, GAP) if isinstance(asked, GroupMetric) else asked
 
 
 def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
     """The value that departs most from the ideal."""
-    ideal = 0 if isinstance(evaluation.asked, Quantity) else evaluation.asked.ideal
+    ideal = 0 if isinstance(evaluation.metric, GroupMetric) else evaluation.metric.ideal
     answered = np.flatnonzero(evaluation.judged[:1].any(axis=0))
     departures = _departures(evaluation.value[:1, answered].reshape(-1), ideal)
     known = bool(len(answered)) and not np.isnan(departures).all()
@@ -162,7 +164,7 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
     pair = (evaluation.first, evaluation.second) if known else ()
     first, second = (group_at(table, side[0, w]) for side in pair) if pair else ((), ())
     return LatticeEntry(
-        metric=evaluation.asked.id,
+        metric=evaluation.metric.id,
         title=title,
         of=table.of,
         estimate=estimate,
@@ -181,7 +183,7 @@ def _nothing(evaluation: Evaluation, answered: Ints) -> Estimate:
     w = int(answered[0]) if len(answered) else 0
     if not evaluation.table.groups:
         return Estimate(math.nan, reason="no group is known")
-    return Estimate(math.nan, reason=reason_of(evaluation, 0, w))
+    return Estimate(math.nan, reason=explain_undefined(evaluation, 0, w))
 
 
 def _departures(values: Floats, ideal: int | Fraction) -> Floats:

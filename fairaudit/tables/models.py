@@ -11,9 +11,9 @@ from fairaudit.cube import GroupTable, Marks
 from fairaudit.estimate import Significance
 from fairaudit.evidence import corrected, pairs_tested, significance_at
 from fairaudit.evidence.significance import Tests
-from fairaudit.metrics import Quantity, paired, participants, standing_of
+from fairaudit.metrics import GroupMetric, count_pairs, find_eligibility, find_participants
 from fairaudit.metrics.inference import Inference
-from fairaudit.metrics.reading import read, tally_for
+from fairaudit.metrics.values import compute, counts_for
 from fairaudit.result import ModelChange
 from fairaudit.spec import Shown
 from fairaudit.tables.entries import TableOf, asked_of, quantities
@@ -40,13 +40,15 @@ def model_changes(
                     yield from _rows(quantity, one, table(by, given, first, second), second)
 
 
-def _rows(quantity: Quantity, one: Shown, table: GroupTable, second: str) -> Iterator[ModelChange]:
+def _rows(
+    quantity: GroupMetric, one: Shown, table: GroupTable, second: str
+) -> Iterator[ModelChange]:
     """The rows of one rate, corrected over the groups of each stratum."""
-    pairs = paired(quantity, table)
+    pairs = count_pairs(quantity, table)
     if pairs is None:
         return
-    reading = read(quantity, tally_for(quantity, table))
-    takes_part = participants(table, reading, one.minimum)
+    reading = compute(quantity, counts_for(quantity, table))
+    takes_part = find_participants(table, reading, one.minimum)
     tests = pairs_tested(pairs, (quantity.id, "paired"))
     ends = [end.tolist() for end in pairs.ends(one.inference.alpha)]
     cells = np.stack([pairs.both, pairs.first, pairs.second, pairs.neither])
@@ -67,7 +69,7 @@ def _rows(quantity: Quantity, one: Shown, table: GroupTable, second: str) -> Ite
                 by=table.by,
                 stratum=stratum,
                 group=group,
-                standing=standing_of(
+                standing=find_eligibility(
                     table, g, people[z][g], one.minimum, takes_part=compared[z][g]
                 ),
                 n=people[z][g],

@@ -20,14 +20,14 @@ from fairaudit.errors import Place
 from fairaudit.metrics import (
     NO_MINIMUM,
     NO_PARAMETERS,
-    Asked,
     Average,
+    Metric,
     Minimum,
     Parameters,
     Reference,
     Terms,
 )
-from fairaudit.metrics.inference import USUAL, Inference
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import Kind
 
 NEAR = 1e-9
@@ -129,7 +129,7 @@ class Check:
     """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
 
     id: str
-    asked: Asked
+    asked: Metric
     of: str
     by: Grouping
     given: Grouping = ()
@@ -140,7 +140,7 @@ class Check:
     against: str | None = None
     at: Decimal | None = None
     minimum: Minimum = NO_MINIMUM
-    inference: Inference = USUAL
+    inference: Inference = DEFAULT_INFERENCE
     undefined: OnUndefined = OnUndefined.FAIL
     warn: Limit | None = None
     fail: Limit | None = None
@@ -190,7 +190,7 @@ class ReversalCheck:
     of: str
     warn: ReversalLimit | None = None
     fail: ReversalLimit | None = None
-    inference: Inference = USUAL
+    inference: Inference = DEFAULT_INFERENCE
     place: Place | None = None
 
 
@@ -201,7 +201,7 @@ class SubgroupCheck:
     id: str
     rate: str
     of: str
-    inference: Inference = USUAL
+    inference: Inference = DEFAULT_INFERENCE
     warn: Limit | None = None
     fail: Limit | None = None
     place: Place | None = None

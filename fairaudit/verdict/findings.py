@@ -18,7 +18,7 @@ from fairaudit.evidence.practice import (
     Detectable,
     Practice,
 )
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
 from fairaudit.verdict.asked import AnyCheck, Backing, Limit, ReversalLimit, Status
@@ -62,7 +62,7 @@ class NotEvaluated:
     reason: str
     blocks: bool
     detail: str = ""
-    standing: Standing | None = None
+    standing: Eligibility | None = None
     tells_people: bool = False
 
 

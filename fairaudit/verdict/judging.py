@@ -26,12 +26,12 @@ from fairaudit.evidence.practice import (
 )
 from fairaudit.metrics import (
     Better,
+    Disparity,
     Evaluation,
-    Measure,
-    Quantity,
-    describe,
+    GroupMetric,
+    describe_group,
 )
-from fairaudit.metrics.reference import WITH_ITSELF
+from fairaudit.metrics.reference import INCLUDING_GROUP
 from fairaudit.simpson import Reversal, Scanned
 from fairaudit.verdict.asked import (
     AnyCheck,
@@ -179,7 +179,7 @@ def _turned(
 
 def _reason(one: NotEvaluated) -> str:
     """The reason, with the stratum it holds in."""
-    return f"{one.reason} in {describe(one.stratum)}" if one.stratum else one.reason
+    return f"{one.reason} in {describe_group(one.stratum)}" if one.stratum else one.reason
 
 
 def _status_of_missing(
@@ -231,14 +231,14 @@ def _why_infinite(value: float) -> str:
 
 def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
     """The finding with its gap told in people, and a pass with what it may have missed."""
-    asked, limit = evaluation.asked, finding.limit
-    shares = isinstance(asked, Measure) and len(asked.parts) == 1 and len(finding.parts) == 1
+    asked, limit = evaluation.metric, finding.limit
+    shares = isinstance(asked, Disparity) and len(asked.parts) == 1 and len(finding.parts) == 1
     crowd = finding.parts[0].second.crowd if shares and finding.parts[0].second else None
-    shares = shares and crowd not in WITH_ITSELF
-    reading = evaluation.reading
+    shares = shares and crowd not in INCLUDING_GROUP
+    reading = evaluation.group_values
     if not shares or reading is None or not reading.binomial or not isinstance(limit, Limit):
         return finding
-    assert isinstance(asked, Measure)
+    assert isinstance(asked, Disparity)
     thin = None
     if finding.status is Status.PASS and evaluation.table.clusters is None:
         thin = detectable(evaluation, limit.below, limit.above)
@@ -256,8 +256,8 @@ def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
 
 def _better(evaluation: Evaluation, part: int = 0) -> Better:
     """Which way of a part's rate is better for the people; of one class of several neither."""
-    asked, table = evaluation.asked, evaluation.table
-    assert isinstance(asked, Measure)
+    asked, table = evaluation.metric, evaluation.table
+    assert isinstance(asked, Disparity)
     favourable = None if evaluation.terms.of_class is not None else table.favourable
     return asked.parts[part][0].better.given(favourable=favourable)
 
@@ -267,7 +267,7 @@ _RATIOS = {"ratio", "min_ratio"}
 """The comparisons whose limit is one on how far two rates lie apart."""
 
 
-def _allowed(asked: Measure, limit: Limit, estimate: Estimate) -> Allowance | None:
+def _allowed(asked: Disparity, limit: Limit, estimate: Estimate) -> Allowance | None:
     """What the bound that a value is beyond allows two rates; None where it is beyond none."""
     value, exact, how = estimate.value, estimate.exact, asked.comparison.id
     if how not in _GAPS | _RATIOS:
@@ -298,8 +298,8 @@ def _estimate(evaluation: Evaluation, entry: Entry, proof: Proof) -> Estimate:
         no_interval="" if ends is not None else proof.band.why or TOO_LITTLE,
         significance=proof.significance(z, w),
     )
-    reading = evaluation.reading
-    if reading is None or not isinstance(evaluation.asked, Quantity):
+    reading = evaluation.group_values
+    if reading is None or not isinstance(evaluation.metric, GroupMetric):
         return estimate
     found = estimate_at(reading, z, w, proof.inference.alpha)
     return replace(
@@ -317,8 +317,8 @@ def _worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: Group
 
     The rule is `metrics/direction.py`.
     """
-    asked = evaluation.asked
-    if not isinstance(asked, Measure):
+    asked = evaluation.metric
+    if not isinstance(asked, Disparity):
         return ()
     at = 0 if evaluation.attained is None else int(evaluation.attained[entry.z, entry.w])
     if asked.fold.rank is None:

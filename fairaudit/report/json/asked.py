@@ -11,19 +11,19 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from fairaudit.metrics import (
-    Asked,
     Average,
-    Measure,
+    Disparity,
+    GroupMetric,
+    Metric,
     Parameters,
-    Policy,
-    Quantity,
     Reference,
+    ReferencePolicy,
     Weights,
-    compared,
-    comparison,
-    find,
-    macro,
-    suggestion,
+    build_disparity,
+    find_comparison,
+    find_metric,
+    macro_average,
+    suggest,
 )
 from fairaudit.metrics.classes import Macro
 from fairaudit.report.json.limits import read_limit, read_reversal_limit, write_limit
@@ -137,52 +137,52 @@ def _terms(check: Check) -> dict[str, Any]:
     }
 
 
-def _record(asked: Asked) -> dict[str, Any]:
+def _record(asked: Metric) -> dict[str, Any]:
     """A record by the one of the catalogue that it is made from, and what was made of it."""
-    if not isinstance(asked, Measure):
+    if not isinstance(asked, Disparity):
         base = asked.base if isinstance(asked, Macro) else asked
         return {"metric": base.id, "compare": None, "macro": base is not asked, "mean": False}
     quantity, how = asked.parts[0]
     base = quantity.base if isinstance(quantity, Macro) else quantity
     of_rate = asked.id == quantity.id
-    known = None if of_rate else find(asked.id)
+    known = None if of_rate else find_metric(asked.id)
     return {
         "metric": base.id if of_rate else asked.id,
         "compare": how.id if of_rate else None,
         "macro": base is not quantity,
-        "mean": asked.mean and not (isinstance(known, Measure) and known.mean),
+        "mean": asked.mean and not (isinstance(known, Disparity) and known.mean),
     }
 
 
-def _read_record(row: Member) -> Asked:
+def _read_record(row: Member) -> Metric:
     """The record of this version that the names mean."""
     name = row["metric"].text()
-    record = find(name)
+    record = find_metric(name)
     if record is None:
-        row["metric"].refuse(f"is no metric of this version{suggestion(name)}")
+        row["metric"].refuse(f"is no metric of this version{suggest(name)}")
     if row["macro"].flag():
-        if isinstance(record, Quantity):
-            record = macro(record)
-        elif isinstance(record, Measure):
-            parts = tuple((macro(one), how) for one, how in record.parts)
+        if isinstance(record, GroupMetric):
+            record = macro_average(record)
+        elif isinstance(record, Disparity):
+            parts = tuple((macro_average(one), how) for one, how in record.parts)
             record = replace(record, parts=parts)
         else:
             row["macro"].refuse(f"cannot be said of {name}")
     compare = row["compare"].or_none(Member.text)
     if compare is not None:
-        how = comparison(compare)
-        if how is None or not isinstance(record, Quantity):
+        how = find_comparison(compare)
+        if how is None or not isinstance(record, GroupMetric):
             row["compare"].refuse(f"is no comparison of {name}")
-        record = compared(record, how)
+        record = build_disparity(record, how)
     if row["mean"].flag():
-        if not isinstance(record, Measure):
+        if not isinstance(record, Disparity):
             row["mean"].refuse(f"cannot be said of {name}")
         record = replace(record, mean=True)
     return record
 
 
 def _read_reference(row: Member) -> Reference:
-    return Reference(row["policy"].one_of(Policy), read_group(row["group"]))
+    return Reference(row["policy"].one_of(ReferencePolicy), read_group(row["group"]))
 
 
 def _read_average(row: Member) -> Average:

@@ -10,7 +10,7 @@ from fairaudit.cube import GroupTable
 from fairaudit.metrics.minimum import Minimum
 
 
-class Standing(StrEnum):
+class Eligibility(StrEnum):
     """How a group stands in the comparisons."""
 
     ELIGIBLE = "eligible"
@@ -21,17 +21,17 @@ class Standing(StrEnum):
     SUPPRESSED = "suppressed"
 
 
-def standing_of(
+def find_eligibility(
     table: GroupTable, g: int, n: int, minimum: Minimum, *, takes_part: bool = True
-) -> Standing:
+) -> Eligibility:
     """How the group of that index stands, with `n` people in the denominator.
 
     One that is large enough, and does not take part all the same, has too few events.
     """
     if not table.known[g]:
-        return Standing.UNKNOWN
+        return Eligibility.UNKNOWN
     if not table.eligible[g]:
-        return Standing.EXCLUDED
+        return Eligibility.EXCLUDED
     if not minimum.admits(np.array(n)):
-        return Standing.SMALL
-    return Standing.ELIGIBLE if takes_part or minimum.events is None else Standing.FEW_EVENTS
+        return Eligibility.SMALL
+    return Eligibility.ELIGIBLE if takes_part or minimum.events is None else Eligibility.FEW_EVENTS

@@ -9,18 +9,18 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from fairaudit.engine.counted import (
+from fairaudit.engine.filter import Filter
+from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own
+from fairaudit.engine.partial_counts import (
     LARGE,
     SQUARE_ROOTS,
     TINY,
     WEIGHT_SCALES,
-    Counted,
     Measures,
+    PartialCounts,
     check_people,
 )
-from fairaudit.engine.filter import Filter
-from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own
-from fairaudit.engine.scores import Scores
+from fairaudit.engine.scores import ScoreCounter
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.plan import MISSING, Key, Plan, RawAmounts, RawKey
@@ -33,7 +33,7 @@ _HALF = 30
 
 def count(
     batch: Batch, plan: Plan, rule: Filter | None, progress: Progress = SILENT
-) -> dict[str, Counted | DataError]:
+) -> dict[str, PartialCounts | DataError]:
     """Every combination of the plan's keys in each file of a batch, with its counts.
 
     Where the files are not told apart, all counts are the first one's.
@@ -78,15 +78,15 @@ def count(
     kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
     by = [*keys[: len(plan.keys)], own("kept"), *([own("file")] if batch.apart else [])]
     frame = frame.with_columns(kept.alias(own("kept")))
-    scores = {column: Scores.of(plan, column) for column in plan.scores}
+    scores = {column: ScoreCounter.of(plan, column) for column in plan.scores}
     tables = TableCounter(plan) if plan.tables else None
     if scores or tables:
         frame = frame.map_batches(_counted_by(scores, tables, plan), streamable=True)
     search = None
     if plan.search is not None and plan.search.candidates:
-        from fairaudit.engine.beside import Searching  # noqa: PLC0415  # as above
+        from fairaudit.engine.side_tables import CandidateCounter  # noqa: PLC0415  # as above
 
-        search = Searching(plan, plan.search)
+        search = CandidateCounter(plan, plan.search)
         frame = frame.map_batches(search.passed, streamable=True)
     found = collect(frame.group_by(*by).agg(*measures), batch)
     if not batch.apart:
@@ -101,10 +101,10 @@ def count(
 
 def _by_file(
     found: pl.DataFrame, batch: Batch, plan: Plan, numbers: Numbers
-) -> dict[str, Counted | DataError]:
+) -> dict[str, PartialCounts | DataError]:
     """The counts of each file; a file without a row has none, one with a bad row its error."""
     parts = found.partition_by(own("file"), as_dict=True)
-    counted: dict[str, Counted | DataError] = {}
+    counted: dict[str, PartialCounts | DataError] = {}
     for path, name in zip(batch.paths, batch.names, strict=True):
         part = parts.get((path,), found.clear())
         try:
@@ -116,13 +116,13 @@ def _by_file(
 
 
 def _counted_by(
-    scores: Mapping[str, Scores], tables: TableCounter | None, plan: Plan
+    scores: Mapping[str, ScoreCounter], tables: TableCounter | None, plan: Plan
 ) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Passes rows on, and counts scores and tables beside of those that the filter keeps."""
-    from fairaudit.engine.beside import Keys  # noqa: PLC0415  # Arrow is imported for it alone
+    from fairaudit.engine.side_tables import KeyCodes  # noqa: PLC0415  # Arrow is imported for it alone
 
     wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
-    keys = Keys(plan, wanted | {*plan.table_keys})
+    keys = KeyCodes(plan, wanted | {*plan.table_keys})
     lock = threading.Lock()
 
     def passed(rows: pl.DataFrame) -> pl.DataFrame:
@@ -328,7 +328,7 @@ def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
         raise DataError.unreadable(batch.names[0], "damaged, truncated or gone") from error
 
 
-def _counted(found: pl.DataFrame, plan: Plan) -> Counted:
+def _counted(found: pl.DataFrame, plan: Plan) -> PartialCounts:
     def both(name: str) -> tuple[list[int], list[int]]:
         if not plan.weight:
             return [], []
@@ -339,7 +339,7 @@ def _counted(found: pl.DataFrame, plan: Plan) -> Counted:
 
     people = found[own("people")].to_list()
     check_people(sum(people))
-    return Counted(
+    return PartialCounts(
         keys=tuple(_raw_key(key, found[own(f"key{at}")]) for at, key in enumerate(plan.keys)),
         kept=found[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
         measures=Measures(

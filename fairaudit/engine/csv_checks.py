@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from fairaudit.engine import grammar
-from fairaudit.engine.sources import Source, lines_of, not_in_encoding
+from fairaudit.engine.csv_text import QUOTED, fault_of, lines_of, not_in_encoding, record, records
+from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
 from fairaudit.progress import Progress
 from fairaudit.spec import Format
@@ -24,7 +24,7 @@ _COUNTABLE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LineCounts:
     """The control total of a CSV file: physical lines, records below the header, blank lines."""
 
     lines: int
@@ -32,7 +32,7 @@ class Lines:
     blank: int
 
 
-def check_lines(one: Source, form: Format, progress: Progress) -> Lines:
+def check_lines(one: SourceFile, form: Format, progress: Progress) -> LineCounts:
     """The records and blank lines of a CSV file; raises `DataError` at the first bad line."""
     if form.multiline:
         return _check_records(one, form)
@@ -55,7 +55,7 @@ def check_lines(one: Source, form: Format, progress: Progress) -> Lines:
         raise not_in_encoding(one, "utf-8") from error
     except OSError as error:
         raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
-    return Lines(total + 1, total - blank, blank)
+    return LineCounts(total + 1, total - blank, blank)
 
 
 def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
@@ -71,18 +71,18 @@ def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
 def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:
     """Whether a line is one record of so many fields."""
     if fields <= _COUNTABLE:
-        return line.str.contains(grammar.record(separator, f"{{{fields - 1}}}"))
-    plain = line.str.replace_all(grammar.QUOTED, "").str.count_matches(separator, literal=True)
-    return line.str.contains(grammar.record(separator, "*")) & (plain == fields - 1)
+        return line.str.contains(record(separator, f"{{{fields - 1}}}"))
+    plain = line.str.replace_all(QUOTED, "").str.count_matches(separator, literal=True)
+    return line.str.contains(record(separator, "*")) & (plain == fields - 1)
 
 
-def _check_records(one: Source, form: Format) -> Lines:
+def _check_records(one: SourceFile, form: Format) -> LineCounts:
     """The same for records that may run over several lines, one by one."""
     fields = len(one.header)
-    whole = re.compile(grammar.record(form.separator, f"{{{fields - 1}}}", multiline=True))
+    whole = re.compile(record(form.separator, f"{{{fields - 1}}}", multiline=True))
     total = lines = 0
     try:
-        for number, text in grammar.records(lines_of(one)):
+        for number, text in records(lines_of(one)):
             if number > 1 and not text:
                 raise DataError(
                     f"{one.file.path}:{number}: a blank line among multi-line records", "remove it"
@@ -95,9 +95,9 @@ def _check_records(one: Source, form: Format) -> Lines:
         raise not_in_encoding(one, "utf-8") from error
     except OSError as error:
         raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
-    return Lines(lines, total - 1, 0)
+    return LineCounts(lines, total - 1, 0)
 
 
-def _bad_record(one: Source, form: Format, number: int, text: str) -> DataError:
-    what, hint = grammar.fault_of(text, form.separator, len(one.header), multiline=form.multiline)
+def _bad_record(one: SourceFile, form: Format, number: int, text: str) -> DataError:
+    what, hint = fault_of(text, form.separator, len(one.header), multiline=form.multiline)
     return DataError(f"{one.file.path}:{number}: {what}", hint)

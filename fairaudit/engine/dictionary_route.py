@@ -22,13 +22,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from fairaudit.engine.codes import Axis, NotServed, axis, scores
-from fairaudit.engine.counted import Counted
-from fairaudit.engine.crossing import Crossing
-from fairaudit.engine.levels import Codes, Level, places
+from fairaudit.engine.arrow_codes import KeyCoder, NotServed, axis, scores
+from fairaudit.engine.candidate_tables import CandidateTables
 from fairaudit.engine.parquet import DELTA_TEXTS, TEXT, Layout, RowGroup
-from fairaudit.engine.scores import Column, Scores
-from fairaudit.engine.sources import Source
+from fairaudit.engine.partial_counts import Codes, Column, Level, PartialCounts, places
+from fairaudit.engine.scores import ScoreCounter
+from fairaudit.engine.sources import SourceFile
 from fairaudit.engine.sums import sums_of
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError
@@ -57,7 +56,9 @@ class _Task(NamedTuple):
     group: int
 
 
-def count(files: Mapping[str, Source], plan: Plan, progress: Progress) -> dict[str, list[Counted]]:
+def count(
+    files: Mapping[str, SourceFile], plan: Plan, progress: Progress
+) -> dict[str, list[PartialCounts]]:
     """The counts of those Parquet files that this route serves, by name."""
     if plan.filter or plan.adding.columns or (plan.count and plan.weight) or plan.cluster:
         return {}
@@ -77,7 +78,7 @@ def count(files: Mapping[str, Source], plan: Plan, progress: Progress) -> dict[s
     return {name: found for name, found in work.found.items() if name not in work.refused}
 
 
-def _tasks(one: Source, name: str, plan: Plan) -> list[_Task]:
+def _tasks(one: SourceFile, name: str, plan: Plan) -> list[_Task]:
     """The row groups of a file; none where the file is not served."""
     layout = one.layout
     if layout is None:
@@ -105,7 +106,7 @@ def _is_coded(group: RowGroup, names: set[str]) -> bool:
     return not any(one.encodings & DELTA_TEXTS for one in group.of(names) if one.leaf.kind == TEXT)
 
 
-def _axes(schema: pa.Schema, plan: Plan, keys: Iterable[Key]) -> list[tuple[Key, Axis]]:
+def _axes(schema: pa.Schema, plan: Plan, keys: Iterable[Key]) -> list[tuple[Key, KeyCoder]]:
     return [(key, axis(key, schema.field(key.column).type, plan)) for key in keys]
 
 
@@ -130,7 +131,7 @@ class _Work:
     """Row groups that several threads share; what each thread counted in each file."""
 
     def __init__(self, tasks: Sequence[_Task], plan: Plan, progress: Progress) -> None:
-        self.found: dict[str, list[Counted]] = {}
+        self.found: dict[str, list[PartialCounts]] = {}
         self.refused: set[str] = set()
         self.stopped = False
         self._tasks = iter(tasks)
@@ -188,10 +189,10 @@ class _Counter:
         self._axes, self._others = every[: len(plan.keys)], every[len(plan.keys) :]
         self._search = _Search(self._reader.schema_arrow, plan) if plan.search else None
         self._sums = sums_of(plan, _BATCH)
-        self._scores = {column: Scores.of(plan, column) for column in plan.scores}
+        self._scores = {column: ScoreCounter.of(plan, column) for column in plan.scores}
         self._tables = TableCounter(plan) if plan.tables else None
         self._levels: tuple[tuple[Level, ...], ...] = ()
-        self._closed: list[Counted] = []
+        self._closed: list[PartialCounts] = []
         # Half as wide while it is worked out, whole where it points.
         self._cell = np.empty(_BATCH, dtype=np.int32)
         self._index = np.empty(_BATCH, dtype=np.intp)
@@ -245,7 +246,7 @@ class _Counter:
         if self._tables.too_wide is not None:
             raise NotServed
 
-    def counted(self) -> list[Counted]:
+    def counted(self) -> list[PartialCounts]:
         """What was counted."""
         self._close()
         if self._scores and self._closed:
@@ -285,7 +286,7 @@ class _Counter:
             for (key, _), levels, mine in zip(self._axes, self._levels, codes, strict=True)
         )
         kept = np.ones(len(cells), dtype=np.int64)
-        self._closed.append(Counted(tuple(keys), kept, measures))
+        self._closed.append(PartialCounts(tuple(keys), kept, measures))
         self._levels = ()
 
 
@@ -304,7 +305,7 @@ class _Search:
         axes = _axes(schema, plan, _candidates(plan))
         self._axes = {key.column: one for key, one in axes}
         self._shared = [plan.keys.index(key) for key in plan.search.keys]
-        self._crossing = Crossing(plan, plan.search, _BATCH)
+        self._crossing = CandidateTables(plan, plan.search, _BATCH)
         self._read: dict[str, Iterator[pa.RecordBatch]] = {}
 
     def begin(self, reader: pq.ParquetFile, group: int) -> None:
@@ -331,7 +332,7 @@ class _Search:
         shared = [kept, *((codes[at], levels[at]) for at in self._shared)]
         self._crossing.add(shared, candidate, measured)
 
-    def counted(self) -> dict[str, list[Counted] | None]:
+    def counted(self) -> dict[str, list[PartialCounts] | None]:
         """What was counted of each candidate; None where it has too many levels."""
         return self._crossing.counted()
 

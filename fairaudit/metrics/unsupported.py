@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Notion:
+class UnsupportedMetric:
     """A notion by its names, why it is no measure here, and the nearest measures by their ids.
 
     `how` says how to ask for the nearest where naming it is not enough.
@@ -31,8 +31,8 @@ class Notion:
         return f"{self.why}; nearest: {' or '.join(self.nearest)}{how}"
 
 
-NOTIONS: tuple[Notion, ...] = (
-    Notion(
+UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
+    UnsupportedMetric(
         names=(
             "individual_fairness",
             "fairness_through_awareness",
@@ -47,7 +47,7 @@ NOTIONS: tuple[Notion, ...] = (
         how="the second compares people of one stratum: name what makes them similar in `given`",
         source="Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness Through Awareness, ITCS",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("consistency", "consistency_score", "situation_testing", "nearest_neighbours"),
         why="it compares each person with the nearest neighbours, and counts of groups hold no "
         "distance between two people",
@@ -56,7 +56,7 @@ NOTIONS: tuple[Notion, ...] = (
         source="Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML; "
         "Thanh, Ruggieri & Turini (2011), k-NN as an Implementation of Situation Testing, KDD",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("counterfactual_fairness", "counterfactual", "counterfactual_parity"),
         why="it asks what would be decided if the same person belonged to another group, which "
         "takes a causal model, not counts",
@@ -64,7 +64,7 @@ NOTIONS: tuple[Notion, ...] = (
         how="both compare people alike in `given`, and neither is causal",
         source="Kusner, Loftus, Russell & Silva (2017), Counterfactual Fairness, NIPS",
     ),
-    Notion(
+    UnsupportedMetric(
         names=(
             "causal_fairness",
             "causal_discrimination",
@@ -85,7 +85,7 @@ NOTIONS: tuple[Notion, ...] = (
         source="Kilbertus et al. (2017), Avoiding Discrimination through Causal Reasoning, NIPS; "
         "Zhang & Bareinboim (2018), Fairness in Decision-Making, AAAI",
     ),
-    Notion(
+    UnsupportedMetric(
         names=(
             "fairness_through_unawareness",
             "fairness_through_blindness",
@@ -101,7 +101,7 @@ NOTIONS: tuple[Notion, ...] = (
         source="Corbett-Davies & Goel (2018), The Measure and Mismeasure of Fairness, as "
         "anti-classification",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("disparate_treatment", "direct_discrimination", "intentional_discrimination"),
         why="it is about whether the attribute or an intent moved the decision, which counts do "
         "not show",
@@ -109,7 +109,7 @@ NOTIONS: tuple[Notion, ...] = (
         how="name what may move the decision in `given`",
         source="Barocas & Selbst (2016), Big Data's Disparate Impact, California Law Review 104",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("envy_freeness", "envy", "preferred_treatment", "preferred_impact"),
         why="it asks whether people would rather be decided on by another group's rule, and data "
         "hold one decision for each person",
@@ -118,7 +118,7 @@ NOTIONS: tuple[Notion, ...] = (
         "Preference-based Notions of Fairness, NIPS; Balcan, Dick, Noothigattu & Procaccia (2019), "
         "Envy-Free Classification, NeurIPS",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("meritocratic_fairness", "weak_meritocratic_fairness", "merit"),
         why="it compares two people by their true quality, and counts of groups hold no pairs of "
         "people",
@@ -126,7 +126,7 @@ NOTIONS: tuple[Notion, ...] = (
         source="Joseph, Kearns, Morgenstern & Roth (2016), Fairness in Learning: Classic and "
         "Contextual Bandits, NIPS",
     ),
-    Notion(
+    UnsupportedMetric(
         names=(
             "exposure",
             "fairness_of_exposure",
@@ -140,19 +140,19 @@ NOTIONS: tuple[Notion, ...] = (
         how="or the selection rate of the first places: `prediction: {positive: {top: 10%}}`",
         source="Singh & Joachims (2018), Fairness of Exposure in Rankings, KDD",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("recourse", "actionable_recourse", "equalized_recourse", "recourse_fairness"),
         why="it is the effort after which a model would decide otherwise, which takes the model",
         nearest=("mean_score_negatives",),
         source="Ustun, Spangher & Liu (2019), Actionable Recourse in Linear Classification, FAT*",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("process_fairness", "procedural_fairness", "feature_fairness", "procedural_justice"),
         why="it is about which inputs people find fair to use, which outcomes do not show",
         nearest=("mutual_information",),
         source="Grgić-Hlača, Zafar, Gummadi & Weller (2018), Beyond Distributive Fairness, AAAI",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("threshold_test", "infra_marginality", "equal_thresholds"),
         why="it infers each group's threshold by a model of hidden risks, which counts of "
         "decisions do not identify",
@@ -161,39 +161,39 @@ NOTIONS: tuple[Notion, ...] = (
         source="Simoiu, Corbett-Davies & Goel (2017), The Problem of Infra-marginality in Outcome "
         "Tests for Discrimination, Annals of Applied Statistics 11:1193",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("outcome_test", "hit_rate"),
         why="it goes by another name: how often those selected turn out positive",
         nearest=("positive_predictive_value", "predictive_parity"),
         source="Becker (1957), The Economics of Discrimination",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("independence", "group_fairness", "statistical_fairness"),
         why="it names a family of measures, not one number",
         nearest=("demographic_parity_difference", "demographic_parity_ratio"),
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("separation", "disparate_mistreatment"),
         why="it names a family of measures, not one number",
         nearest=("equalized_odds_difference", "equal_opportunity_difference"),
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3; "
         "Zafar et al. (2017), Fairness Beyond Disparate Treatment & Disparate Impact, WWW",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("sufficiency",),
         why="it names a family of measures, not one number",
         nearest=("conditional_use_accuracy_equality", "test_fairness"),
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("minimax_fairness", "max_min_fairness", "rawlsian_fairness", "worst_group_accuracy"),
         why="it is the value of the worst group, which a limit on a rate without `compare` holds",
         nearest=("accuracy", "error_rate"),
         how="such as `{metric: accuracy, fail: {below: 0.7}}`",
         source="Diana, Gill, Kearns, Kenthapadi & Roth (2021), Minimax Group Fairness, AIES",
     ),
-    Notion(
+    UnsupportedMetric(
         names=(
             "subgroup_fairness",
             "rich_subgroup_fairness",
@@ -205,7 +205,7 @@ NOTIONS: tuple[Notion, ...] = (
         how="over the intersections of the protected columns",
         source="Kearns, Neel, Roth & Wu (2018), Preventing Fairness Gerrymandering, ICML",
     ),
-    Notion(
+    UnsupportedMetric(
         names=("simpsons_paradox", "simpson_paradox", "simpsons_reversal", "simpson"),
         why="it is no measure but a search: `simpson:` in a spec looks for it",
         nearest=("unexplained_difference", "conditional_demographic_disparity"),
@@ -213,12 +213,12 @@ NOTIONS: tuple[Notion, ...] = (
     ),
 )
 
-_BY_NAME = {name: notion for notion in NOTIONS for name in notion.names}
+_BY_NAME = {name: notion for notion in UNSUPPORTED_METRICS for name in notion.names}
 _NEAR = 0.85
 """Closer than to any measure, and no more than a slip of the pen away."""
 
 
-def find_notion(name: str, known: Iterable[str]) -> Notion | None:
+def find_notion(name: str, known: Iterable[str]) -> UnsupportedMetric | None:
     """The notion of that name, also misspelt where no known measure is nearer; else None."""
     word = "_".join(name.strip().casefold().replace("-", " ").replace("'", "").split())
     exact = _BY_NAME.get(word)

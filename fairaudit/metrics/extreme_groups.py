@@ -7,7 +7,7 @@ import numpy as np
 from fairaudit.cube import Floats, Ints, Marks
 
 
-def pick(
+def find_extreme(
     value: Floats, among: Marks, n: Ints | Floats, *, highest: bool, apart_from: Ints | None = None
 ) -> Ints:
     """The index [Z] of the group with the highest (or lowest) value among the marked ones.
@@ -27,7 +27,7 @@ def pick(
     return np.asarray(np.argmax(np.where(best, n, -1), axis=1))
 
 
-def pick_pair(value: Floats, among: Marks, n: Ints | Floats) -> tuple[Ints, Ints]:
+def find_extremes(value: Floats, among: Marks, n: Ints | Floats) -> tuple[Ints, Ints]:
     """The indices [Z] of the highest and of the lowest other group."""
-    high = pick(value, among, n, highest=True)
-    return high, pick(value, among, n, highest=False, apart_from=high)
+    high = find_extreme(value, among, n, highest=True)
+    return high, find_extreme(value, among, n, highest=False, apart_from=high)

@@ -13,17 +13,17 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average import Average
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.intervals import Interval
 from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.quantities import Quantity, Reading
-from fairaudit.metrics.records import Bounds, Named, Need, Parameters
-from fairaudit.metrics.reference import Policy
+from fairaudit.metrics.records import Bounds, CatalogueEntry, Parameters, Requirement
+from fairaudit.metrics.reference import ReferencePolicy
 
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Numerator and denominator of a group, and of its reference."""
 
 
-class Shape(StrEnum):
+class ComparisonShape(StrEnum):
     """What a comparison gives: one number a grouping (spread), or one a group (to a reference)."""
 
     SPREAD = "spread"
@@ -34,13 +34,13 @@ class Shape(StrEnum):
 class Sides:
     """The readings that a comparison sets against each other, aligned [Z, G]."""
 
-    group: Reading
-    reference: Reading
-    everybody: Reading
+    group: GroupValues
+    reference: GroupValues
+    everybody: GroupValues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison(Named):
+class Comparison(CatalogueEntry):
     """How two groups' values are set against each other.
 
     `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
@@ -53,7 +53,7 @@ class Comparison(Named):
     sides; `maps` where it follows from one to the rest when everybody is the reference.
     """
 
-    shape: Shape
+    shape: ComparisonShape
     ideal: int | Fraction
     apply: Callable[[Any, Any], Any]
     quotient: bool
@@ -66,18 +66,18 @@ class Comparison(Named):
     error_of: Callable[[Sides], Floats] | None = None
     of_positives: bool = False
     range: Bounds | None = None
-    interval: Callable[[Reading, Reading, Alpha], Interval | None] | None = None
+    interval: Callable[[GroupValues, GroupValues, Alpha], Interval | None] | None = None
     maps: bool = False
 
-    def bounds(self, quantity: Quantity) -> Bounds:
+    def bounds(self, quantity: GroupMetric) -> Bounds:
         """The values it can take when it compares that quantity."""
         if self.range is not None:
             return self.range
         bottom, top = quantity.bounds
         if self.quotient:
-            return (0, 1) if self.shape is Shape.SPREAD else (0, None)
+            return (0, 1) if self.shape is ComparisonShape.SPREAD else (0, None)
         width = None if top is None or bottom is None else top - bottom
-        if self.shape is Shape.SPREAD:
+        if self.shape is ComparisonShape.SPREAD:
             return (0, width)
         return (None if width is None else -width, width)
 
@@ -116,7 +116,7 @@ REMAINDER = Fold(id="remainder", combine=lambda parts: parts[0] - parts[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure(Named):
+class Disparity(CatalogueEntry):
     """A criterion: one or more quantities, each compared, folded to one number.
 
     `reference` is set where the definition fixes it. `four_fifths`: where the positive is a burden
@@ -126,9 +126,9 @@ class Measure(Named):
     squares against one group, with the controls that its parameters declare.
     """
 
-    parts: tuple[tuple[Quantity, Comparison], ...]
+    parts: tuple[tuple[GroupMetric, Comparison], ...]
     fold: Fold = MAX
-    reference: Policy | None = None
+    reference: ReferencePolicy | None = None
     four_fifths: bool = False
     conditional: bool = False
     averages: tuple[Average, ...] = ()
@@ -136,9 +136,9 @@ class Measure(Named):
     fitted: bool = False
 
     @property
-    def needs(self) -> frozenset[Need]:
+    def requirements(self) -> frozenset[Requirement]:
         """What a spec must name for it."""
-        return frozenset().union(*(quantity.needs for quantity, _ in self.parts))
+        return frozenset().union(*(quantity.requirements for quantity, _ in self.parts))
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -154,12 +154,14 @@ class Measure(Named):
     @property
     def to_reference(self) -> bool:
         """Whether it gives one number a group, compared with a reference."""
-        return self.comparison.shape is Shape.TO_REFERENCE
+        return self.comparison.shape is ComparisonShape.TO_REFERENCE
 
     @property
     def signed(self) -> bool:
         """Whether it can depart from its ideal on either side."""
-        one_sided = self.reference is Policy.HIGHEST or self.fold is MEAN_MAGNITUDE or self.mean
+        one_sided = (
+            self.reference is ReferencePolicy.HIGHEST or self.fold is MEAN_MAGNITUDE or self.mean
+        )
         return self.to_reference and not one_sided
 
     @property
@@ -187,7 +189,7 @@ class Measure(Named):
         """The values it can take, whatever the reference."""
         return self.bounds_to(self.reference)
 
-    def bounds_to(self, policy: Policy | None) -> Bounds:
+    def bounds_to(self, policy: ReferencePolicy | None) -> Bounds:
         """The values it can take against a reference: nobody is above the highest group."""
         low, high = self.comparison.bounds(self.parts[0][0])
         if self.mean:
@@ -200,9 +202,9 @@ class Measure(Named):
         if self.fold is MEAN_MAGNITUDE:
             return 0, high
         match policy:
-            case Policy.HIGHEST if self.follows_the_order:
+            case ReferencePolicy.HIGHEST if self.follows_the_order:
                 return low, int(self.ideal)
-            case Policy.LOWEST if self.follows_the_order:
+            case ReferencePolicy.LOWEST if self.follows_the_order:
                 return int(self.ideal), high
             case _:
                 return low, high
@@ -227,22 +229,22 @@ class Measure(Named):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whole(Named):
+class TableMetric(CatalogueEntry):
     """A measure of a whole table that is no comparison of rates, such as differential fairness.
 
     `interval` gives the ends [Z] of its interval, found by the way that `method` names;
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
     is no disparity, which `information` tests by the likelihood ratio; of two classes they are
     those of a rate with the `cells`. A limit on one that is `of_log_ratios` is held against each
-    pair's. One that is a test statistic itself is `standard_normal` where there is none. `read_at`
+    pair's. One that is a test statistic itself is `standard_normal` where there is none. `value_at`
     reads a number that depends on how sure the audit asks to be: it takes α too. `parity` says
     what the value is where groups are equal, where that is no number for all data; `ideal` is
     none then.
     """
 
-    read: Callable[[GroupTable, Minimum, Parameters], WholeReading]
+    value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
     formula: str
-    needs: frozenset[Need] = frozenset({Need.CLASSES})
+    requirements: frozenset[Requirement] = frozenset({Requirement.CLASSES})
     ideal: int = 0
     parity: str = ""
     bounds: Bounds = (0, None)
@@ -256,19 +258,19 @@ class Whole(Named):
     information: bool = False
     of_log_ratios: bool = False
     standard_normal: bool = False
-    read_at: Callable[[GroupTable, Minimum, Parameters, float], WholeReading] | None = None
+    value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
 
-    def reading(
+    def compute(
         self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float
-    ) -> WholeReading:
+    ) -> TableValue:
         """Its number on a table, at that α where it depends on it."""
-        if self.read_at is not None:
-            return self.read_at(table, minimum, parameters, alpha)
-        return self.read(table, minimum, parameters)
+        if self.value_at is not None:
+            return self.value_at(table, minimum, parameters, alpha)
+        return self.value_of(table, minimum, parameters)
 
 
 @dataclass(frozen=True, slots=True)
-class WholeReading:
+class TableValue:
     """A number of a whole table, [Z]: value, and the pair and outcome that attain it.
 
     Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];
@@ -284,7 +286,7 @@ class WholeReading:
     n: Ints
     counts: Floats
     outcomes: tuple[str, ...]
-    parts: tuple[tuple[str, WholeReading], ...] = ()
+    parts: tuple[tuple[str, TableValue], ...] = ()
     error: Floats | None = None
     everybody: Ints | None = None
 
@@ -298,7 +300,7 @@ class WholeReading:
         high: Ints | None = None,
         low: Ints | None = None,
         error: Floats | None = None,
-    ) -> WholeReading:
+    ) -> TableValue:
         """A number that is not attained by one outcome."""
         nobody = np.full(len(value), -1, dtype=np.int64)
         high, low = (nobody if one is None else one for one in (high, low))

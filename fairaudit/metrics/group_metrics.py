@@ -15,26 +15,26 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.estimate import Estimate
 from fairaudit.metrics.clusters import AveragedShare, ClusteredShare
-from fairaudit.metrics.counts import Cell, Counts, Tally
+from fairaudit.metrics.counts import Cell, ConfusionCounts, GroupCounts
 from fairaudit.metrics.direction import Better
 from fairaudit.metrics.records import (
     NO_PARAMETERS,
     Bounds,
+    CatalogueEntry,
     Example,
-    Named,
-    Need,
     Parameters,
+    Requirement,
 )
 from fairaudit.stats import means, mover, proportions
 
 _OF_LABEL = frozenset({"positives", "negatives"})
 
-BY_CLUSTERS = "cluster-robust"
+CLUSTER_ROBUST = "cluster-robust"
 """What is added to the name of an interval or a test whose variance is that of clusters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity(Named, ABC):
+class GroupMetric(CatalogueEntry, ABC):
     """A number of one group; `bounds` are the values it can take, `takes` its parameters.
 
     One that is not `listed` is only there to be compared; one that is `conditional` only has a
@@ -55,7 +55,7 @@ class Quantity(Named, ABC):
 
     @property
     @abstractmethod
-    def needs(self) -> frozenset[Need]:
+    def requirements(self) -> frozenset[Requirement]:
         """What a spec must name for it."""
 
     @property
@@ -64,7 +64,7 @@ class Quantity(Named, ABC):
         """The formula in cells."""
 
     @property
-    def share(self) -> bool:
+    def is_proportion(self) -> bool:
         """Whether it is a share of people."""
         return False
 
@@ -75,18 +75,18 @@ class Quantity(Named, ABC):
         return np.maximum(ends[0], least), np.minimum(ends[1], most)
 
     @abstractmethod
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""
 
     @abstractmethod
     def exact(
-        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where it is undefined, infinite or none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class RegressionFit:
     """Coefficients of a least-squares fit against one group, [1, G]: value and standard error.
 
     `df` are its degrees of freedom; `why` says of some groups why they have no value.
@@ -98,46 +98,45 @@ class Fitted:
     why: Mapping[int, str]
 
     @classmethod
-    def nothing(cls, shape: tuple[int, ...]) -> Fitted:
+    def nothing(cls, shape: tuple[int, ...]) -> RegressionFit:
         """A fit that gives nobody a value."""
         return cls(np.full(shape, np.nan), np.full(shape, np.nan), float("nan"), {})
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Reading:
-    """A quantity in every stratum and group: arrays [Z, G].
+class GroupValues:
+    """A group metric in every stratum and group: arrays [Z, G].
 
     `value` is NaN where the denominator is empty and infinite at positive/0. `n` counts people in
-    the denominator; `size` is n, or the effective n under survey weights. `over / under` are the
-    integers behind a rate (times `scale` under weights), None for a formula of several rates;
-    `weight` is the mass of people at that scale, None without weights. `deviation` is the sum of
-    squared deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are
-    the probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
-    with `single` [bins] where a bin holds one value; `fit` sets it beside a reference by least
+    the denominator, `effective_n` is Kish's under survey weights. `over / under` are the integers
+    behind a rate (times `scale` under weights), None for a formula of several rates; `weight_sum`
+    is the sum of weights at that scale, None without weights. `deviation` is the sum of squared
+    deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are the
+    probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
+    with `single` [bins] where a bin holds one value; `fit` compares it with a reference by least
     squares; `strata` are the values that an average was made of, where both sides have people;
     `clustered` tells how a share varies with the clusters that rows come in, `by_clusters` how an
-    average over strata does.
-    `ends` gives the interval of every value, by the way that `method` names; None where
-    there is none. `borrows` marks those whose interval takes a part of other groups' variance.
-    `estimates` and `intervals` are those that were made of it.
+    average over strata does. `ends` gives the interval of every value by the method that `method`
+    names, None where there is none; `pools_variance` marks intervals that take a part of other
+    groups' variance. `estimates` and `intervals` cache what was made of it.
     """
 
-    quantity: Quantity
+    metric: GroupMetric
     value: Floats
     n: Ints
-    size: Floats
+    effective_n: Floats
     over: Ints | None = None
     under: Ints | None = None
     scale: int = 1
-    weight: Ints | None = None
+    weight_sum: Ints | None = None
     deviation: Floats | None = None
-    borrows: Marks | None = None
+    pools_variance: Marks | None = None
     error: Floats | None = None
     shares: Floats | None = None
     scores: Ints | None = None
     single: Marks | None = None
-    fit: Fitted | None = None
-    strata: Reading | None = None
+    fit: RegressionFit | None = None
+    strata: GroupValues | None = None
     clustered: ClusteredShare | None = None
     by_clusters: AveragedShare | None = None
     ends: Callable[[Alpha], Ends] | None = None
@@ -158,18 +157,18 @@ class Reading:
     @property
     def binomial(self) -> bool:
         """Whether it is a share of people, so that it varies as hits among trials do."""
-        return self.quantity.share and self.under is not None
+        return self.metric.is_proportion and self.under is not None
 
     @property
     def trials(self) -> tuple[Floats, Floats]:
         """Hits and trials of a share of people, of the effective size under survey weights."""
-        size = np.where(np.isnan(self.value), 0.0, self.size)
+        size = np.where(np.isnan(self.value), 0.0, self.effective_n)
         return np.nan_to_num(self.value) * size, size
 
     @property
-    def masses(self) -> tuple[Floats, Floats]:
+    def weighted_trials(self) -> tuple[Floats, Floats]:
         """The same as people, or as their weights."""
-        if self.over is None or self.under is None or self.weight is None:
+        if self.over is None or self.under is None or self.weight_sum is None:
             return self.trials
         known = ~np.isnan(self.value)
         return np.where(known, self.over, 0) / self.scale, np.where(
@@ -179,7 +178,7 @@ class Reading:
     @property
     def odds(self) -> Floats | None:
         """The share of hits, where the value is their odds: hits for each of the others."""
-        quantity = self.quantity
+        quantity = self.metric
         if not (isinstance(quantity, Rate) and quantity.hits and quantity.bounds[1] is None):
             return None
         if self.under is None:
@@ -189,7 +188,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rate(Quantity):
+class Rate(GroupMetric):
     """A ratio of sums of cells; `proportion` where it is a share of people (so: binomial).
 
     Any other is made, by `of_share`, of the share of `hits` among its cells: given how many people
@@ -209,7 +208,7 @@ class Rate(Quantity):
         return self.proportion and not any(cell.startswith("all_") for cell in self.under)
 
     @property
-    def share(self) -> bool:
+    def is_proportion(self) -> bool:
         """Whether it is a share of people."""
         return self.proportion
 
@@ -219,7 +218,7 @@ class Rate(Quantity):
         return frozenset(self.over) | frozenset(self.under)
 
     @property
-    def needs(self) -> frozenset[Need]:
+    def requirements(self) -> frozenset[Requirement]:
         """A label or a prediction or both, by its cells."""
         return _needs_of(self.cells)
 
@@ -228,16 +227,16 @@ class Rate(Quantity):
         """The formula in cells, such as `tp / (tp + fn)`."""
         return f"{_sum_text(self.over)} / {_sum_text(self.under)}"
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:  # noqa: ARG002  # takes none
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """Its value in every stratum and group."""
-        over, under = _total(tally.mass, self.over), _total(tally.mass, self.under)
+        over, under = _total(tally.weighted, self.over), _total(tally.weighted, self.under)
         counted = self._counted
         n = _total(tally.people, counted)
-        size = effective_size(tally, counted)
+        size = count_effective(tally, counted)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = over / under
             share = value if self.proportion else (
-                _total(tally.mass, self.hits) / _total(tally.mass, counted)
+                _total(tally.weighted, self.hits) / _total(tally.weighted, counted)
             )  # fmt: skip
         clustered = None
         by_clusters = tally.clusters is not None or tally.unknown_clusters
@@ -255,7 +254,7 @@ class Rate(Quantity):
             with np.errstate(divide="ignore"):
                 return of_share(found[0]), of_share(found[1])
 
-        return Reading(
+        return GroupValues(
             self,
             value,
             n,
@@ -267,11 +266,11 @@ class Rate(Quantity):
             deviation=deviation,
             clustered=clustered,
             ends=ends,
-            method=f"Wilson, {BY_CLUSTERS}" if by_clusters else "Wilson",
+            method=f"Wilson, {CLUSTER_ROBUST}" if by_clusters else "Wilson",
         )
 
     def _clustered(
-        self, tally: Tally, share: Floats, size: Floats
+        self, tally: GroupCounts, share: Floats, size: Floats
     ) -> tuple[ClusteredShare | None, Floats]:
         """How the share varies with clusters, and how many rows would tell as much by themselves.
 
@@ -282,7 +281,7 @@ class Rate(Quantity):
         if tally.clusters is None or of_all:
             return None, np.full_like(size, np.nan)
         over = self.over if self.proportion else self.hits
-        mass = np.asarray(_total(tally.mass, under), dtype=np.float64) / tally.scale
+        mass = np.asarray(_total(tally.weighted, under), dtype=np.float64) / tally.scale
         return ClusteredShare.of(tally.clusters.totals(over, under), share, mass, size)
 
     @property
@@ -292,41 +291,41 @@ class Rate(Quantity):
 
     def exact(
         self,
-        tally: Tally,
+        tally: GroupCounts,
         z: int,
         g: int,
         parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where the denominator is empty."""
-        return self.of(tally.mass.at(z, g))
+        return self.of(tally.weighted.at(z, g))
 
-    def of(self, counts: Counts) -> Fraction | None:
+    def of(self, counts: ConfusionCounts) -> Fraction | None:
         """Its value by whole counts."""
         under = _total(counts, self.under)
         return Fraction(_total(counts, self.over), under) if under else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mean(Quantity):
+class Mean(GroupMetric):
     """The plain mean of several rates of one group: a formula of parts, not a share of people."""
 
     parts: tuple[Rate, ...]
 
     @property
-    def needs(self) -> frozenset[Need]:
+    def requirements(self) -> frozenset[Requirement]:
         """What its parts need."""
-        return frozenset().union(*(part.needs for part in self.parts))
+        return frozenset().union(*(part.requirements for part in self.parts))
 
     @property
     def formula(self) -> str:
         """The mean, in the ids of its parts."""
         return f"({' + '.join(part.id for part in self.parts)}) / {len(self.parts)}"
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group; n is that of the smallest part."""
-        parts = [part.read(tally, parameters) for part in self.parts]
+        parts = [part.compute(tally, parameters) for part in self.parts]
         value = np.mean([part.value for part in parts], axis=0)
-        size = np.min([part.size for part in parts], axis=0)
+        size = np.min([part.effective_n for part in parts], axis=0)
 
         def ends(alpha: Alpha) -> Ends:
             if tally.clusters is not None:
@@ -341,10 +340,10 @@ class Mean(Quantity):
             return mover.total(values, (next(sides), next(sides)), weights)[1:]
 
         n = np.min([part.n for part in parts], axis=0)
-        return Reading(self, value, n, size, ends=ends, method="MOVER")
+        return GroupValues(self, value, n, size, ends=ends, method="MOVER")
 
     def exact(
-        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where a part is undefined."""
         parts = [part.exact(tally, z, g, parameters) for part in self.parts]
@@ -353,57 +352,58 @@ class Mean(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Formula(Quantity):
+class Formula(GroupMetric):
     """Any other number of a group.
 
-    `value_of` gives value and people, [Z, G], `mass_of` what they weigh in an average under survey
-    weights; `exact_of` the value of one group as a fraction, where it is rational. `undefined` says
-    why there may be no value. A mean over people has the sum of squared deviations from it by
-    `deviation_of`, and by that Student's interval; any other has one by `ends_of` and its `method`.
-    `beside_all`: it is also made of everybody in the stratum.
+    `value_of` gives value and people, [Z, G], `weighted_n_of` their weight in an average under
+    survey weights; `exact_of` the value of one group as a fraction, where it is rational.
+    `undefined` says why there may be no value. A mean over people has the sum of squared deviations
+    from it by `deviation_of`, and by that Student's interval; any other has one by `ends_of` and
+    its `method`.
+    `uses_everybody`: it is also made of everybody in the stratum.
     """
 
     formula: str
-    needs: frozenset[Need]
-    value_of: Callable[[Tally, Parameters], tuple[Floats, Ints]]
-    mass_of: Callable[[Counts], Ints] | None = None
+    requirements: frozenset[Requirement]
+    value_of: Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]
+    weighted_n_of: Callable[[ConfusionCounts], Ints] | None = None
     undefined: str = "nobody to count"
-    exact_of: Callable[[Tally, Parameters], Fraction | None] | None = None
-    deviation_of: Callable[[Tally, Parameters], Floats] | None = None
-    ends_of: Callable[[Tally, Parameters, Alpha], Ends] | None = None
+    exact_of: Callable[[GroupCounts, Parameters], Fraction | None] | None = None
+    deviation_of: Callable[[GroupCounts, Parameters], Floats] | None = None
+    ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
     method: str = ""
-    beside_all: bool = False
+    uses_everybody: bool = False
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             value, n = self.value_of(tally, parameters)
-        weighted = self.mass_of is not None and tally.squares is not None
-        weight = self.mass_of(tally.mass) if self.mass_of and weighted else None
+        weighted = self.weighted_n_of is not None and tally.squares is not None
+        weight = self.weighted_n_of(tally.weighted) if self.weighted_n_of and weighted else None
         size = n.astype(np.float64)
-        if weight is not None and self.mass_of and tally.squares is not None:
-            squares = np.asarray(self.mass_of(tally.squares), dtype=np.float64)
-            size = effective(weight / tally.scale, squares, size)
+        if weight is not None and self.weighted_n_of and tally.squares is not None:
+            squares = np.asarray(self.weighted_n_of(tally.squares), dtype=np.float64)
+            size = effective_n(weight / tally.scale, squares, size)
         deviation = None
         if self.deviation_of is not None:
             with np.errstate(invalid="ignore"):
                 deviation = self.deviation_of(tally, parameters)
-        return Reading(
+        return GroupValues(
             self,
             value,
             n,
             size,
             scale=tally.scale,
-            weight=weight,
+            weight_sum=weight,
             deviation=deviation,
-            borrows=None if deviation is None else means.borrows(deviation, size),
+            pools_variance=None if deviation is None else means.borrows(deviation, size),
             ends=self.ends(tally, parameters, value, size, deviation),
             method=self.method or ("Student" if deviation is not None else ""),
         )
 
     def ends(
         self,
-        tally: Tally,
+        tally: GroupCounts,
         parameters: Parameters,
         value: Floats,
         size: Floats,
@@ -416,34 +416,34 @@ class Formula(Quantity):
         return None if ends_of is None else lambda alpha: ends_of(tally, parameters, alpha)
 
     def exact(
-        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where it is none."""
-        return None if self.exact_of is None else self.exact_of(tally.one(z, g), parameters)
+        return None if self.exact_of is None else self.exact_of(tally.of_group(z, g), parameters)
 
 
-def effective_size(tally: Tally, cells: Sequence[str]) -> Floats:
+def count_effective(tally: GroupCounts, cells: Sequence[str]) -> Floats:
     """How many people in those cells a sample without weights would need to say as much, [Z, G]."""
     n = np.asarray(_total(tally.people, cells), dtype=np.float64)
     if tally.squares is None:
         return n
-    return effective(_total(tally.mass, cells) / tally.scale, _total(tally.squares, cells), n)
+    return effective_n(_total(tally.weighted, cells) / tally.scale, _total(tally.squares, cells), n)
 
 
-def effective(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
+def effective_n(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
     """Kish's (Σ w)² / Σ w²; never more than n (Cauchy-Schwarz), whatever is rounded away."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.fmin(mass**2 / squares, n)
 
 
-def _needs_of(cells: frozenset[str]) -> frozenset[Need]:
+def _needs_of(cells: frozenset[str]) -> frozenset[Requirement]:
     if cells <= _OF_LABEL:
-        return frozenset({Need.LABEL})
-    joint = {Need.LABEL} if cells & {"tp", "fp", "fn", "tn"} or cells & _OF_LABEL else set()
-    return frozenset({Need.PREDICTION, *joint})
+        return frozenset({Requirement.LABEL})
+    joint = {Requirement.LABEL} if cells & {"tp", "fp", "fn", "tn"} or cells & _OF_LABEL else set()
+    return frozenset({Requirement.PREDICTION, *joint})
 
 
-def _total(counts: Counts, names: Sequence[str]) -> Cell:
+def _total(counts: ConfusionCounts, names: Sequence[str]) -> Cell:
     return reduce(add, (getattr(counts, name) for name in names))
 
 

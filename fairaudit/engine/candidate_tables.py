@@ -15,10 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairaudit.cube import Ints
-from fairaudit.engine.codes import NotServed
-from fairaudit.engine.counted import Counted, Measures
-from fairaudit.engine.levels import Codes, Level
-from fairaudit.engine.search import MOST_LEVELS
+from fairaudit.engine.arrow_codes import NotServed
+from fairaudit.engine.candidates import MOST_LEVELS
+from fairaudit.engine.partial_counts import Codes, Level, Measures, PartialCounts
 from fairaudit.engine.sums import Exact, Rows, Sums, sums_of
 from fairaudit.errors import DataError
 from fairaudit.plan import Key, Plan, RawKey, Search
@@ -41,7 +40,7 @@ _MOST_LOOKED_UP = 2**22
 """So many combinations have a look-up table; of more, those of a batch are sorted."""
 
 
-class Crossing:
+class CandidateTables:
     """Counts the rows of batches by the shared keys and the levels of each candidate.
 
     The first of the shared keys is whether the filter keeps a row: 1, 0, or -1.
@@ -51,7 +50,7 @@ class Crossing:
         self._plan = plan
         self._search = search
         self._names = search.candidates
-        self._groups = Groups()
+        self._groups = KeyCombinations()
         self._rows: dict[tuple[int, str | None], int] = {}
         self._lookups: list[_Lookup | None] = [_Lookup() for _ in self._names]
         self._missing = {"", *plan.tokens}
@@ -62,7 +61,7 @@ class Crossing:
         # Half as wide while it is worked out, whole where it points.
         self._cell = np.empty(most, dtype=np.int32)
         self._index = np.empty(most, dtype=np.intp)
-        self._closed: dict[str, list[Counted]] = {name: [] for name in self._names}
+        self._closed: dict[str, list[PartialCounts]] = {name: [] for name in self._names}
 
     def add(
         self,
@@ -103,7 +102,7 @@ class Crossing:
         # Those of few levels first: more of them fit together.
         self._order.sort(key=self._widths.__getitem__)
 
-    def counted(self) -> dict[str, list[Counted] | None]:
+    def counted(self) -> dict[str, list[PartialCounts] | None]:
         """What was counted of each candidate; None where it has too many levels."""
         self._close()
         return {
@@ -220,7 +219,7 @@ class Crossing:
             levels = tuple(level for owned, level in names if owned == at)
             places = np.cumsum(owner == at) - 1
             raw = RawKey(self._plan.beside(name).keys[-1], places[row[own]], levels)
-            part = Counted((*keys, raw), kept, _part(measures, own))
+            part = PartialCounts((*keys, raw), kept, _part(measures, own))
             self._closed[name].append(part)
 
 
@@ -269,7 +268,7 @@ class _Lookup:
         self._of = None
 
 
-class Groups:
+class KeyCombinations:
     """Numbers for the combinations of the shared keys, in the order in which they are seen."""
 
     def __init__(self) -> None:

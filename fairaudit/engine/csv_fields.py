@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.engine.codes import NotServed
-from fairaudit.engine.levels import Level
-from fairaudit.engine.mixing import BITS, FACTORS, NOBODY, SECOND, SHIFT, Words
+from fairaudit.engine.arrow_codes import NotServed
+from fairaudit.engine.partial_counts import Level
+from fairaudit.engine.text_codes import BITS, FACTORS, NOBODY, SECOND, SHIFT, Words
 
 PADDING = 72
 """So many bytes a buffer must have behind what is read of it."""
@@ -28,7 +28,7 @@ _MASKS = np.array([2 ** (8 * size) - 1 for size in range(9)], dtype=np.uint64)
 _LF, _CR, _QUOTE, _NUL = b"\n", b"\r", b'"', b"\0"
 
 
-class Fields:
+class FieldCoder:
     """The codes of some columns, by their places in a record, while a file is read.
 
     `levels` may grow, and a code is a place in them; those of a column that has too many are None.

@@ -11,38 +11,56 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.average import POOLED, Average, Averaged, Weights, averaged, exactly
-from fairaudit.metrics.clusters import AveragedShare, Side, averaged_shares
-from fairaudit.metrics.comparisons import ITSELF
-from fairaudit.metrics.counts import Tally, collapsed
-from fairaudit.metrics.evaluation import Evaluation, Terms, beside_reference
-from fairaudit.metrics.measures import Comparison, Measure, Pair, Sides
-from fairaudit.metrics.quantities import BY_CLUSTERS, Quantity, Rate, Reading, effective_size
-from fairaudit.metrics.reading import (
-    applied,
-    beside,
-    comparable,
-    exact_of,
-    mass,
-    participants_overall,
-    read,
-    tally_for,
-    values_compared,
-    whole_mass,
+from fairaudit.metrics.average import (
+    POOLED,
+    Average,
+    StratifiedAverages,
+    Weights,
+    average_exactly,
+    average_strata,
 )
-from fairaudit.metrics.reference import EXTREMES, NOBODY, Policy, reference_index
+from fairaudit.metrics.clusters import AveragedShare, Side, average_clustered_shares
+from fairaudit.metrics.comparisons import ITSELF
+from fairaudit.metrics.counts import GroupCounts, collapse_strata
+from fairaudit.metrics.disparities import Comparison, Disparity, Pair, Sides
+from fairaudit.metrics.evaluation import Evaluation, Terms, evaluate_to_reference
+from fairaudit.metrics.group_metrics import (
+    CLUSTER_ROBUST,
+    GroupMetric,
+    GroupValues,
+    Rate,
+    count_effective,
+)
+from fairaudit.metrics.reference import (
+    EXTREME_REFERENCES,
+    NO_GROUP,
+    ReferencePolicy,
+    reference_index,
+)
+from fairaudit.metrics.values import (
+    comparable_strata,
+    compare_exactly,
+    compare_values,
+    compute,
+    counts_for,
+    exact_value,
+    find_participants_overall,
+    reference_counts,
+    scaled_n,
+    weighted_n,
+)
 from fairaudit.stats import mover, proportions
 
 
 def _reading_of_average(
-    reading: Reading, value: Floats, weights: Floats, n: Ints, support: Marks
-) -> Reading:
+    reading: GroupValues, value: Floats, weights: Floats, n: Ints, support: Marks
+) -> GroupValues:
     """The averages [1, G] of a reading as one of its own, by the weights [Z, G] of its strata.
 
     The weights are taken as given, so that what varies are the values in the strata.
     """
     # Clusters may be in several strata, whose rates then go together.
-    by_clusters = reading.method.endswith(BY_CLUSTERS)
+    by_clusters = reading.method.endswith(CLUSTER_ROBUST)
     in_strata = None if by_clusters else reading.ends
 
     def ends(alpha: Alpha) -> Ends:
@@ -53,19 +71,19 @@ def _reading_of_average(
         _, low, high = mover.total(values, (low, high), np.where(used, weights, 0.0))
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
-    return Reading(
-        reading.quantity,
+    return GroupValues(
+        reading.metric,
         value,
         n,
         n.astype(np.float64),
         strata=replace(reading, value=np.where(support, reading.value, np.nan)),
         ends=None if in_strata is None else ends,
-        method=BY_CLUSTERS if by_clusters else "MOVER",
+        method=CLUSTER_ROBUST if by_clusters else "MOVER",
     )
 
 
 def bare_average(
-    reading: Reading,
+    reading: GroupValues,
     table: GroupTable,
     terms: Terms,
     how: Average,
@@ -77,43 +95,45 @@ def bare_average(
     `among` [G] are the groups that make up everybody, all known ones unless said otherwise.
     """
     among = table.known if among is None else among
-    everybody = np.where(among, mass(reading), 0).sum(axis=1, keepdims=True)
+    everybody = np.where(among, weighted_n(reading), 0).sum(axis=1, keepdims=True)
     both = np.broadcast_to(everybody, reading.value.shape)
     # Whatever the rule, the weights are those of all groups together: a group has no other side.
     how = Average(Weights.REFERENCE) if how.weights is Weights.POOLED else how
-    found = averaged(
+    found = average_strata(
         how,
         table.strata,
         (reading.value, reading.value),
-        (mass(reading), both),
+        (weighted_n(reading), both),
         table.known_strata,
         table.known_strata,
     )
-    whole = collapsed(table)
+    whole = collapse_strata(table)
     n = np.asarray((reading.n * found.support).sum(axis=0, keepdims=True))
-    takes_part = participants_overall(table, n, reading, terms.minimum) & among
+    takes_part = find_participants_overall(table, n, reading, terms.minimum) & among
     own = np.arange(len(table.groups))[None]
 
     def exact(_: int, g: int) -> Fraction | None:
         values = [fraction(z, g) for z in range(len(table.strata))]
         pairs = [(int(reading.n[z, g]), int(everybody[z, 0])) for z in range(len(table.strata))]
-        if reading.weight is not None:
+        if reading.weight_sum is not None:
             return None
-        pair = exactly(
+        pair = average_exactly(
             how, table.strata, [(v, v) for v in values], pairs, table.known_strata.tolist()
         )
         return pair and pair[0]
 
     return Evaluation(
-        asked=reading.quantity,
+        metric=reading.metric,
         table=whole,
         terms=terms,
         value=found.first,
         first=own,
-        second=np.full_like(own, NOBODY),
+        second=np.full_like(own, NO_GROUP),
         judged=takes_part,
         takes_part=takes_part,
-        reading=_reading_of_average(reading, found.first, found.first_weights, n, found.support),
+        group_values=_reading_of_average(
+            reading, found.first, found.first_weights, n, found.support
+        ),
         fraction=exact,
         strata=table,
         averaged=found,
@@ -121,16 +141,16 @@ def bare_average(
 
 
 def common_average(
-    reading: Reading,
+    reading: GroupValues,
     table: GroupTable,
     terms: Terms,
     how: Average,
     fraction: Callable[[int, int], Fraction | None],
 ) -> Evaluation:
     """The rate of each group, averaged over the strata where every group has somebody."""
-    weight = mass(reading)
+    weight = weighted_n(reading)
     n = reading.n[table.known_strata].sum(axis=0, keepdims=True)
-    part = participants_overall(table, n, reading, terms.minimum)
+    part = find_participants_overall(table, n, reading, terms.minimum)
     occurs = ((weight > 0) & ~np.isnan(reading.value)) | ~part
     common = occurs.all(axis=1, keepdims=True)
     everybody = np.where(part, weight, 0).sum(axis=1, keepdims=True)
@@ -158,34 +178,34 @@ def common_average(
 
 
 def average_to_reference(
-    measure: Measure, table: GroupTable, terms: Terms, tally: Tally
+    measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts
 ) -> Evaluation:
     """Both sides averaged over the strata with the same weights, then compared."""
     (quantity, comparison), reference, how = measure.parts[0], terms.reference, terms.average
     assert reference is not None
     assert how is not None
-    if reference.policy in EXTREMES:
+    if reference.policy in EXTREME_REFERENCES:
         return _average_to_extreme(measure, table, terms, tally, how)
-    whole = collapsed(table)
-    crude = read(quantity, tally_for(quantity, whole), terms.parameters)
-    own = read(quantity, tally, terms.parameters)
-    takes_part = participants_overall(table, crude.n, own, terms.minimum)
+    whole = collapse_strata(table)
+    crude = compute(quantity, counts_for(quantity, whole), terms.parameters)
+    own = compute(quantity, tally, terms.parameters)
+    takes_part = find_participants_overall(table, crude.n, own, terms.minimum)
     index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
     in_strata = None if index is None else np.broadcast_to(index, (len(table.strata), 1))
-    others = beside(tally, reference.policy, in_strata)
+    others = reference_counts(tally, reference.policy, in_strata)
     if comparison is ITSELF:
         # The value is a comparison already, and has no other side.
         others = tally
-    reading, against = own, read(quantity, others, terms.parameters)
-    if how.weights is Weights.POOLED and reference.policy is Policy.OVERALL:
+    reading, against = own, compute(quantity, others, terms.parameters)
+    if how.weights is Weights.POOLED and reference.policy is ReferencePolicy.OVERALL:
         # The group is among everybody already.
         how = Average(Weights.REFERENCE)
-    compared, settled = comparable(table), None
+    compared, settled = comparable_strata(table), None
     if comparison is ITSELF:
         compared, settled = table.known_strata, _settled(tally)
         reading = against = _in_strata(own, settled)
-    sides, people = (reading.value, against.value), (mass(reading), mass(against))
-    found = averaged(how, table.strata, sides, people, table.known_strata, compared)
+    sides, people = (reading.value, against.value), (weighted_n(reading), weighted_n(against))
+    found = average_strata(how, table.strata, sides, people, table.known_strata, compared)
     if settled is not None:
         found = _with_lone_strata(found, table, people[0])
 
@@ -193,17 +213,17 @@ def average_to_reference(
         if comparison.exact_in_strata is not None:
             return comparison.exact_in_strata(_pairs_of(readings, g))
 
-        def of(side: Tally, z: int) -> Fraction | None:
+        def of(side: GroupCounts, z: int) -> Fraction | None:
             if settled is not None and settled[z, g]:
                 return Fraction(0)
-            return exact_of(quantity, side, terms.parameters, z, g)
+            return exact_value(quantity, side, terms.parameters, z, g)
 
         strata = range(len(table.strata))
         values = [(of(tally, z), of(others, z)) for z in strata]
-        first, second = whole_mass(reading), whole_mass(against)
+        first, second = scaled_n(reading), scaled_n(against)
         people = [(int(first[z, g]), int(second[z, g])) for z in strata]
-        pair = exactly(how, table.strata, values, people, compared.tolist())
-        return pair and applied(comparison, *pair)
+        pair = average_exactly(how, table.strata, values, people, compared.tolist())
+        return pair and compare_exactly(comparison, *pair)
 
     n, m = (
         np.asarray((one.n * found.support).sum(axis=0, keepdims=True)) for one in (reading, against)
@@ -214,60 +234,62 @@ def average_to_reference(
     )
     readings = _by_clusters(readings, (tally, others), (reading, against), found)
     # Who is large enough, is so in the strata that are compared, and whom it is compared with too.
-    takes_part = participants_overall(table, np.minimum(n, m), reading, terms.minimum)
+    takes_part = find_participants_overall(table, np.minimum(n, m), reading, terms.minimum)
     place, value = (index, usable), _values_of(quantity, comparison, readings)
-    evaluation = beside_reference(measure, whole, terms, readings, value, takes_part, place, exact)
+    evaluation = evaluate_to_reference(
+        measure, whole, terms, readings, value, takes_part, place, exact
+    )
     return replace(evaluation, strata=table, averaged=found)
 
 
 def _by_clusters(
-    readings: tuple[Reading, Reading],
-    tallies: tuple[Tally, Tally],
-    in_strata: tuple[Reading, Reading],
-    found: Averaged,
-) -> tuple[Reading, Reading]:
+    readings: tuple[GroupValues, GroupValues],
+    tallies: tuple[GroupCounts, GroupCounts],
+    in_strata: tuple[GroupValues, GroupValues],
+    found: StratifiedAverages,
+) -> tuple[GroupValues, GroupValues]:
     """Both averages with their variance between clusters, where they are of shares."""
-    quantity = in_strata[0].quantity
+    quantity = in_strata[0].metric
     first, second = (tally.clusters for tally in tallies)
     if first is None or second is None or not isinstance(quantity, Rate) or not quantity.of_group:
         return readings
     weights = (found.first_weights, found.second_weights)
     sides = [
-        Side(crowd, one.value, mass(one), weight, effective_size(tally, quantity.under))
+        Side(crowd, one.value, weighted_n(one), weight, count_effective(tally, quantity.under))
         for crowd, one, weight, tally in zip(
             (first, second), in_strata, weights, tallies, strict=True
         )
     ]
-    shares = averaged_shares(quantity.over, quantity.under, (sides[0], sides[1]))
+    shares = average_clustered_shares(quantity.over, quantity.under, (sides[0], sides[1]))
     one, two = (_of_share(*pair) for pair in zip(readings, shares, strict=True))
     return one, two
 
 
-def _of_share(reading: Reading, share: AveragedShare) -> Reading:
+def _of_share(reading: GroupValues, share: AveragedShare) -> GroupValues:
     """An average with the interval that its clusters leave it."""
-    value, size = reading.value, share.size
+    value, size = reading.value, share.effective_n
     return replace(
         reading,
-        size=size,
+        effective_n=size,
         by_clusters=share,
         ends=lambda alpha: proportions.wilson(value, size, alpha),
-        method=f"Wilson, {BY_CLUSTERS}",
+        method=f"Wilson, {CLUSTER_ROBUST}",
     )
 
 
-def _settled(tally: Tally) -> Marks:
+def _settled(tally: GroupCounts) -> Marks:
     """Where a group's disparity is 0 whatever is decided, [Z, G]: it is there alone, or not at all.
 
     Whoever makes up all of the rejected and all of the selected has 1 - 1, whoever is not there
     0 - 0. Where nobody is rejected, or nobody selected, there is no share of them.
     """
-    mass = tally.mass
+    mass = tally.weighted
     both = (mass.all_rejected > 0) & (mass.all_selected > 0)
     alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
     return np.asarray(both & (alone | (mass.rejected + mass.selected == 0)))
 
 
-def _in_strata(reading: Reading, settled: Marks) -> Reading:
+def _in_strata(reading: GroupValues, settled: Marks) -> GroupValues:
     """The disparities of strata as an average takes them: where they are settled, 0 of no width."""
     in_strata = reading.ends
 
@@ -286,13 +308,15 @@ def _in_strata(reading: Reading, settled: Marks) -> Reading:
     )
 
 
-def _with_lone_strata(found: Averaged, table: GroupTable, people: Floats) -> Averaged:
+def _with_lone_strata(
+    found: StratifiedAverages, table: GroupTable, people: Floats
+) -> StratifiedAverages:
     """An average with the people of strata of one group told as off support.
 
     They weigh, but nobody there can differ: where all strata are such, there is no value, as a
     pass would say of groups that were never compared.
     """
-    known, two = table.known_strata[:, None], comparable(table)[:, None]
+    known, two = table.known_strata[:, None], comparable_strata(table)[:, None]
     there = people * known
     with np.errstate(divide="ignore", invalid="ignore"):
         off = (there * ~(found.support & two)).sum(axis=0, keepdims=True) / there.sum(axis=0)
@@ -307,38 +331,40 @@ def _with_lone_strata(found: Averaged, table: GroupTable, people: Floats) -> Ave
 
 
 def _average_to_extreme(
-    measure: Measure, table: GroupTable, terms: Terms, tally: Tally, how: Average
+    measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts, how: Average
 ) -> Evaluation:
     """Each group's average beside the highest or lowest, over strata where all of them occur."""
     (quantity, comparison), reference = measure.parts[0], terms.reference
     assert reference is not None
 
     def fraction(z: int, g: int) -> Fraction | None:
-        return exact_of(quantity, tally, terms.parameters, z, g)
+        return exact_value(quantity, tally, terms.parameters, z, g)
 
     how = how if how.weights in {Weights.UNIFORM, Weights.LEVELS} else POOLED
-    reading = read(quantity, tally, terms.parameters)
+    reading = compute(quantity, tally, terms.parameters)
     one = common_average(reading, table, terms, how, fraction)
-    assert one.reading is not None
-    index, usable = reference_index(reference, one.table, one.value, one.reading.n, one.takes_part)
+    assert one.group_values is not None
+    index, usable = reference_index(
+        reference, one.table, one.value, one.group_values.n, one.takes_part
+    )
     assert index is not None
     best = np.maximum(index, 0)[0, 0]
 
     def beside_all(values: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
         return np.broadcast_to(values[:, best : best + 1], one.value.shape)
 
-    ours, in_all = one.reading, one.reading.ends
+    ours, in_all = one.group_values, one.group_values.ends
 
     def ends(alpha: Alpha) -> Ends:
         assert in_all is not None
         low, high = in_all(alpha)
         return beside_all(low), beside_all(high)
 
-    against = Reading(
+    against = GroupValues(
         quantity,
         beside_all(ours.value),
         beside_all(ours.n),
-        beside_all(ours.size),
+        beside_all(ours.effective_n),
         strata=ours.strata and _of_column(ours.strata, best),
         ends=None if in_all is None else ends,
         method=ours.method,
@@ -349,16 +375,16 @@ def _average_to_extreme(
     def exact(z: int, g: int) -> Fraction | None:
         if comparison.exact_in_strata is not None:
             return comparison.exact_in_strata(_pairs_of(readings, g))
-        return applied(comparison, one.exact(z, g), one.exact(z, int(best)))
+        return compare_exactly(comparison, one.exact(z, g), one.exact(z, int(best)))
 
     place = (index, usable)
-    evaluation = beside_reference(
+    evaluation = evaluate_to_reference(
         measure, one.table, terms, readings, value, one.takes_part, place, exact
     )
     return replace(evaluation, strata=table, averaged=one.averaged)
 
 
-def _of_column(reading: Reading, g: int) -> Reading:
+def _of_column(reading: GroupValues, g: int) -> GroupValues:
     """What is known of a share in the strata of one group, beside every group."""
 
     def beside_all(values: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
@@ -368,27 +394,27 @@ def _of_column(reading: Reading, g: int) -> Reading:
         reading,
         value=beside_all(reading.value),
         n=beside_all(reading.n),
-        size=beside_all(reading.size),
+        effective_n=beside_all(reading.effective_n),
         over=beside_all(reading.over),
         under=beside_all(reading.under),
-        weight=beside_all(reading.weight),
+        weight_sum=beside_all(reading.weight_sum),
         deviation=None,
         ends=None,
     )
 
 
 def _values_of(
-    quantity: Quantity, comparison: Comparison, readings: tuple[Reading, Reading]
+    quantity: GroupMetric, comparison: Comparison, readings: tuple[GroupValues, GroupValues]
 ) -> Floats:
     """Both averages compared, or what their strata have in common."""
     one, two = readings
     with np.errstate(divide="ignore", invalid="ignore"):
         if comparison.exact_in_strata is not None and comparison.contrast is not None:
             return comparison.contrast(Sides(one, two, one))
-        return values_compared(quantity, comparison, one.value, two.value)
+        return compare_values(quantity, comparison, one.value, two.value)
 
 
-def _pairs_of(readings: tuple[Reading, Reading], g: int) -> list[Pair]:
+def _pairs_of(readings: tuple[GroupValues, GroupValues], g: int) -> list[Pair]:
     """Numerators and denominators of a group and its reference, of every stratum that has both."""
     one, two = (reading.strata for reading in readings)
     if one is None or two is None or one.over is None or two.over is None:

@@ -9,18 +9,20 @@ import numpy as np
 
 from fairaudit.cube import Ints, Sum
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.engine.counted import (
+from fairaudit.engine.candidates import why_dropped
+from fairaudit.engine.partial_counts import (
     MOST_PEOPLE,
     SQUARE_SCALES,
     TINY,
     WEIGHT_SCALES,
-    Counted,
+    HistogramPart,
+    Level,
+    PartialCounts,
+    ScoreHistograms,
     check_people,
 )
-from fairaudit.engine.levels import Level
-from fairaudit.engine.scores import MOST_ENTRIES, Piece, ScoreParts
-from fairaudit.engine.search import why_dropped
-from fairaudit.engine.sources import Guarded
+from fairaudit.engine.scores import MOST_ENTRIES
+from fairaudit.engine.sources import CheckedFile
 from fairaudit.errors import DataError
 from fairaudit.histogram import Bins, coarsest
 from fairaudit.names import quoted
@@ -38,10 +40,10 @@ from fairaudit.plan import (
 )
 
 
-def joined(
+def merge_counts(
     plan: Plan,
-    counted: Sequence[Counted],
-    ready: Sequence[Guarded],
+    counted: Sequence[PartialCounts],
+    ready: Sequence[CheckedFile],
     route: str,
 ) -> RawCells:
     """The counts of files as one; levels are united by their text."""
@@ -94,7 +96,7 @@ def joined(
 
 
 def _table_levels(
-    plan: Plan, keys: Sequence[RawKey], counted: Sequence[Counted]
+    plan: Plan, keys: Sequence[RawKey], counted: Sequence[PartialCounts]
 ) -> dict[Key, tuple[str | None, ...]]:
     """The levels of the texts that tables beside the cells have, those of the cells as they are."""
     found = {one.key: one.levels for one in keys}
@@ -108,7 +110,7 @@ def _table_levels(
 
 
 def _joined_tables(
-    plan: Plan, levels: Mapping[Key, tuple[str | None, ...]], counted: Sequence[Counted]
+    plan: Plan, levels: Mapping[Key, tuple[str | None, ...]], counted: Sequence[PartialCounts]
 ) -> Iterator[RawTable]:
     """The tables beside of all threads and files, one after the other."""
     parts = [one.tables for one in counted if one.tables is not None and one.tables.cells]
@@ -134,7 +136,7 @@ def _joined_tables(
 
 
 def _joined_search(
-    plan: Plan, counted: Sequence[Counted], ready: Sequence[Guarded], route: str
+    plan: Plan, counted: Sequence[PartialCounts], ready: Sequence[CheckedFile], route: str
 ) -> RawSearch | None:
     """The table of each candidate, held against the control total like the cube."""
     if plan.search is None:
@@ -144,13 +146,13 @@ def _joined_search(
         each = [one.beside.get(name, ()) for one in counted]
         parts = [part for some in each for part in some or ()]
         if parts and None not in each:
-            tables[name] = joined(plan.beside(name), parts, ready, route)
+            tables[name] = merge_counts(plan.beside(name), parts, ready, route)
     dropped = why_dropped(plan.search, {name: one.keys[-1].levels for name, one in tables.items()})
     left = {name: one for name, one in tables.items() if name not in dropped}
     return RawSearch(left, {**plan.search.left_out, **dropped})
 
 
-def _joined_amounts(plan: Plan, counted: Sequence[Counted]) -> RawAmounts | None:
+def _joined_amounts(plan: Plan, counted: Sequence[PartialCounts]) -> RawAmounts | None:
     """What was added up in all files, one after the other."""
     parts = [one.amounts for one in counted if one.amounts is not None]
     if not plan.adding.columns:
@@ -164,7 +166,7 @@ def _joined_amounts(plan: Plan, counted: Sequence[Counted]) -> RawAmounts | None
 
 
 def _joined_scores(
-    plan: Plan, keys: Sequence[RawKey], counted: Sequence[Counted]
+    plan: Plan, keys: Sequence[RawKey], counted: Sequence[PartialCounts]
 ) -> Iterator[tuple[str, RawScores]]:
     """The histograms of each score; they are empty where nobody has it."""
     most = MOST_ENTRIES // max(len(plan.scores), 1)
@@ -177,7 +179,7 @@ def _joined_score(
     plan: Plan,
     groupings: Sequence[tuple[Key, ...]],
     keys: Sequence[RawKey],
-    parts: Sequence[ScoreParts],
+    parts: Sequence[ScoreHistograms],
     most: int,
 ) -> RawScores:
     """The histograms of all threads and files as one, with bins that the room for them chooses."""
@@ -214,7 +216,7 @@ def _size(key: RawKey) -> int:
 def _joined_histogram(
     places: tuple[int, ...],
     keys: Sequence[RawKey],
-    pieces: Sequence[Piece],
+    pieces: Sequence[HistogramPart],
     bins: Bins,
     shift: int,
 ) -> RawHistogram:

@@ -8,8 +8,8 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.counts import tally_of
-from fairaudit.metrics.quantities import Quantity, Rate, effective_size
+from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.group_metrics import GroupMetric, Rate, count_effective
 from fairaudit.stats import proportions
 
 _CELLS = {
@@ -22,7 +22,7 @@ _CELLS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Paired:
+class PairedCounts:
     """The people of a rate's denominator by both outcomes, [Z, G]; under weights as many as say so.
 
     `first` are hits of the first outcome alone, `second` of the other alone.
@@ -34,7 +34,7 @@ class Paired:
     neither: Floats
     weighted: bool
 
-    def map(self, index: Ints | None) -> Paired:
+    def map(self, index: Ints | None) -> PairedCounts:
         """The group that `index` [Z, 1] names beside each group; all others where it is None."""
 
         def change(cell: Floats) -> Floats:
@@ -44,7 +44,7 @@ class Paired:
 
         cells = (self.both, self.first, self.second, self.neither)
         both, first, second, neither = map(change, cells)
-        return Paired(both, first, second, neither, self.weighted)
+        return PairedCounts(both, first, second, neither, self.weighted)
 
     @property
     def difference(self) -> Floats:
@@ -59,7 +59,7 @@ class Paired:
         return proportions.paired_difference(*cells, alpha)
 
 
-def paired(quantity: Quantity, table: GroupTable) -> Paired | None:
+def count_pairs(quantity: GroupMetric, table: GroupTable) -> PairedCounts | None:
     """The people of a rate by both outcomes of a table; None where the rate is of other people."""
     if table.pairs is None or table.positive is None or not isinstance(quantity, Rate):
         return None
@@ -86,12 +86,12 @@ def paired(quantity: Quantity, table: GroupTable) -> Paired | None:
         for a, b in ((True, True), (True, False), (False, True), (False, False))
     ]
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = effective_size(tally_of(table), quantity.under) / np.sum(cells, axis=0)
+        each = count_effective(count_groups(table), quantity.under) / np.sum(cells, axis=0)
     weighted = table.squares is not None
     if weighted:
         cells = [cell * np.nan_to_num(each) for cell in cells]
     both, first, second, neither = cells
-    return Paired(both, first, second, neither, weighted)
+    return PairedCounts(both, first, second, neither, weighted)
 
 
 def _hits(rate: Rate, table: GroupTable) -> tuple[Marks, Marks]:

@@ -13,18 +13,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fairaudit.engine.codes import NotServed
-from fairaudit.engine.counted import Counted, Measures
-from fairaudit.engine.crossing import Column, Crossing, Groups
-from fairaudit.engine.cuts import Cuts
-from fairaudit.engine.fields import PADDING, Fields
-from fairaudit.engine.plain import parts
-from fairaudit.engine.sources import Source
+from fairaudit.engine.arrow_codes import NotServed
+from fairaudit.engine.candidate_tables import CandidateTables, Column, KeyCombinations
+from fairaudit.engine.csv_fields import PADDING, FieldCoder
+from fairaudit.engine.numbers import Batch, Numbers
+from fairaudit.engine.partial_counts import Level, Measures, PartialCounts
+from fairaudit.engine.plain_csv import parts
+from fairaudit.engine.polars_route import interval
+from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
-from fairaudit.plan import Plan, Search
+from fairaudit.plan import MISSING, Key, Plan, Search
 from fairaudit.progress import Progress
 
 _BLOCK = 2**18
@@ -36,7 +38,7 @@ _BATCH = 2**17
 _LF = b"\n"
 
 
-def count(one: Source, plan: Plan, progress: Progress) -> list[Counted] | None:
+def count(one: SourceFile, plan: Plan, progress: Progress) -> list[PartialCounts] | None:
     """The counts of a file whose lines are proven to be plain; None where it is not served."""
     if plan.search is None or not plan.search.candidates or not _is_served(plan):
         return None
@@ -67,7 +69,7 @@ def _is_served(plan: Plan) -> bool:
 class _Work:
     """A file that several threads share, and what each needs to know of it."""
 
-    def __init__(self, one: Source, plan: Plan, search: Search, progress: Progress) -> None:
+    def __init__(self, one: SourceFile, plan: Plan, search: Search, progress: Progress) -> None:
         self.stopped = threading.Event()
         self._path = one.path
         self._plan = plan
@@ -78,10 +80,10 @@ class _Work:
         self._keys = [places[key.column] for key in plan.keys]
         self._columns = [*self._keys, *(places[name] for name in search.candidates)]
 
-    def count(self, start: int, stop: int) -> Counted | None:
+    def count(self, start: int, stop: int) -> PartialCounts | None:
         """The counts of a part of the file that begins with a line; None where it has no row."""
         separator = self._plan.format.separator
-        fields = Fields(separator, self._fields, self._columns, self._keys)
+        fields = FieldCoder(separator, self._fields, self._columns, self._keys)
         counter = _Counter(self._plan, self._search)
         waiting: list[NDArray[np.int16]] = []
         for buffer, end in self._blocks(start, stop):
@@ -120,16 +122,16 @@ class _Counter:
 
     def __init__(self, plan: Plan, search: Search) -> None:
         self._plan = plan
-        self._crossing = Crossing(plan, search, 2 * _BATCH)
+        self._crossing = CandidateTables(plan, search, 2 * _BATCH)
         self._shared = [plan.keys.index(key) for key in search.keys]
         self._places = {name: at for at, name in enumerate(search.candidates, start=len(plan.keys))}
         self._cuts = {
-            at: Cuts(key, plan) for at, key in enumerate(plan.keys) if key.edges is not None
+            at: CutCoder(key, plan) for at, key in enumerate(plan.keys) if key.edges is not None
         }
-        self._groups = Groups()
+        self._groups = KeyCombinations()
         self._rows = np.zeros(0, dtype=np.int64)
 
-    def add(self, codes: NDArray[np.int16], fields: Fields) -> None:
+    def add(self, codes: NDArray[np.int16], fields: FieldCoder) -> None:
         """Counts the rows of a batch, [columns, rows]."""
 
         def column(at: int) -> Column | None:
@@ -149,12 +151,40 @@ class _Counter:
         measured: Mapping[str, pa.Array] = {"": codes[0]}
         self._crossing.add(shared, lambda name: column(self._places[name]), measured)
 
-    def counted(self) -> Counted | None:
+    def counted(self) -> PartialCounts | None:
         """What was counted; None where nothing was."""
         if not len(self._rows):
             return None
         numbers = np.flatnonzero(self._rows)
         kept, keys = self._groups.keys(self._plan.keys)(numbers)
         rows = self._rows[numbers]
-        beside: Mapping[str, Sequence[Counted] | None] = self._crossing.counted()
-        return Counted(tuple(keys), kept, Measures(rows, rows), beside=beside)
+        beside: Mapping[str, Sequence[PartialCounts] | None] = self._crossing.counted()
+        return PartialCounts(tuple(keys), kept, Measures(rows, rows), beside=beside)
+
+
+class CutCoder:
+    """The intervals of one key, by the texts of its column as they are seen."""
+
+    def __init__(self, key: Key, plan: Plan) -> None:
+        self._key = key
+        self._plan = plan
+        self._of: Sequence[Level] = ()
+        self._codes = np.empty(0, dtype=np.int16)
+        self._last = len(key.edges or ()) + 1
+
+    def column(self, codes: NDArray[np.int16], levels: tuple[Level, ...]) -> Column:
+        """The intervals of rows that hold these texts; raises `NotServed` for what is no number."""
+        if levels is not self._of:
+            self._parse(levels)
+        return np.take(self._codes, codes), (*range(self._last), MISSING)
+
+    def _parse(self, levels: tuple[Level, ...]) -> None:
+        texts = pl.DataFrame({self._key.column: levels}, schema={self._key.column: pl.String})
+        batch = Batch(texts.lazy(), texts.schema, ("",))
+        numbers = Numbers(batch, self._plan)
+        sound = texts.select(numbers.sound(self._key.column)).to_series()
+        if not sound.all():
+            raise NotServed  # the other route tells which row it is
+        found = texts.select(interval(self._key, batch, numbers)).to_series()
+        self._codes = found.fill_null(self._last).to_numpy().astype(np.int16)
+        self._of = levels

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fairaudit.engine.levels import Codes, Level
+from fairaudit.engine.partial_counts import Codes, Level
 from fairaudit.plan import MISSING, Edge, Key, Plan, is_finite_number
 
 _MOST_LEVELS = 2**16
@@ -22,7 +22,7 @@ class NotServed(Exception):
     """This file is for the other route."""
 
 
-class Axis(ABC):
+class KeyCoder(ABC):
     """A key of the plan while a file is read: `levels` may grow, and a code is a place in them."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Axis(ABC):
         self.levels = levels
 
 
-def axis(key: Key, kind: pa.DataType, plan: Plan) -> Axis:
+def axis(key: Key, kind: pa.DataType, plan: Plan) -> KeyCoder:
     """The axis of a key whose column is of that type; raises `NotServed` where there is none."""
     if key.edges is not None:
         if _is_number(kind) and not _means_missing_by_number(key, plan):
@@ -52,12 +52,12 @@ def axis(key: Key, kind: pa.DataType, plan: Plan) -> Axis:
     raise NotServed
 
 
-def texts() -> Axis:
+def texts() -> KeyCoder:
     """The axis of texts that come as Arrow's dictionaries."""
     return _Texts()
 
 
-class _Texts(Axis):
+class _Texts(KeyCoder):
     """Texts by the dictionary of each row group: its own levels come first, those of others after.
 
     So its codes need no translation; whoever counts by them brings what was counted into line.
@@ -94,7 +94,7 @@ class _Texts(Axis):
         self._name((*found, *(level for level in self.levels if level not in known)))
 
 
-class _Truths(Axis):
+class _Truths(KeyCoder):
     """Booleans."""
 
     def codes(self, array: pa.Array) -> Codes:
@@ -104,7 +104,7 @@ class _Truths(Axis):
         return np.where(_valid(array), truths, 2) if array.null_count else truths
 
 
-class _Integers(Axis):
+class _Integers(KeyCoder):
     """Integers that lie near each other, by their distance from the smallest; nulls before it."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class _Integers(Axis):
         return numbers - (self._range.start - 1)
 
 
-class _Intervals(Axis):
+class _Intervals(KeyCoder):
     """Numbers cut at edges, as the Polars route cuts them; NaN is missing like a null."""
 
     def __init__(self, edges: tuple[Edge, ...]) -> None:

@@ -14,13 +14,19 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.metrics.counts import Tally, collapsed
-from fairaudit.metrics.evaluation import Evaluation, Terms, beside_reference
-from fairaudit.metrics.measures import Measure
-from fairaudit.metrics.quantities import Fitted, Reading
-from fairaudit.metrics.reading import applied, exact_of, participants_overall, read, tally_for
-from fairaudit.metrics.reasons import describe
+from fairaudit.metrics.counts import GroupCounts, collapse_strata
+from fairaudit.metrics.disparities import Disparity
+from fairaudit.metrics.evaluation import Evaluation, Terms, evaluate_to_reference
+from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
+from fairaudit.metrics.reasons import describe_group
 from fairaudit.metrics.reference import reference_index
+from fairaudit.metrics.values import (
+    compare_exactly,
+    compute,
+    counts_for,
+    exact_value,
+    find_participants_overall,
+)
 from fairaudit.stats.regression import Fit, least_squares
 
 MOST_COLUMNS = 500
@@ -30,8 +36,8 @@ _ROUNDING = 1e-12
 """A smaller share of a sum of squares is rounding."""
 
 
-def fitted_to_reference(
-    measure: Measure, table: GroupTable, terms: Terms, tally: Tally
+def regress_on_reference(
+    measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts
 ) -> Evaluation:
     """Each group's coefficient against the reference; the strata of the table are the controls.
 
@@ -39,31 +45,34 @@ def fitted_to_reference(
     """
     (quantity, comparison), reference = measure.parts[0], terms.reference
     assert reference is not None
-    whole = collapsed(table)
-    bare = tally_for(quantity, whole)
-    crude, cells = read(quantity, bare, terms.parameters), read(quantity, tally, terms.parameters)
-    takes_part = participants_overall(table, crude.n, cells, terms.minimum)
+    whole = collapse_strata(table)
+    bare = counts_for(quantity, whole)
+    crude, cells = (
+        compute(quantity, bare, terms.parameters),
+        compute(quantity, tally, terms.parameters),
+    )
+    takes_part = find_participants_overall(table, crude.n, cells, terms.minimum)
     index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
     if index is None:
         raise ValueError(f"{measure.id} compares with one group, not with {reference.policy}")
     at = max(int(index[0, 0]), 0)
-    fit = Fitted.nothing(crude.value.shape)
+    fit = RegressionFit.nothing(crude.value.shape)
     if usable[0, 0] and crude.n[0, at]:
         fit = _fitted(table, crude, cells, np.flatnonzero(takes_part[0] & (crude.n[0] > 0)), at)
 
     def exact(_: int, g: int) -> Fraction | None:
         if table.given:
             return None
-        sides = (exact_of(crude.quantity, bare, terms.parameters, 0, side) for side in (g, at))
-        return applied(comparison, *sides)
+        sides = (exact_value(crude.metric, bare, terms.parameters, 0, side) for side in (g, at))
+        return compare_exactly(comparison, *sides)
 
     one = replace(crude, fit=fit)
     if table.given:
         # The reference's own mean, and what the group's would be with the same controls.
         adjusted = crude.value[:, at : at + 1] + fit.value
-        one = Reading(crude.quantity, adjusted, crude.n, crude.size, fit=fit)
+        one = GroupValues(crude.metric, adjusted, crude.n, crude.effective_n, fit=fit)
     value, place, sides = fit.value, (index, usable), (one, one)
-    found = beside_reference(measure, whole, terms, sides, value, takes_part, place, exact)
+    found = evaluate_to_reference(measure, whole, terms, sides, value, takes_part, place, exact)
     return replace(found, strata=table if table.given else None)
 
 
@@ -83,9 +92,11 @@ class _Controls:
     kept: Ints
 
 
-def _fitted(table: GroupTable, crude: Reading, cells: Reading, among: Ints, at: int) -> Fitted:
+def _fitted(
+    table: GroupTable, crude: GroupValues, cells: GroupValues, among: Ints, at: int
+) -> RegressionFit:
     """The fit of the groups `among`, against the one `at`."""
-    nothing = Fitted.nothing(crude.value.shape)
+    nothing = RegressionFit.nothing(crude.value.shape)
     if crude.deviation is None or cells.deviation is None or table.squares is not None:
         return replace(nothing, why=dict.fromkeys(among.tolist(), "it is fitted to people alone"))
     codes = [_coded(table, axis) for axis in range(len(table.given))]
@@ -117,7 +128,7 @@ def _fitted(table: GroupTable, crude: Reading, cells: Reading, among: Ints, at: 
         int(among[g]): _collinear(controls, size, groups, (g, base), open_[g])
         for g in np.flatnonzero(open_.any(axis=1)).tolist()
     }
-    return Fitted(value, error, fit.df, why)
+    return RegressionFit(value, error, fit.df, why)
 
 
 def _swept(controls: _Controls, size: Floats, within: float) -> Fit:
@@ -173,7 +184,7 @@ def _collinear(
     for g in pair:
         same = (controls.people[:, g] == size[g]) & (everybody == size[g])
         for name, level in (controls.names[at] for at in np.flatnonzero(same).tolist()):
-            return f"collinear, {describe(groups[g])} coincides with {name}={level}"
+            return f"collinear, {describe_group(groups[g])} coincides with {name}={level}"
     names = dict.fromkeys(controls.names[at][0] for at in controls.kept[open_].tolist())
-    one, two = (describe(groups[g]) for g in pair)
+    one, two = (describe_group(groups[g]) for g in pair)
     return f"collinear, the levels of {' and '.join(names)} tell {one} from {two}"

@@ -2,7 +2,9 @@
 
 A text of up to twelve bytes lies in Arrow's view of it: its length and its bytes. Such views are
 told apart by a multiplication that sends the levels seen so far to different places, and each is
-held against the level found there, so a new one is never taken for another.
+held against the level found there, so a new one is never taken for another. The multiplication
+takes the upper bits of a product with an odd number, as in Dietzfelbinger et al. (1997), A reliable
+randomized algorithm for the closest-pair problem, Journal of Algorithms 25:19.
 """
 
 from __future__ import annotations
@@ -13,14 +15,27 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from fairaudit.engine.levels import Codes, Level
-from fairaudit.engine.mixing import BITS, FACTORS, NOBODY, SECOND, SHIFT, Words
+from fairaudit.engine.partial_counts import Codes, Level
+
+Words = NDArray[np.uint64]
+
+BITS = 12
+SHIFT = np.uint64(64 - BITS)
+
+NOBODY = np.uint64(2**64 - 1)
+"""The word of no text: such bytes are no UTF-8, such a length is none."""
+
+FACTORS = [np.uint64(pow(0x9E3779B97F4A7C15, power, 2**64) | 1) for power in range(1, 65)]
+"""Multipliers to try in turn: always the same, so that equal data take an equal way."""
+
+SECOND = [np.uint64(pow(0xC2B2AE3D27D4EB4F, power, 2**64) | 1) for power in range(1, 9)]
+"""What further words of a text are multiplied with before they are joined with the first."""
 
 _INLINE = 12
 _LENGTH = np.uint64(2**32 - 1)
 
 
-class Texts:
+class TextCoder:
     """The texts of one column as codes, while it is read; 0 is null."""
 
     def __init__(self, most: int) -> None:

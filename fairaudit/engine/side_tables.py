@@ -8,13 +8,12 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 import pyarrow as pa
 
-from fairaudit.engine.codes import texts
-from fairaudit.engine.counted import Counted
-from fairaudit.engine.crossing import Column, Crossing
-from fairaudit.engine.levels import Codes
+from fairaudit.engine.arrow_codes import texts
+from fairaudit.engine.candidate_tables import CandidateTables, Column
+from fairaudit.engine.candidates import MOST_LEVELS
 from fairaudit.engine.numbers import as_text, own
-from fairaudit.engine.search import MOST_LEVELS
-from fairaudit.engine.words import Texts
+from fairaudit.engine.partial_counts import Codes, PartialCounts
+from fairaudit.engine.text_codes import TextCoder
 from fairaudit.plan import MISSING, Key, Plan, Search
 
 _BATCH = 2**16
@@ -24,7 +23,7 @@ _KEPT = (0, 1, -1)
 """What the filter says of a row: no, yes, and null where it cannot decide."""
 
 
-class Keys:
+class KeyCodes:
     """Some keys of a plan as codes, by levels that grow."""
 
     def __init__(self, plan: Plan, wanted: Iterable[Key]) -> None:
@@ -54,7 +53,7 @@ def _coded(column: pl.Series) -> pa.Array:
     return text.alias("").cast(pl.Categorical).to_arrow()
 
 
-class Searching:
+class CandidateCounter:
     """Counts the tables of a search in chunks that several threads pass on."""
 
     def __init__(self, plan: Plan, search: Search) -> None:
@@ -78,9 +77,11 @@ class Searching:
             self._idle.append(mine)
         return rows
 
-    def counted(self) -> dict[str, list[Counted] | None]:
+    def counted(self) -> dict[str, list[PartialCounts] | None]:
         """What all threads counted of each candidate; None where one met too many levels."""
-        found: dict[str, list[Counted] | None] = {name: [] for name in self._search.candidates}
+        found: dict[str, list[PartialCounts] | None] = {
+            name: [] for name in self._search.candidates
+        }
         for one in self._all:
             one.finish()
             for name, parts in one.crossing.counted().items():
@@ -93,17 +94,17 @@ class _Thread:
     """What one thread counts."""
 
     def __init__(self, plan: Plan, search: Search) -> None:
-        self.crossing = Crossing(plan, search, _BATCH)
+        self.crossing = CandidateTables(plan, search, _BATCH)
         self._plan = plan
         self._search = search
-        self._keys = Keys(plan, search.keys)
+        self._keys = KeyCodes(plan, search.keys)
         self._waiting: list[pl.DataFrame] = []
         keys = [f"key{plan.keys.index(key)}" for key in search.keys]
         beside = [f"candidate {name}" for name in search.candidates]
         self._needed = [own(name) for name in (*keys, *beside, "kept", "rows", "people")]
         self._needed += [own("weight")] if plan.weight else []
         most = MOST_LEVELS + len(plan.tokens) + 1
-        self._texts = {name: Texts(most) for name in search.candidates}
+        self._texts = {name: TextCoder(most) for name in search.candidates}
 
     def take(self, rows: pl.DataFrame) -> None:
         """Counts the rows of a chunk, once there are enough: few rows would wait for the lock."""
