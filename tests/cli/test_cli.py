@@ -15,6 +15,7 @@ from schemas import validate
 
 import fairaudit
 from fairaudit import cli
+from fairaudit.cli.app import read_request
 from fairaudit.errors import FairauditError
 from fairaudit.report import json as report_json
 
@@ -425,3 +426,36 @@ def test_an_error_is_told_in_the_format_asked_for_last() -> None:
         done = run("run", "nope.yaml", "--format", "json", *last)
         assert done.returncode == 2
         assert done.stdout.startswith("::error")
+
+
+def test_an_error_is_the_same_document_in_a_file_and_on_stdout(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec, data = str(spec_file(tmp_path, *GOOD)), str(tmp_path / "gone.csv")
+    path = tmp_path / "r.json"
+    line = ["run", spec, "--data", data, "--format", "json", "-o", str(path)]
+    assert cli._run(line) == 2
+    written, printed = json.loads(path.read_text("utf-8")), json.loads(capsys.readouterr().out)
+    assert written == printed
+    assert written["summary"]["verdict"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("run a.yaml b.yml --format json -or.json", ("run", "a.yaml", "json", ("r.json",))),
+        ("run --bogus a.yaml --format=json", ("run", "a.yaml", "json", ())),
+        ("run a.yaml --output", ("run", "a.yaml", "terminal", ())),
+        ("run a.yaml --fail-on nothing --format github", ("run", "a.yaml", "github", ())),
+        ("run --format json -- -a.yaml", ("run", "", "json", ())),
+        ("--debug run a.yaml --data", ("run", "a.yaml", "terminal", ())),
+        ("compare a.json --format csv", ("compare", "a.json", "csv", ())),
+        ("audit a.yaml --format json", ("", "", "json", ())),
+        ("", ("", "", "terminal", ())),
+    ],
+)
+def test_a_command_line_that_cannot_be_carried_out_says_where_its_error_belongs(
+    line: str, expected: tuple[str, str, str, tuple[str, ...]]
+) -> None:
+    request = read_request(line.split())
+    assert (request.command, request.subject, request.format_name, request.written) == expected

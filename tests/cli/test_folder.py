@@ -302,15 +302,15 @@ NOTHING = UsageError("no")
 def test_names_are_safe_and_no_two_alike(
     asked: list[tuple[str, str | None]], expected: list[str]
 ) -> None:
-    found = folder.names(asked)
+    found = folder.file_names(asked)
     assert found == expected
 
 
 def test_names_that_are_equal_to_a_file_system_are_not_both_used() -> None:
     composed, apart = "caf\u00e9.csv", "cafe\u0301.csv"
-    first, second = folder.names([("s", composed), ("s", apart)])
+    first, second = folder.file_names([("s", composed), ("s", apart)])
     assert first.casefold() != second.casefold()
-    (long,) = folder.names([("s", "é" * 300 + "1.csv")])
+    (long,) = folder.file_names([("s", "é" * 300 + "1.csv")])
     assert len(long.encode()) <= 120
     assert long.endswith("1")
 

@@ -9,7 +9,7 @@ from conftest import SPECS
 from report_cases import kind, many
 
 from fairaudit import cli
-from fairaudit.cli import step_summary
+from fairaudit.cli.ending import append_summary
 from fairaudit.errors import DataError
 from fairaudit.report import markdown
 from fairaudit.result import Answer
@@ -70,7 +70,7 @@ def test_where_no_step_is_running_nothing_is_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "")
-    step_summary.append([Answer("a.yaml", None, kind("failed"))])
+    append_summary([Answer("a.yaml", None, kind("failed"))])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -89,7 +89,7 @@ def test_a_summary_that_cannot_be_written_is_told_and_changes_no_verdict(
 def test_with_what_is_there_a_summary_stays_below_what_is_shown(summary: Path) -> None:
     answers = [Answer(f"{at}.yaml", None, many(900)) for at in range(3)]
     summary.write_text("x" * 600_000)
-    step_summary.append(answers)
+    append_summary(answers)
     size = summary.stat().st_size
     assert 850_000 < size <= 900_000
     assert "Left out, as this page has room for 299,998 bytes" in summary.read_text("utf-8")
@@ -97,7 +97,7 @@ def test_with_what_is_there_a_summary_stays_below_what_is_shown(summary: Path) -
 
 def test_a_full_summary_is_left_as_it_is(summary: Path, capsys: pytest.CaptureFixture[str]) -> None:
     summary.write_text("x" * 899_000)
-    step_summary.append([Answer("a.yaml", None, kind("failed"))])
+    append_summary([Answer("a.yaml", None, kind("failed"))])
     assert summary.stat().st_size == 899_000
     assert "899,000 bytes are in it" in capsys.readouterr().err
 
@@ -105,6 +105,6 @@ def test_a_full_summary_is_left_as_it_is(summary: Path, capsys: pytest.CaptureFi
 def test_the_least_room_holds_any_error(summary: Path) -> None:
     summary.write_text("x" * (900_000 - 2 - markdown.LEAST))
     error = DataError("|" * 10_000, "&" * 10_000)
-    step_summary.append([Answer("*" * 10_000, None, error), Answer("b", None, error)])
+    append_summary([Answer("*" * 10_000, None, error), Answer("b", None, error)])
     assert 892_000 < summary.stat().st_size <= 900_000
     assert "ERROR" in summary.read_text("utf-8")

@@ -17,7 +17,7 @@ import pytest
 
 import fairaudit
 from fairaudit import names
-from fairaudit.cli import lines as lines_module
+from fairaudit.cli.ending import error_text
 from fairaudit.errors import DataError, Fault, Place, SpecError
 from fairaudit.report import FORMATS, Format, numbers
 from fairaudit.result import Answer, AuditResult
@@ -234,7 +234,7 @@ def test_a_name_gives_a_build_server_no_command(text: str) -> None:
     found = fairaudit.audit(spec, pl.DataFrame(rows))
     error = DataError(f"no level {text}", text)
     (terminal,) = [one for one in FORMATS if one.name == "terminal"]
-    lines = [lines_module.told(error)]
+    lines = [error_text(error)]
     lines += [
         str(rendered(terminal, [Answer(text, text, one)], all_rows=True)) for one in (found, error)
     ]
