@@ -25,8 +25,8 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
-from fairaudit.simpson import Scan
-from fairaudit.subgroups import Search
+from fairaudit.simpson import ReversalScan
+from fairaudit.subgroups import SubgroupSearch
 from fairaudit.verdict import AnyCheck, Check
 from fairaudit.waivers import Waiver
 
@@ -279,8 +279,8 @@ class Spec:
     inference: Inference
     shown: tuple[Shown, ...]
     checks: tuple[AnyCheck, ...]
-    simpson: Scan | None
-    subgroups: Search | None = None
+    simpson: ReversalScan | None
+    subgroups: SubgroupSearch | None = None
     features: tuple[Protected, ...] = ()
     suppress_below: int | None = None
     notices: tuple[Notice, ...] = ()

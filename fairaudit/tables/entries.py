@@ -10,7 +10,7 @@ import numpy as np
 
 from fairaudit.cube import Group, Grouping, GroupTable
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.evidence import TOO_LITTLE, Band
+from fairaudit.evidence import TOO_LITTLE_VARIATION, Intervals
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -67,7 +67,11 @@ def evaluated(one: Shown, by: Grouping, given: Grouping, table: TableOf) -> Eval
 
 
 def estimate_of(
-    evaluation: Evaluation, z: int, w: int, of_all: Band, significance: Significance | None = None
+    evaluation: Evaluation,
+    z: int,
+    w: int,
+    of_all: Intervals,
+    significance: Significance | None = None,
 ) -> Estimate:
     """A value as it is listed, with a reason where there is none; only checks need it exact.
 
@@ -82,7 +86,7 @@ def estimate_of(
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     ends = of_all.at(z, w)
     low, high = (None, None) if ends is None else ends
-    why = "" if ends is not None or math.isnan(value) else of_all.why or TOO_LITTLE
+    why = "" if ends is not None or math.isnan(value) else of_all.why or TOO_LITTLE_VARIATION
     return Estimate(
         value,
         low=low,

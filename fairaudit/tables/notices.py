@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.cube import NO_LEVEL, Cube, Grouping, GroupTable, Marks, distinct_rows
 from fairaudit.disclosure import Notice, NoticeRate, Subjects
-from fairaudit.evidence import Part
+from fairaudit.evidence import ComparisonPart
 from fairaudit.histogram import median_bin
 from fairaudit.metrics import (
     NO_MINIMUM,
@@ -343,7 +343,7 @@ def _people(n: int) -> str:
     return f"{n:,} {'person' if n == 1 else 'people'}"
 
 
-def _side(part: Part) -> str:
+def _side(part: ComparisonPart) -> str:
     """Who has which outcome more often."""
     assert part.first is not None
     assert part.second is not None

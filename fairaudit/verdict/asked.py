@@ -28,7 +28,7 @@ from fairaudit.metrics import (
     Terms,
 )
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
-from fairaudit.simpson import Kind
+from fairaudit.simpson import ReversalKind
 
 NEAR = 1e-9
 """Closer than this to a bound, fractions decide instead of floats."""
@@ -174,7 +174,7 @@ class Check:
 class ReversalLimit:
     """The weakest kind of reversal that crosses; if `significant`, only a proven one does."""
 
-    kind: Kind
+    kind: ReversalKind
     significant: bool = False
 
     def __str__(self) -> str:
