@@ -167,7 +167,9 @@ def test_formulas_of_many_kinds_come_to_their_findings(many: AuditResult) -> Non
 
 
 def test_averages_over_strata_come_to_both_sides(many: AuditResult) -> None:
-    averaged = [one for one in many.findings if isinstance(one.check, Check) and one.check.average]
+    averaged = [
+        one for one in many.findings if isinstance(one.check, Check) and one.check.terms.average
+    ]
     assert len(averaged) == 6
     for one in averaged:
         assert isinstance(one.check, Check)

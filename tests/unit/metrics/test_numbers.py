@@ -78,10 +78,10 @@ def hungry(mapping: Mapping[str, Any]) -> Spec:
     """The spec, with measures of every outcome that ask for all that can be added up."""
     read = specs.of_mapping(mapping)
     words = {one.name: getattr(SELECTION_RATE, one.name) for one in dataclasses.fields(Rate)}
-    (shown,) = read.shown
-    asking = dataclasses.replace(shown, asked=Hungry(**words))
+    (shown,) = read.requests
+    asking = dataclasses.replace(shown, metric=Hungry(**words))
     everything = (dataclasses.replace(asking, of=one.name) for one in read.outcomes)
-    return dataclasses.replace(read, shown=tuple(everything))
+    return dataclasses.replace(read, requests=tuple(everything))
 
 
 def cube_of(read: Spec, data: Path | pl.DataFrame) -> Cube:

@@ -327,9 +327,9 @@ def shaped(mapping: dict[str, Any]) -> Spec:
     """The spec, its one metric asking for histograms."""
     read = specs.of_mapping(mapping)
     words = {one.name: getattr(SELECTION_RATE, one.name) for one in dataclasses.fields(Rate)}
-    (shown,) = read.shown
+    (shown,) = read.requests
     return dataclasses.replace(
-        read, shown=(dataclasses.replace(shown, asked=Shaped(**words)),), checks=()
+        read, requests=(dataclasses.replace(shown, metric=Shaped(**words)),), checks=()
     )
 
 
@@ -394,8 +394,8 @@ def test_histograms_of_every_grouping_equal_those_of_the_rows(
 ) -> None:
     rows = [*rows, ("a", 30, 1, 0.5, 1), ("b", 20, 0, 0.25, 1)]
     read = shaped(MODELS)
-    two = dataclasses.replace(read.shown[0], of="two")
-    read = dataclasses.replace(read, shown=(*read.shown, two))
+    two = dataclasses.replace(read.requests[0], of="two")
+    read = dataclasses.replace(read, requests=(*read.requests, two))
     asked = plan(read)
     assert set(asked.scores) == {"s", "age"}
     path = write(tmp_path / f"rows.{'csv' if kind == 'frame' else kind}", rows)

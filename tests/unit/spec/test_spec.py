@@ -70,12 +70,12 @@ def test_a_mapping_means_what_the_text_means() -> None:
     text = specs.parse(MINIMAL)
     mapping = specs.of_mapping(yaml.safe_load(MINIMAL))
     assert [one.id for one in text.checks] == [one.id for one in mapping.checks]
-    assert text.shown == mapping.shown
+    assert text.requests == mapping.requests
 
 
 def test_aliases_are_allowed_but_not_endless_ones() -> None:
     text = MINIMAL.replace("[selection_rate]", "\n  - &m selection_rate\n  - *m")
-    assert len(specs.parse(text).shown) == 2
+    assert len(specs.parse(text).requests) == 2
     bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
     for last, name in zip("abcdefg", "bcdefgh", strict=True):
         bomb += f"{name}: &{name} [{','.join(['*' + last] * 10)}]\n"

@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.evidence.pairs import Chosen, PairTest, pair_test, shares_test, smallest
-from fairaudit.evidence.samples import Sample, name_of_test
+from fairaudit.evidence.pair_tests import Chosen, PairTest, pair_test, shares_test, smallest
+from fairaudit.evidence.samples import Sample, name_share_test
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.stats import families, means, permutation, proportions
@@ -103,10 +103,12 @@ def _of_two(counts: Floats, inference: Inference, *, weighted: bool, exact: bool
     sample = _sample(counts, 0, weighted=weighted)
     p = float(shares_test(sample, inference)(np.array([0]), np.array([1]))[0][0])
     if exact:
-        return Alike(p, name_of_test(exact=True, inference=inference, weighted=weighted))
+        return Alike(p, name_share_test(exact=True, inference=inference, weighted=weighted))
     (one, other), (n, m) = sample.share, sample.size
     z, _ = proportions.z_test(one, n, other, m, pooled=True, yates=inference.yates)
-    return Alike(p, name_of_test(exact=False, inference=inference), ("χ²", float(z) ** 2, (1.0,)))
+    return Alike(
+        p, name_share_test(exact=False, inference=inference), ("χ²", float(z) ** 2, (1.0,))
+    )
 
 
 def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:

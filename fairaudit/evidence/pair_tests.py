@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.evidence.samples import Sample, two_samples
+from fairaudit.evidence.samples import Sample, compare_shares
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.stats import families, means, proportions, ranks, simultaneous
@@ -47,7 +47,7 @@ def pair_test(reading: GroupValues, z: int, inference: Inference) -> PairTest | 
 
 def shares_test(sample: Sample, inference: Inference) -> PairTest:
     """The test of two of the groups of a sample, [G]."""
-    return lambda i, j: two_samples(sample.at(i), sample.at(j), inference)
+    return lambda i, j: compare_shares(sample.at(i), sample.at(j), inference)
 
 
 def _plain(p: Floats) -> tuple[Floats, Marks]:
