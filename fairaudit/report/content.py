@@ -9,7 +9,7 @@ from pathlib import Path
 from fairaudit import names
 from fairaudit.estimate import State
 from fairaudit.ledger import LedgerLine, PublishedLine
-from fairaudit.metrics import exclusion
+from fairaudit.metrics import describe_rule
 from fairaudit.report import (
     disparities,
     figures,
@@ -202,7 +202,7 @@ def _smallest(made: Provenance) -> Iterator[str]:
     if made.minimum.events:
         yield f"{made.minimum.events} people of every outcome expected at everybody's rate"
     if made.exclude_below is not None:
-        yield f"excluded {names.line(exclusion(made.exclude_below))}"
+        yield f"excluded {names.line(describe_rule(made.exclude_below))}"
 
 
 def _file(one: DataFile) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fairaudit.cube import Grouping
-from fairaudit.metrics import Measure, Quantity
+from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import numbers, sentences
 from fairaudit.report.pictures import Rule
 from fairaudit.result import AuditResult
@@ -33,17 +33,21 @@ def limits(result: AuditResult, metric: str, of: str, by: Grouping) -> Iterator[
 def _is_plain(check: Check) -> bool:
     """Whether the rates it compares are those of the plain table."""
     return not (
-        check.strata or check.average or check.of_class or check.at is not None or check.against
+        check.strata
+        or check.terms.average
+        or check.terms.of_class
+        or check.terms.at is not None
+        or check.against
     )
 
 
 def _places(finding: Finding, check: Check, metric: str, limit: Limit) -> Iterator[float]:
     bounds = [float(one) for one in (limit.below, limit.above) if one is not None]
-    if isinstance(check.asked, Quantity):
+    if isinstance(check.asked, GroupMetric):
         yield from bounds if check.asked.id == metric else ()
         return
     base = _base(finding, check, metric)
-    if base is None or not isinstance(check.asked, Measure):
+    if base is None or not isinstance(check.asked, Disparity):
         return
     for bound in bounds:
         match check.asked.comparison.id:
@@ -58,7 +62,7 @@ def _places(finding: Finding, check: Check, metric: str, limit: Limit) -> Iterat
 def _base(finding: Finding, check: Check, metric: str) -> float | None:
     """The value that all groups are compared with; None where there is none, or several."""
     asked = check.asked
-    if not isinstance(asked, Measure) or len(asked.parts) != 1 or len(finding.parts) != 1:
+    if not isinstance(asked, Disparity) or len(asked.parts) != 1 or len(finding.parts) != 1:
         return None
     part = finding.parts[0]
     if asked.parts[0][0].id != metric or part.metric != metric:

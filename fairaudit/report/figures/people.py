@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Figure
 from fairaudit.report.figures import most
@@ -48,7 +48,7 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
 
 
 def _largest_first(rows: Sequence[GroupRow]) -> list[GroupRow]:
-    return sorted(rows, key=lambda row: (row.standing is Standing.UNKNOWN, -(row.n or 0)))
+    return sorted(rows, key=lambda row: (row.standing is Eligibility.UNKNOWN, -(row.n or 0)))
 
 
 def _row(one: GroupRow, *, several: bool) -> Interval:
@@ -57,7 +57,7 @@ def _row(one: GroupRow, *, several: bool) -> Interval:
         label=numbers.group(one.group),
         value=math.nan if one.n is None else one.n,
         panel=numbers.subset(one.by) if several else "",
-        mark=Mark.GROUP if one.standing is Standing.ELIGIBLE else Mark.ASIDE,
+        mark=Mark.GROUP if one.standing is Eligibility.ELIGIBLE else Mark.ASIDE,
         text=f"{numbers.whole(one.n)}{share}",
     )
 
@@ -65,7 +65,7 @@ def _row(one: GroupRow, *, several: bool) -> Interval:
 def _words(rows: Sequence[GroupRow]) -> str:
     """The largest and the smallest group, and of how many no number is told."""
     by = numbers.subset(rows[0].by)
-    known = [one for one in rows if one.n is not None and one.standing is not Standing.UNKNOWN]
+    known = [one for one in rows if one.n is not None and one.standing is not Eligibility.UNKNOWN]
     hidden = sum(one.n is None for one in rows)
     text = f"By {by}: {numbers.whole(len(rows))} groups"
     if known:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from fairaudit.cube import Grouping
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Figure
 from fairaudit.report.figures import most
@@ -71,13 +71,13 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
 
 def _row(one: RateRow) -> Interval:
     mark = Mark.REFERENCE if one.group == one.reference else Mark.GROUP
-    if one.standing is not Standing.ELIGIBLE:
+    if one.standing is not Eligibility.ELIGIBLE:
         mark = Mark.ASIDE
     words = {
-        Standing.UNKNOWN: " not known",
-        Standing.SMALL: " small",
-        Standing.FEW_EVENTS: " few events",
-        Standing.EXCLUDED: " excluded",
+        Eligibility.UNKNOWN: " not known",
+        Eligibility.SMALL: " small",
+        Eligibility.FEW_EVENTS: " few events",
+        Eligibility.EXCLUDED: " excluded",
     }
     estimate = one.estimate
     value = numbers.SUPPRESSED
@@ -130,7 +130,7 @@ def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -
         words.append(f"Lines: {level} intervals.")
     if any(row.group == row.reference for row in rows):
         words.append("Diamond and dotted line: the reference.")
-    if any(row.standing is not Standing.ELIGIBLE for row in rows):
+    if any(row.standing is not Eligibility.ELIGIBLE for row in rows):
         words.append("Hollow: not compared.")
     shown = {numbers.subset(row.by) for row in rows}
     if any(rule.panel in shown for rule in rules):
@@ -144,7 +144,7 @@ def _words(rows: Sequence[RateRow]) -> str:
     known = [
         row
         for row in rows
-        if row.standing is Standing.ELIGIBLE and math.isfinite(row.estimate.value)
+        if row.standing is Eligibility.ELIGIBLE and math.isfinite(row.estimate.value)
     ]
     text = f"By {by}: no group has a number that is compared"
     if known:

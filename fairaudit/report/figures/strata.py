@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Figure
 from fairaudit.report.figures import most
@@ -35,7 +35,7 @@ def by_stratum(result: AuditResult) -> Iterator[Figure]:
 def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Group]) -> Figure:
     people: dict[Group, int] = {}
     for row in rows:
-        if row.standing is not Standing.UNKNOWN:
+        if row.standing is not Eligibility.UNKNOWN:
             people[row.group] = people.get(row.group, 0) + (row.estimate.n or 0)
     largest = sorted(people, key=lambda group: -people[group])[: most.LINES]
     shown = strata[: most.STRATA]
