@@ -19,12 +19,12 @@ from fairaudit.histogram import Bins, Histogram
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import (
     CATALOGUE,
-    Asked,
-    Measure,
-    Need,
+    Disparity,
+    Metric,
     Parameters,
-    Policy,
     Reference,
+    ReferencePolicy,
+    Requirement,
     Terms,
     evaluate,
 )
@@ -32,7 +32,13 @@ from fairaudit.metrics import (
 LEVELS = (3, 5, 9, 6, 51)
 BINS = 64
 UTILITIES = tuple((cell, Decimal(1)) for cell in ("tp", "fp", "fn", "tn"))
-COUNTED = {Need.LABEL, Need.PREDICTION, Need.CLASSES, Need.SCORE, Need.DISTRIBUTION}
+COUNTED = {
+    Requirement.LABEL,
+    Requirement.PREDICTION,
+    Requirement.CLASSES,
+    Requirement.SCORE,
+    Requirement.DISTRIBUTION,
+}
 MOST_SHOWN = 5
 
 
@@ -59,9 +65,13 @@ def main() -> None:
         print(f"  {name}: {seconds:.2f} s")
 
 
-def _terms(one: Asked) -> Terms:
+def _terms(one: Metric) -> Terms:
     """To the largest group, where a reference is needed."""
-    reference = Reference(Policy.LARGEST) if isinstance(one, Measure) and one.to_reference else None
+    reference = (
+        Reference(ReferencePolicy.LARGEST)
+        if isinstance(one, Disparity) and one.to_reference
+        else None
+    )
     return Terms(reference, parameters=Parameters(utilities=UTILITIES))
 
 

@@ -15,17 +15,17 @@ from decimal import Decimal
 from catalogue import cube_of, tables_of
 
 from fairaudit.cube import GroupTable
-from fairaudit.evidence import band, prove, significances
+from fairaudit.evidence import correct_families, find_intervals, find_significances
 from fairaudit.metrics import (
-    Asked,
+    Disparity,
     Evaluation,
-    Measure,
-    Policy,
+    Metric,
     Reference,
-    compared,
-    comparison,
+    ReferencePolicy,
+    build_disparity,
     evaluate,
-    find,
+    find_comparison,
+    find_metric,
 )
 from fairaudit.verdict import Check, Limit, judge
 
@@ -67,8 +67,8 @@ def main() -> None:
     evaluated = time.process_time() - started
     started = time.process_time()
     for each in evaluations:
-        band(each)
-        significances(each)
+        find_intervals(each)
+        find_significances(each)
     listed = time.process_time() - started
     # Each gate on another subset, the widest first; then all of them on the widest.
     spread = _judged(list(zip(asked(), reversed(tables), strict=False)))
@@ -85,31 +85,35 @@ def main() -> None:
     _slowest(evaluations)
 
 
-def _judged(gates: list[tuple[Asked, GroupTable]]) -> tuple[float, int]:
+def _judged(gates: list[tuple[Metric, GroupTable]]) -> tuple[float, int]:
     """How long it takes to evaluate, prove and judge gates as one family, and of how many tests."""
     started = time.process_time()
     checks = {one.id: check_of(one, table) for one, table in gates}
     evaluations = {one.id: evaluate(one, table, checks[one.id].terms) for one, table in gates}
-    proofs = prove({name: (one, "all") for name, one in evaluations.items()})
+    evidence_of = correct_families({name: (one, "all") for name, one in evaluations.items()})
     for name, check in checks.items():
-        judge(check, evaluations[name], proofs[name])
-    return time.process_time() - started, next(iter(proofs.values())).family
+        judge(check, evaluations[name], evidence_of[name])
+    return time.process_time() - started, next(iter(evidence_of.values())).family
 
 
-def asked() -> list[Asked]:
+def asked() -> list[Metric]:
     """The twenty measures."""
     found = []
     for name in NAMES:
-        one = find(name)
+        one = find_metric(name)
         assert one is not None
-        how = comparison("difference")
-        found.append(compared(one, how) if name == "f1" and how is not None else one)  # type: ignore[arg-type]
+        how = find_comparison("difference")
+        found.append(build_disparity(one, how) if name == "f1" and how is not None else one)  # type: ignore[arg-type]
     return found
 
 
-def check_of(one: Asked, table: GroupTable) -> Check:
+def check_of(one: Metric, table: GroupTable) -> Check:
     """A gate on a measure, to the largest group where it needs one."""
-    to = Reference(Policy.LARGEST) if isinstance(one, Measure) and one.to_reference else None
+    to = (
+        Reference(ReferencePolicy.LARGEST)
+        if isinstance(one, Disparity) and one.to_reference
+        else None
+    )
     check = Check("", one, "prediction", table.by, reference=to, fail=WIDE)
     return replace(check, id=f"{one.id}/{'+'.join(table.by)}")
 
@@ -117,7 +121,7 @@ def check_of(one: Asked, table: GroupTable) -> Check:
 def _slowest(evaluations: list[Evaluation]) -> None:
     cost: Counter[str] = Counter()
     for one in evaluations:
-        for what, find_it in (("interval", band), ("tests", significances)):
+        for what, find_it in (("interval", find_intervals), ("tests", find_significances)):
             before = time.process_time()
             find_it(one)
             cost[f"{what} of {one.asked.id}"] += time.process_time() - before

@@ -17,7 +17,7 @@ from samples import Intervals, cells, classes, from_rates, intervals, shares
 from singles import Point, Study, how, measure
 
 from fairaudit.cube import GroupTable
-from fairaudit.metrics import Asked, Policy, Reference
+from fairaudit.metrics import Metric, Reference, ReferencePolicy
 from fairaudit.stats.proportions import newcombe
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ SIZED = (
     "20 each", "200 each", "2,000 each", "10,000 each", "20 to 10,000",
     "2,000 each, the last two of 1 and 3",
 )  # fmt: skip
-TO_HIGHEST = Reference(Policy.HIGHEST)
+TO_HIGHEST = Reference(ReferencePolicy.HIGHEST)
 BAR = 0.93
 """What no setting may be below."""
 _AGAIN = 0.945
@@ -45,7 +45,7 @@ class Maximum:
 
     title: str
     method: str
-    asked: Asked
+    asked: Metric
     draw: Callable[[Generator, Floats, Sequence[int], int], GroupTable]
     truth: Callable[[Floats], float | Floats]
     slow: bool = True

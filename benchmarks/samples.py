@@ -14,14 +14,14 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from fairaudit.cube import Amount, GroupTable, Sum
-from fairaudit.evidence import band
+from fairaudit.evidence import find_intervals
 from fairaudit.histogram import Bins, Histogram
-from fairaudit.metrics import Asked, Policy, Reference, Terms, evaluate
+from fairaudit.metrics import Metric, Reference, ReferencePolicy, Terms, evaluate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-TO_FIRST = Reference(Policy.LEVEL, (("group", "000"),))
+TO_FIRST = Reference(ReferencePolicy.LEVEL, (("group", "000"),))
 """The first group as the reference."""
 _CLOSE = 1e-9
 """A bound that is the truth but for rounding is not beyond it."""
@@ -57,10 +57,10 @@ class Intervals:
         return float(np.isnan(self.low).all(axis=1).mean())
 
 
-def intervals(asked: Asked, table: GroupTable, reference: Reference | None = None) -> Intervals:
+def intervals(asked: Metric, table: GroupTable, reference: Reference | None = None) -> Intervals:
     """The intervals of a measure in every repetition, as an audit finds them."""
     evaluation = evaluate(asked, table, Terms(reference))
-    found = band(evaluation)
+    found = find_intervals(evaluation)
     low, high = (np.where(evaluation.judged, end, np.nan) for end in (found.low, found.high))
     return Intervals(evaluation.value, low, high)
 

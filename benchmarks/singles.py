@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from samples import TO_FIRST, Intervals, cells, from_rates, intervals, shares, table_of
 
 from fairaudit.cube import GroupTable
-from fairaudit.metrics import Asked, Quantity, Reference, compared, comparison, find
+from fairaudit.metrics import (
+    GroupMetric,
+    Metric,
+    Reference,
+    build_disparity,
+    find_comparison,
+    find_metric,
+)
 from fairaudit.stats.normal import critical
 
 Floats = NDArray[np.float64]
@@ -58,23 +65,23 @@ class Study:
     points: tuple[Point, ...]
 
 
-def quantity(name: str) -> Quantity:
+def quantity(name: str) -> GroupMetric:
     """The number of one group by that name."""
-    found = find(name)
-    assert isinstance(found, Quantity)
+    found = find_metric(name)
+    assert isinstance(found, GroupMetric)
     return found
 
 
-def how(name: str, by: str) -> Asked:
+def how(name: str, by: str) -> Metric:
     """One quantity, compared."""
-    chosen = comparison(by)
+    chosen = find_comparison(by)
     assert chosen is not None
-    return compared(quantity(name), chosen)
+    return build_disparity(quantity(name), chosen)
 
 
-def measure(name: str) -> Asked:
+def measure(name: str) -> Metric:
     """The measure of that name."""
-    found = find(name)
+    found = find_metric(name)
     assert found is not None
     return found
 
@@ -102,7 +109,7 @@ def _binomial(n: int, rate: float) -> Floats:
 
 def pairs(random: Generator, runs: int) -> Iterator[Study]:
     """Of two rates: difference, ratio, odds ratio, normalized difference, correlation, h."""
-    asked: dict[str, tuple[str, Asked, Reference | None]] = {
+    asked: dict[str, tuple[str, Metric, Reference | None]] = {
         "difference of two rates": ("Newcombe", how("selection_rate", "difference"), TO_FIRST),
         "ratio of two rates": ("Koopman", how("selection_rate", "ratio"), TO_FIRST),
         "odds ratio": ("Woolf, Gart's ½", how("selection_rate", "odds_ratio"), TO_FIRST),

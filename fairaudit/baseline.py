@@ -24,10 +24,18 @@ from fairaudit import inputs
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
 from fairaudit.estimate import State
-from fairaudit.metrics import Comparison, Measure, Policy, Quantity, Standing, Whole, find
-from fairaudit.metrics.records import Named, plainly
+from fairaudit.metrics import (
+    Comparison,
+    Disparity,
+    Eligibility,
+    GroupMetric,
+    ReferencePolicy,
+    TableMetric,
+    find_metric,
+)
+from fairaudit.metrics.records import CatalogueEntry, format_decimal
 from fairaudit.result import SCHEMA_VERSION
-from fairaudit.simpson import Kind, Reversal
+from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.simpson.kinds import FORMER_NAMES
 from fairaudit.spec import Spec, Text
 from fairaudit.spec.schema import number
@@ -72,7 +80,7 @@ _Turned: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 class _Was(NamedTuple):
     """What an earlier report says of a reversal: its kind, and its adjusted p-value."""
 
-    kind: Kind
+    kind: ReversalKind
     adjusted: float | None
 
 
@@ -194,14 +202,14 @@ def definition(check: AnyCheck, spec: Spec) -> str:
     a key that is new in a later version changes nothing. Data, titles and places are no part.
     """
     if isinstance(check, Check):
-        columns: Grouping = (*check.by, *check.given, *check.parameters.controls)
+        columns: Grouping = (*check.by, *check.strata)
         of = {check.of, check.against, "label"}
         asked: dict[str, Any] = {}
     elif isinstance(check, SubgroupCheck):
         search = spec.subgroups
         columns = () if search is None else search.over
         of = {check.of, "label"}
-        rate = find(check.rate)
+        rate = find_metric(check.rate)
         # How many are listed is nothing that is asked of a subgroup; with which rates is.
         search = search and replace(search, top=0)
         asked = {"rate": rate and _plain(rate), "search": search and _plain(search)}
@@ -209,11 +217,11 @@ def definition(check: AnyCheck, spec: Spec) -> str:
         scan = spec.simpson
         columns = () if scan is None else (*scan.attributes, *chain.from_iterable(scan.given))
         of = {check.of, "label"}
-        rate = find(check.rate)
+        rate = find_metric(check.rate)
         asked = {"rate": rate and _plain(rate), "scan": scan and _plain(replace(scan, rates=()))}
     whole = {
         **asked,
-        "check": _plain(check),
+        "check": _flat(_plain(check)),
         "columns": [
             _plain(one) for one in (*spec.groupable, *spec.features) if one.name in columns
         ],
@@ -224,14 +232,20 @@ def definition(check: AnyCheck, spec: Spec) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:_LENGTH]
 
 
+def _flat(check: dict[str, Any]) -> dict[str, Any]:
+    """A check with its terms among its own members, as fingerprints have always had them."""
+    terms = check.pop("terms", {})
+    return {**check, **terms}
+
+
 def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a line a kind
     match value:
-        case Named():
+        case CatalogueEntry():
             return _words(value)
         case Text():
             return value.value
         case Decimal():
-            return plainly(value)
+            return format_decimal(value)
         case Enum() | Fraction():
             # By its former name, so that a baseline of an earlier version asks the same.
             return _FORMER.get(str(value), str(value))
@@ -254,16 +268,16 @@ def _default(one: Any) -> object:  # noqa: ANN401  # a field of any dataclass
     return one.default_factory() if one.default_factory is not MISSING else one.default
 
 
-def _words(record: Named) -> dict[str, Any]:
+def _words(record: CatalogueEntry) -> dict[str, Any]:
     """What a record computes: its formula and those of its parts."""
     found: dict[str, Any] = {"id": record.id, "version": record.version}
     match record:
-        case Measure():
+        case Disparity():
             found["parts"] = [[_plain(one) for one in part] for part in record.parts]
             found |= {"fold": record.fold.id, "reference": _plain(record.reference)}
             found |= {"averages": _plain(record.averages), "mean": record.mean}
             found["four_fifths"] = record.four_fifths
-        case Quantity() | Comparison() | Whole():
+        case GroupMetric() | Comparison() | TableMetric():
             found["formula"] = record.formula
     return found
 
@@ -306,7 +320,7 @@ def _listed(tree: Mapping[str, Any]) -> _Listed:
     """The rows of comparisons and of rates by measure and outcome; of groups that are judged."""
     found: _Listed = {}
     for one in chain(tree["comparisons"], tree["rates"]):
-        if one.get("standing", Standing.ELIGIBLE) == Standing.ELIGIBLE:
+        if one.get("standing", Eligibility.ELIGIBLE) == Eligibility.ELIGIBLE:
             found.setdefault((one["metric"], one["of"]), []).append(one)
     return found
 
@@ -350,7 +364,9 @@ def _own_values(row: Mapping[str, Any], listed: _Listed) -> Mapping[_Place, floa
         if not _is_of(one, row):
             continue
         # Two entries may name two references.
-        level = one["witness"]["reference"] if one.get("reference") == Policy.LEVEL else None
+        level = (
+            one["witness"]["reference"] if one.get("reference") == ReferencePolicy.LEVEL else None
+        )
         entry = json.dumps([level, *(one.get(name) for name in _ENTRY)], sort_keys=True)
         own = _value(one)
         if own is not None:
@@ -464,7 +480,7 @@ def _direction(pair: Sequence[str], crude: float) -> tuple[str, ...]:
 
 def _was(row: Mapping[str, Any]) -> _Was:
     tested = row["significance"]
-    return _Was(Kind(row["kind"]), None if tested is None else float(tested["adjusted"]))
+    return _Was(ReversalKind(row["kind"]), None if tested is None else float(tested["adjusted"]))
 
 
 def _is_new(one: Reversal, check: ReversalCheck, then: Then, baseline: Baseline) -> bool:
@@ -520,7 +536,7 @@ def _worse_by(finding: Finding, own: float | None) -> float | None:
 
 def _changed(baseline: Baseline, metric: str) -> str:
     """What makes a check another one, as far as can be told."""
-    record, then = find(metric), baseline.versions.get(metric)
+    record, then = find_metric(metric), baseline.versions.get(metric)
     if record is None or then in {None, record.version}:
         return "it asks something else now"
     return f"{metric} was of version {then} and is of version {record.version}"

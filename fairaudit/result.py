@@ -13,24 +13,24 @@ from fairaudit.cube import ExcludeBelow, Group, Grouping
 from fairaudit.disclosure import Notice, declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
 from fairaudit.estimate import HIDDEN, Estimate, Significance
-from fairaudit.evidence import Part
+from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance
-from fairaudit.evidence.ways import interval_in_words, significance_in_words
+from fairaudit.evidence.method_names import name_interval, name_test
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import (
-    DIRECTIONS,
     FAMILIES,
-    Asked,
+    PREFERENCES,
     Bounds,
     Comparison,
-    Measure,
+    Disparity,
+    Eligibility,
+    GroupMetric,
+    Metric,
     Minimum,
-    Need,
-    Quantity,
-    Standing,
-    Whole,
+    Requirement,
+    TableMetric,
 )
-from fairaudit.metrics.example import example_of
+from fairaudit.metrics.example import describe_example
 from fairaudit.metrics.inference import Inference
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroups
@@ -115,7 +115,7 @@ class Provenance:
     row="n standing",
     compared="share",
     nested="counts",
-    hidden={"standing": Standing.SUPPRESSED},
+    hidden={"standing": Eligibility.SUPPRESSED},
 )
 @dataclass(frozen=True, slots=True)
 class GroupRow:
@@ -128,14 +128,14 @@ class GroupRow:
     n: int | None
     share: float | None
     counts: Mapping[str, int | None]
-    standing: Standing
+    standing: Eligibility
 
 
 @declare_subjects(
     nobody="metric of by stratum group parameters alpha averaged",
     row="estimate standing",
     compared="reference difference ratio",
-    hidden={"estimate": HIDDEN, "standing": Standing.SUPPRESSED, "reference": ()},
+    hidden={"estimate": HIDDEN, "standing": Eligibility.SUPPRESSED, "reference": ()},
 )
 @dataclass(frozen=True, slots=True)
 class RateRow:
@@ -151,7 +151,7 @@ class RateRow:
     stratum: Group
     group: Group
     estimate: Estimate
-    standing: Standing
+    standing: Eligibility
     reference: Group
     difference: float | None
     ratio: float | None
@@ -184,7 +184,7 @@ class ComparisonRow:
     reference: str | None
     parameters: Mapping[str, object]
     estimate: Estimate
-    parts: tuple[Part, ...]
+    parts: tuple[ComparisonPart, ...]
     decided_by: str | None
     first: Group
     second: Group
@@ -207,7 +207,7 @@ class LatticeEntry:
     estimate: Estimate
     first: Group
     second: Group
-    parts: tuple[Part, ...]
+    parts: tuple[ComparisonPart, ...]
     spread: bool
     decided_by: str | None
     judged: bool
@@ -404,7 +404,7 @@ class ModelChange:
     by: Grouping
     stratum: Group
     group: Group
-    standing: Standing
+    standing: Eligibility
     n: int
     both: int | None
     first_only: int | None
@@ -581,7 +581,7 @@ def _is_open(one: Finding) -> bool:
     return warned or one.status in {Status.INCONCLUSIVE, Status.SKIPPED}
 
 
-def definition(record: Asked | Comparison, *, worked: bool = False) -> Definition:
+def definition(record: Metric | Comparison, *, worked: bool = False) -> Definition:
     """The words of a record, ready to print; with a worked example only if asked."""
     family = FAMILIES[record.family]
     return Definition(
@@ -598,18 +598,18 @@ def definition(record: Asked | Comparison, *, worked: bool = False) -> Definitio
         takes=() if isinstance(record, Comparison) else record.takes,
         caution=record.caution,
         elsewhere=record.elsewhere,
-        interval="" if isinstance(record, Comparison) else interval_in_words(record),
-        test="" if isinstance(record, Comparison) else significance_in_words(record),
+        interval="" if isinstance(record, Comparison) else name_interval(record),
+        test="" if isinstance(record, Comparison) else name_test(record),
         source=str(record.source),
         aliases=record.aliases,
-        example=example_of(record) if worked else "",
+        example=describe_example(record) if worked else "",
         version=record.version,
     )
 
 
-def _formula(record: Asked | Comparison) -> str:
+def _formula(record: Metric | Comparison) -> str:
     """The formula, with that of its comparison where it is not plain from its name."""
-    if not isinstance(record, Measure):
+    if not isinstance(record, Disparity):
         return record.formula
     how = record.comparison
     plain = {"difference", "ratio", "gap", "min_ratio", "highest", "itself"}
@@ -621,22 +621,22 @@ def _values(bounds: Bounds) -> str:
     return f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
 
 
-def _needs(record: Asked) -> str:
-    needed = [str(one) for one in sorted(record.needs - {Need.DISTRIBUTION})]
+def _needs(record: Metric) -> str:
+    needed = [str(one) for one in sorted(record.requirements - {Requirement.DISTRIBUTION})]
     if record.conditional:
         needed.append("strata, by `given`")
-    if isinstance(record, Measure) and record.to_reference and record.reference is None:
+    if isinstance(record, Disparity) and record.to_reference and record.reference is None:
         needed.append("a reference")
     return ", ".join(needed)
 
 
-def _direction(record: Asked | Comparison) -> str:
-    if isinstance(record, Quantity):
-        return DIRECTIONS[record.better].words
-    if isinstance(record, Whole) and record.parity:
+def _direction(record: Metric | Comparison) -> str:
+    if isinstance(record, GroupMetric):
+        return PREFERENCES[record.better].words
+    if isinstance(record, TableMetric) and record.parity:
         return f"at parity {record.parity}"
     ideal = f"{record.ideal} at parity"
-    if isinstance(record, Measure) and record.signed:
+    if isinstance(record, Disparity) and record.signed:
         return f"{ideal}, either side departs from it"
     return ideal
 

@@ -44,17 +44,17 @@ def explain(
     if name is None:
         print_document(pages.index(_definitions()))
         return
-    record = catalogue.find(name) or catalogue.comparison(name)
+    record = catalogue.find_metric(name) or catalogue.find_comparison(name)
     method = methods.find_method(name) if record is None else None
     if method is not None:
         print_document(pages.method_page(method))
         return
     if record is None:
-        notion = catalogue.notion(name)
+        notion = catalogue.find_unsupported(name)
         hint = "fairaudit metrics lists all of them"
         if notion is not None:
             hint = f"fairaudit explain {notion.nearest[0]}"
-        close = catalogue.suggestion(name) or methods.suggested(name)
+        close = catalogue.suggest(name) or methods.suggest_method(name)
         raise UsageError(f"unknown metric {name!r}{close}", hint)
     print_document(pages.page(definition(record, worked=True)))
 

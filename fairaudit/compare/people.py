@@ -10,8 +10,8 @@ import numpy as np
 from fairaudit.compare.records import PeopleChange, ShareChange
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Significance
-from fairaudit.evidence.maxima import MOST_DEALT, MOST_PERMUTED
-from fairaudit.metrics import Standing
+from fairaudit.evidence.joint_tests import MOST_DEALT, MOST_PERMUTED
+from fairaudit.metrics import Eligibility
 from fairaudit.result import AuditResult, GroupRow
 from fairaudit.stats import permutation, proportions
 from fairaudit.stats.proportions import EXPECTED
@@ -19,7 +19,7 @@ from fairaudit.stats.proportions import EXPECTED
 _TOO_FEW = "not tested: too many groups of too few people"
 
 
-def people_changes(
+def compare_people(
     before: AuditResult, after: AuditResult, *, barred: str = ""
 ) -> Iterator[PeopleChange]:
     """A change for each grouping in both; strata are not told."""
@@ -54,7 +54,7 @@ def _moved(
     known = [
         one
         for key, one in zip(every, rows, strict=True)
-        if not {Standing.UNKNOWN} & {side[key].standing for side in (then, now) if key in side}
+        if not {Eligibility.UNKNOWN} & {side[key].standing for side in (then, now) if key in side}
     ]
     significance, why = (None, barred) if barred else _tested(known)
     return PeopleChange(

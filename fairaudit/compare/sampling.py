@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairaudit.compare.records import Sampling
-from fairaudit.metrics import Rate, find
+from fairaudit.metrics import Rate, find_metric
 from fairaudit.result import AuditResult, GroupRow
 
 _LABEL = "label"
@@ -13,7 +13,7 @@ _OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
 """Whom rates count whose denominator no prediction changes: those of one label."""
 
 
-def sampling_of(before: AuditResult, after: AuditResult) -> Sampling:
+def detect_sampling(before: AuditResult, after: AuditResult) -> Sampling:
     """The same people where the files are of one size and length, or every group is as large.
 
     Two months with as many rows, and as many people in every group and with every label, are one.
@@ -61,7 +61,7 @@ def _sizes(result: AuditResult) -> Iterator[tuple[tuple[str, frozenset[str], obj
             if row.of == _LABEL and _has_labels(row):
                 yield (_LABEL, *where), tuple(sorted(row.counts.items()))
     for rate in result.rates:
-        record, n = find(rate.metric), rate.estimate.n
+        record, n = find_metric(rate.metric), rate.estimate.n
         if rate.by and n is not None and isinstance(record, Rate):
             under = frozenset(record.under)
             if under in _OF_LABEL and not rate.parameters:

@@ -16,22 +16,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairaudit import memory
 from fairaudit.disclosure import Notice, Subjects
+from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
 from fairaudit.engine.columns import check_columns, columns_read
 from fairaudit.engine.copies import Copies
-from fairaudit.engine.counted import Counted
-from fairaudit.engine.files import find_files, kind_of
-from fairaudit.engine.joining import joined
-from fairaudit.engine.parquet import check_pages
-from fairaudit.engine.plain import plain_lines
-from fairaudit.engine.search import fitness, with_candidates
-from fairaudit.engine.sources import (
-    Guarded,
-    Source,
+from fairaudit.engine.csv_text import (
     copied,
     is_utf8,
     line_of,
-    parquet_footer,
     read_header,
+)
+from fairaudit.engine.files import find_files, kind_of
+from fairaudit.engine.merging import merge_counts
+from fairaudit.engine.parquet import check_pages
+from fairaudit.engine.partial_counts import PartialCounts
+from fairaudit.engine.plain_csv import plain_lines
+from fairaudit.engine.sources import (
+    CheckedFile,
+    SourceFile,
+    parquet_footer,
     source,
 )
 from fairaudit.errors import DataError, FairauditError, OutOfMemory, Seek, SpecError, UsageError
@@ -109,28 +111,26 @@ def count_together(
     return [found[at] for at in range(len(plans))]
 
 
-def _with_candidates(plan: Plan, ready: Sequence[Guarded]) -> Plan:
+def _with_candidates(plan: Plan, ready: Sequence[CheckedFile]) -> Plan:
     """The plan with the candidates of its search, where it has one, by the first rows."""
     if plan.search is None:
         return plan
     sources = [one.source for one in ready]
     headers = [one.header for one in sources]
     if not plan.filter and all(one.kind == "parquet" for one in sources):
-        from fairaudit.engine import first_rows
-
         fit = fitness(plan.search, headers)
         names = [name for name, why in fit.items() if why is None]
-        few = first_rows.of_few_levels(names, sources, plan.tokens)
+        few = of_few_levels(names, sources, plan.tokens)
         if few is not None:
             return with_candidates(plan, plan.search, fit, few)
-    from fairaudit.engine import candidates, scan
+    from fairaudit.engine import scan
 
     batches = scan.batches(sources, plan.format.separator)
-    return candidates.chosen(batches, plan, headers)
+    return choose(batches, plan, headers)
 
 
 def _shared(
-    plans: Mapping[int, Plan], ready: Sequence[Guarded], notices: Mapping[int, list[Notice]]
+    plans: Mapping[int, Plan], ready: Sequence[CheckedFile], notices: Mapping[int, list[Notice]]
 ) -> list[tuple[Plan, list[int]]]:
     """Which plans share a pass: greedily, while their cells stay within the budget."""
     groups: list[tuple[Plan, list[int]]] = []
@@ -152,7 +152,7 @@ def _shared(
     return groups
 
 
-def _estimated(plan: Plan, ready: Sequence[Guarded]) -> float:
+def _estimated(plan: Plan, ready: Sequence[CheckedFile]) -> float:
     """About how many cells a plan has, by a sample of the first file; infinite if it has none."""
     from fairaudit.engine import scan
 
@@ -164,13 +164,13 @@ def _estimated(plan: Plan, ready: Sequence[Guarded]) -> float:
 
 
 def _in_one_pass(
-    plan: Plan, members: Mapping[int, Plan], ready: Sequence[Guarded], progress: Progress
+    plan: Plan, members: Mapping[int, Plan], ready: Sequence[CheckedFile], progress: Progress
 ) -> dict[int, tuple[Plan, Outcome]]:
     """The counts for all plans that share a pass; where it fails, each by itself tells why."""
     try:
         counted, route = _by_route(plan, ready, progress, apart=False)
         whole = [_sound(one) for each in counted.values() for one in each]
-        cells = joined(plan, whole, ready, route)
+        cells = merge_counts(plan, whole, ready, route)
     except FairauditError as error:
         if len(members) == 1:
             return dict.fromkeys(members, (plan, error))
@@ -186,7 +186,7 @@ def count_each(
     paths, left_out = find_files(entries, base)
     found: dict[str, Outcome] = {}
     notices: dict[str, list[Notice]] = {}
-    ready: list[Guarded] = []
+    ready: list[CheckedFile] = []
     with _pass(paths) as copies:
         for path in paths:
             try:
@@ -203,7 +203,7 @@ def count_each(
     return {_name(path): found[_name(path)] for path in paths}
 
 
-def _apart(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str, Outcome]:
+def _apart(plan: Plan, ready: Sequence[CheckedFile], progress: Progress) -> dict[str, Outcome]:
     """The counts of each file; where the scan fails, each file by itself tells which is bad."""
     try:
         if (plan.scores or plan.tables or plan.search) and len(ready) > 1:
@@ -218,13 +218,13 @@ def _apart(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str
     for one in ready:
         name = one.source.file.path
         try:
-            found[name] = joined(plan, [_sound(part) for part in counted[name]], [one], route)
+            found[name] = merge_counts(plan, [_sound(part) for part in counted[name]], [one], route)
         except FairauditError as error:
             found[name] = error
     return found
 
 
-def _one_by_one(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dict[str, Outcome]:
+def _one_by_one(plan: Plan, ready: Sequence[CheckedFile], progress: Progress) -> dict[str, Outcome]:
     """The counts of each file by a pass of its own: scores, tables, searches know no files."""
     alone = [_apart(plan, [one], progress) for one in ready]
     return {name: cells for each in alone for name, cells in each.items()}
@@ -232,15 +232,15 @@ def _one_by_one(plan: Plan, ready: Sequence[Guarded], progress: Progress) -> dic
 
 def count_frame(plan: Plan, data: Any) -> RawCells:  # noqa: ANN401  # any frame narwhals reads
     """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
-    from fairaudit.engine import candidates, frame, scan
+    from fairaudit.engine import scan
 
-    batch, rows = frame.batch_of(data)
-    one = Source(File(frame.NAME, 0, None), Path(), "frame", tuple(batch.schema))
+    batch, rows = scan.batch_of(data)
+    one = SourceFile(File(scan.FRAME_NAME, 0, None), Path(), "frame", tuple(batch.schema))
     notices = check_columns(plan, [one])
-    plan = candidates.chosen([batch], plan, [one.header])
+    plan = choose([batch], plan, [one.header])
     counted = [_sound(part) for part in scan.count_batch(batch, plan).values()]
     route = "Polars streaming over a frame"
-    cells = joined(plan, counted, [Guarded(one, rows)], route)
+    cells = merge_counts(plan, counted, [CheckedFile(one, rows)], route)
     return replace(cells, notices=(*notices, *cells.notices))
 
 
@@ -275,9 +275,9 @@ def median(
 
 def median_of_frame(plan: Plan, column: str, data: Any, between: tuple[float, float]) -> float:  # noqa: ANN401
     """The exact median of a score of a data frame, which lies between these."""
-    from fairaudit.engine import frame, quantiles
+    from fairaudit.engine import quantiles, scan
 
-    batch, _ = frame.batch_of(data)
+    batch, _ = scan.batch_of(data)
     return quantiles.median(batch, plan, column, between)
 
 
@@ -299,15 +299,17 @@ def find_cuts(
 
 def find_cuts_of_frame(plan: Plan, wanted: Sequence[Quantile], data: Any) -> dict[Quantile, Cut]:  # noqa: ANN401
     """The quantiles of columns of a data frame."""
-    from fairaudit.engine import frame
+    from fairaudit.engine import scan
 
-    batch, _ = frame.batch_of(data)
-    check_columns(plan, [Source(File(frame.NAME, 0, None), Path(), "frame", tuple(batch.schema))])
+    batch, _ = scan.batch_of(data)
+    check_columns(
+        plan, [SourceFile(File(scan.FRAME_NAME, 0, None), Path(), "frame", tuple(batch.schema))]
+    )
     return _cuts(batch, plan, wanted)
 
 
 def _cuts(
-    data: Sequence[Source] | Batch, plan: Plan, wanted: Sequence[Quantile]
+    data: Sequence[SourceFile] | Batch, plan: Plan, wanted: Sequence[Quantile]
 ) -> dict[Quantile, Cut]:
     from fairaudit.engine import quantiles
 
@@ -332,7 +334,7 @@ def _name(path: Path) -> str:
     return os.fsencode(plain).decode(errors="backslashreplace")
 
 
-def _opened(path: Path, form: Format, copies: Copies) -> Source:
+def _opened(path: Path, form: Format, copies: Copies) -> SourceFile:
     """A source with its columns; a CSV file in another encoding is copied to UTF-8 first."""
     threads = os.environ.get(_THREADS)
     if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
@@ -348,41 +350,43 @@ def _opened(path: Path, form: Format, copies: Copies) -> Source:
 
 
 def _guarded(
-    one: Source, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
-) -> Guarded:
+    one: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
+) -> CheckedFile:
     """A source of which all is proven that the passes of these plans rely on."""
     if one.layout is not None:
         check_pages(one.path, one.file.path, one.layout, columns_read(plans, one.header))
-        return Guarded(one, one.layout.rows)
+        return CheckedFile(one, one.layout.rows)
     form = plans[0].format
     plain = plain_lines(one, form, progress)
     if plain is not None:
-        return Guarded(_of_lines(one, plain + 1), plain, plain=True)
-    from fairaudit.engine.guards import check_lines
+        return CheckedFile(_of_lines(one, plain + 1), plain, plain=True)
+    from fairaudit.engine.csv_checks import check_lines
 
     lines = check_lines(one, form, progress)
     if lines.blank:
         # The reader would make rows of nulls of them.
         one = copied(one, Format(), copies, drop_blank=True)
-    return Guarded(_of_lines(one, lines.lines), lines.records, lines.blank)
+    return CheckedFile(_of_lines(one, lines.lines), lines.records, lines.blank)
 
 
-def _of_lines(one: Source, lines: int) -> Source:
+def _of_lines(one: SourceFile, lines: int) -> SourceFile:
     return replace(one, file=replace(one.file, lines=lines))
 
 
 def _by_route(
-    plan: Plan, ready: Sequence[Guarded], progress: Progress, *, apart: bool
-) -> tuple[dict[str, list[Counted | DataError]], str]:
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress, *, apart: bool
+) -> tuple[dict[str, list[PartialCounts | DataError]], str]:
     """The counts of the files by name, each by the fastest route that serves it; which routes."""
     sources = {one.source.file.path: one.source for one in ready}
     progress.start("counting", sum(one.records for one in ready), "rows")
     tables = {name: one for name, one in sources.items() if one.layout is not None}
-    found: dict[str, list[Counted | DataError]] = {}
+    found: dict[str, list[PartialCounts | DataError]] = {}
     if tables:
-        from fairaudit.engine import dictionary
+        from fairaudit.engine import dictionary_route
 
-        found = {name: [*one] for name, one in dictionary.count(tables, plan, progress).items()}
+        found = {
+            name: [*one] for name, one in dictionary_route.count(tables, plan, progress).items()
+        }
     routes = ["dictionary codes of Parquet"] if found else []
     if plan.search and (coded := _by_fields(plan, ready, progress)):
         found |= coded
@@ -398,17 +402,17 @@ def _by_route(
 
 
 def _by_fields(
-    plan: Plan, ready: Sequence[Guarded], progress: Progress
-) -> dict[str, list[Counted | DataError]]:
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
+) -> dict[str, list[PartialCounts | DataError]]:
     """The counts of the CSV files of a search that can be told by the bytes of their fields."""
     plain = [one for one in ready if one.plain]
     if not plain:
         return {}
-    from fairaudit.engine import csv_codes
+    from fairaudit.engine import csv_route
 
-    found: dict[str, list[Counted | DataError]] = {}
+    found: dict[str, list[PartialCounts | DataError]] = {}
     for one in plain:
-        counted = csv_codes.count(one.source, plan, progress)
+        counted = csv_route.count(one.source, plan, progress)
         if counted is not None:
             found[one.source.file.path] = [*counted]
     return found

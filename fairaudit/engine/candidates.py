@@ -1,23 +1,91 @@
-"""Which columns of the data a search for reversals conditions on: those of few levels."""
+"""Which columns of the data a search for reversals conditions on: those of few levels.
+
+The first rows choose them, read by pyarrow alone where all files are Parquet: that spares the start
+of Polars, a third of a small audit. Who has more levels later is left out then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import polars as pl
+from fairaudit.cube import UNKNOWN
+from fairaudit.engine.sources import SourceFile
+from fairaudit.plan import Plan, Search
 
-from fairaudit.engine import filter as filters
-from fairaudit.engine.numbers import Batch, as_text, has_levels
-from fairaudit.engine.polars import collect
-from fairaudit.engine.search import FIRST_ROWS, MOST_LEVELS, fitness, with_candidates
-from fairaudit.plan import Plan
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+    from fairaudit.engine.numbers import Batch
+
+MOST_LEVELS = 50
+"""A column of more levels is no condition that people are alike in."""
+
+FIRST_ROWS = 50_000
+"""So many rows choose the candidates; who has more levels later is left out then."""
+
+TOO_MANY = f"over {MOST_LEVELS} levels"
 
 
-def chosen(batches: Sequence[Batch], plan: Plan, headers: Sequence[Sequence[str]]) -> Plan:
+def fitness(
+    search: Search, headers: Sequence[Sequence[str]], filtered_by: Collection[str] = ()
+) -> dict[str, str | None]:
+    """Why each column can be no candidate, whatever it holds; None where it may be one.
+
+    Columns that the spec names, be it in its filter, are not there at all.
+    """
+    repeated = {name for one in headers for name, times in Counter(one).items() if times > 1}
+    every = dict.fromkeys(name for one in headers for name in one)
+
+    def why(name: str) -> str | None:
+        if not name.strip():
+            return "no name"
+        if name in search.names:
+            return "a name of something else here"
+        if name in repeated:
+            return "several columns of that name"
+        return None if all(name in one for one in headers) else "not in every file"
+
+    return {name: why(name) for name in every if name not in {*search.taken, *filtered_by}}
+
+
+def with_candidates(
+    plan: Plan, search: Search, fit: Mapping[str, str | None], few: Collection[str]
+) -> Plan:
+    """The plan with its candidates: of the columns that fit, those of few levels."""
+    left_out = {name: why or TOO_MANY for name, why in fit.items() if why or name not in few}
+    candidates = tuple(name for name in fit if name not in left_out)
+    return replace(plan, search=replace(search, candidates=candidates, left_out=left_out))
+
+
+def why_dropped(search: Search, levels: Mapping[str, Iterable[str | None]]) -> dict[str, str]:
+    """Why candidates are none in the end, by the levels that all rows have; None: it was given up.
+
+    Missing values are no level.
+    """
+    found = {}
+    for name in search.candidates:
+        known = {level for level in levels.get(name, ()) if level is not None}
+        if name not in levels or len(known) > MOST_LEVELS:
+            found[name] = f"{TOO_MANY}, though not in the first {FIRST_ROWS:,} rows"
+        elif len(known) < 2:  # one level makes no condition
+            found[name] = "one level alone" if known else "no value at all"
+        elif UNKNOWN in known:
+            found[name] = f"a level {UNKNOWN!r}, the name of those who are not known"
+    return found
+
+
+def choose(batches: Sequence[Batch], plan: Plan, headers: Sequence[Sequence[str]]) -> Plan:
     """The plan with the candidates of its search, by the first rows of the batches.
 
     `headers` are those of the files, in which a column may stand twice.
     """
+    from fairaudit.engine import filter as filters
+    from fairaudit.engine.numbers import has_levels
+
     if plan.search is None:
         return plan
     filtered_by = filters.parse(plan.filter).columns if plan.filter else ()
@@ -26,14 +94,16 @@ def chosen(batches: Sequence[Batch], plan: Plan, headers: Sequence[Sequence[str]
         kinds = [one.schema[name] for one in batches if not has_levels(one.schema[name])]
         fit[name] = f"{kinds[0]} has no levels" if kinds else None
     names = [name for name, why in fit.items() if why is None]
-    few = _of_few_levels(names, batches, plan.tokens)
+    few = _with_few_levels(names, batches, plan.tokens)
     return with_candidates(plan, plan.search, fit, few)
 
 
-def _of_few_levels(
+def _with_few_levels(
     names: Sequence[str], batches: Sequence[Batch], tokens: Sequence[str]
 ) -> list[str]:
     """The columns that have few levels in the first rows."""
+    from fairaudit.engine.polars_route import collect
+
     found: dict[str, set[str]] = {name: set() for name in names}
     for one in batches:
         left = [name for name in names if len(found[name]) <= MOST_LEVELS]
@@ -52,5 +122,45 @@ def _levels(column: pl.Series, tokens: Sequence[str]) -> set[str]:
 
 def _as_texts(column: pl.Series) -> pl.Series:
     """The values of a column as levels are written; NaN is missing."""
+    import polars as pl
+
+    from fairaudit.engine.numbers import as_text
+
     value = column.fill_nan(None) if column.dtype.is_float() else column
     return pl.select(as_text(pl.lit(value), value.dtype)).to_series()
+
+
+def of_few_levels(
+    names: Sequence[str], sources: Sequence[SourceFile], tokens: Sequence[str]
+) -> list[str] | None:
+    """The columns that have few levels in the first rows; None where this cannot tell."""
+    import pyarrow as pa
+
+    from fairaudit.engine.arrow_codes import NotServed, different
+
+    missing = {"", *tokens}
+    found: dict[str, set[str]] = {name: set() for name in names}
+    try:
+        for one in sources:
+            left = [name for name in names if len(found[name]) <= MOST_LEVELS]
+            for batch in _first(one, left):
+                for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                    found[name] |= different(column, MOST_LEVELS + len(missing)) - missing
+    except (NotServed, pa.ArrowException, OSError, LookupError, UnicodeDecodeError):
+        return None
+    return [name for name in names if len(found[name]) <= MOST_LEVELS]
+
+
+def _first(one: SourceFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The first rows of a file, in these columns."""
+    import pyarrow.parquet as pq
+
+    if not names:
+        return
+    left = FIRST_ROWS
+    with pq.ParquetFile(one.path, read_dictionary=names, pre_buffer=False) as opened:
+        for batch in opened.iter_batches(FIRST_ROWS, columns=names, use_threads=False):
+            yield batch.slice(0, left)
+            left -= batch.num_rows
+            if left <= 0:
+                return

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.engine.sources import Source
+from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.spec import Text
 
 
-def check_columns(plan: Plan, sources: Sequence[Source]) -> list[Notice]:
+def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
     """Every column that is needed but not there, or there twice; the notices of the rest."""
     faults: list[Fault] = []
     notices: list[Notice] = []
@@ -49,7 +49,7 @@ def columns_read(plans: Sequence[Plan], header: Sequence[str]) -> set[str]:
     return {text.value for text in texts}
 
 
-def _types_that_differ(sources: Sequence[Source], columns: Iterable[str]) -> Iterator[Notice]:
+def _types_that_differ(sources: Sequence[SourceFile], columns: Iterable[str]) -> Iterator[Notice]:
     """Notices on columns that Parquet files hold in different types: levels join by their text."""
     for name in sorted(columns):
         first: dict[str, str] = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from fairaudit.engine.counted import LARGE, LARGEST_COUNT, LARGEST_NUMBER, LARGEST_WEIGHT
+from fairaudit.engine.partial_counts import LARGE, LARGEST_COUNT, LARGEST_NUMBER, LARGEST_WEIGHT
 from fairaudit.errors import DataError, Seek
 from fairaudit.plan import ADDED_SCALE, Plan, is_finite_number
 

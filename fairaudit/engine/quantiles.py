@@ -14,9 +14,9 @@ from itertools import accumulate
 import polars as pl
 
 from fairaudit.engine.numbers import Batch, Numbers, own
-from fairaudit.engine.polars import collect, filtered
+from fairaudit.engine.polars_route import collect, filtered
 from fairaudit.engine.scan import batches, checked_rule
-from fairaudit.engine.sources import Source
+from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, NothingToAudit
 from fairaudit.histogram import bins_of
 from fairaudit.plan import Plan
@@ -27,7 +27,7 @@ _BINS = 2**16
 
 
 def median(
-    data: Sequence[Source] | Batch, plan: Plan, column: str, between: tuple[float, float]
+    data: Sequence[SourceFile] | Batch, plan: Plan, column: str, between: tuple[float, float]
 ) -> float:
     """The smallest score with half of the people at or below it; it lies between these."""
     values = _Values(_batches(data, plan), plan, column)
@@ -36,7 +36,7 @@ def median(
 
 
 def cuts(
-    data: Sequence[Source] | Batch, plan: Plan, column: str, shares: Sequence[Fraction]
+    data: Sequence[SourceFile] | Batch, plan: Plan, column: str, shares: Sequence[Fraction]
 ) -> Iterator[Cut]:
     """The quantile of each share, over the rows that the filter keeps and that have the number."""
     values = _Values(_batches(data, plan), plan, column)
@@ -111,12 +111,12 @@ def _bins(values: pl.Series) -> pl.Series:
     return pl.Series(bins_of(values.to_numpy()))
 
 
-def _batches(data: Sequence[Source] | Batch, plan: Plan) -> list[Batch]:
+def _batches(data: Sequence[SourceFile] | Batch, plan: Plan) -> list[Batch]:
     """A data frame is a batch already; each file becomes one."""
     return [data] if isinstance(data, Batch) else [_batch(one, plan) for one in data]
 
 
-def _batch(one: Source, plan: Plan) -> Batch:
+def _batch(one: SourceFile, plan: Plan) -> Batch:
     (batch,) = batches([one], plan.format.separator)
     return batch
 

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
 from fairaudit.engine import filter as filters
-from fairaudit.engine import polars
-from fairaudit.engine.counted import Counted
+from fairaudit.engine import polars_route
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, own
-from fairaudit.engine.sources import Source
+from fairaudit.engine.partial_counts import PartialCounts
+from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan
 from fairaudit.progress import SILENT, Progress
+
+FRAME_NAME = "<data frame>"
 
 _SAMPLE = 200_000
 _FIRST = 50_000
 
 
 def count(
-    sources: Sequence[Source], plan: Plan, progress: Progress, *, apart: bool
-) -> dict[str, Counted | DataError]:
+    sources: Sequence[SourceFile], plan: Plan, progress: Progress, *, apart: bool
+) -> dict[str, PartialCounts | DataError]:
     """The counts of sources by name; where they are not told apart, under the first of a batch."""
-    counted: dict[str, Counted | DataError] = {}
+    counted: dict[str, PartialCounts | DataError] = {}
     for batch in batches(sources, plan.format.separator, apart=apart):
         counted |= count_batch(batch, plan, progress)
     return counted
@@ -34,17 +37,17 @@ def count(
 
 def count_batch(
     batch: Batch, plan: Plan, progress: Progress = SILENT
-) -> dict[str, Counted | DataError]:
+) -> dict[str, PartialCounts | DataError]:
     """The counts of the files of a batch by name."""
     _refuse_ids(batch, plan)
-    return polars.count(batch, plan, checked_rule(batch, plan), progress)
+    return polars_route.count(batch, plan, checked_rule(batch, plan), progress)
 
 
 def checked_rule(batch: Batch, plan: Plan) -> Filter | None:
     """The filter of a plan; raises `SpecError` where it cannot be applied to a batch."""
     rule = rule_of(plan)
     if rule and plan.filter:
-        polars.check_filter(batch, plan, rule, plan.filter)
+        polars_route.check_filter(batch, plan, rule, plan.filter)
     return rule
 
 
@@ -53,12 +56,12 @@ def rule_of(plan: Plan) -> Filter | None:
     return filters.parse(plan.filter) if plan.filter else None
 
 
-def first_row(one: Source, plan: Plan, seek: Seek) -> int | None:
+def first_row(one: SourceFile, plan: Plan, seek: Seek) -> int | None:
     """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
     (batch,) = batches([one], plan.format.separator)
     rule = rule_of(plan)
     try:
-        return polars.first_row(batch, plan, rule, seek)
+        return polars_route.first_row(batch, plan, rule, seek)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
 
@@ -71,7 +74,7 @@ def _refuse_ids(batch: Batch, plan: Plan) -> None:
     names = list(dict.fromkeys(text.value for text in plan.capped))
     sample = batch.frame.select(names).head(_FIRST)
     found = sample.select(pl.len().alias(own("rows")), pl.all().n_unique())
-    counted = polars.collect(found, batch).row(0, named=True)
+    counted = polars_route.collect(found, batch).row(0, named=True)
     where = f" in its first {_FIRST:,} rows alone" if counted[own("rows")] == _FIRST else ""
     faults = [
         text.fault(
@@ -85,7 +88,7 @@ def _refuse_ids(batch: Batch, plan: Plan) -> None:
         raise SpecError(faults)
 
 
-def estimated_cells(one: Source, plan: Plan) -> float:
+def estimated_cells(one: SourceFile, plan: Plan) -> float:
     """About how many cells a plan has, from the first rows of a file.
 
     By Chao (1984), Nonparametric estimation of the number of classes in a population,
@@ -102,9 +105,9 @@ def estimated_cells(one: Source, plan: Plan) -> float:
     return len(rows) + once * (once - 1) / (2 * (twice + 1))
 
 
-def batches(sources: Sequence[Source], separator: str, *, apart: bool = False) -> list[Batch]:
+def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = False) -> list[Batch]:
     """One batch for each schema: files that differ in columns or types are scanned apart."""
-    grouped: dict[tuple[object, ...], list[tuple[Source, Mapping[str, pl.DataType]]]] = {}
+    grouped: dict[tuple[object, ...], list[tuple[SourceFile, Mapping[str, pl.DataType]]]] = {}
     for one in sources:
         schema = _schema(one)
         key = (one.kind, *((name, str(dtype)) for name, dtype in schema.items()))
@@ -115,7 +118,7 @@ def batches(sources: Sequence[Source], separator: str, *, apart: bool = False) -
     ]
 
 
-def _schema(one: Source) -> Mapping[str, pl.DataType]:
+def _schema(one: SourceFile) -> Mapping[str, pl.DataType]:
     if one.kind != "parquet":
         return dict.fromkeys(one.header, pl.String())
     try:
@@ -126,7 +129,7 @@ def _schema(one: Source) -> Mapping[str, pl.DataType]:
 
 
 def _batch(
-    sources: Sequence[Source], schema: Mapping[str, pl.DataType], separator: str, *, apart: bool
+    sources: Sequence[SourceFile], schema: Mapping[str, pl.DataType], separator: str, *, apart: bool
 ) -> Batch:
     paths = [one.path for one in sources]
     column = own("file") if apart else None
@@ -143,3 +146,28 @@ def _batch(
         )
     names = tuple(one.file.path for one in sources)
     return Batch(frame, schema, names, tuple(map(str, paths)), apart)
+
+
+def batch_of(data: Any) -> tuple[Batch, int]:  # noqa: ANN401  # any frame narwhals reads
+    """A frame as a batch, and how many rows it has, counted apart from the pass."""
+    frame = _lazy(data)
+    try:
+        schema = frame.collect_schema()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"the data frame cannot be read: {type(error).__name__}") from error
+    rows = int(frame.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
+    return Batch(frame, schema, (FRAME_NAME,)), rows
+
+
+def _lazy(data: Any) -> pl.LazyFrame:  # noqa: ANN401
+    if isinstance(data, pl.LazyFrame):
+        return data
+    import narwhals as nw
+
+    try:
+        native = nw.from_native(data)
+        eager = native.collect() if isinstance(native, nw.LazyFrame) else native
+        return eager.to_polars().lazy()
+    except Exception as error:  # each library that narwhals reads fails in its own way
+        message = f"the data is a {type(data).__name__} that cannot be read as a table"
+        raise DataError(message, "give a path, or a frame that narwhals reads") from error

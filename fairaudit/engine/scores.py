@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.engine.levels import Codes, Level, places
+from fairaudit.engine.partial_counts import Column, HistogramPart, Level, ScoreHistograms, places
 from fairaudit.errors import DataError
 from fairaudit.histogram import ROOT_SCALE, SUM_SCALE, Bins, bins_of
 from fairaudit.plan import Key, Plan
@@ -28,45 +28,12 @@ _SLACK = 1024
 Addends = tuple[Ints, Ints, Ints, Ints]
 """Of each row: the score at nine and at six decimals, and the halves of the latter's square."""
 
-Column = tuple[Codes, tuple[Level, ...]]
-"""The codes of a batch, and the level that each stands for."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Piece:
-    """What was counted of one grouping while its levels stayed: [E] entries, [C] cells.
-
-    Bins are those of `bins_of`, joined by `shift` bits. `used` are the cells with people, `low` and
-    `high` their extreme scores, `sums` what `Moments` holds of them; None where a score is too
-    large for the fixed point.
-    """
-
-    grouping: int
-    keys: tuple[tuple[Level, ...], ...]
-    cells: Ints
-    bins: Ints
-    people: Ints
-    shift: int
-    used: Ints
-    low: Floats
-    high: Floats
-    sums: tuple[list[int], ...] | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoreParts:
-    """All that one thread counted: pieces, and the range of each bin, joined by `shift` bits."""
-
-    pieces: list[Piece]
-    bins: Bins
-    shift: int
-
-
-class Scores:
+class ScoreCounter:
     """Counts the scores of batches by several groupings of their keys."""
 
     def __init__(self, groupings: tuple[tuple[Key, ...], ...], most: int) -> None:
-        self.pieces: list[Piece] = []
+        self.pieces: list[HistogramPart] = []
         self._groupings = groupings
         self._most = most
         self._dense: list[_Dense | None] = [None] * len(groupings)
@@ -77,7 +44,7 @@ class Scores:
         self._fits = True
 
     @classmethod
-    def of(cls, plan: Plan, column: str) -> Scores:
+    def of(cls, plan: Plan, column: str) -> ScoreCounter:
         """Counts one of the scores of a plan, which share the room there is."""
         return cls(plan.scores[column], _MOST_HERE // len(plan.scores))
 
@@ -109,14 +76,14 @@ class Scores:
             cell = np.take(dense.places, cell)
             dense.add(cell, place, scores, 1 if people is None else people, terms)
 
-    def closed(self) -> ScoreParts:
+    def closed(self) -> ScoreHistograms:
         """All that was counted."""
         for at in range(len(self._groupings)):
             self._close(at)
         pieces = self.pieces if self._fits else [replace(p, sums=None) for p in self.pieces]
         seen = np.flatnonzero(self._low <= self._high)
         bins = Bins(seen + self._base, self._low[seen], self._high[seen])
-        return ScoreParts(pieces, bins, self._shift)
+        return ScoreHistograms(pieces, bins, self._shift)
 
     def _reopen(self, at: int, levels: tuple[tuple[Level, ...], ...], load: float) -> None:
         """Makes a table for these levels, and so large an addition, the open one."""
@@ -246,7 +213,7 @@ class _Dense:
         """Joins bins in pairs."""
         self._counts = self._counts.reshape(self.size, -1, 2).sum(axis=2)
 
-    def piece(self, grouping: int, base: int, shift: int) -> Piece:
+    def piece(self, grouping: int, base: int, shift: int) -> HistogramPart:
         """What was counted, without the cells and bins that nobody is in."""
         cells, bins = np.nonzero(self._counts)
         used = np.flatnonzero(self._sums[0])
@@ -255,6 +222,6 @@ class _Dense:
         people = self._counts[cells, bins]
         extremes = self._low[used], self._high[used]
         sums = n, total, roots, squares
-        return Piece(
+        return HistogramPart(
             grouping, self.levels, cells, bins + base, people, shift, used, *extremes, sums
         )

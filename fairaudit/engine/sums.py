@@ -15,8 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairaudit.cube import Ints
-from fairaudit.engine.codes import NotServed, floats
-from fairaudit.engine.counted import (
+from fairaudit.engine.arrow_codes import NotServed, floats
+from fairaudit.engine.partial_counts import (
     LARGE,
     LARGEST_COUNT,
     SQUARE_ROOTS,

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
-from fairaudit.engine.levels import Level
-from fairaudit.engine.scores import Column
+from fairaudit.engine.partial_counts import Column, Level, TableCounts
 from fairaudit.errors import DataError
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_TABLED, Key, Plan
@@ -24,18 +22,6 @@ _EXACT = 2**53
 """Up to here floats add up people exactly, which is how `bincount` takes weights."""
 
 _Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tables:
-    """What one thread counted: the levels of each key, and the people of each table, [C] cells.
-
-    `cells` are places in the table of all levels of its keys, in their order.
-    """
-
-    levels: Mapping[Key, tuple[Level, ...]]
-    cells: tuple[Ints, ...]
-    people: tuple[Ints, ...]
 
 
 class TableCounter:
@@ -75,13 +61,13 @@ class TableCounter:
                 end, size = last[own[-1]], width * len(self._levels[own[-1]])
             self._count(at, head[1] * size + end, people, weights)
 
-    def closed(self) -> Tables:
+    def closed(self) -> TableCounts:
         """All that was counted; raises `too_wide` where there is no room for it."""
         if self.too_wide is not None:
             raise self.too_wide
         cells = tuple(np.flatnonzero(one) for one in self._people)
         people = tuple(one[at] for one, at in zip(self._people, cells, strict=True))
-        return Tables({key: tuple(one) for key, one in self._levels.items()}, cells, people)
+        return TableCounts({key: tuple(one) for key, one in self._levels.items()}, cells, people)
 
     def _count(
         self, at: int, cell: Ints, people: Ints | None, weights: NDArray[np.float64] | None

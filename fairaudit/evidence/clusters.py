@@ -16,13 +16,13 @@ from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
 from fairaudit.metrics import (
     NO_PARAMETERS,
     Comparison,
+    Disparity,
     Evaluation,
+    GroupMetric,
+    GroupValues,
     Mean,
-    Measure,
-    Quantity,
     Rate,
-    Reading,
-    compared,
+    build_disparity,
     evaluate,
 )
 from fairaudit.metrics.clusters import FEWEST_CLUSTERS
@@ -37,8 +37,8 @@ from fairaudit.metrics.comparisons import (
     SHORTFALL,
 )
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.intervals import Interval
-from fairaudit.metrics.quantities import BY_CLUSTERS
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.stats import clustered, families, proportions
 
@@ -50,7 +50,7 @@ _COMPARED = {
 TOO_FEW = f"none: fewer than {FEWEST_CLUSTERS} clusters in a group"
 NOT_BY_CLUSTERS = "none: its variance between clusters is not estimated"
 
-Pair: TypeAlias = tuple[Reading, Reading]
+Pair: TypeAlias = tuple[GroupValues, GroupValues]
 
 
 def is_clustered(evaluation: Evaluation) -> bool:
@@ -70,12 +70,12 @@ def lacks_clusters(evaluation: Evaluation) -> str | None:
     """Why nothing is known of how a value varies with clusters; None where it is, or none exist."""
     if not is_clustered(evaluation):
         return None
-    asked = evaluation.asked
+    asked = evaluation.metric
     if evaluation.subtracts or (evaluation.averaged is not None and not _of_averages(evaluation)):
         return NOT_BY_CLUSTERS
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         return None if isinstance(asked, Rate | Mean) else NOT_BY_CLUSTERS
-    if not isinstance(asked, Measure):
+    if not isinstance(asked, Disparity):
         return None if asked.id == DIFFERENTIAL_FAIRNESS.id else NOT_BY_CLUSTERS
     known = all(isinstance(quantity, Rate) and how.id in _COMPARED for quantity, how in asked.parts)
     return None if known and not asked.mean and not asked.fitted else NOT_BY_CLUSTERS
@@ -85,7 +85,7 @@ def _of_averages(evaluation: Evaluation) -> bool:
     """Whether both averages of each pair have a variance between clusters."""
     return all(
         reading is not None and reading.by_clusters is not None
-        for reading in (evaluation.reading, evaluation.against)
+        for reading in (evaluation.group_values, evaluation.reference_values)
     )
 
 
@@ -96,8 +96,12 @@ def few_clusters(evaluation: Evaluation) -> Marks:
     """
     few = np.zeros((len(evaluation.value), 1), dtype=np.bool_)
     for leaf in evaluation.leaves:
-        if leaf.spread and leaf.reading is not None:
-            lacking = leaf.takes_part & np.isnan(leaf.reading.size) & (leaf.reading.n > 0)
+        if leaf.spread and leaf.group_values is not None:
+            lacking = (
+                leaf.takes_part
+                & np.isnan(leaf.group_values.effective_n)
+                & (leaf.group_values.n > 0)
+            )
             few |= lacking.any(axis=1, keepdims=True)
     return few
 
@@ -120,7 +124,9 @@ def of_pair(how: Comparison, pair: Pair, alpha: Alpha) -> Interval | str:
         with np.errstate(divide="ignore", invalid="ignore"):
             return Interval(np.log(interval.low), np.log(interval.high), interval.method)
     if how.id == ODDS_RATIO.id:
-        ends = clustered.woolf(first.value, first.size, second.value, second.size, r, alpha)
+        ends = clustered.woolf(
+            first.value, first.effective_n, second.value, second.effective_n, r, alpha
+        )
         return _named(ends, "Woolf, Gart's ½")
     scaled = [
         (_arcsine(value), (_arcsine(ends[0]), _arcsine(ends[1])))
@@ -129,7 +135,7 @@ def of_pair(how: Comparison, pair: Pair, alpha: Alpha) -> Interval | str:
     return _named(clustered.difference(*scaled[0], *scaled[1], r), "MOVER")
 
 
-def _correlation(first: Reading, second: Reading) -> Floats | None:
+def _correlation(first: GroupValues, second: GroupValues) -> Floats | None:
     """The correlation of two shares, or of two averages; None where clusters do not tell it."""
     if first.by_clusters is not None and second.by_clusters is not None:
         return first.by_clusters.with_other
@@ -139,7 +145,7 @@ def _correlation(first: Reading, second: Reading) -> Floats | None:
 
 
 def _named(ends: Ends, name: str) -> Interval:
-    return Interval(*ends, f"{name}, {BY_CLUSTERS}")
+    return Interval(*ends, f"{name}, {CLUSTER_ROBUST}")
 
 
 def _ratio(
@@ -147,7 +153,9 @@ def _ratio(
 ) -> Interval:
     """Koopman's where the two share no clusters; else MOVER with their correlation."""
     first, second = pair
-    apart = proportions.koopman(first.value, first.size, second.value, second.size, alpha)
+    apart = proportions.koopman(
+        first.value, first.effective_n, second.value, second.effective_n, alpha
+    )
     if not r.any():
         return _named(apart, "Koopman")
     together = clustered.ratio(*sides, r)
@@ -159,37 +167,37 @@ def _arcsine(share: Floats) -> Floats:
     return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
 
 
-def of_pair_tested(first: Reading, second: Reading) -> Floats:
+def of_pair_tested(first: GroupValues, second: GroupValues) -> Floats:
     """The p-values of equal shares: z, with the effective sizes and the correlation of both."""
     r = _correlation(first, second)
     if r is None:
         return np.full_like(first.value, np.nan)
-    return clustered.z_test(first.value, first.size, second.value, second.size, r)
+    return clustered.z_test(first.value, first.effective_n, second.value, second.effective_n, r)
 
 
-def for_pairs(reading: Reading, among: Marks) -> Reading:
+def for_pairs(reading: GroupValues, among: Marks) -> GroupValues:
     """The reading with the sizes by which every pair of its groups may be taken as independent.
 
     var(p - q) is at most (1 - r) times that of independent shares, for a correlation r below 0.
     """
     if reading.clustered is None:
         return reading
-    size = reading.size / (1 - reading.clustered.least_correlation(among))
+    size = reading.effective_n / (1 - reading.clustered.least_correlation(among))
     value = reading.value
     return replace(
         reading,
-        size=size,
+        effective_n=size,
         ends=lambda alpha: proportions.wilson(value, size, alpha),
         estimates={},
         intervals={},
     )
 
 
-def pair_of_spread(evaluation: Evaluation, reading: Reading) -> Pair:
+def pair_of_spread(evaluation: Evaluation, reading: GroupValues) -> Pair:
     """Both groups of a spread beside every group: of two groups the pair is known beforehand."""
     high, low = (_beside_all(reading, index) for index in (evaluation.first, evaluation.second))
-    measure = evaluation.asked
-    highest_first = not isinstance(measure, Measure) or measure.comparison.highest_first
+    measure = evaluation.metric
+    highest_first = not isinstance(measure, Disparity) or measure.comparison.highest_first
     return (high, low) if highest_first else (low, high)
 
 
@@ -202,15 +210,15 @@ def rate_gap(evaluation: Evaluation) -> Evaluation | None:
     if table.positive is None or len(table.classes) != 2 or int(table.positive.sum()) != 1:
         return None
     terms = replace(evaluation.terms, reference=None, parameters=NO_PARAMETERS)
-    gap = evaluate(compared(SELECTION_RATE, GAP), table, terms)
-    same = gap.reading is not None and gap.reading.clustered is not None
+    gap = evaluate(build_disparity(SELECTION_RATE, GAP), table, terms)
+    same = gap.group_values is not None and gap.group_values.clustered is not None
     return gap if same and (gap.takes_part == evaluation.takes_part).all() else None
 
 
 def of_epsilon(gap: Evaluation, alpha: Alpha) -> Interval | None:
     """ε of two classes in two groups, with what both groups' clusters have in common: [Z, 1]."""
-    assert gap.reading is not None
-    first, second = pair_of_spread(gap, gap.reading)
+    assert gap.group_values is not None
+    first, second = pair_of_spread(gap, gap.group_values)
     if first.clustered is None or second.clustered is None:
         return None
     r = first.clustered.correlation(second.clustered)
@@ -227,17 +235,17 @@ def of_epsilon(gap: Evaluation, alpha: Alpha) -> Interval | None:
             np.log(np.maximum(end_of_hits, end_of_misses)[:, :1])
             for end_of_hits, end_of_misses in zip(of_hits, of_misses, strict=True)
         )
-    return Interval(np.maximum(low, 0.0), high, f"MOVER, {BY_CLUSTERS}")
+    return Interval(np.maximum(low, 0.0), high, f"MOVER, {CLUSTER_ROBUST}")
 
 
-def _beside_all(reading: Reading, index: Ints) -> Reading:
+def _beside_all(reading: GroupValues, index: Ints) -> GroupValues:
     assert reading.clustered is not None
     at = np.maximum(index, 0)
 
     def taken(values: Floats) -> Floats:
         return np.broadcast_to(np.take_along_axis(values, at, axis=1), values.shape)
 
-    share, value, size = reading.clustered, taken(reading.value), taken(reading.size)
+    share, value, size = reading.clustered, taken(reading.value), taken(reading.effective_n)
     totals = replace(share.totals, crowd=share.totals.crowd.at(at))
     beside = replace(
         share,
@@ -249,7 +257,7 @@ def _beside_all(reading: Reading, index: Ints) -> Reading:
     return replace(
         reading,
         value=value,
-        size=size,
+        effective_n=size,
         clustered=beside,
         ends=lambda alpha: proportions.wilson(value, size, alpha),
         estimates={},

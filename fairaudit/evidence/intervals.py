@@ -16,19 +16,30 @@ from fairaudit.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.evidence import clusters as by_clusters
 from fairaudit.evidence.sparse import in_sparse_strata
 from fairaudit.metrics import (
-    Asked,
     Comparison,
+    Disparity,
     Evaluation,
     FirstOf,
+    GroupMetric,
+    GroupValues,
     Mean,
-    Measure,
-    Policy,
-    Quantity,
+    Metric,
     Rate,
-    Reading,
-    Whole,
+    ReferencePolicy,
+    TableMetric,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF, RATIO
+from fairaudit.metrics.disparities import (
+    FARTHEST_FROM_1,
+    LARGEST_MAGNITUDE,
+    MAX,
+    MEAN,
+    MEAN_MAGNITUDE,
+    MIN,
+    REMAINDER,
+    ComparisonShape,
+)
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, Formula
 from fairaudit.metrics.inference import RatioInterval, TTest
 from fairaudit.metrics.intervals import (
     Interval,
@@ -40,32 +51,21 @@ from fairaudit.metrics.intervals import (
     of_rest_to_overall,
     of_shortfall,
 )
-from fairaudit.metrics.measures import (
-    FARTHEST_FROM_1,
-    LARGEST_MAGNITUDE,
-    MAX,
-    MEAN,
-    MEAN_MAGNITUDE,
-    MIN,
-    REMAINDER,
-    Shape,
-)
-from fairaudit.metrics.paired import Paired, paired
-from fairaudit.metrics.quantities import BY_CLUSTERS, Formula
-from fairaudit.metrics.reading import all_others, read, tally_for
-from fairaudit.metrics.reference import EXTREMES, ONE_GROUP, WITH_ITSELF
-from fairaudit.metrics.scores import Average
+from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
+from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP, SINGLE_REFERENCES
+from fairaudit.metrics.scores import NumberMean
+from fairaudit.metrics.values import compute, counts_for, counts_of_others
 from fairaudit.stats import families, mover, proportions, simultaneous
 
 SIMULTANEOUS = "simultaneous over pairs"
-TOO_LITTLE = "none: too little varies to tell"
+TOO_LITTLE_VARIATION = "none: too little varies to tell"
 _REMAINDER = "none: how the strata are filled is estimated too"
 _MEAN_OF_GROUPS = "none: biased away from parity by chance"
 _TO_EXTREME = {of_ratio, of_difference, of_log_ratio, of_shortfall}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Band:
+class Intervals:
     """The ends of the interval of every value, [Z, W]; NaN, and `why`, where there is none.
 
     `other` are the ends of a second interval in which the true value may lie as well: where it is
@@ -92,7 +92,7 @@ class Band:
         return [first] if np.isnan(low) or np.isnan(high) else [first, (low, high)]
 
 
-def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
+def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
     """The interval of every value of an evaluation, at the confidence it was asked with."""
     alpha = evaluation.terms.inference.alpha if alpha is None else alpha
     lacking = by_clusters.lacks_clusters(evaluation)
@@ -100,20 +100,22 @@ def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
         found = lacking or _interval(evaluation, alpha)
     if isinstance(found, str):
         nothing = np.full_like(evaluation.value, np.nan)
-        return Band(nothing, nothing, "", found)
+        return Intervals(nothing, nothing, "", found)
     # No value, no interval; and none that the value itself is outside of.
     open_ = np.isnan(evaluation.value) | np.isnan(found.low) | np.isnan(found.high)
     open_ |= by_clusters.few_clusters(evaluation)
-    too_little = by_clusters.TOO_FEW if by_clusters.is_clustered(evaluation) else TOO_LITTLE
+    too_little = (
+        by_clusters.TOO_FEW if by_clusters.is_clustered(evaluation) else TOO_LITTLE_VARIATION
+    )
     low = np.where(open_, np.nan, np.fmin(found.low, evaluation.value))
     high = np.where(open_, np.nan, np.fmax(found.high, evaluation.value))
     why = too_little if open_.all() else ""
-    return Band(low, high, found.method, why, _other_part(evaluation, alpha))
+    return Intervals(low, high, found.method, why, _other_part(evaluation, alpha))
 
 
-def lacks_interval(asked: Asked) -> str | None:
+def explain_no_interval(asked: Metric) -> str | None:
     """Why a measure has no interval, whatever the data; None where it has one."""
-    if isinstance(asked, Measure):
+    if isinstance(asked, Disparity):
         if asked.mean:
             return _MEAN_OF_GROUPS
         if asked.fold is REMAINDER:
@@ -122,37 +124,37 @@ def lacks_interval(asked: Asked) -> str | None:
             return f"none: {asked.comparison.no_interval}"
         if asked.comparison.contrast is not None:
             return None
-        return next(filter(None, (lacks_interval(one) for one, _ in asked.parts)), None)
+        return next(filter(None, (explain_no_interval(one) for one, _ in asked.parts)), None)
     return None if _has_interval(asked) else f"none: {asked.no_interval}"
 
 
-def has_extreme_interval(asked: Measure) -> bool:
+def has_extreme_interval(asked: Disparity) -> bool:
     """Whether its interval allows for an extreme group that is chosen from the same data."""
     return len(asked.parts) == 1 and asked.comparison.interval in _TO_EXTREME
 
 
-def _has_interval(asked: Quantity | Whole) -> bool:
-    if isinstance(asked, Whole):
+def _has_interval(asked: GroupMetric | TableMetric) -> bool:
+    if isinstance(asked, TableMetric):
         return asked.interval is not None
     if isinstance(asked, FirstOf):
         return all(map(_has_interval, asked.options))
     if isinstance(asked, Formula):
-        return asked.share or asked.ends_of is not None or asked.deviation_of is not None
-    return isinstance(asked, Rate | Mean | Average)
+        return asked.is_proportion or asked.ends_of is not None or asked.deviation_of is not None
+    return isinstance(asked, Rate | Mean | NumberMean)
 
 
 def _interval(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
     if evaluation.subtracts:
         return _less(evaluation, alpha)
-    if evaluation.whole is not None:
+    if evaluation.table_value is not None:
         return _of_whole(evaluation, alpha)
-    asked = evaluation.asked
-    if isinstance(asked, Quantity):
-        reading = evaluation.reading
+    asked = evaluation.metric
+    if isinstance(asked, GroupMetric):
+        reading = evaluation.group_values
         if reading is None or reading.ends is None:
             return f"none: {asked.no_interval}"
         return Interval(*reading.ends(alpha), reading.method)
-    if not isinstance(asked, Measure):
+    if not isinstance(asked, Disparity):
         return "none"
     if asked.mean:
         return _MEAN_OF_GROUPS
@@ -163,30 +165,30 @@ def _interval(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
 
 def _compared(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval | str:
     """Of one comparison; with so many `parts` it holds together with that of the others."""
-    asked = evaluation.asked
-    assert isinstance(asked, Measure)
-    how, reading = asked.comparison, evaluation.reading
+    asked = evaluation.metric
+    assert isinstance(asked, Disparity)
+    how, reading = asked.comparison, evaluation.group_values
     if how.interval is None or reading is None:
         return f"none: {how.no_interval}"
-    if how.shape is Shape.SPREAD:
+    if how.shape is ComparisonShape.SPREAD:
         return _over_pairs(evaluation, reading, how, alpha, parts)
     alpha = families.per_comparison(alpha, parts) if parts > 1 else alpha
-    if evaluation.against is None:
+    if evaluation.reference_values is None:
         return "none: there is no other side"
     policy = evaluation.terms.policy
-    if policy in EXTREMES:
-        lowest = policy is Policy.LOWEST
+    if policy in EXTREME_REFERENCES:
+        lowest = policy is ReferencePolicy.LOWEST
         if by_clusters.is_pair(evaluation):
-            found = by_clusters.of_pair(how, (reading, evaluation.against), alpha)
+            found = by_clusters.of_pair(how, (reading, evaluation.reference_values), alpha)
             return _within_reach(found, float(how.ideal), lowest=lowest)
         return _to_extreme(evaluation, reading, how, alpha, lowest=lowest)
-    if policy in WITH_ITSELF and how is not ITSELF:
+    if policy in INCLUDING_GROUP and how is not ITSELF:
         return _to_everybody(evaluation, reading, how, alpha)
-    return _of_two(evaluation, how, reading, evaluation.against, alpha)
+    return _of_two(evaluation, how, reading, evaluation.reference_values, alpha)
 
 
 def _of_two(
-    evaluation: Evaluation, how: Comparison, one: Reading, two: Reading, alpha: Alpha
+    evaluation: Evaluation, how: Comparison, one: GroupValues, two: GroupValues, alpha: Alpha
 ) -> Interval | str:
     assert how.interval is not None
     if by_clusters.is_clustered(evaluation):
@@ -215,15 +217,15 @@ def _where_sparse(sparse: Interval | None, found: Interval) -> Interval:
 
 
 def _to_everybody(
-    evaluation: Evaluation, reading: Reading, how: Comparison, alpha: Alpha
+    evaluation: Evaluation, reading: GroupValues, how: Comparison, alpha: Alpha
 ) -> Interval | str:
     """Against everybody, the group included: that against the rest, mapped."""
     if not how.maps or evaluation.averaged is not None or not _adds_up(reading):
         return "none: the group is part of everybody"
     terms, table = evaluation.terms, evaluation.table
     assert terms.policy is not None
-    others = all_others(tally_for(reading.quantity, table), terms.policy)
-    rest = read(reading.quantity, others, terms.parameters)
+    others = counts_of_others(counts_for(reading.metric, table), terms.policy)
+    rest = compute(reading.metric, others, terms.parameters)
     found = _of_two(evaluation, how, reading, rest, alpha)
     if isinstance(found, str):
         return found
@@ -231,25 +233,25 @@ def _to_everybody(
     return of_rest_to_overall(found, mine / (mine + theirs), quotient=how.quotient)
 
 
-def _adds_up(reading: Reading) -> bool:
+def _adds_up(reading: GroupValues) -> bool:
     """Whether everybody's value is the mean of the groups', weighed by their people."""
     return reading.binomial or reading.deviation is not None
 
 
-def _weight(reading: Reading) -> Floats:
-    found = reading.under if reading.under is not None else reading.weight
+def _weight(reading: GroupValues) -> Floats:
+    found = reading.under if reading.under is not None else reading.weight_sum
     return np.asarray(reading.n if found is None else found, dtype=np.float64)
 
 
 def _over_pairs(
-    evaluation: Evaluation, reading: Reading, how: Comparison, alpha: Alpha, parts: int
+    evaluation: Evaluation, reading: GroupValues, how: Comparison, alpha: Alpha, parts: int
 ) -> Interval | str:
     """Of the largest difference, or the smallest ratio, over all pairs that take part."""
     found = _over_every_pair(evaluation, reading, how, alpha, parts)
     alone = by_clusters.of_two_groups(evaluation)
     if isinstance(found, str) or reading.clustered is None:
         return found
-    found = found._replace(method=f"{found.method}, {BY_CLUSTERS}")
+    found = found._replace(method=f"{found.method}, {CLUSTER_ROBUST}")
     if not alone.any():
         return found
     pair = by_clusters.pair_of_spread(evaluation, reading)
@@ -266,7 +268,7 @@ def _over_pairs(
 
 
 def _over_every_pair(
-    evaluation: Evaluation, reading: Reading, how: Comparison, alpha: Alpha, parts: int
+    evaluation: Evaluation, reading: GroupValues, how: Comparison, alpha: Alpha, parts: int
 ) -> Interval | str:
     """The same of any number of groups: all pairs together."""
     among = evaluation.takes_part
@@ -278,7 +280,7 @@ def _over_every_pair(
         alone = [parts == 1 and one.sum() == 2 for one in among]
         rows = [
             simultaneous.smallest_ratio(
-                reading.value[z], reading.size[z], among[z], float(each[z]), alone=alone[z]
+                reading.value[z], reading.effective_n[z], among[z], float(each[z]), alone=alone[z]
             )
             for z in range(len(among))
         ]
@@ -297,7 +299,7 @@ def _over_every_pair(
     return Interval(np.maximum(low, 0.0), np.maximum(high, 0.0), f"{name}, {SIMULTANEOUS}")
 
 
-def _ends_for_pairs(reading: Reading, alpha: Floats, among: Marks, parts: int) -> Ends:
+def _ends_for_pairs(reading: GroupValues, alpha: Floats, among: Marks, parts: int) -> Ends:
     """The ends of every value, [Z, G], where those of many pairs are to hold together.
 
     Far out in the tail, shares of few hits or misses have exact ones. One pair alone has no far
@@ -307,7 +309,7 @@ def _ends_for_pairs(reading: Reading, alpha: Floats, among: Marks, parts: int) -
     found = reading.ends(alpha)
     if not reading.binomial:
         return found
-    low, high, _ = proportions.far_out(reading.value, reading.size, alpha)
+    low, high, _ = proportions.far_out(reading.value, reading.effective_n, alpha)
     alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
     return np.where(alone, found[0], low), np.where(alone, found[1], high)
 
@@ -344,7 +346,7 @@ def _quotients(ends: Ends, among: Marks) -> Ends:
 
 
 def _to_extreme(
-    evaluation: Evaluation, reading: Reading, how: Comparison, alpha: Alpha, *, lowest: bool
+    evaluation: Evaluation, reading: GroupValues, how: Comparison, alpha: Alpha, *, lowest: bool
 ) -> Interval | str:
     """To the highest (or lowest) group, which chance picks: to every group, all together."""
     if how.interval is of_log_ratio:
@@ -364,7 +366,7 @@ def _to_extreme(
     if how.quotient and reading.binomial:
         find = simultaneous.ratio_to_lowest if lowest else simultaneous.ratio_to_highest
         rows = [
-            find(reading.value[z], reading.size[z], among[z], float(each[z]))
+            find(reading.value[z], reading.effective_n[z], among[z], float(each[z]))
             for z in range(len(among))
         ]
         low, high = (np.stack([row[side] for row in rows]) for side in (0, 1))
@@ -413,7 +415,7 @@ def _ratio_to_extreme(
     return found._replace(high=np.minimum(found.high, 1.0))
 
 
-def _folded(asked: Measure, parts: Sequence[Evaluation], alpha: Alpha) -> Interval | str:
+def _folded(asked: Disparity, parts: Sequence[Evaluation], alpha: Alpha) -> Interval | str:
     """Of what is made of several rates, by their intervals."""
     fold = asked.fold
     if fold is REMAINDER:
@@ -455,8 +457,8 @@ def _folded(asked: Measure, parts: Sequence[Evaluation], alpha: Alpha) -> Interv
 
 def _other_part(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, Floats] | None:
     """The interval of the part that does not decide, where it may be the larger one."""
-    asked = evaluation.asked
-    if not isinstance(asked, Measure) or asked.fold not in {LARGEST_MAGNITUDE, FARTHEST_FROM_1}:
+    asked = evaluation.metric
+    if not isinstance(asked, Disparity) or asked.fold not in {LARGEST_MAGNITUDE, FARTHEST_FROM_1}:
         return None
     if len(evaluation.parts) != 2 or evaluation.subtracts or evaluation.attained is None:
         return None
@@ -481,8 +483,8 @@ def _other_part(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, Floats] |
 
 
 def _of_whole(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
-    asked, terms = evaluation.asked, evaluation.terms
-    assert isinstance(asked, Whole)
+    asked, terms = evaluation.metric, evaluation.terms
+    assert isinstance(asked, TableMetric)
     if asked.interval is None:
         return f"none: {asked.no_interval}"
     low, high = asked.interval(evaluation.table, terms.minimum, terms.parameters, alpha)
@@ -497,9 +499,9 @@ def _of_clusters(found: Interval, evaluation: Evaluation, alpha: Alpha) -> Inter
     gap = by_clusters.rate_gap(evaluation) if alone.any() else None
     pair = None if gap is None else by_clusters.of_epsilon(gap, alpha)
     if pair is None:
-        return found._replace(method=f"{found.method}, {BY_CLUSTERS}")
+        return found._replace(method=f"{found.method}, {CLUSTER_ROBUST}")
     low, high = (np.where(alone, *ends) for ends in zip(pair[:2], found[:2], strict=True))
-    name = pair.method if alone.all() else f"{found.method}, {BY_CLUSTERS}"
+    name = pair.method if alone.all() else f"{found.method}, {CLUSTER_ROBUST}"
     return Interval(low, high, name)
 
 
@@ -524,16 +526,16 @@ def _less(evaluation: Evaluation, alpha: Alpha) -> Interval | str:
 
 def _of_pairs(evaluation: Evaluation, alpha: Alpha) -> Interval | None:
     """Of a rate, or of its difference between two groups, by two outcomes of the same people."""
-    asked, part = evaluation.asked, evaluation.parts[0]
+    asked, part = evaluation.metric, evaluation.parts[0]
     groups = pairs_of(evaluation)
     if groups is None:
         return None
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         return Interval(*groups.ends(alpha), "Newcombe, paired")
-    if not isinstance(asked, Measure) or asked.comparison.interval is not of_difference:
+    if not isinstance(asked, Disparity) or asked.comparison.interval is not of_difference:
         return None
     others = _beside_pairs(groups, part)
-    if others is None or asked.comparison.shape is Shape.SPREAD:
+    if others is None or asked.comparison.shape is ComparisonShape.SPREAD:
         return None
     ends = mover.difference(
         groups.difference, groups.ends(alpha), others.difference, others.ends(alpha)
@@ -541,28 +543,28 @@ def _of_pairs(evaluation: Evaluation, alpha: Alpha) -> Interval | None:
     return Interval(*ends, "Newcombe, paired, MOVER")
 
 
-def pairs_of(evaluation: Evaluation) -> Paired | None:
+def pairs_of(evaluation: Evaluation) -> PairedCounts | None:
     """The people of a rate by both outcomes that are subtracted; None where they cannot be told."""
-    asked, terms = evaluation.asked, evaluation.terms
+    asked, terms = evaluation.metric, evaluation.terms
     is_plain = evaluation.averaged is None and terms.at is None and terms.of_class is None
     if not evaluation.subtracts or not is_plain:
         return None
-    if isinstance(asked, Quantity):
-        return paired(asked, evaluation.table)
-    if not isinstance(asked, Measure) or len(asked.parts) > 1 or asked.mean:
+    if isinstance(asked, GroupMetric):
+        return count_pairs(asked, evaluation.table)
+    if not isinstance(asked, Disparity) or len(asked.parts) > 1 or asked.mean:
         return None
-    return paired(asked.parts[0][0], evaluation.table)
+    return count_pairs(asked.parts[0][0], evaluation.table)
 
 
-def _beside_pairs(groups: Paired, part: Evaluation) -> Paired | None:
+def _beside_pairs(groups: PairedCounts, part: Evaluation) -> PairedCounts | None:
     """The same of whom each group is compared with: a group, or all others."""
     policy = part.terms.policy
-    if policy is Policy.REST:
+    if policy is ReferencePolicy.REST:
         return groups.map(None)
-    if policy not in ONE_GROUP:
+    if policy not in SINGLE_REFERENCES:
         return None
     return groups.map(np.maximum(part.second.max(axis=1, keepdims=True), 0))
 
 
-def _nothing(reading: Reading) -> str:
-    return f"none: {reading.quantity.no_interval}"
+def _nothing(reading: GroupValues) -> str:
+    return f"none: {reading.metric.no_interval}"

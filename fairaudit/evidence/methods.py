@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics.records import Source
+from fairaudit.metrics.records import Citation
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Method:
 
     name: str
     means: str
-    source: Source
+    source: Citation
     also: tuple[str, ...] = ()
 
 
@@ -33,198 +33,198 @@ METHODS = (
         "Wilson",
         "Interval of one share: all shares from which the observed one is not surprising; it stays "
         "within 0 and 1 and serves small groups.",
-        Source("Wilson", 1927, "https://doi.org/10.1080/01621459.1927.10502953"),
+        Citation("Wilson", 1927, "https://doi.org/10.1080/01621459.1927.10502953"),
     ),
     Method(
         "Newcombe",
         "Interval of the difference of two shares, made of the Wilson interval of each.",
-        Source("Newcombe, Stat Med 17:873", 1998),
+        Citation("Newcombe, Stat Med 17:873", 1998),
     ),
     Method(
         "Newcombe, paired",
         "Interval of the difference of two shares of the same people: Newcombe's, less what both "
         "have in common.",
-        Source("Newcombe, Stat Med 17:2635, method 10", 1998),
+        Citation("Newcombe, Stat Med 17:2635, method 10", 1998),
     ),
     Method(
         "Koopman",
         "Interval of the ratio of two shares: all ratios that a score test does not reject; it has "
         "an end where a share is 0.",
-        Source("Koopman, Biometrics 40:513", 1984),
+        Citation("Koopman, Biometrics 40:513", 1984),
     ),
     Method(
         "Katz",
         "Interval of the ratio of two shares by the normal distribution of its logarithm; too "
         "narrow in small groups, so only on request.",
-        Source("Katz et al., Biometrics 34:469", 1978),
+        Citation("Katz et al., Biometrics 34:469", 1978),
     ),
     Method(
         "MOVER",
         "Interval of a sum, difference, ratio or mean of estimates, made of the interval of each "
         "(method of variance estimates recovery).",
-        Source("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
+        Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
     Method(
         "Welch",
         "Interval and t test of the difference of two means; the groups' variances may differ.",
-        Source("Welch, Biometrika 34:28", 1947),
+        Citation("Welch, Biometrika 34:28", 1947),
     ),
     Method(
         "Welch's F",
         "Test that the means of several groups are equal; their variances may differ.",
-        Source("Welch, Biometrika 38:330", 1951),
+        Citation("Welch, Biometrika 38:330", 1951),
     ),
     Method(
         "Student",
         "Interval of one mean; as a test of two means it takes the groups' variances to be equal.",
-        Source("Student, Biometrika 6:1", 1908),
+        Citation("Student, Biometrika 6:1", 1908),
     ),
     Method(
         "Bonett",
         "Interval of a standardized difference of two means; the groups' variances may differ.",
-        Source("Bonett, Psychol Methods 13:99", 2008),
+        Citation("Bonett, Psychol Methods 13:99", 2008),
     ),
     Method(
         "DeLong",
         "Interval of an area under the ROC curve, from how each person ranks among the others.",
-        Source("DeLong, DeLong & Clarke-Pearson, Biometrics 44:837", 1988),
+        Citation("DeLong, DeLong & Clarke-Pearson, Biometrics 44:837", 1988),
     ),
     Method(
         "Woolf, with Gart's ½",
         "Interval of an odds ratio by the normal distribution of its logarithm, with one half "
         "added to each count.",
-        Source("Woolf, Ann Hum Genet 19:251; Gart, JRSS B 28:164", 1966),
+        Citation("Woolf, Ann Hum Genet 19:251; Gart, JRSS B 28:164", 1966),
         ("Woolf", "Gart"),
     ),
     Method(
         "Sato",
         "Interval of a difference that is averaged over strata, for few large strata and for many "
         "small ones.",
-        Source("Sato, Biometrics 45:1323", 1989),
+        Citation("Sato, Biometrics 45:1323", 1989),
     ),
     Method(
         "Robins-Breslow-Greenland",
         "Interval of the Mantel-Haenszel odds ratio, for few large strata and for many small ones.",
-        Source("Robins, Breslow & Greenland, Biometrics 42:311", 1986),
+        Citation("Robins, Breslow & Greenland, Biometrics 42:311", 1986),
         ("Robins–Breslow–Greenland", "Robins, Breslow & Greenland"),
     ),
     Method(
         "Greenland-Robins",
         "Interval of a ratio of shares that are averaged over strata, made for sparse strata.",
-        Source("Greenland & Robins, Biometrics 41:55", 1985),
+        Citation("Greenland & Robins, Biometrics 41:55", 1985),
         ("Greenland–Robins",),
     ),
     Method(
         "Fieller",
         "Interval of the ratio of two estimates that may depend on each other; without an end "
         "where the lower one may be 0.",
-        Source("Fieller, JRSS B 16:175", 1954),
+        Citation("Fieller, JRSS B 16:175", 1954),
     ),
     Method(
         "Fisher's z",
         "Interval of a correlation, by a transformation that makes it nearly normal.",
-        Source("Fisher, Metron 1:3", 1921),
+        Citation("Fisher, Metron 1:3", 1921),
     ),
     Method(
         "delta",
         "Interval by the normal distribution, with the variance of a smooth formula of means.",
-        Source("Oehlert, Am Stat 46:27", 1992),
+        Citation("Oehlert, Am Stat 46:27", 1992),
         ("delta method",),
     ),
     Method(
         "simultaneous over pairs",
         "The intervals of all pairs hold together, so that the widest of them may be picked.",
-        Source("Šidák, JASA 62:626", 1967),
+        Citation("Šidák, JASA 62:626", 1967),
     ),
     Method(
         "z",
         "Test that two shares are equal: their difference in standard errors, held against the "
         "normal distribution.",
-        Source("Fleiss, Levin & Paik, Statistical Methods for Rates and Proportions, 3.2", 2003),
+        Citation("Fleiss, Levin & Paik, Statistical Methods for Rates and Proportions, 3.2", 2003),
         ("z test",),
     ),
     Method(
         "Fisher",
         "Exact test that two shares are equal: over all tables with the same totals; for groups "
         "where few are expected.",
-        Source("Fisher, JRSS 98:39", 1935),
+        Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),
     Method(
         "mid-p",
         "Fisher's test that counts the observed table half: less strict, on request.",
-        Source("Lancaster, JASA 56:223", 1961),
+        Citation("Lancaster, JASA 56:223", 1961),
     ),
     Method(
         "χ²",
         "Test that the shares of several groups, or their outcomes, are equal: observed against "
         "expected counts.",
-        Source("Pearson, Phil Mag 50:157", 1900),
+        Citation("Pearson, Phil Mag 50:157", 1900),
         ("chi-square", "chi-squared", "chi2", "Pearson"),
     ),
     Method(
         "G",
         "Test like chi-square, by the logarithm of the likelihood ratio: 2 n times the mutual "
         "information.",
-        Source("Wilks, Ann Math Stat 9:60", 1938),
+        Citation("Wilks, Ann Math Stat 9:60", 1938),
         ("G test", "likelihood ratio"),
     ),
     Method(
         "permutations",
         "Test by how often groups of the same sizes, drawn from everybody, differ by as much; for "
         "groups where few are expected.",
-        Source("Phipson & Smyth", 2010, "https://doi.org/10.2202/1544-6115.1585"),
+        Citation("Phipson & Smyth", 2010, "https://doi.org/10.2202/1544-6115.1585"),
         ("permutation",),
     ),
     Method(
         "McNemar",
         "Test of two answers on the same people: whether as many change one way as the other.",
-        Source("McNemar, Psychometrika 12:153", 1947),
+        Citation("McNemar, Psychometrika 12:153", 1947),
     ),
     Method(
         "Cochran-Mantel-Haenszel",
         "Test over strata that the odds ratio is 1 in all of them, or that the gap at the weights "
         "of Mantel and Haenszel is 0.",
-        Source("Mantel & Haenszel, J Natl Cancer Inst 22:719", 1959),
+        Citation("Mantel & Haenszel, J Natl Cancer Inst 22:719", 1959),
         ("Cochran–Mantel–Haenszel", "CMH", "Mantel-Haenszel", "Mantel–Haenszel"),
     ),
     Method(
         "Breslow-Day",
         "Test that the odds ratio is the same in all strata.",
-        Source("Breslow & Day, Statistical Methods in Cancer Research I", 1980),
+        Citation("Breslow & Day, Statistical Methods in Cancer Research I", 1980),
         ("Breslow–Day",),
     ),
     Method(
         "Gail-Simon",
         "Test that the gaps of all strata point the same way.",
-        Source("Gail & Simon, Biometrics 41:361", 1985),
+        Citation("Gail & Simon, Biometrics 41:361", 1985),
         ("Gail–Simon",),
     ),
     Method(
         "Mann-Whitney",
         "Test of two scores by ranks: whether a person of one group scores higher than one of the "
         "other as often as lower.",
-        Source("Mann & Whitney, Ann Math Stat 18:50", 1947),
+        Citation("Mann & Whitney, Ann Math Stat 18:50", 1947),
         ("Mann–Whitney", "Wilcoxon"),
     ),
     Method(
         "Šidák",
         "Correction for picking the smallest of so many p-values, or the widest of so many "
         "intervals; exact where they are independent.",
-        Source("Šidák, JASA 62:626", 1967),
+        Citation("Šidák, JASA 62:626", 1967),
         ("Sidak",),
     ),
     Method(
         "Holm",
         "Correction of a family of p-values: any false alarm among them is as rare as alpha says, "
         "however they depend on each other.",
-        Source("Holm, Scand J Stat 6:65", 1979),
+        Citation("Holm, Scand J Stat 6:65", 1979),
     ),
     Method(
         "over pairs",
         "Correction for picking the clearest of all pairs of groups: the distribution of the "
         "studentized range, or Bonferroni where that is smaller.",
-        Source("Kramer, Biometrics 12:307", 1956),
+        Citation("Kramer, Biometrics 12:307", 1956),
         ("Tukey–Kramer", "Tukey-Kramer"),
     ),
     Method(
@@ -232,32 +232,32 @@ METHODS = (
         "Tests of every pair of groups, beside the joint test of the large ones: a few people "
         "neither decide that groups differ nor hide that others do. Nine tenths of alpha are for "
         "the joint test, one tenth for the pairs.",
-        Source("Genovese, Roeder & Wasserman, Biometrika 93:509", 2006),
+        Citation("Genovese, Roeder & Wasserman, Biometrika 93:509", 2006),
         ("and pairs",),
     ),
     Method(
         "its interval",
         "Test by the interval beside it: p is the level at which the interval no longer holds "
         "the value at parity.",
-        Source("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
+        Citation("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
     ),
     Method(
         "effective counts",
         "Fisher's test under survey weights: of as many people as the weighted sample says as "
         "much as, rounded. An approximation.",
-        Source("Kish, Survey Sampling", 1965),
+        Citation("Kish, Survey Sampling", 1965),
     ),
     Method(
         "Yates",
         "The z test of two shares drawn in by half a person on either side, closer to Fisher's; "
         "on request.",
-        Source("Yates, JRSS Suppl 1:217", 1934),
+        Citation("Yates, JRSS Suppl 1:217", 1934),
     ),
     Method(
         "Benjamini-Hochberg",
         "Correction of a family of p-values: among those called significant the expected share "
         "of false alarms is at most alpha.",
-        Source("Benjamini & Hochberg, JRSS B 57:289", 1995),
+        Citation("Benjamini & Hochberg, JRSS B 57:289", 1995),
         ("Benjamini–Hochberg", "BH", "FDR correction"),
     ),
 )
@@ -271,12 +271,12 @@ def find_method(name: str) -> Method | None:
     return next(found, None)
 
 
-def suggested(name: str) -> str:
+def suggest_method(name: str) -> str:
     """The name that may have been meant; empty where none is near."""
     return did_you_mean(name, [word for one in METHODS for word in (one.name, *one.also)])
 
 
-def methods_in(text: str) -> Iterator[Method]:
+def find_methods(text: str) -> Iterator[Method]:
     """The entries that a text names, in its order; the longest name that fits a place."""
     names = {word: one for one in METHODS for word in (one.name, *one.also)}
     longest = sorted(names, key=len, reverse=True)

@@ -16,29 +16,41 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence import clusters as by_clusters
-from fairaudit.evidence.intervals import Band, band, has_extreme_interval, lacks_interval, pairs_of
-from fairaudit.evidence.maxima import Alike, alike_classes, alike_means
-from fairaudit.evidence.pairs import Chosen, pair_test, to_extreme
-from fairaudit.evidence.samples import Sample, name_of_test, two_samples
+from fairaudit.evidence.intervals import (
+    Intervals,
+    explain_no_interval,
+    find_intervals,
+    has_extreme_interval,
+    pairs_of,
+)
+from fairaudit.evidence.joint_tests import Alike, alike_classes, alike_means
+from fairaudit.evidence.pair_tests import Chosen, pair_test, to_extreme
+from fairaudit.evidence.samples import Sample, compare_shares, name_share_test
 from fairaudit.metrics import (
-    NOBODY,
-    Asked,
+    NO_GROUP,
+    Disparity,
     Evaluation,
     FirstOf,
-    Measure,
-    Paired,
-    Policy,
-    Quantity,
-    Reading,
-    Whole,
+    GroupMetric,
+    GroupValues,
+    Metric,
+    PairedCounts,
+    ReferencePolicy,
+    TableMetric,
 )
 from fairaudit.metrics.classes import Shares
+from fairaudit.metrics.disparities import MEAN, REMAINDER, ComparisonShape
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, Formula
 from fairaudit.metrics.inference import TTest
-from fairaudit.metrics.measures import MEAN, REMAINDER, Shape
-from fairaudit.metrics.quantities import BY_CLUSTERS, Formula
-from fairaudit.metrics.reading import all_others, beside, read, tally_for, values_compared
-from fairaudit.metrics.reference import EXTREMES, WITH_ITSELF
-from fairaudit.metrics.scores import Average, Distribution
+from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP
+from fairaudit.metrics.scores import Distribution, NumberMean
+from fairaudit.metrics.values import (
+    compare_values,
+    compute,
+    counts_for,
+    counts_of_others,
+    reference_counts,
+)
 from fairaudit.stats import families, means, normal, proportions, ranks
 from fairaudit.stats import strata as stratified
 
@@ -106,7 +118,7 @@ class Tests:
         return self.names[0 if self.which is None else int(self.which[z, w])]
 
 
-def tested(evaluation: Evaluation) -> Tests:
+def run_tests(evaluation: Evaluation) -> Tests:
     """The test of no disparity for every value of an evaluation."""
     lacking = by_clusters.lacks_clusters(evaluation)
     if lacking is not None:
@@ -118,53 +130,53 @@ def tested(evaluation: Evaluation) -> Tests:
     return replace(tests, p=p)
 
 
-def lacks_test(asked: Asked, policy: str | None = None) -> str | None:
+def explain_no_test(asked: Metric, policy: str | None = None) -> str | None:
     """Why a measure has no test of no disparity, whatever the data; None where it has one.
 
     The policy is that of its reference: to which group it is compared.
     """
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         return f"{asked.title.lower()} compares nobody: `conclusive` holds it against the limit"
-    if isinstance(asked, Whole):
+    if isinstance(asked, TableMetric):
         has_one = asked.independence is not None or asked.standard_normal
-        return None if has_one else lacks_interval(asked)
+        return None if has_one else explain_no_interval(asked)
     if asked.mean and asked.fitted:
-        return lacks_interval(asked)
+        return explain_no_interval(asked)
     quantities = [quantity for quantity, _ in asked.parts]
-    if asked.fold is not REMAINDER and all(map(is_tested, quantities)):
+    if asked.fold is not REMAINDER and all(map(has_direct_test, quantities)):
         return None
-    if policy in EXTREMES and not has_extreme_interval(asked):
+    if policy in EXTREME_REFERENCES and not has_extreme_interval(asked):
         return f"the {policy} group is chosen from the same data: `conclusive` allows for that"
-    return lacks_interval(asked)
+    return explain_no_interval(asked)
 
 
-def is_tested(quantity: Quantity) -> bool:
+def has_direct_test(quantity: GroupMetric) -> bool:
     """Whether its values can be tested without their interval: shares, means, ranks, classes."""
     by_deviation = isinstance(quantity, Formula) and quantity.deviation_of is not None
-    whole = isinstance(quantity, Average | Distribution | Shares)
+    whole = isinstance(quantity, NumberMean | Distribution | Shares)
     if isinstance(quantity, FirstOf):
-        return all(map(is_tested, quantity.options))
-    return by_deviation or whole or quantity.share
+        return all(map(has_direct_test, quantity.options))
+    return by_deviation or whole or quantity.is_proportion
 
 
 def _tests(evaluation: Evaluation) -> Tests:
-    asked = evaluation.asked
+    asked = evaluation.metric
     if evaluation.subtracts:
         return _of_change(evaluation)
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         return _none(evaluation, f"{asked.title.lower()} compares nobody")
-    if isinstance(asked, Whole):
+    if isinstance(asked, TableMetric):
         return _of_whole(asked, evaluation)
     return _of_measure(asked, evaluation)
 
 
-def _of_measure(asked: Measure, evaluation: Evaluation) -> Tests:
+def _of_measure(asked: Disparity, evaluation: Evaluation) -> Tests:
     if asked.fold is REMAINDER:
-        return _none(evaluation, (lacks_interval(asked) or "").removeprefix("none: "))
+        return _none(evaluation, (explain_no_interval(asked) or "").removeprefix("none: "))
     if evaluation.parts:
         cancel = asked.fold is MEAN and asked.to_reference
         return _of_mean(evaluation) if cancel else _of_parts(evaluation)
-    reading = evaluation.reading
+    reading = evaluation.group_values
     if reading is None:
         return _none(evaluation, "there is nothing to compare")
     if evaluation.averaged is not None and by_clusters.is_clustered(evaluation):
@@ -173,7 +185,7 @@ def _of_measure(asked: Measure, evaluation: Evaluation) -> Tests:
         return _common_to_strata(evaluation, reading, reading.strata)
     if evaluation.averaged is not None:
         return replace(_by_interval(evaluation), together=_in_strata(evaluation, asked, reading))
-    if asked.mean or asked.comparison.shape is Shape.SPREAD:
+    if asked.mean or asked.comparison.shape is ComparisonShape.SPREAD:
         return _among_all(evaluation, reading)
     return _between_two(evaluation, reading)
 
@@ -207,7 +219,7 @@ def _of_parts(evaluation: Evaluation) -> Tests:
         which,
         about=tuple(part.about for part in parts),
         why=next((part.why for part in parts if part.why), ""),
-        beyond=None if evaluation.asked.mean else beyond,  # type: ignore[union-attr]  # a measure
+        beyond=None if evaluation.metric.mean else beyond,  # type: ignore[union-attr]  # a measure
     )
 
 
@@ -222,9 +234,9 @@ def _beyond(tests: Tests, value: Floats, crosses: Crosses) -> Floats:
     return np.where(crosses(value), tests.p, np.nan)
 
 
-def _about(reading: Reading, evaluation: Evaluation) -> Key:
+def _about(reading: GroupValues, evaluation: Evaluation) -> Key:
     """What a share is of: a true positive and a false negative rate are tested by one table."""
-    quantity = reading.quantity
+    quantity = reading.metric
     cells = frozenset(getattr(quantity, "cells", ()))
     parameters = evaluation.terms.parameters if quantity.takes else None
     return (cells,) if reading.binomial else (quantity.id, parameters)
@@ -232,38 +244,38 @@ def _about(reading: Reading, evaluation: Evaluation) -> Key:
 
 def _chosen(evaluation: Evaluation, crosses: Crosses) -> Chosen:
     """Which pairs of values lie beyond a limit, compared as the measure compares them."""
-    asked = evaluation.asked
-    assert isinstance(asked, Measure)
+    asked = evaluation.metric
+    assert isinstance(asked, Disparity)
     (quantity, how) = asked.parts[0]
-    turned = how.shape is Shape.SPREAD and not how.highest_first
+    turned = how.shape is ComparisonShape.SPREAD and not how.highest_first
 
     def chosen(first: Floats, second: Floats) -> Marks:
         pair = (second, first) if turned else (first, second)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return crosses(values_compared(quantity, how, *pair))
+            return crosses(compare_values(quantity, how, *pair))
 
     return chosen
 
 
-def _between_two(evaluation: Evaluation, reading: Reading) -> Tests:
+def _between_two(evaluation: Evaluation, reading: GroupValues) -> Tests:
     """Each group against its reference; against everybody means against the rest."""
     policy = evaluation.terms.policy
-    other = evaluation.against
-    if policy in EXTREMES and evaluation.asked.comparison.contrast is None:  # type: ignore[union-attr]
+    other = evaluation.reference_values
+    if policy in EXTREME_REFERENCES and evaluation.metric.comparison.contrast is None:  # type: ignore[union-attr]
         return _to_extreme(evaluation, reading)
-    if policy is not None and policy in WITH_ITSELF:
-        rest = all_others(tally_for(reading.quantity, evaluation.table), policy)
-        other = read(reading.quantity, rest, evaluation.terms.parameters)
+    if policy is not None and policy in INCLUDING_GROUP:
+        rest = counts_of_others(counts_for(reading.metric, evaluation.table), policy)
+        other = compute(reading.metric, rest, evaluation.terms.parameters)
     if other is None:
         return _none(evaluation, "there is no other side")
     tests = _two_sides(evaluation, reading, other)
-    if policy not in EXTREMES:
+    if policy not in EXTREME_REFERENCES:
         return tests
     # Of no other pair the value is known, so that all groups together must do.
     return replace(_over_pairs(tests, evaluation), together=_all_alike(evaluation, reading))
 
 
-def _all_alike(evaluation: Evaluation, reading: Reading) -> Together | None:
+def _all_alike(evaluation: Evaluation, reading: GroupValues) -> Together | None:
     """Whether all groups are alike, beside a comparison with an extreme one."""
     if not reading.binomial and reading.deviation is None:
         return None
@@ -273,24 +285,24 @@ def _all_alike(evaluation: Evaluation, reading: Reading) -> Together | None:
     return Together(alike[0].name if alike else "", "alike", p, stays_open=True)
 
 
-def _to_extreme(evaluation: Evaluation, reading: Reading) -> Tests:
+def _to_extreme(evaluation: Evaluation, reading: GroupValues) -> Tests:
     """Each group against all that lie farther out: the extreme one may be a handful of people."""
     inference, policy = evaluation.terms.inference, evaluation.terms.policy
-    if by_clusters.is_pair(evaluation) and evaluation.against is not None:
+    if by_clusters.is_pair(evaluation) and evaluation.reference_values is not None:
         # Of two groups the pair is known, and with it what its clusters have in common.
-        return _two_sides(evaluation, reading, evaluation.against)
+        return _two_sides(evaluation, reading, evaluation.reference_values)
     reading = by_clusters.for_pairs(reading, evaluation.takes_part)
     tests = [pair_test(reading, z, inference) for z in range(len(reading.value))]
     if any(test is None for test in tests):
         return _by_interval(evaluation)
-    weight = reading.size
+    weight = reading.effective_n
     if not reading.binomial and reading.deviation is not None:
-        weight = np.nan_to_num(reading.size**2 / reading.deviation)
+        weight = np.nan_to_num(reading.effective_n**2 / reading.deviation)
 
     def smallest(chosen: Chosen | None) -> tuple[Floats, Marks]:
         rows = [
             to_extreme(test, reading.value[z], weight[z], evaluation.takes_part[z], chosen,
-                       lowest=policy is Policy.LOWEST)
+                       lowest=policy is ReferencePolicy.LOWEST)
             for z, test in enumerate(tests)
             if test is not None
         ]  # fmt: skip
@@ -319,22 +331,23 @@ def _over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
     return replace(tests, p=p, names=names, about=about, joint=True, statistic=None)
 
 
-def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
+def _two_sides(evaluation: Evaluation, one: GroupValues, two: GroupValues) -> Tests:
     inference = evaluation.terms.inference
     if one.fit is not None:
         t, df = one.fit.value / one.fit.error, np.asarray(one.fit.df)
-        about = ("least squares", one.quantity.id, evaluation.terms.parameters)
+        about = ("least squares", one.metric.id, evaluation.terms.parameters)
         statistic = Statistic("t", t, (np.broadcast_to(df, t.shape),))
         return Tests(means.two_sided(t, df), ("least squares t",), about=about, statistic=statistic)
     if one.binomial and two.binomial and by_clusters.is_clustered(evaluation):
         p = by_clusters.of_pair_tested(one, two)
-        return Tests(p, (f"z, {BY_CLUSTERS}",), about=_about(one, evaluation), why=_FEW_CLUSTERS)
+        return Tests(p, (f"z, {CLUSTER_ROBUST}",), about=_about(one, evaluation), why=_FEW_CLUSTERS)
     if one.binomial and two.binomial:
         first, second = Sample.of(one), Sample.of(two)
-        p, exact = two_samples(first, second, inference)
-        weighted = one.weight is not None
+        p, exact = compare_shares(first, second, inference)
+        weighted = one.weight_sum is not None
         names = tuple(
-            name_of_test(exact=few, inference=inference, weighted=weighted) for few in (False, True)
+            name_share_test(exact=few, inference=inference, weighted=weighted)
+            for few in (False, True)
         )
         sides = (first.share, first.size, second.share, second.size)
         z, _ = proportions.z_test(*sides, yates=inference.yates)
@@ -342,7 +355,14 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
         statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (freedom,))
         return Tests(p, names, exact.astype(np.int64), _about(one, evaluation), statistic=statistic)
     if one.deviation is not None and two.deviation is not None:
-        both = (one.value, one.deviation, one.size, two.value, two.deviation, two.size)
+        both = (
+            one.value,
+            one.deviation,
+            one.effective_n,
+            two.value,
+            two.deviation,
+            two.effective_n,
+        )
         if inference.t is TTest.WELCH:
             t, df, p = means.welch_test(*both, moderated=True)
         else:
@@ -353,7 +373,7 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
         *_, p = ranks.mann_whitney(one.scores.astype(np.float64), two.scores.astype(np.float64))
         return Tests(p, ("Mann–Whitney",), about=_about(one, evaluation))
     if one.shares is not None and two.shares is not None:
-        counts = one.shares * one.size[:, None], two.shares * two.size[:, None]
+        counts = one.shares * one.effective_n[:, None], two.shares * two.effective_n[:, None]
         value, df, p = proportions.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
         return Tests(
             p, ("G",), about=_about(one, evaluation), statistic=Statistic("G", value, (df,))
@@ -361,10 +381,10 @@ def _two_sides(evaluation: Evaluation, one: Reading, two: Reading) -> Tests:
     return _by_interval(evaluation)
 
 
-def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:
+def _among_all(evaluation: Evaluation, reading: GroupValues) -> Tests:
     """All groups that take part at once."""
-    asked = evaluation.asked
-    assert isinstance(asked, Measure)
+    asked = evaluation.metric
+    assert isinstance(asked, Disparity)
     if reading.clustered is not None:
         return _among_clusters(evaluation, reading)
     if not reading.binomial and reading.deviation is None:
@@ -375,36 +395,36 @@ def _among_all(evaluation: Evaluation, reading: Reading) -> Tests:
     return _of_strata(alike, _about(reading, evaluation), chosen)
 
 
-def _of_groups(evaluation: Evaluation, reading: Reading) -> list[Alike]:
+def _of_groups(evaluation: Evaluation, reading: GroupValues) -> list[Alike]:
     """Whether the groups that take part are alike, in every stratum; of shares or of means."""
     among, inference = evaluation.takes_part, evaluation.terms.inference
     if not reading.binomial:
         return [alike_means(reading, z, some, inference) for z, some in enumerate(among)]
-    hits = np.nan_to_num(reading.value) * reading.size
-    tables = np.stack([reading.size - hits, hits], axis=1)
-    weighted = reading.weight is not None
+    hits = np.nan_to_num(reading.value) * reading.effective_n
+    tables = np.stack([reading.effective_n - hits, hits], axis=1)
+    weighted = reading.weight_sum is not None
     return [
         alike_classes(counts, some, inference, weighted=weighted)
         for counts, some in zip(tables, among, strict=True)
     ]
 
 
-def _among_clusters(evaluation: Evaluation, reading: Reading) -> Tests:
+def _among_clusters(evaluation: Evaluation, reading: GroupValues) -> Tests:
     """The same of shares in clusters: z of two groups, of more the sizes that serve every pair."""
     alone, among = by_clusters.of_two_groups(evaluation), evaluation.takes_part
     robust = by_clusters.for_pairs(reading, among)
-    size = np.nan_to_num(robust.size)
+    size = np.nan_to_num(robust.effective_n)
     hits = np.nan_to_num(robust.value) * size
     alike = [
         alike_classes(counts, some, evaluation.terms.inference, weighted=True)
         for counts, some in zip(np.stack([size - hits, hits], axis=1), among, strict=True)
     ]
-    asked = evaluation.asked
-    is_mean = isinstance(asked, Measure) and asked.mean
+    asked = evaluation.metric
+    is_mean = isinstance(asked, Disparity) and asked.mean
     of_pairs = None if is_mean else lambda crosses: _chosen(evaluation, crosses)
     tests = _of_strata(alike, _about(reading, evaluation), of_pairs)
     pair = by_clusters.of_pair_tested(*by_clusters.pair_of_spread(evaluation, reading))[:, :1]
-    names = (f"z, {BY_CLUSTERS}", *(f"{name}, {BY_CLUSTERS}" for name in tests.names))
+    names = (f"z, {CLUSTER_ROBUST}", *(f"{name}, {CLUSTER_ROBUST}" for name in tests.names))
     which = np.where(alone, 0, _which(tests) + 1)
     beyond = tests.beyond
 
@@ -453,7 +473,7 @@ def _statistics(each: Sequence[tuple[str, float, tuple[float, ...]] | None]) -> 
     )
 
 
-def _of_whole(asked: Whole, evaluation: Evaluation) -> Tests:
+def _of_whole(asked: TableMetric, evaluation: Evaluation) -> Tests:
     if asked.standard_normal:
         p = np.asarray(normal.two_sided(evaluation.value))
         return Tests(p, (asked.title,), about=(asked.id,))
@@ -461,8 +481,8 @@ def _of_whole(asked: Whole, evaluation: Evaluation) -> Tests:
         return _by_interval(evaluation)
     terms, table = evaluation.terms, evaluation.table
     gap = by_clusters.rate_gap(evaluation) if table.clusters is not None else None
-    if gap is not None and gap.reading is not None:
-        return replace(_among_clusters(gap, gap.reading), beyond=None)
+    if gap is not None and gap.group_values is not None:
+        return replace(_among_clusters(gap, gap.group_values), beyond=None)
     tables = asked.independence(table, terms.minimum, terms.parameters)
     shown = [_shown(asked, evaluation, counts) for counts in tables]
     each = [
@@ -499,7 +519,7 @@ def _of_labels(each: Sequence[Tests]) -> Tests:
     return Tests(p, (name,), about=each[0].about, beyond=beyond)
 
 
-def _shown(asked: Whole, evaluation: Evaluation, counts: Floats) -> Floats | None:
+def _shown(asked: TableMetric, evaluation: Evaluation, counts: Floats) -> Floats | None:
     """The probabilities [Z, K, G] whose log-ratios a limit on ε is held against; else None."""
     if not asked.of_log_ratios:
         return None
@@ -518,26 +538,26 @@ def _log_ratios(crosses: Crosses) -> Chosen:
     return chosen
 
 
-def _averages_by_clusters(evaluation: Evaluation, reading: Reading) -> Tests:
+def _averages_by_clusters(evaluation: Evaluation, reading: GroupValues) -> Tests:
     """Averages over strata whose clusters tell how they vary: z."""
-    other = evaluation.against
-    if other is None or evaluation.terms.policy in WITH_ITSELF:
+    other = evaluation.reference_values
+    if other is None or evaluation.terms.policy in INCLUDING_GROUP:
         return _none(evaluation, _NOT_BY_CLUSTERS)
     p, about = (
         by_clusters.of_pair_tested(reading, other),
         (*_about(reading, evaluation), "averages"),
     )
     average = None if evaluation.terms.average is None else str(evaluation.terms.average)
-    return Tests(p, (f"z, {BY_CLUSTERS}",), about=(*about, average), why=_FEW_CLUSTERS)
+    return Tests(p, (f"z, {CLUSTER_ROBUST}",), about=(*about, average), why=_FEW_CLUSTERS)
 
 
-def _common_to_strata(evaluation: Evaluation, reading: Reading, inner: Reading) -> Tests:
+def _common_to_strata(evaluation: Evaluation, reading: GroupValues, inner: GroupValues) -> Tests:
     """An odds ratio that strata have in common: Cochran–Mantel–Haenszel."""
     policy, table = evaluation.terms.policy, evaluation.strata
-    outer = None if evaluation.against is None else evaluation.against.strata
-    if policy in WITH_ITSELF and table is not None:
-        others = all_others(tally_for(reading.quantity, table), Policy.OVERALL)
-        outer = read(reading.quantity, others, evaluation.terms.parameters)
+    outer = None if evaluation.reference_values is None else evaluation.reference_values.strata
+    if policy in INCLUDING_GROUP and table is not None:
+        others = counts_of_others(counts_for(reading.metric, table), ReferencePolicy.OVERALL)
+        outer = compute(reading.metric, others, evaluation.terms.parameters)
     if outer is None:
         return _none(evaluation, "there is no other side")
     joined = stratified.mantel_haenszel(*inner.trials, *outer.trials)
@@ -548,50 +568,52 @@ def _common_to_strata(evaluation: Evaluation, reading: Reading, inner: Reading) 
         about=(*_about(inner, evaluation), "common odds ratio"),
         statistic=Statistic("χ²", value, (np.ones_like(value),)),
     )
-    if policy not in EXTREMES:
+    if policy not in EXTREME_REFERENCES:
         return tests
-    asked = evaluation.asked
-    assert isinstance(asked, Measure)
+    asked = evaluation.metric
+    assert isinstance(asked, Disparity)
     beside = _in_strata(evaluation, asked, reading)
     return replace(_over_pairs(tests, evaluation), together=beside)
 
 
-def _in_strata(evaluation: Evaluation, asked: Measure, reading: Reading) -> Together | None:
+def _in_strata(evaluation: Evaluation, asked: Disparity, reading: GroupValues) -> Together | None:
     """Whether groups are alike in every stratum, beside an average over them."""
     table, terms = evaluation.strata, evaluation.terms
     policy = terms.policy
     if table is None:
         return None
-    tally = tally_for(reading.quantity, table)
-    each = read(reading.quantity, tally, terms.parameters)
+    tally = counts_for(reading.metric, table)
+    each = compute(reading.metric, tally, terms.parameters)
     strata, name = table.known_strata, "Cochran–Mantel–Haenszel"
     alike = "alike in every stratum"
-    if not reading.quantity.share:
+    if not reading.metric.is_proportion:
         return None if each.deviation is None else _means_in_strata(evaluation, each, strata)
-    if asked.comparison.shape is Shape.SPREAD or policy in EXTREMES:
+    if asked.comparison.shape is ComparisonShape.SPREAD or policy in EXTREME_REFERENCES:
         among = evaluation.takes_part[0]
         if among.sum() > _MOST_STANDARDIZED:
             return None
-        size = np.where(np.isnan(each.value), 0.0, each.size)[strata][:, among]
+        size = np.where(np.isnan(each.value), 0.0, each.effective_n)[strata][:, among]
         hits = np.nan_to_num(each.value)[strata][:, among] * size
         *_, p = stratified.generalized(np.stack([hits, size - hits], axis=1))
         return Together(name, alike, np.full_like(evaluation.value, float(p)), stays_open=True)
-    others = beside(tally, Policy.REST, None)
-    if policy not in {Policy.REST, Policy.OVERALL}:
+    others = reference_counts(tally, ReferencePolicy.REST, None)
+    if policy not in {ReferencePolicy.REST, ReferencePolicy.OVERALL}:
         index = evaluation.second.max(axis=1)
-        if (index == NOBODY).any():
+        if (index == NO_GROUP).any():
             return None
-        others = beside(tally, Policy.LEVEL, np.broadcast_to(index[:, None], (len(strata), 1)))
-    rest = read(reading.quantity, others, terms.parameters)
-    n, m = (np.where(np.isnan(one.value), 0.0, one.size)[strata] for one in (each, rest))
+        others = reference_counts(
+            tally, ReferencePolicy.LEVEL, np.broadcast_to(index[:, None], (len(strata), 1))
+        )
+    rest = compute(reading.metric, others, terms.parameters)
+    n, m = (np.where(np.isnan(one.value), 0.0, one.effective_n)[strata] for one in (each, rest))
     a, c = (np.nan_to_num(one.value)[strata] * size for one, size in ((each, n), (rest, m)))
     p = stratified.mantel_haenszel(a, n, c, m).p[None]
     return Together(name, alike, p, stays_open=True)
 
 
-def _means_in_strata(evaluation: Evaluation, each: Reading, strata: Marks) -> Together:
+def _means_in_strata(evaluation: Evaluation, each: GroupValues, strata: Marks) -> Together:
     """Whether means are alike in every stratum: the smallest p-value of all strata (Šidák)."""
-    among = evaluation.takes_part[0] & (each.size > 0) & ~np.isnan(each.value)
+    among = evaluation.takes_part[0] & (each.effective_n > 0) & ~np.isnan(each.value)
     inference = evaluation.terms.inference
     p = np.array([
         alike_means(each, z, among[z], inference).p if among[z].sum() > 1 else np.nan
@@ -606,12 +628,12 @@ def _means_in_strata(evaluation: Evaluation, each: Reading, strata: Marks) -> To
 def _of_change(evaluation: Evaluation) -> Tests:
     """One outcome against another of the same people: who changes, where that can be counted."""
     groups = pairs_of(evaluation)
-    if groups is None or not isinstance(evaluation.asked, Quantity):
+    if groups is None or not isinstance(evaluation.metric, GroupMetric):
         return _by_interval(evaluation)
-    return pairs_tested(groups, (evaluation.asked.id, "paired"))
+    return run_mcnemar(groups, (evaluation.metric.id, "paired"))
 
 
-def pairs_tested(groups: Paired, about: Key) -> Tests:
+def run_mcnemar(groups: PairedCounts, about: Key) -> Tests:
     """McNemar's test that as many change one way as the other, of every group."""
     if groups.weighted:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -627,12 +649,12 @@ def pairs_tested(groups: Paired, about: Key) -> Tests:
 
 def _by_interval(evaluation: Evaluation) -> Tests:
     """The level at which parity leaves the interval, on the scale of z."""
-    asked = evaluation.asked
-    ideal = 0.0 if isinstance(asked, Quantity) or evaluation.subtracts else float(asked.ideal)
-    first: Band = band(evaluation)
+    asked = evaluation.metric
+    ideal = 0.0 if isinstance(asked, GroupMetric) or evaluation.subtracts else float(asked.ideal)
+    first: Intervals = find_intervals(evaluation)
     if not first.method:
         return _none(evaluation, first.why.removeprefix("none: "))
-    extreme = evaluation.terms.policy in EXTREMES
+    extreme = evaluation.terms.policy in EXTREME_REFERENCES
     judged = np.flatnonzero(evaluation.judged.any(axis=0)).tolist() if extreme else []
     if len(judged) > _MOST_EXTREME:
         return _none(evaluation, f"no test of over {_MOST_EXTREME} groups to an extreme one")
@@ -645,10 +667,10 @@ def _by_interval(evaluation: Evaluation) -> Tests:
             # All hold together, at one level in a stratum: each group has a level of its own.
             low, high = np.full_like(z, np.nan), np.full_like(z, np.nan)
             for at in judged:
-                ends = band(evaluation, alpha[:, at : at + 1])
+                ends = find_intervals(evaluation, alpha[:, at : at + 1])
                 low[:, at], high[:, at] = ends.low[:, at], ends.high[:, at]
         else:
-            ends = band(evaluation, alpha)
+            ends = find_intervals(evaluation, alpha)
             low, high = ends.low, ends.high
         return np.where(apart > 0, low - ideal, ideal - high)
 
@@ -685,12 +707,12 @@ def _root(room: Callable[[Floats], Floats], apart: Floats) -> Floats:
 
 def _about_interval(evaluation: Evaluation) -> Key:
     """What makes an interval another one: a ratio's is not that of a difference."""
-    asked, terms = evaluation.asked, evaluation.terms
-    how = asked.comparison.id if isinstance(asked, Measure) else ""
+    asked, terms = evaluation.metric, evaluation.terms
+    how = asked.comparison.id if isinstance(asked, Disparity) else ""
     average = None if terms.average is None else str(terms.average)
     return asked.id, how, terms.parameters, average
 
 
 def _wide(evaluation: Evaluation, alpha: Any) -> Any:  # noqa: ANN401  # an array, or a column of it
     """The α of each value, as the interval takes it: one a stratum where the value is one."""
-    return alpha[:, 0] if isinstance(evaluation.asked, Whole) else alpha
+    return alpha[:, 0] if isinstance(evaluation.metric, TableMetric) else alpha

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.arrays import Alpha, Floats
-from fairaudit.metrics import NOBODY, Comparison, Evaluation, Policy, Reading
+from fairaudit.metrics import NO_GROUP, Comparison, Evaluation, GroupValues, ReferencePolicy
 from fairaudit.metrics.intervals import (
     Interval,
     of_difference,
@@ -17,8 +17,8 @@ from fairaudit.metrics.intervals import (
     of_ratio,
     of_shortfall,
 )
-from fairaudit.metrics.reading import beside, read, tally_for
-from fairaudit.metrics.reference import EXTREMES
+from fairaudit.metrics.reference import EXTREME_REFERENCES
+from fairaudit.metrics.values import compute, counts_for, reference_counts
 from fairaudit.stats import strata
 
 _FEW = 20
@@ -31,7 +31,12 @@ _MANY = 10
 def in_sparse_strata(evaluation: Evaluation, how: Comparison, alpha: Alpha) -> Interval | None:
     """The interval of an average to a reference where strata are sparse and many; NaN elsewhere."""
     table, averaged, terms = evaluation.strata, evaluation.averaged, evaluation.terms
-    if table is None or averaged is None or table.squares is not None or terms.policy in EXTREMES:
+    if (
+        table is None
+        or averaged is None
+        or table.squares is not None
+        or terms.policy in EXTREME_REFERENCES
+    ):
         return None
     if how.interval not in {of_difference, of_shortfall, of_ratio, of_log_ratio}:
         return None
@@ -41,7 +46,7 @@ def in_sparse_strata(evaluation: Evaluation, how: Comparison, alpha: Alpha) -> I
     weights = averaged.first_weights
     if not np.array_equal(weights, averaged.second_weights, equal_nan=True):
         return None
-    n, m = (np.where(averaged.support, side.size, 0.0) for side in sides)
+    n, m = (np.where(averaged.support, side.effective_n, 0.0) for side in sides)
     sparse = _is_sparse(np.nan_to_num(weights), np.minimum(n, m))
     if not sparse.any():
         return None
@@ -70,16 +75,16 @@ def _is_sparse(weights: Floats, people: Floats) -> Floats:
     return np.asarray(many & (few > weights.sum(axis=0) / 2))
 
 
-def _sides(evaluation: Evaluation) -> tuple[Reading, Reading] | None:
+def _sides(evaluation: Evaluation) -> tuple[GroupValues, GroupValues] | None:
     """The readings of every group and of its reference in all strata, [Z, G]."""
     table, terms = evaluation.strata, evaluation.terms
-    if table is None or evaluation.reading is None or terms.reference is None:
+    if table is None or evaluation.group_values is None or terms.reference is None:
         return None
-    quantity = evaluation.reading.quantity
-    tally = tally_for(quantity, table)
+    quantity = evaluation.group_values.metric
+    tally = counts_for(quantity, table)
     index = None
-    if (evaluation.second != NOBODY).any():
+    if (evaluation.second != NO_GROUP).any():
         index = np.broadcast_to(evaluation.second.max(), (len(table.strata), 1))
-    policy = Policy.LEVEL if index is not None else terms.reference.policy
-    others = beside(tally, policy, index)
-    return read(quantity, tally, terms.parameters), read(quantity, others, terms.parameters)
+    policy = ReferencePolicy.LEVEL if index is not None else terms.reference.policy
+    others = reference_counts(tally, policy, index)
+    return compute(quantity, tally, terms.parameters), compute(quantity, others, terms.parameters)

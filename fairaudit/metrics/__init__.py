@@ -5,113 +5,121 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics import absolute, classes, conditional, inequality, numeric, parity
+from fairaudit.metrics import (
+    association,
+    classes,
+    conditional,
+    effect_sizes,
+    inequality,
+    numeric,
+    parity,
+)
 from fairaudit.metrics import epsilon as _epsilon
 from fairaudit.metrics.average import Average, Weights
-from fairaudit.metrics.classes import macro
+from fairaudit.metrics.classes import macro_average
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
-from fairaudit.metrics.direction import DIRECTIONS, Better
+from fairaudit.metrics.direction import PREFERENCES, Better
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, TableMetric
+from fairaudit.metrics.eligibility import Eligibility, find_eligibility
 from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
-from fairaudit.metrics.evaluation import Asked, Evaluation, Terms
-from fairaudit.metrics.measures import Comparison, Measure, Shape, Whole
+from fairaudit.metrics.evaluation import Evaluation, Metric, Terms
+from fairaudit.metrics.group_metrics import Formula, GroupMetric, GroupValues, Mean, Rate
 from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
-from fairaudit.metrics.notions import NOTIONS, Notion, find_notion
-from fairaudit.metrics.paired import Paired, paired
-from fairaudit.metrics.quantities import Formula, Mean, Quantity, Rate, Reading
+from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
 from fairaudit.metrics.rates import RATES
-from fairaudit.metrics.reading import participants
 from fairaudit.metrics.reasons import (
-    Aside,
-    describe,
-    describe_all,
-    exclusion,
-    reason_of,
-    set_aside,
-    why_excluded,
-    why_undefined,
+    Ineligibility,
+    describe_group,
+    describe_groups,
+    describe_rule,
+    explain_exclusion,
+    explain_ineligibility,
+    explain_undefined,
+    undefined_reason,
 )
 from fairaudit.metrics.records import (
     FAMILIES,
     NO_PARAMETERS,
     Bounds,
-    Named,
-    Need,
+    CatalogueEntry,
     Parameters,
+    Requirement,
 )
-from fairaudit.metrics.reference import NOBODY, Policy, Reference, find_group
+from fairaudit.metrics.reference import NO_GROUP, Reference, ReferencePolicy, find_group
 from fairaudit.metrics.scores import SCORES, FirstOf
-from fairaudit.metrics.standing import Standing, standing_of
+from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
+from fairaudit.metrics.values import find_participants
 
-QUANTITIES: tuple[Quantity, ...] = (
+GROUP_METRICS: tuple[GroupMetric, ...] = (
     *RATES,
     *SCORES,
-    *conditional.QUANTITIES,
+    *conditional.GROUP_METRICS,
     *inequality.INEQUALITY,
 )
 """The numbers of one group."""
 
-MEASURES: tuple[Measure, ...] = (
+DISPARITIES: tuple[Disparity, ...] = (
     *CRITERIA,
-    *absolute.MEASURES,
-    *conditional.MEASURES,
+    *effect_sizes.DISPARITIES,
+    *conditional.DISPARITIES,
     classes.KL_DIVERGENCE,
 )
 """The comparisons of groups that have a name of their own."""
 
-WHOLES: tuple[Whole, ...] = (
-    *_epsilon.WHOLES,
+TABLE_METRICS: tuple[TableMetric, ...] = (
+    *_epsilon.TABLE_METRICS,
     classes.TOTAL_VARIATION,
-    *absolute.WHOLES,
-    *parity.WHOLES,
+    *association.TABLE_METRICS,
+    *parity.TABLE_METRICS,
     inequality.BETWEEN_GROUPS,
-    *numeric.WHOLES,
+    *numeric.TABLE_METRICS,
 )
 """The measures of a whole table."""
 
-CATALOGUE: tuple[Asked, ...] = (*QUANTITIES, *MEASURES, *WHOLES)
+CATALOGUE: tuple[Metric, ...] = (*GROUP_METRICS, *DISPARITIES, *TABLE_METRICS)
 """Everything a spec can name under `metric`, in display order."""
 
 _BY_NAME = {name: record for record in CATALOGUE for name in (record.id, *record.aliases)}
 _COMPARISONS = {record.id: record for record in COMPARISONS}
 
 
-def find(name: str) -> Asked | None:
+def find_metric(name: str) -> Metric | None:
     """The record of that id or alias; None where there is none."""
     return _BY_NAME.get(name)
 
 
-def find_words(name: str) -> Named | None:
+def find_entry(name: str) -> CatalogueEntry | None:
     """The record of that name, comparisons included: what can be explained."""
     return _BY_NAME.get(name) or _COMPARISONS.get(name)
 
 
-def comparison(name: str) -> Comparison | None:
+def find_comparison(name: str) -> Comparison | None:
     """The comparison of that id; None where there is none."""
     return _COMPARISONS.get(name)
 
 
-def wanted(asked: Asked) -> frozenset[Need]:
+def list_requirements(asked: Metric) -> frozenset[Requirement]:
     """What a measure is made of, where the spec has it."""
-    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Measure) else [asked]
+    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Disparity) else [asked]
     options = [
         one for part in parts for one in (part.options if isinstance(part, FirstOf) else (part,))
     ]
-    return frozenset().union(*(one.needs for one in options))
+    return frozenset().union(*(one.requirements for one in options))
 
 
-def notion(name: str) -> Notion | None:
+def find_unsupported(name: str) -> UnsupportedMetric | None:
     """The well-known notion of that name which is no metric here; None for any other name."""
     return find_notion(name, (*_BY_NAME, *_COMPARISONS))
 
 
-def suggestion(name: str) -> str:
+def suggest(name: str) -> str:
     """The end of a message about an unknown metric: why it is none, or what is spelt alike.
 
     Names that share no more than a word such as `fairness` with it are not told.
     """
-    known = notion(name)
+    known = find_unsupported(name)
     if known is not None:
         return f": not here, because {known.advice}"
     names = (*_BY_NAME, *_COMPARISONS)
@@ -134,9 +142,9 @@ def _is_akin(name: str, other: str) -> bool:
     return SequenceMatcher(None, words, other_words).ratio() >= _AKIN
 
 
-def compared(quantity: Quantity, how: Comparison) -> Measure:
+def build_disparity(quantity: GroupMetric, how: Comparison) -> Disparity:
     """The measure that compares one quantity, as `compare:` in a spec asks."""
-    return Measure(
+    return Disparity(
         id=quantity.id,
         title=f"{quantity.title}, {how.title[0].lower()}{how.title[1:]}",
         short=f"{quantity.short} {how.id}",
@@ -152,62 +160,62 @@ def compared(quantity: Quantity, how: Comparison) -> Measure:
 __all__ = [
     "CATALOGUE",
     "COMPARISONS",
-    "DIRECTIONS",
+    "DISPARITIES",
     "FAMILIES",
-    "MEASURES",
-    "NOBODY",
-    "NOTIONS",
+    "GROUP_METRICS",
+    "NO_GROUP",
     "NO_MINIMUM",
     "NO_PARAMETERS",
-    "QUANTITIES",
-    "WHOLES",
-    "Aside",
-    "Asked",
+    "PREFERENCES",
+    "TABLE_METRICS",
+    "UNSUPPORTED_METRICS",
     "Average",
     "Better",
     "Bounds",
+    "CatalogueEntry",
     "Comparison",
+    "ComparisonShape",
+    "Disparity",
+    "Eligibility",
     "Evaluation",
     "FirstOf",
     "Formula",
+    "GroupMetric",
+    "GroupValues",
+    "Ineligibility",
     "Mean",
-    "Measure",
+    "Metric",
     "Minimum",
-    "Named",
-    "Need",
-    "Notion",
-    "Paired",
+    "PairedCounts",
     "Parameters",
-    "Policy",
-    "Quantity",
     "Rate",
-    "Reading",
     "Reference",
-    "Shape",
-    "Standing",
+    "ReferencePolicy",
+    "Requirement",
+    "TableMetric",
     "Terms",
+    "UnsupportedMetric",
     "Weights",
-    "Whole",
-    "compared",
-    "comparison",
-    "describe",
-    "describe_all",
+    "build_disparity",
+    "count_pairs",
+    "describe_group",
+    "describe_groups",
+    "describe_rule",
     "epsilon",
     "evaluate",
     "evaluate_against",
-    "exclusion",
-    "find",
+    "explain_exclusion",
+    "explain_ineligibility",
+    "explain_undefined",
+    "find_comparison",
+    "find_eligibility",
+    "find_entry",
     "find_group",
-    "find_words",
-    "macro",
-    "notion",
-    "paired",
-    "participants",
-    "reason_of",
-    "set_aside",
-    "standing_of",
-    "suggestion",
-    "wanted",
-    "why_excluded",
-    "why_undefined",
+    "find_metric",
+    "find_participants",
+    "find_unsupported",
+    "list_requirements",
+    "macro_average",
+    "suggest",
+    "undefined_reason",
 ]

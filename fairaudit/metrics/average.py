@@ -56,7 +56,7 @@ MIDDLE, OWN = Average(Weights.MIDDLE), Average(Weights.OWN)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Averaged:
+class StratifiedAverages:
     """Both sides' averages, [1, G], and the weight of every stratum in each, [Z, G].
 
     `support` [Z, G] marks the strata where both sides have somebody; `left_out` [Z, G] is the share
@@ -72,14 +72,14 @@ class Averaged:
     off_support: Floats
 
 
-def averaged(
+def average_strata(
     how: Average,
     strata: tuple[Group, ...],
     values: tuple[Floats, Floats],
     people: tuple[Floats, Floats],
     known: Marks,
     comparable: Marks,
-) -> Averaged:
+) -> StratifiedAverages:
     """The averages of both sides' values [Z, G] with people [Z, G].
 
     Of the `known` strata [Z] those are compared that are `comparable`.
@@ -99,7 +99,7 @@ def averaged(
             first = sum(side / side.sum(axis=0) for side in both) / 2
             second = first
         first, second = first / first.sum(axis=0), second / second.sum(axis=0)
-        return Averaged(
+        return StratifiedAverages(
             _weighed(first, one),
             _weighed(second, two),
             first,
@@ -110,7 +110,7 @@ def averaged(
         )
 
 
-def exactly(
+def average_exactly(
     how: Average,
     strata: tuple[Group, ...],
     values: Sequence[tuple[Fraction | None, Fraction | None]],

@@ -11,51 +11,51 @@ import numpy as np
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import DIVERGENCE
-from fairaudit.metrics.counts import Tally, tally_of
+from fairaudit.metrics.counts import GroupCounts, count_groups
 from fairaudit.metrics.direction import Better
+from fairaudit.metrics.disparities import Disparity, TableMetric, TableValue
 from fairaudit.metrics.epsilon import class_counts
-from fairaudit.metrics.measures import Measure, Whole, WholeReading
-from fairaudit.metrics.minimum import Minimum, of_everybody
-from fairaudit.metrics.quantities import Formula, Quantity, Reading
-from fairaudit.metrics.records import LIFTED_BY_CHANCE, NO_PARAMETERS, Need, Parameters
+from fairaudit.metrics.group_metrics import Formula, GroupMetric, GroupValues
+from fairaudit.metrics.minimum import Minimum, pooled_total
+from fairaudit.metrics.records import BIASED_BY_CHANCE, NO_PARAMETERS, Parameters, Requirement
 
 _MOST_CLASSES = 16
 """Up to so many classes every set of them is looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Macro(Quantity):
+class Macro(GroupMetric):
     """The plain mean over classes of a quantity, each class against the rest."""
 
-    base: Quantity
+    base: GroupMetric
 
     @property
-    def needs(self) -> frozenset[Need]:
+    def requirements(self) -> frozenset[Requirement]:
         """What the quantity needs, but for a positive class."""
-        return self.base.needs
+        return self.base.requirements
 
     @property
     def formula(self) -> str:
         """The formula in the id of the quantity."""
         return f"mean over classes of {self.base.id}"
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group; undefined where one class is."""
-        readings = [self.base.read(one, parameters) for one in tally.each]
+        readings = [self.base.compute(one, parameters) for one in tally.by_class]
         value = np.mean([one.value for one in readings], axis=0)
         n = np.min([one.n for one in readings], axis=0)
-        return Reading(self, value, n, n.astype(np.float64))
+        return GroupValues(self, value, n, n.astype(np.float64))
 
     def exact(
-        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction."""
-        found = [self.base.exact(one, z, g, parameters) for one in tally.each]
+        found = [self.base.exact(one, z, g, parameters) for one in tally.by_class]
         known = [one for one in found if one is not None]
         return sum(known, Fraction(0)) / len(found) if found and len(known) == len(found) else None
 
 
-def macro(base: Quantity) -> Macro:
+def macro_average(base: GroupMetric) -> Macro:
     """The macro mean of a quantity, under its own id."""
     words = {
         name: getattr(base, name)
@@ -77,15 +77,15 @@ def macro(base: Quantity) -> Macro:
 class Shares(Formula):
     """The probabilities of all classes of an outcome."""
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The people with a known outcome, and the probability of each class, [Z, P, G]."""
         with np.errstate(divide="ignore", invalid="ignore"):
             value, n = self.value_of(tally, parameters)
             shares = tally.classes / tally.classes.sum(axis=1, keepdims=True)
-        return Reading(self, value, n, n.astype(np.float64), shares=shares)
+        return GroupValues(self, value, n, n.astype(np.float64), shares=shares)
 
 
-def _known_outcomes(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+def _known_outcomes(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     """1 where anybody has a known outcome, else undefined."""
     mass = tally.classes.sum(axis=1)
     return np.where(mass > 0, 1.0, np.nan), tally.answered
@@ -100,11 +100,11 @@ _SHARES = Shares(
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="n(y, g) / n(g)",
-    needs=frozenset({Need.CLASSES}),
+    requirements=frozenset({Requirement.CLASSES}),
     listed=False,
     value_of=_known_outcomes,
 )
-KL_DIVERGENCE = Measure(
+KL_DIVERGENCE = Disparity(
     id="kl_divergence",
     title="Kullback–Leibler divergence",
     short="KL",
@@ -113,23 +113,23 @@ KL_DIVERGENCE = Measure(
     means="How far the group's distribution over outcomes is from the reference's, in nats.",
     caution="Directed: the reference's from the group's is another number. Infinite where the "
     "group has an outcome that the reference never has.",
-    no_interval=LIFTED_BY_CHANCE,
+    no_interval=BIASED_BY_CHANCE,
     source=works.KULLBACK,
     elsewhere="aif360.sklearn takes it from the other side.",
     parts=((_SHARES, DIVERGENCE),),
 )
 
 
-def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
+def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest distance of two groups' distributions, by the set of classes that attains it.
 
     ½ Σ |p - q| is the largest difference of P(set) over sets of classes, so that each set asks for
     one highest and one lowest group, and no pair of groups is looked at.
     """
-    tally = tally_of(table)
+    tally = count_groups(table)
     mass = tally.classes
     n = mass.sum(axis=1)
-    enough = minimum.admits(tally.answered, of_everybody(table, mass))
+    enough = minimum.admits(tally.answered, pooled_total(table, mass))
     takes_part = table.eligible & (table.n > 0) & enough
     strata, classes, _ = mass.shape
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -147,7 +147,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Whol
     defined = (takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1) & (classes > 0)
     value = np.where(defined & (best >= 0), best, np.nan)
     high, low = (np.where(defined, end, -1) for end in (high, low))
-    return WholeReading.of(value, takes_part, tally.answered, high=high, low=low)
+    return TableValue.of(value, takes_part, tally.answered, high=high, low=low)
 
 
 def _sets(classes: int) -> list[list[int]]:
@@ -158,7 +158,7 @@ def _sets(classes: int) -> list[list[int]]:
     return [[0, *(at + 1 for at, is_in in enumerate(one) if is_in)] for one in chosen]
 
 
-TOTAL_VARIATION = Whole(
+TOTAL_VARIATION = TableMetric(
     id="total_variation",
     title="Total variation distance",
     short="TV",
@@ -166,12 +166,12 @@ TOTAL_VARIATION = Whole(
     means="The largest share of one group's outcomes that would have to change to be distributed "
     "as another group's.",
     caution="Grows with the number of groups and of classes by chance alone.",
-    no_interval=LIFTED_BY_CHANCE,
+    no_interval=BIASED_BY_CHANCE,
     source=works.LEVIN,
     elsewhere="With two outcomes it is `demographic_parity_difference`. SageMaker Clarify's TVD is "
     "the same for two groups.",
     formula="max over groups g, h of ½ Σ over classes y of |P(y|g) - P(y|h)|",
     bounds=(0, 1),
-    read=_total_variation,
+    value_of=_total_variation,
     independence=class_counts,
 )

@@ -29,7 +29,7 @@ _ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Crowd:
+class PooledClusters:
     """Whose clusters stand beside each group: `everybody` times all, `own` times the group `index`.
 
     `weights` are the marks [Y] of positive labels and [P] of positive classes, by which cells are
@@ -45,15 +45,15 @@ class Crowd:
     own: int = 1
     index: Ints | None = None
 
-    def at(self, index: Ints) -> Crowd:
+    def at(self, index: Ints) -> PooledClusters:
         """The group that `index` [Z, 1] names, beside each group."""
         return replace(self, everybody=0, own=1, index=index)
 
-    def rest(self) -> Crowd:
+    def rest(self) -> PooledClusters:
         """All others in the stratum."""
         return replace(self, everybody=1, own=-1)
 
-    def overall(self) -> Crowd:
+    def overall(self) -> PooledClusters:
         """Everybody in the stratum."""
         return replace(self, everybody=1, own=0)
 
@@ -94,7 +94,7 @@ class ClusterTotals:
     mixed: Any
     trials: Any
     clusters: Ints
-    crowd: Crowd
+    crowd: PooledClusters
 
     def product(self, other: ClusterTotals, share: Floats, other_share: Floats) -> Floats:
         """The sum over clusters of both crowds' residuals multiplied, [Z, G].
@@ -184,7 +184,7 @@ class ClusteredShare:
         return lowest[:, None]
 
 
-def class_sizes(crowd: Crowd, counts: Floats, n: Ints, among: Marks) -> Floats:
+def class_effective_n(crowd: PooledClusters, counts: Floats, n: Ints, among: Marks) -> Floats:
     """How many independent rows would tell as much of every class, [Z, G]; NaN of few clusters.
 
     `counts` [Z, K, G] are those of the classes, `n` [Z, G] the people. The class that clusters are
@@ -213,7 +213,7 @@ def _fewer(clusters: Floats) -> Floats:
     return np.asarray((normal.critical(_ALPHA) / means.critical(df, _ALPHA)) ** 2)
 
 
-def _bilinear(matrix: Any, first: Crowd, second: Crowd) -> Floats:  # noqa: ANN401  # sparse
+def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Floats:  # noqa: ANN401  # sparse
     """A' M b for every column, a and b being the two crowds beside it: [Z, G]."""
     strata, _, _, groups = first.table.shape
     whole, rows, columns = _margins(matrix, strata, groups)
@@ -237,7 +237,7 @@ def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Flo
     return rows.sum(axis=1, keepdims=True), rows, columns
 
 
-def _places(crowd: Crowd, strata: int, groups: int) -> Ints:
+def _places(crowd: PooledClusters, strata: int, groups: int) -> Ints:
     """The column of the group that a crowd is made of, beside each group: [Z, G]."""
     own = np.arange(groups) if crowd.index is None else crowd.index
     start = (np.arange(strata) * groups)[:, None]
@@ -284,7 +284,7 @@ def _known_totals(table: ClusteredTable) -> dict[tuple[Slots, Slots], tuple[Any,
     return {}
 
 
-def _totals(crowd: Crowd, over: Slots, under: Slots) -> ClusterTotals:
+def _totals(crowd: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
     """The products of a share's cluster totals, worked out once for each table."""
     from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
@@ -309,7 +309,7 @@ def _totals(crowd: Crowd, over: Slots, under: Slots) -> ClusterTotals:
     return ClusterTotals(hits.tocsr(), mixed.tocsr(), trials.tocsr(), clusters, crowd)
 
 
-def _clusters_of(crowd: Crowd, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401
+def _clusters_of(crowd: PooledClusters, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401
     """In how many clusters a crowd has somebody, [Z, G]."""
     own = np.asarray(there.sum(axis=0), dtype=np.int64).reshape(strata, groups)
     if not crowd.everybody:
@@ -331,10 +331,11 @@ def _clusters_of(crowd: Crowd, there: Any, strata: int, groups: int) -> Ints:  #
 class AveragedShare:
     """A share averaged over strata, beside the one that it is compared with: [1, G].
 
-    `with_other` is the correlation of both, `size` how many independent rows would tell as much.
+    `with_other` is the correlation of both, `effective_n` how many independent rows would tell as
+    much.
     """
 
-    size: Floats
+    effective_n: Floats
     with_other: Floats
 
 
@@ -346,14 +347,14 @@ class Side:
     rows would tell as much if there were no clusters.
     """
 
-    crowd: Crowd
+    crowd: PooledClusters
     value: Floats
-    mass: Floats
+    weighted_n: Floats
     weight: Floats
-    size: Floats
+    effective_n: Floats
 
 
-def averaged_shares(
+def average_clustered_shares(
     over: Sequence[str], under: Sequence[str], sides: tuple[Side, Side]
 ) -> tuple[AveragedShare, AveragedShare]:
     """Both averages of every group and its reference, by the totals of clusters in all strata.
@@ -380,7 +381,7 @@ def averaged_shares(
         r = np.clip(np.nan_to_num(products[2] / np.sqrt(products[0] * products[1])), -1.0, 1.0)
         for at, side in enumerate(sides):
             spread = values[at] * (1 - values[at])
-            of_rows = side.weight**2 * side.value * (1 - side.value) / side.size
+            of_rows = side.weight**2 * side.value * (1 - side.value) / side.effective_n
             plain = np.where(side.weight > 0, of_rows, 0.0).sum(axis=0)
             variance = np.maximum(products[at], plain)
             r = np.where(r > 0, r * np.sqrt(products[at] / variance), r)
@@ -394,7 +395,7 @@ class _Rows:
     """Hits and trials of every row (stratum, cluster), of one group at a time."""
 
     def __init__(
-        self, entries: _Entries, crowd: Crowd, over: Sequence[str], under: Sequence[str]
+        self, entries: _Entries, crowd: PooledClusters, over: Sequence[str], under: Sequence[str]
     ) -> None:
         self._entries, self._groups = entries, crowd.table.shape[3]
         hits, trials = (
@@ -415,7 +416,7 @@ class _Rows:
             + (crowd.own * self._summed(cells, index) if crowd.own else 0)
             for everybody, cells in zip(self._everybody, self._cells, strict=True)
         )
-        weight, value, mass = side.weight[:, g], side.value[:, g], side.mass[:, g]
+        weight, value, mass = side.weight[:, g], side.value[:, g], side.weighted_n[:, g]
         counted = (trials > 0) & (weight[z] > 0)
         in_stratum = np.bincount(z[counted], minlength=len(weight)).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):

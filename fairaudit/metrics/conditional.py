@@ -18,21 +18,21 @@ from fairaudit.metrics.comparisons import (
     RATIO,
     SHORTFALL,
 )
-from fairaudit.metrics.counts import Tally
+from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.direction import Better
-from fairaudit.metrics.measures import REMAINDER, Measure
-from fairaudit.metrics.quantities import Formula, effective_size
-from fairaudit.metrics.records import Need, Parameters
-from fairaudit.metrics.reference import Policy
+from fairaudit.metrics.disparities import REMAINDER, Disparity
+from fairaudit.metrics.group_metrics import Formula, count_effective
+from fairaudit.metrics.records import Parameters, Requirement
+from fairaudit.metrics.reference import ReferencePolicy
 from fairaudit.stats import proportions
 
 _FACTOR = "A factor that is itself shaped by the disparity hides it."
-_PREDICTION = frozenset({Need.PREDICTION})
-_BOTH = frozenset({Need.LABEL, Need.PREDICTION})
+_PREDICTION = frozenset({Requirement.PREDICTION})
+_BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 
 
-def _disparity(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
-    mass, people = tally.mass, tally.people
+def _disparity(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    mass, people = tally.weighted, tally.people
     value = mass.rejected / mass.all_rejected - mass.selected / mass.all_selected
     # Whoever is alone has nobody to differ from.
     alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
@@ -40,8 +40,8 @@ def _disparity(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
     return value, np.asarray(people.all_selected + people.all_rejected)
 
 
-def _exact_disparity(tally: Tally, _: Parameters) -> Fraction | None:
-    mass = tally.mass
+def _exact_disparity(tally: GroupCounts, _: Parameters) -> Fraction | None:
+    mass = tally.weighted
     if not mass.all_rejected or not mass.all_selected:
         return None
     if (mass.rejected, mass.selected) == (mass.all_rejected, mass.all_selected):
@@ -50,12 +50,12 @@ def _exact_disparity(tally: Tally, _: Parameters) -> Fraction | None:
     return value if tally.favourable else -value
 
 
-def _ends_of_disparity(tally: Tally, _: Parameters, alpha: Alpha) -> Ends:
+def _ends_of_disparity(tally: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
     """Of two shares of other people: the rejected and the selected."""
-    mass = tally.mass
+    mass = tally.weighted
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
-    sizes = (effective_size(tally, (name,)) for name in ("all_rejected", "all_selected"))
+    sizes = (count_effective(tally, (name,)) for name in ("all_rejected", "all_selected"))
     low, high = proportions.newcombe(shares[0], next(sizes), shares[1], next(sizes), alpha)
     return (low, high) if tally.favourable else (-high, -low)
 
@@ -72,33 +72,35 @@ DEMOGRAPHIC_DISPARITY = Formula(
     bounds=(-1, 1),
     formula="rejected / all rejected - selected / all selected; the other way round where the "
     "positive is a burden",
-    needs=_PREDICTION,
+    requirements=_PREDICTION,
     value_of=_disparity,
-    mass_of=lambda mass: mass.all_selected + mass.all_rejected,
+    weighted_n_of=lambda mass: mass.all_selected + mass.all_rejected,
     undefined="nobody to count, or nobody to compare with",
     exact_of=_exact_disparity,
     ends_of=_ends_of_disparity,
     method="Newcombe",
-    beside_all=True,
+    uses_everybody=True,
 )
 
 
-def _share_of(cells: tuple[str, ...], tally: Tally) -> tuple[Floats, Ints]:
+def _share_of(cells: tuple[str, ...], tally: GroupCounts) -> tuple[Floats, Ints]:
     known = tally.known_strata[:, None]
-    mass = np.where(known, sum(getattr(tally.mass, cell) for cell in cells), 0)
+    mass = np.where(known, sum(getattr(tally.weighted, cell) for cell in cells), 0)
     people = np.where(known, sum(getattr(tally.people, cell) for cell in cells), 0)
     share = np.where(known, mass / mass.sum(axis=0, keepdims=True), np.nan)
     return share, np.broadcast_to(people.sum(axis=0, keepdims=True), people.shape)
 
 
-def _ends_of_share(cells: tuple[str, ...], tally: Tally, alpha: Alpha) -> Ends:
+def _ends_of_share(cells: tuple[str, ...], tally: GroupCounts, alpha: Alpha) -> Ends:
     share, _ = _share_of(cells, tally)
     known = tally.known_strata[:, None]
-    n = np.where(known, effective_size(tally, cells), 0.0).sum(axis=0, keepdims=True)
+    n = np.where(known, count_effective(tally, cells), 0.0).sum(axis=0, keepdims=True)
     return proportions.wilson(share, n, alpha)
 
 
-def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[Need]) -> Formula:
+def _stratum_share(
+    name: str, of: str, cells: tuple[str, ...], needs: frozenset[Requirement]
+) -> Formula:
     counted = f"({' + '.join(cells)})"
     return Formula(
         id=name,
@@ -112,7 +114,7 @@ def _stratum_share(name: str, of: str, cells: tuple[str, ...], needs: frozenset[
         conditional=True,
         formula=f"{counted} in the stratum, divided by {counted} of the group in all known strata",
         undefined="the stratum is not known, or nobody to count",
-        needs=needs,
+        requirements=needs,
         value_of=lambda tally, _: _share_of(cells, tally),
         ends_of=lambda tally, _, alpha: _ends_of_share(cells, tally, alpha),
         method="Wilson",
@@ -127,15 +129,15 @@ STRATUM_SHARE_OF_NEGATIVES = _stratum_share(
     "stratum_share_of_negatives", " among negatives", ("fp", "tn"), _BOTH
 )
 
-QUANTITIES = (
+GROUP_METRICS = (
     DEMOGRAPHIC_DISPARITY,
     STRATUM_SHARE,
     STRATUM_SHARE_OF_POSITIVES,
     STRATUM_SHARE_OF_NEGATIVES,
 )
 
-MEASURES = (
-    Measure(
+DISPARITIES = (
+    Disparity(
         id="conditional_equal_opportunity_gap",
         title="Conditional equality of opportunity, gap",
         short="cond. FPR diff.",
@@ -152,7 +154,7 @@ MEASURES = (
         averages=(UNIFORM,),
         conditional=True,
     ),
-    Measure(
+    Disparity(
         id="conditional_equal_opportunity_ratio",
         title="Conditional equality of opportunity, ratio",
         short="cond. FPR ratio",
@@ -165,7 +167,7 @@ MEASURES = (
         averages=(UNIFORM,),
         conditional=True,
     ),
-    Measure(
+    Disparity(
         id="unexplained_difference",
         title="Unexplained difference",
         short="d unexplained",
@@ -178,7 +180,7 @@ MEASURES = (
         averages=(MIDDLE,),
         conditional=True,
     ),
-    Measure(
+    Disparity(
         id="explained_difference",
         title="Explained difference",
         short="d explained",
@@ -193,7 +195,7 @@ MEASURES = (
         fold=REMAINDER,
         conditional=True,
     ),
-    Measure(
+    Disparity(
         id="mantel_haenszel_odds_ratio",
         title="Mantel–Haenszel odds ratio",
         short="MH odds ratio",
@@ -212,7 +214,7 @@ MEASURES = (
         averages=(POOLED,),
         conditional=True,
     ),
-    Measure(
+    Disparity(
         id="conditional_demographic_disparity",
         title="Conditional demographic disparity",
         short="CDD",
@@ -227,10 +229,10 @@ MEASURES = (
         version=2,
         parts=((DEMOGRAPHIC_DISPARITY, ITSELF),),
         averages=(POOLED,),
-        reference=Policy.OVERALL,
+        reference=ReferencePolicy.OVERALL,
         conditional=True,
     ),
-    Measure(
+    Disparity(
         id="belift",
         title="Extended lift within a stratum",
         short="belift",
@@ -242,10 +244,10 @@ MEASURES = (
         elsewhere="Mancuhan & Clifton condition on all inputs by a Bayesian network; here the "
         "strata are their summary, and the group stands over everybody in the same one.",
         parts=((r.SELECTION_RATE, RATIO),),
-        reference=Policy.OVERALL,
+        reference=ReferencePolicy.OVERALL,
         conditional=True,
     ),
-    Measure(
+    Disparity(
         id="belift_overall",
         title="Extended lift of a group and stratum over everybody",
         short="belift, all",
@@ -255,7 +257,7 @@ MEASURES = (
         source=works.ZLIOBAITE,
         elsewhere="As Žliobaitė prints belift; `belift` compares within the stratum.",
         parts=((r.SELECTION_RATE, RATIO),),
-        reference=Policy.EVERYBODY,
+        reference=ReferencePolicy.EVERYBODY,
         conditional=True,
     ),
 )

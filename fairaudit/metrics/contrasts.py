@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairaudit.cube import Floats
-from fairaudit.metrics.measures import Pair, Sides
+from fairaudit.metrics.disparities import Pair, Sides
 from fairaudit.stats.strata import mantel_haenszel
 
 
@@ -24,21 +24,21 @@ def _deviations(sides: Sides) -> tuple[Floats, Floats, Floats]:
 def standardized(sides: Sides) -> Floats:
     """The difference in units of the pooled sample standard deviation of both sides."""
     one, two, _ = _deviations(sides)
-    variance = (one + two) / (sides.group.size + sides.reference.size - 2)
+    variance = (one + two) / (sides.group.effective_n + sides.reference.effective_n - 2)
     return np.asarray((sides.group.value - sides.reference.value) / np.sqrt(variance))
 
 
 def standardized_by_all(sides: Sides) -> Floats:
     """The difference in units of everybody's sample standard deviation."""
     _, _, everybody = _deviations(sides)
-    variance = everybody / (sides.everybody.size - 1)
+    variance = everybody / (sides.everybody.effective_n - 1)
     return np.asarray((sides.group.value - sides.reference.value) / np.sqrt(variance))
 
 
 def correlation(sides: Sides) -> Floats:
     """R = (mean inside - mean outside) · √(n₁n₂ / n) / √(total squared deviation)."""
     one, two, _ = _deviations(sides)
-    n, m = sides.group.size, sides.reference.size
+    n, m = sides.group.effective_n, sides.reference.effective_n
     apart = sides.group.value - sides.reference.value
     between = n * m / (n + m)
     return np.asarray(apart * np.sqrt(between) / np.sqrt(one + two + apart**2 * between))
@@ -92,7 +92,7 @@ def common_odds_ratio(sides: Sides) -> Floats:
     one, two = sides.group.strata, sides.reference.strata
     if one is None or two is None:
         return np.full_like(sides.group.value, np.nan)
-    return np.asarray(mantel_haenszel(*one.masses, *two.masses).odds_ratio[None])
+    return np.asarray(mantel_haenszel(*one.weighted_trials, *two.weighted_trials).odds_ratio[None])
 
 
 def exact_common_odds_ratio(strata: Sequence[Pair]) -> Fraction | None:

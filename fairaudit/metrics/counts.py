@@ -12,14 +12,14 @@ import numpy as np
 
 from fairaudit.cube import Amount, ClusteredTable, Floats, GroupTable, Ints, Marks, Sum
 from fairaudit.memoize import memoize
-from fairaudit.metrics.clusters import Crowd
+from fairaudit.metrics.clusters import PooledClusters
 
 Cell: TypeAlias = Any
 """One integer, or an array of integers (of squared weights: floats) with the axes [..., Z, G]."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ConfusionCounts:
     """The cells of one group, or of all groups in all strata.
 
     The margins exist on their own: a row whose label is not known is `selected` or `rejected` all
@@ -39,13 +39,13 @@ class Counts:
     all_rejected: Cell
 
     @classmethod
-    def of_cells(cls, *, tp: int, fp: int, fn: int, tn: int) -> Counts:
+    def of_cells(cls, *, tp: int, fp: int, fn: int, tn: int) -> ConfusionCounts:
         """Whole numbers for one group, every row with a known label and prediction."""
         selected, rejected = tp + fp, fn + tn
         return cls(tp, fp, fn, tn, selected, rejected, tp + fn, fp + tn, selected, rejected)
 
     @classmethod
-    def of_joint(cls, table: GroupTable, joint: Cell) -> Counts:
+    def of_joint(cls, table: GroupTable, joint: Cell) -> ConfusionCounts:
         """The cells of a table's array [Z, Y, P, G]; zeros where the spec names no positive."""
         known_p = np.arange(joint.shape[2]) < len(table.classes)
         known_y = np.arange(joint.shape[1]) < len(table.labels)
@@ -76,17 +76,17 @@ class Counts:
             all_rejected=everybody(rejected),
         )
 
-    def map(self, change: Callable[[Cell], Cell]) -> Counts:
+    def map(self, change: Callable[[Cell], Cell]) -> ConfusionCounts:
         """Every cell changed in the same way, but for those that are everybody's already."""
         *cells, all_selected, all_rejected = _cells(self)
-        return Counts(*[*map(change, cells), all_selected, all_rejected])
+        return ConfusionCounts(*[*map(change, cells), all_selected, all_rejected])
 
-    def at(self, z: int, g: int) -> Counts:
+    def at(self, z: int, g: int) -> ConfusionCounts:
         """The cells of one stratum and group, as Python integers."""
-        return Counts(*(int(cell[z, g]) for cell in _cells(self)))
+        return ConfusionCounts(*(int(cell[z, g]) for cell in _cells(self)))
 
 
-_cells = attrgetter(*(one.name for one in fields(Counts)))
+_cells = attrgetter(*(one.name for one in fields(ConfusionCounts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class Sums:
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Scores:
+class ScoreCounts:
     """People by label and ascending bin of a score: [Z, 3 (negative, positive, unknown), B, G].
 
     `low` and `high` [B] are the extreme scores seen in each bin, `everybody` [B] all people there.
@@ -169,52 +169,52 @@ class Scores:
         """Which bins hold one value only."""
         return np.asarray(self.low == self.high)
 
-    def map(self, change: Callable[[Cell], Cell]) -> Scores:
+    def map(self, change: Callable[[Cell], Cell]) -> ScoreCounts:
         """The people changed; the bins stay."""
-        return Scores(change(self.people), self.low, self.high, self.everybody)
+        return ScoreCounts(change(self.people), self.low, self.high, self.everybody)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Tally:
+class GroupCounts:
     """What one table counts: people, and the mass that rates are made of (people, or weights).
 
     `classes` [Z, P, G] is the mass of each class of the outcome, `answered` [Z, G] the people who
     have one of them, whatever they weigh; `sums` are those of the numbers that belong to it,
-    `scores` the histogram of its score. `each` holds a tally for each class
+    `scores` the histogram of its score. `by_class` holds a tally for each class
     against the rest, where a measure averages over classes. `clusters` tells whose clusters stand
     beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
     known.
     """
 
-    people: Counts
-    mass: Counts
-    squares: Counts | None
+    people: ConfusionCounts
+    weighted: ConfusionCounts
+    squares: ConfusionCounts | None
     scale: int
     favourable: bool
     classes: Ints
     answered: Ints
     known_strata: Marks
     sums: Mapping[str, Sums] = field(default_factory=dict)
-    scores: Scores | None = None
-    each: tuple[Tally, ...] = ()
-    clusters: Crowd | None = None
+    scores: ScoreCounts | None = None
+    by_class: tuple[GroupCounts, ...] = ()
+    clusters: PooledClusters | None = None
     unknown_clusters: bool = False
 
-    def overall(self) -> Tally:
+    def overall(self) -> GroupCounts:
         """Everybody in the stratum, the group included, beside each group."""
         return self.changed(
             lambda cell: np.broadcast_to(cell.sum(axis=-1, keepdims=True), cell.shape),
             self.clusters and self.clusters.overall(),
         )
 
-    def rest(self) -> Tally:
+    def rest(self) -> GroupCounts:
         """Everybody else in the stratum, beside each group."""
         return self.changed(
             lambda cell: cell.sum(axis=-1, keepdims=True) - cell,
             self.clusters and self.clusters.rest(),
         )
 
-    def everywhere(self) -> Tally:
+    def everywhere(self) -> GroupCounts:
         """Everybody in all known strata, beside each group of each stratum."""
 
         def total(cell: Cell) -> Cell:
@@ -223,7 +223,7 @@ class Tally:
 
         return replace(self.changed(total), unknown_clusters=self.clusters is not None)
 
-    def everywhere_else(self) -> Tally:
+    def everywhere_else(self) -> GroupCounts:
         """Everybody in all known strata but the group in its own, beside each group."""
 
         def others(cell: Cell) -> Cell:
@@ -233,7 +233,7 @@ class Tally:
 
         return replace(self.changed(others), unknown_clusters=self.clusters is not None)
 
-    def taken(self, index: Ints) -> Tally:
+    def of_reference(self, index: Ints) -> GroupCounts:
         """The cells of the group that `index` [Z, 1] names, beside each group."""
 
         def take(cell: Cell) -> Cell:
@@ -242,42 +242,44 @@ class Tally:
 
         return self.changed(take, self.clusters and self.clusters.at(index))
 
-    def one(self, z: int, g: int) -> Tally:
+    def of_group(self, z: int, g: int) -> GroupCounts:
         """What is counted of one group, as Python integers."""
         return replace(
             self,
             people=self.people.at(z, g),
-            mass=self.mass.at(z, g),
+            weighted=self.weighted.at(z, g),
             sums={name: sums.map(lambda cell: int(cell[z, g])) for name, sums in self.sums.items()},
             scores=None,
-            each=(),
+            by_class=(),
         )
 
-    def changed(self, change: Callable[[Cell], Cell], clusters: Crowd | None = None) -> Tally:
+    def changed(
+        self, change: Callable[[Cell], Cell], clusters: PooledClusters | None = None
+    ) -> GroupCounts:
         """Everything counted, changed in the same way; `clusters` are those of the new crowds."""
         people = self.people.map(change)
         return replace(
             self,
             people=people,
-            mass=people if self.mass is self.people else self.mass.map(change),
+            weighted=people if self.weighted is self.people else self.weighted.map(change),
             squares=None if self.squares is None else self.squares.map(change),
             classes=change(self.classes),
             answered=change(self.answered),
             sums={name: sums.map(change) for name, sums in self.sums.items()},
             scores=None if self.scores is None else self.scores.map(change),
-            each=tuple(one.changed(change) for one in self.each),
+            by_class=tuple(one.changed(change) for one in self.by_class),
             clusters=clusters,
         )
 
 
 @memoize
-def tally_of(table: GroupTable) -> Tally:
+def count_groups(table: GroupTable) -> GroupCounts:
     """The cells of a table."""
-    people = Counts.of_joint(table, table.people)
-    return Tally(
+    people = ConfusionCounts.of_joint(table, table.people)
+    return GroupCounts(
         people,
-        people if table.mass is table.people else Counts.of_joint(table, table.mass),
-        None if table.squares is None else Counts.of_joint(table, table.squares),
+        people if table.mass is table.people else ConfusionCounts.of_joint(table, table.mass),
+        None if table.squares is None else ConfusionCounts.of_joint(table, table.squares),
         table.scale,
         table.favourable,
         table.mass.sum(axis=1)[:, : len(table.classes)],
@@ -289,14 +291,14 @@ def tally_of(table: GroupTable) -> Tally:
     )
 
 
-def _crowd_of(table: GroupTable) -> Crowd | None:
+def _crowd_of(table: GroupTable) -> PooledClusters | None:
     """Each group by its clusters."""
     if table.clusters is None:
         return None
     _, size_y, size_p, _ = table.clusters.shape
     label = _or_none(table.positive_label, np.zeros(size_y, dtype=np.bool_))
     plus = _or_none(table.positive, np.zeros(size_p, dtype=np.bool_))
-    return Crowd(table.clusters, label, plus, len(table.labels), len(table.classes))
+    return PooledClusters(table.clusters, label, plus, len(table.labels), len(table.classes))
 
 
 def _sums_of(table: GroupTable) -> dict[str, Sums]:
@@ -327,17 +329,17 @@ def _sums(amount: Amount, labels: Marks) -> Sums:
     )
 
 
-def _scores_of(table: GroupTable) -> Scores | None:
+def _scores_of(table: GroupTable) -> ScoreCounts | None:
     histogram = table.histogram
     if histogram is None:
         return None
     people = np.moveaxis(histogram.people, 2, 3)
     bins = histogram.bins
-    return Scores(people, bins.low, bins.high, histogram.everybody)
+    return ScoreCounts(people, bins.low, bins.high, histogram.everybody)
 
 
 @memoize
-def against_rest(table: GroupTable) -> dict[str, GroupTable]:
+def one_against_rest(table: GroupTable) -> dict[str, GroupTable]:
     """The table by class, of the outcome or of the label: that class positive, all others not."""
     labels, size = table.people.shape[1:3]
     return {
@@ -356,7 +358,7 @@ def _marked(names: Sequence[str], name: str, size: int) -> Marks:
 
 
 @memoize
-def collapsed(table: GroupTable) -> GroupTable:
+def collapse_strata(table: GroupTable) -> GroupTable:
     """The same people without strata; those whose stratum is not known are left out."""
 
     def joined(cells: Cell) -> Cell:
@@ -372,7 +374,7 @@ def collapsed(table: GroupTable) -> GroupTable:
         squares=None if table.squares is None else joined(table.squares),
         known_strata=np.ones(1, dtype=np.bool_),
         amounts={
-            name: one.changed(joined, lambda sums: Sum(joined(sums.values), sums.scale))
+            name: one.transform(joined, lambda sums: Sum(joined(sums.values), sums.scale))
             for name, one in table.amounts.items()
         },
         histogram=table.histogram

@@ -6,7 +6,7 @@ from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import DIFFERENCE, GAP, HIGHEST, MIN_RATIO, RATIO
-from fairaudit.metrics.measures import (
+from fairaudit.metrics.disparities import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
     MAX,
@@ -14,10 +14,10 @@ from fairaudit.metrics.measures import (
     MEAN_MAGNITUDE,
     MIN,
     Comparison,
-    Measure,
+    Disparity,
 )
-from fairaudit.metrics.quantities import Quantity
-from fairaudit.metrics.reference import Policy
+from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.reference import ReferencePolicy
 
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _NEEDS_A_TRUSTED_LABEL = "Trusts the label: if the label is biased, so is this."
@@ -29,10 +29,12 @@ _BASE_RATES = (
 )
 
 
-def _signed(quantity: Quantity, comparison: Comparison, aliases: tuple[str, ...] = ()) -> Measure:
+def _signed(
+    quantity: GroupMetric, comparison: Comparison, aliases: tuple[str, ...] = ()
+) -> Disparity:
     """The quantity of each group against the reference, as fairMLHealth reports it."""
     verb = "divided by" if comparison.quotient else "minus"
-    return Measure(
+    return Disparity(
         id=f"{quantity.id}_{comparison.id}",
         title=f"{quantity.title} {comparison.id}",
         short=f"{quantity.short} {comparison.id}",
@@ -46,7 +48,7 @@ def _signed(quantity: Quantity, comparison: Comparison, aliases: tuple[str, ...]
 
 
 CRITERIA = (
-    Measure(
+    Disparity(
         id="demographic_parity_difference",
         title="Demographic parity difference",
         short="DP difference",
@@ -58,7 +60,7 @@ CRITERIA = (
         elsewhere="Fairlearn prints the same number.",
         parts=((r.SELECTION_RATE, GAP),),
     ),
-    Measure(
+    Disparity(
         id="demographic_parity_ratio",
         title="Demographic parity ratio",
         short="DP ratio",
@@ -69,7 +71,7 @@ CRITERIA = (
         elsewhere="Fairlearn prints the same number where it is defined.",
         parts=((r.SELECTION_RATE, MIN_RATIO),),
     ),
-    Measure(
+    Disparity(
         id="equal_opportunity_difference",
         title="Equal opportunity difference",
         short="EO difference",
@@ -81,7 +83,7 @@ CRITERIA = (
         "`true_positive_rate_difference` here.",
         parts=((r.TRUE_POSITIVE_RATE, GAP),),
     ),
-    Measure(
+    Disparity(
         id="equal_opportunity_ratio",
         title="Equal opportunity ratio",
         short="EO ratio",
@@ -91,7 +93,7 @@ CRITERIA = (
         source=works.FAIRLEARN,
         parts=((r.TRUE_POSITIVE_RATE, MIN_RATIO),),
     ),
-    Measure(
+    Disparity(
         id="equalized_odds_difference",
         title="Equalized odds difference",
         short="equalized odds",
@@ -104,7 +106,7 @@ CRITERIA = (
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
         fold=MAX,
     ),
-    Measure(
+    Disparity(
         id="equalized_odds_mean",
         title="Equalized odds difference, mean",
         short="equalized odds mean",
@@ -117,7 +119,7 @@ CRITERIA = (
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
         fold=MEAN,
     ),
-    Measure(
+    Disparity(
         id="equalized_odds_ratio",
         title="Equalized odds ratio",
         short="equalized odds ratio",
@@ -130,7 +132,7 @@ CRITERIA = (
         parts=((r.TRUE_POSITIVE_RATE, MIN_RATIO), (r.FALSE_POSITIVE_RATE, MIN_RATIO)),
         fold=MIN,
     ),
-    Measure(
+    Disparity(
         id="predictive_equality",
         title="Predictive equality",
         short="FPR gap",
@@ -141,7 +143,7 @@ CRITERIA = (
         elsewhere="Pages that define it by true negative rates mean the same gap.",
         parts=((r.FALSE_POSITIVE_RATE, GAP),),
     ),
-    Measure(
+    Disparity(
         id="predictive_parity",
         title="Predictive parity",
         short="PPV gap",
@@ -151,7 +153,7 @@ CRITERIA = (
         source=works.CHOULDECHOVA,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP),),
     ),
-    Measure(
+    Disparity(
         id="predictive_parity_ratio",
         title="Predictive parity ratio",
         short="PPV ratio",
@@ -161,7 +163,7 @@ CRITERIA = (
         source=works.CHOULDECHOVA,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, MIN_RATIO),),
     ),
-    Measure(
+    Disparity(
         id="conditional_use_accuracy_equality",
         title="Conditional use accuracy equality",
         short="PPV, NPV gap",
@@ -172,7 +174,7 @@ CRITERIA = (
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP), (r.NEGATIVE_PREDICTIVE_VALUE, GAP)),
         fold=MAX,
     ),
-    Measure(
+    Disparity(
         id="overall_accuracy_equality",
         title="Overall accuracy equality",
         short="accuracy gap",
@@ -182,7 +184,7 @@ CRITERIA = (
         source=works.BERK,
         parts=((r.ACCURACY, GAP),),
     ),
-    Measure(
+    Disparity(
         id="conditional_statistical_parity",
         title="Conditional statistical parity",
         short="conditional SP",
@@ -194,7 +196,7 @@ CRITERIA = (
         parts=((r.SELECTION_RATE, GAP),),
         conditional=True,
     ),
-    Measure(
+    Disparity(
         id="statistical_parity_difference",
         title="Statistical parity difference",
         short="SP difference",
@@ -206,7 +208,7 @@ CRITERIA = (
         "the other sign.",
         parts=((r.SELECTION_RATE, DIFFERENCE),),
     ),
-    Measure(
+    Disparity(
         id="disparate_impact_ratio",
         title="Disparate impact ratio",
         short="DI ratio",
@@ -234,7 +236,7 @@ CRITERIA = (
     _signed(s.MEAN_PREDICTION, RATIO),
     _signed(s.MAE, DIFFERENCE),
     _signed(s.MAE, RATIO),
-    Measure(
+    Disparity(
         id="average_odds_difference",
         title="Average odds difference",
         short="avg odds diff.",
@@ -245,7 +247,7 @@ CRITERIA = (
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
         fold=MEAN,
     ),
-    Measure(
+    Disparity(
         id="average_odds_error",
         title="Average odds error",
         short="avg odds error",
@@ -258,7 +260,7 @@ CRITERIA = (
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
         fold=MEAN_MAGNITUDE,
     ),
-    Measure(
+    Disparity(
         id="treatment_equality",
         title="Treatment equality",
         short="fn/fp ratio",
@@ -268,7 +270,7 @@ CRITERIA = (
         source=works.BERK,
         parts=((r.ERROR_TYPE_RATIO, RATIO),),
     ),
-    Measure(
+    Disparity(
         id="fairmlhealth_equal_odds_difference",
         title="Equal odds difference as fairMLHealth computes it",
         short="odds diff. (fML)",
@@ -281,7 +283,7 @@ CRITERIA = (
         parts=((r.TRUE_POSITIVE_RATE, DIFFERENCE), (r.FALSE_POSITIVE_RATE, DIFFERENCE)),
         fold=LARGEST_MAGNITUDE,
     ),
-    Measure(
+    Disparity(
         id="fairmlhealth_equal_odds_ratio",
         title="Equal odds ratio as fairMLHealth computes it",
         short="odds ratio (fML)",
@@ -293,7 +295,7 @@ CRITERIA = (
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
         fold=FARTHEST_FROM_1,
     ),
-    Measure(
+    Disparity(
         id="impact_ratio",
         title="Impact ratio",
         short="impact ratio",
@@ -306,10 +308,10 @@ CRITERIA = (
         elsewhere="The ratio that New York City's Local Law 144 asks for. Where the positive is a "
         "burden, it compares the rates of not being selected.",
         parts=((r.SELECTION_RATE, RATIO),),
-        reference=Policy.HIGHEST,
+        reference=ReferencePolicy.HIGHEST,
         four_fifths=True,
     ),
-    Measure(
+    Disparity(
         id="scoring_impact_ratio",
         title="Scoring impact ratio",
         short="scoring impact",
@@ -320,9 +322,9 @@ CRITERIA = (
         source=works.LL144,
         elsewhere="The ratio that New York City's Local Law 144 asks for where a tool scores.",
         parts=((s.SCORING_RATE, RATIO),),
-        reference=Policy.HIGHEST,
+        reference=ReferencePolicy.HIGHEST,
     ),
-    Measure(
+    Disparity(
         id="balance_positive_class",
         title="Balance for the positive class",
         short="balance (+)",
@@ -333,7 +335,7 @@ CRITERIA = (
         source=works.KLEINBERG,
         parts=((s.MEAN_SCORE_POSITIVES, GAP),),
     ),
-    Measure(
+    Disparity(
         id="balance_negative_class",
         title="Balance for the negative class",
         short="balance (-)",
@@ -344,7 +346,7 @@ CRITERIA = (
         source=works.KLEINBERG,
         parts=((s.MEAN_SCORE_NEGATIVES, GAP),),
     ),
-    Measure(
+    Disparity(
         id="well_calibration",
         title="Well-calibration",
         short="worst ECE",

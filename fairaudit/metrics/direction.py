@@ -29,7 +29,7 @@ class Better(StrEnum):
 
         With None nobody says what it is, as of one class of several.
         """
-        direction = DIRECTIONS[self]
+        direction = PREFERENCES[self]
         if favourable is None:
             same = direction.benefit is direction.burden
             return direction.benefit if same else Better.NEITHER
@@ -42,7 +42,7 @@ class Better(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class Preference:
     """Which way is better of a benefit and of a burden, and why."""
 
     benefit: Better
@@ -76,51 +76,51 @@ _OF_CLASSES: Mapping[Better, Better] = MappingProxyType(
         Better.LOWER_OF_BURDEN: Better.LOWER,
     }
 )
-DIRECTIONS: Mapping[Better, Direction] = MappingProxyType(
+PREFERENCES: Mapping[Better, Preference] = MappingProxyType(
     {
-        Better.POLARITY: Direction(
+        Better.POLARITY: Preference(
             Better.HIGHER,
             Better.LOWER,
             "To be selected is what people want of a benefit, and want to be spared of a burden.",
         ),
-        Better.HIGHER_OF_BENEFIT: Direction(
+        Better.HIGHER_OF_BENEFIT: Preference(
             Better.HIGHER,
             Better.NEITHER,
             "The harm of a benefit is to be denied it though qualified. Of a burden the rate tells "
             "who is rightly flagged; whoever is missed is not harmed by that.",
         ),
-        Better.LOWER_OF_BENEFIT: Direction(
+        Better.LOWER_OF_BENEFIT: Preference(
             Better.LOWER,
             Better.NEITHER,
             "The share that is denied a benefit though qualified. A burden that misses somebody "
             "does not harm the person.",
         ),
-        Better.LOWER_OF_BURDEN: Direction(
+        Better.LOWER_OF_BURDEN: Preference(
             Better.NEITHER,
             Better.LOWER,
             "The share that bears a burden without cause. Whoever gets a benefit without "
             "qualifying is not harmed by that.",
         ),
-        Better.HIGHER_OF_BURDEN: Direction(
+        Better.HIGHER_OF_BURDEN: Preference(
             Better.NEITHER,
             Better.HIGHER,
             "The share that is rightly spared a burden. Of a benefit the rate tells who is rightly "
             "refused: no harm and no good to the person.",
         ),
-        Better.HIGHER: Direction(
+        Better.HIGHER: Preference(
             Better.HIGHER,
             Better.HIGHER,
             "How good a prediction, or an outcome, is for the people it is about: whoever gets "
             "less of it is served worse, whichever way the errors go.",
         ),
-        Better.LOWER: Direction(
+        Better.LOWER: Preference(
             Better.LOWER,
             Better.LOWER,
             "How wrong a prediction is, how unequally the group's people fare, or how "
             "over-represented the group is among those who fare badly (a disparity whose sign is "
             "turned for a burden already).",
         ),
-        Better.NEITHER: Direction(
+        Better.NEITHER: Preference(
             Better.NEITHER,
             Better.NEITHER,
             "It describes the people or their scores, mixes two kinds of error, or is a share of "

@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
-from fairaudit.metrics.clusters import class_sizes
-from fairaudit.metrics.counts import tally_of
-from fairaudit.metrics.inference import USUAL
-from fairaudit.metrics.measures import Whole, WholeReading
-from fairaudit.metrics.minimum import Minimum, of_everybody
-from fairaudit.metrics.picking import pick, pick_pair
-from fairaudit.metrics.quantities import effective
-from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
+from fairaudit.metrics.clusters import class_effective_n
+from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.disparities import TableMetric, TableValue
+from fairaudit.metrics.extreme_groups import find_extreme, find_extremes
+from fairaudit.metrics.group_metrics import effective_n
+from fairaudit.metrics.inference import DEFAULT_INFERENCE
+from fairaudit.metrics.minimum import Minimum, pooled_total
+from fairaudit.metrics.records import NO_PARAMETERS, Parameters, Requirement
 from fairaudit.stats import families, simultaneous
 
 _PSEUDO_COUNTS = ("smoothing", "concentration")
@@ -51,17 +51,15 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
 
 def _differential_fairness(
     table: GroupTable, minimum: Minimum, parameters: Parameters
-) -> WholeReading:
+) -> TableValue:
     """ε of the audited outcome's own classes, in every stratum."""
     return _of_classes(table, table.classes, (0, 1), minimum, parameters)
 
 
-def _bias_amplification(
-    table: GroupTable, minimum: Minimum, parameters: Parameters
-) -> WholeReading:
+def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
     """ε of the prediction minus ε of the label, on the rows where both are known."""
 
-    def both_known(among: Marks | None = None) -> tuple[WholeReading, WholeReading]:
+    def both_known(among: Marks | None = None) -> tuple[TableValue, TableValue]:
         return (
             _of_classes(table, table.classes, (0, 1), minimum, parameters, both=True, among=among),
             _of_classes(table, table.labels, (1, 0), minimum, parameters, both=True, among=among),
@@ -74,7 +72,7 @@ def _bias_amplification(
     with np.errstate(invalid="ignore"):
         # Less than an infinite one is no improvement that could be told: it is not known.
         value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
-    return WholeReading(
+    return TableValue(
         value,
         predicted.outcome,
         predicted.high,
@@ -87,7 +85,7 @@ def _bias_amplification(
     )
 
 
-def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) -> WholeReading:
+def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
     """ε of the prediction within each label; the label that has the largest decides."""
     slots = np.arange(table.people.shape[1])
     found = [_within(table, slots == at, minimum, parameters) for at in range(len(table.labels))]
@@ -101,7 +99,7 @@ def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) 
     def taken(arrays: Sequence[Any]) -> Any:  # noqa: ANN401  # any array
         return np.stack(arrays)[worst, strata]
 
-    return WholeReading(
+    return TableValue(
         np.where(undefined, np.nan, taken([one.value for one in found])),
         taken([one.outcome for one in found]),
         taken([one.high for one in found]),
@@ -115,7 +113,7 @@ def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) 
     )
 
 
-def _within_positives(table: GroupTable, minimum: Minimum, parameters: Parameters) -> WholeReading:
+def _within_positives(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
     """ε of the prediction among people whose label is positive."""
     positive = table.positive_label
     labels = np.zeros(table.people.shape[1], np.bool_) if positive is None else positive
@@ -124,7 +122,7 @@ def _within_positives(table: GroupTable, minimum: Minimum, parameters: Parameter
 
 def _within(
     table: GroupTable, labels: Marks, minimum: Minimum, parameters: Parameters
-) -> WholeReading:
+) -> TableValue:
     """ε of the prediction among those who have one of the labels."""
 
     def kept(joint: Any) -> Any:  # noqa: ANN401  # people, or their squared weights
@@ -164,8 +162,11 @@ def credible_ends(counts: Floats, prior: float, groups: Ints, alpha: float) -> E
 
 
 def _credible(
-    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float = USUAL.alpha
-) -> WholeReading:
+    table: GroupTable,
+    minimum: Minimum,
+    parameters: Parameters,
+    alpha: float = DEFAULT_INFERENCE.alpha,
+) -> TableValue:
     """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
     plain = _of_classes(table, table.classes, (0, 1), minimum, NO_PARAMETERS)
     classes = len(table.classes)
@@ -191,10 +192,13 @@ def _credible(
 def _pairs_of_ends(upper: Floats, lower: Floats, among: Marks) -> list[tuple[Ints, Ints]]:
     """Two candidates for the widest pair of different groups: each end may have to give way."""
     n = np.zeros_like(upper)
-    top, bottom = pick(upper, among, n, highest=True), pick(lower, among, n, highest=False)
+    top, bottom = (
+        find_extreme(upper, among, n, highest=True),
+        find_extreme(lower, among, n, highest=False),
+    )
     return [
-        (top, pick(lower, among, n, highest=False, apart_from=top)),
-        (pick(upper, among, n, highest=True, apart_from=bottom), bottom),
+        (top, find_extreme(lower, among, n, highest=False, apart_from=top)),
+        (find_extreme(upper, among, n, highest=True, apart_from=bottom), bottom),
     ]
 
 
@@ -207,7 +211,7 @@ def _of_classes(  # one private function serves both outcomes of a table
     *,
     both: bool = False,
     among: Marks | None = None,
-) -> WholeReading:
+) -> TableValue:
     """ε over `classes`: with order (0, 1) those of the audited outcome, with (1, 0) the label's.
 
     With `both` of those for whom both are known; `among` says who takes part, if not all with n.
@@ -222,14 +226,14 @@ def _of_classes(  # one private function serves both outcomes of a table
 
     people = np.asarray(by_class(table.people).sum(axis=1), dtype=np.int64)
     mass = by_class(table.mass)
-    everybody = of_everybody(table, np.asarray(mass, dtype=np.int64))
+    everybody = pooled_total(table, np.asarray(mass, dtype=np.int64))
     counts = mass / table.scale
     if table.squares is not None:
         squares = by_class(table.squares).sum(axis=1)
         total = counts.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample.
-            size = effective(total, squares, people)
+            size = effective_n(total, squares, people)
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
     takes_part = table.eligible & ((people if both else table.n) > 0) if among is None else among
     takes_part = takes_part & minimum.admits(people, everybody)
@@ -240,7 +244,7 @@ def _of_classes(  # one private function serves both outcomes of a table
 
 def _spread(
     counts: Floats, n: Ints | Floats, takes_part: Marks, smoothing: float, classes: Sequence[str]
-) -> WholeReading:
+) -> TableValue:
     """The largest spread over outcomes of ln P(y | group); counts are [Z, Y, G], n is [Z, G]."""
     weights = counts + smoothing
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -252,7 +256,7 @@ def _spread(
     outcome, high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(3))
     at = np.arange(strata)
     for y in range(len(classes)):
-        top, bottom = pick_pair(logs[:, y], takes_part, n)
+        top, bottom = find_extremes(logs[:, y], takes_part, n)
         # An outcome that no group has (a probability of 0 everywhere) is not in the range.
         occurs = enough & np.isfinite(logs[at, y, top])
         with np.errstate(invalid="ignore"):
@@ -260,7 +264,7 @@ def _spread(
         better = occurs & (np.isnan(best) | (spread > best))
         best[better], outcome[better] = spread[better], y
         high[better], low[better] = top[better], bottom[better]
-    return WholeReading(
+    return TableValue(
         best, outcome, high, low, takes_part, n.astype(np.int64), counts, tuple(classes)
     )
 
@@ -270,13 +274,13 @@ def class_counts(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence
     return [_by_clusters(table, _differential_fairness(table, minimum, NO_PARAMETERS)).counts]
 
 
-def _by_clusters(table: GroupTable, one: WholeReading) -> WholeReading:
+def _by_clusters(table: GroupTable, one: TableValue) -> TableValue:
     """The counts as many as say as much, where rows come in clusters."""
-    crowd = tally_of(table).clusters
+    crowd = count_groups(table).clusters
     if crowd is None:
         return one
     under = one.counts.sum(axis=1, keepdims=True)
-    size = class_sizes(crowd, one.counts, one.n, one.takes_part)[:, None]
+    size = class_effective_n(crowd, one.counts, one.n, one.takes_part)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         return replace(one, counts=np.where(under > 0, one.counts / under * size, 0.0))
 
@@ -296,7 +300,7 @@ def _counts_within_positives(
 
 
 def _interval(
-    one: WholeReading, alpha: Alpha, parts: int = 1, parameters: Parameters = NO_PARAMETERS
+    one: TableValue, alpha: Alpha, parts: int = 1, parameters: Parameters = NO_PARAMETERS
 ) -> Ends:
     """The ends of an ε, [Z]: of the log-ratios of all pairs and outcomes together.
 
@@ -384,7 +388,7 @@ def _interval_within_positives(
 
 _SIMULTANEOUS = "Koopman (of smoothed shares MOVER), simultaneous over pairs and outcomes"
 
-DIFFERENTIAL_FAIRNESS = Whole(
+DIFFERENTIAL_FAIRNESS = TableMetric(
     id="differential_fairness",
     title="Differential fairness ε",
     short="ε",
@@ -397,7 +401,7 @@ DIFFERENTIAL_FAIRNESS = Whole(
     source=works.FOULDS,
     elsewhere="AIF360's `smoothed_empirical_differential_fairness` adds concentration 1, that is "
     "1/|Y| to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome.",
-    read=_differential_fairness,
+    value_of=_differential_fairness,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     takes=_PSEUDO_COUNTS,
     interval=_interval_of_classes,
@@ -405,7 +409,7 @@ DIFFERENTIAL_FAIRNESS = Whole(
     independence=class_counts,
     of_log_ratios=True,
 )
-BIAS_AMPLIFICATION = Whole(
+BIAS_AMPLIFICATION = TableMetric(
     id="bias_amplification",
     title="Bias amplification",
     short="Δε",
@@ -417,15 +421,15 @@ BIAS_AMPLIFICATION = Whole(
     "turns it round.",
     source=works.FOULDS,
     elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there.",
-    read=_bias_amplification,
+    value_of=_bias_amplification,
     formula="ε(prediction) - ε(label), on rows where both are known",
     bounds=(None, None),
-    needs=frozenset({Need.CLASSES, Need.LABEL, Need.PREDICTION}),
+    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
     interval=_interval_of_amplification,
     method=_SIMULTANEOUS,
 )
-DIFFERENTIAL_EQUALIZED_ODDS = Whole(
+DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     id="differential_equalized_odds",
     title="Differential equalized odds",
     short="ε given label",
@@ -434,9 +438,9 @@ DIFFERENTIAL_EQUALIZED_ODDS = Whole(
     caution="Trusts the label. One small group without an outcome makes it infinite.",
     source=works.FOULDS,
     elsewhere="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
-    read=_within_labels,
+    value_of=_within_labels,
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
-    needs=frozenset({Need.CLASSES, Need.LABEL, Need.PREDICTION}),
+    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
     interval=_interval_within_labels,
     method=_SIMULTANEOUS,
@@ -444,7 +448,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = Whole(
     cells=frozenset(),
     of_log_ratios=True,
 )
-DIFFERENTIAL_EQUAL_OPPORTUNITY = Whole(
+DIFFERENTIAL_EQUAL_OPPORTUNITY = TableMetric(
     id="differential_equal_opportunity",
     title="Differential equal opportunity",
     short="ε given +",
@@ -453,9 +457,9 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = Whole(
     caution="Trusts the label. One small group without an outcome makes it infinite.",
     source=works.FOULDS,
     elsewhere="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
-    read=_within_positives,
+    value_of=_within_positives,
     formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
-    needs=frozenset({Need.CLASSES, Need.LABEL, Need.PREDICTION}),
+    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
     interval=_interval_within_positives,
     method=_SIMULTANEOUS,
@@ -463,7 +467,7 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = Whole(
     cells=frozenset({"tp", "fn"}),
     of_log_ratios=True,
 )
-DIFFERENTIAL_FAIRNESS_CREDIBLE = Whole(
+DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     id="differential_fairness_credible",
     title="Differential fairness ε over a credible region",
     short="ε of Θ",
@@ -476,8 +480,8 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = Whole(
     source=works.FOULDS,
     elsewhere="A percentile interval of posterior draws of ε misses 0 always at equality, and is "
     "not offered.",
-    read=_credible,
-    read_at=_credible,
+    value_of=_credible,
+    value_at=_credible,
     formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals that miss "
     "with t = 1 - confidence^(1 / groups), with more than two classes with t / classes; "
     "pseudo-count ½ unless said otherwise",
@@ -486,7 +490,7 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = Whole(
     no_interval="it is the end of a credible region itself",
 )
 
-WHOLES = (
+TABLE_METRICS = (
     DIFFERENTIAL_FAIRNESS,
     DIFFERENTIAL_FAIRNESS_CREDIBLE,
     DIFFERENTIAL_EQUALIZED_ODDS,

@@ -10,26 +10,26 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.adjusted import average_to_reference, bare_average, common_average
-from fairaudit.metrics.controlled import fitted_to_reference
-from fairaudit.metrics.counts import Tally, against_rest
-from fairaudit.metrics.evaluation import Asked, Evaluation, Terms, beside_reference
-from fairaudit.metrics.measures import Comparison, Measure, Shape, Sides, Whole
-from fairaudit.metrics.picking import pick_pair
-from fairaudit.metrics.quantities import Quantity, Reading
+from fairaudit.metrics.counts import GroupCounts, one_against_rest
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, Sides, TableMetric
+from fairaudit.metrics.evaluation import Evaluation, Metric, Terms, evaluate_to_reference
+from fairaudit.metrics.extreme_groups import find_extremes
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.reading import (
-    applied,
-    beside,
-    exact_of,
-    participants,
-    read,
-    tally_for,
-    values_compared,
-)
-from fairaudit.metrics.records import Need
-from fairaudit.metrics.reference import NOBODY, Policy, Reference, reference_index
+from fairaudit.metrics.records import Requirement
+from fairaudit.metrics.reference import NO_GROUP, Reference, ReferencePolicy, reference_index
+from fairaudit.metrics.regression import regress_on_reference
+from fairaudit.metrics.standardization import average_to_reference, bare_average, common_average
 from fairaudit.metrics.thresholds import cut_at
+from fairaudit.metrics.values import (
+    compare_exactly,
+    compare_values,
+    compute,
+    counts_for,
+    exact_value,
+    find_participants,
+    reference_counts,
+)
 
 _COMPLEMENT = replace(
     SELECTION_RATE,
@@ -41,15 +41,15 @@ _COMPLEMENT = replace(
 )
 
 
-def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
+def evaluate(asked: Metric, table: GroupTable, terms: Terms) -> Evaluation:
     """The values of a measure on a table, on the given terms."""
     if terms.at is not None:
         return _at_threshold(asked, table, terms, terms.at)
     if terms.of_class is not None:
-        table = against_rest(table)[terms.of_class]
-    if isinstance(asked, Whole):
+        table = one_against_rest(table)[terms.of_class]
+    if isinstance(asked, TableMetric):
         return _whole(asked, table, terms)
-    if isinstance(asked, Quantity):
+    if isinstance(asked, GroupMetric):
         return _bare(asked, table, terms)
     if asked.mean:
         return _mean(asked, evaluate(replace(asked, mean=False), table, terms))
@@ -61,7 +61,7 @@ def evaluate(asked: Asked, table: GroupTable, terms: Terms) -> Evaluation:
 
 
 def evaluate_against(
-    asked: Asked, table: GroupTable, terms: Terms, against: GroupTable | None = None
+    asked: Metric, table: GroupTable, terms: Terms, against: GroupTable | None = None
 ) -> Evaluation:
     """The values of a measure, less those of another outcome where one is given."""
     evaluation = evaluate(asked, table, terms)
@@ -94,8 +94,8 @@ def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
         parts=(evaluation, other),
         names=(),
         attained=None,
-        reading=None,
-        against=None,
+        group_values=None,
+        reference_values=None,
     )
 
 
@@ -105,15 +105,19 @@ def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
     Classes are counted among those who have both; whoever lacks one of two numbers cannot be told
     apart in the sums.
     """
-    one, two = evaluation.reading, other.reading
+    one, two = evaluation.group_values, other.group_values
     same = np.ones(evaluation.value.shape, dtype=np.bool_)
-    if one is None or two is None or not one.quantity.needs & {Need.NUMBER, Need.SCORE}:
+    if (
+        one is None
+        or two is None
+        or not one.metric.requirements & {Requirement.NUMBER, Requirement.SCORE}
+    ):
         return same
     equal = (one.n == two.n) | ~evaluation.takes_part
     return np.asarray(same & equal.all(axis=1, keepdims=True))
 
 
-def _at_threshold(asked: Asked, table: GroupTable, terms: Terms, at: Decimal) -> Evaluation:
+def _at_threshold(asked: Metric, table: GroupTable, terms: Terms, at: Decimal) -> Evaluation:
     """The values at a threshold of the score, and by how much a bin across it may change them."""
     above, below = cut_at(table, at)
     cut = replace(terms, at=None)
@@ -129,7 +133,7 @@ def _at_threshold(asked: Asked, table: GroupTable, terms: Terms, at: Decimal) ->
     return replace(found, error=error)
 
 
-def _mean(asked: Measure, each: Evaluation) -> Evaluation:
+def _mean(asked: Disparity, each: Evaluation) -> Evaluation:
     """The mean departure from parity over the groups that are judged, weighed by people.
 
     Ratios are averaged on the log scale, either side alike: 1 at parity, never below.
@@ -152,16 +156,16 @@ def _mean(asked: Measure, each: Evaluation) -> Evaluation:
             return None
         return sum((m * abs(v - ideal) for m, v in parts), Fraction(0)) / total
 
-    nobody = np.full(value.shape, NOBODY)
+    nobody = np.full(value.shape, NO_GROUP)
     return replace(
         each,
-        asked=asked,
+        metric=asked,
         value=value,
         first=nobody,
         second=nobody,
         judged=np.ones(value.shape, dtype=np.bool_),
         parts=(),
-        behind=each.parts,
+        averaged_parts=each.parts,
         names=(),
         attained=None,
         error=None,
@@ -171,45 +175,45 @@ def _mean(asked: Measure, each: Evaluation) -> Evaluation:
 
 def _people(each: Evaluation) -> Ints:
     """People in the denominators behind each value; of several parts the fewest."""
-    readings = [one.reading for one in each.parts or (each,)]
+    readings = [one.group_values for one in each.parts or (each,)]
     return np.asarray(np.min([one.n for one in readings if one is not None], axis=0))
 
 
-def _on_average(measure: Measure, at: int, terms: Terms) -> Terms:
+def _on_average(measure: Disparity, at: int, terms: Terms) -> Terms:
     """The terms of a part: what the definition says of averaging holds where the spec is silent."""
     if not measure.averages or (terms.average is not None and len(measure.averages) == 1):
         return terms
     return replace(terms, average=measure.averages[at])
 
 
-def _bare(quantity: Quantity, table: GroupTable, terms: Terms) -> Evaluation:
-    tally = tally_for(quantity, table)
-    reading = read(quantity, tally, terms.parameters)
-    takes_part = participants(table, reading, terms.minimum)
+def _bare(quantity: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:
+    tally = counts_for(quantity, table)
+    reading = compute(quantity, tally, terms.parameters)
+    takes_part = find_participants(table, reading, terms.minimum)
 
     def fraction(z: int, g: int) -> Fraction | None:
-        return exact_of(reading.quantity, tally, terms.parameters, z, g)
+        return exact_value(reading.metric, tally, terms.parameters, z, g)
 
     if terms.average is not None:
         return bare_average(reading, table, terms, terms.average, fraction)
     own = np.broadcast_to(np.arange(len(table.groups)), reading.value.shape)
     return Evaluation(
-        asked=quantity,
+        metric=quantity,
         table=table,
         terms=terms,
         value=reading.value,
         first=own,
-        second=np.full_like(own, NOBODY),
+        second=np.full_like(own, NO_GROUP),
         judged=takes_part,
         takes_part=takes_part,
-        reading=reading,
+        group_values=reading,
         error=reading.error,
         fraction=fraction,
     )
 
 
 def _compared(
-    measure: Measure, part: tuple[Quantity, Comparison], table: GroupTable, terms: Terms
+    measure: Disparity, part: tuple[GroupMetric, Comparison], table: GroupTable, terms: Terms
 ) -> Evaluation:
     quantity, comparison = part
     if measure.four_fifths and not table.favourable:
@@ -217,52 +221,52 @@ def _compared(
     single = measure
     if measure.parts != (part,) or quantity is not part[0]:
         single = replace(measure, parts=((quantity, comparison),))
-    tally = tally_for(quantity, table)
+    tally = counts_for(quantity, table)
     if measure.fitted:
-        return fitted_to_reference(single, table, terms, tally)
-    if comparison.shape is Shape.SPREAD:
+        return regress_on_reference(single, table, terms, tally)
+    if comparison.shape is ComparisonShape.SPREAD:
         return _spread(single, table, terms, tally)
     return _to_reference(single, table, terms, tally)
 
 
-def _spread(measure: Measure, table: GroupTable, terms: Terms, tally: Tally) -> Evaluation:
+def _spread(measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts) -> Evaluation:
     (quantity, comparison) = measure.parts[0]
     strata = weights = None
 
-    reading = read(quantity, tally, terms.parameters)
+    reading = compute(quantity, tally, terms.parameters)
 
     def of_group(z: int, g: int) -> Fraction | None:
-        return exact_of(quantity, tally, terms.parameters, z, g)
+        return exact_value(quantity, tally, terms.parameters, z, g)
 
     fraction: Callable[[int, int], Fraction | None] = of_group
-    takes_part = participants(table, reading, terms.minimum)
+    takes_part = find_participants(table, reading, terms.minimum)
     if terms.average is not None:
         one = common_average(reading, table, terms, terms.average, fraction)
         table, reading, weights, strata = one.table, _reading_of(one), one.averaged, table
         takes_part, fraction = one.takes_part, one.exact
-    high, low = pick_pair(reading.value, takes_part, reading.n)
+    high, low = find_extremes(reading.value, takes_part, reading.n)
     at = np.arange(len(high))
     ends = (high, low) if comparison.highest_first else (low, high)
     pair = [reading.value[at, end] for end in ends]
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = values_compared(quantity, comparison, *pair)
+        value = compare_values(quantity, comparison, *pair)
     answered = (takes_part.sum(axis=1) >= 2) & ~(takes_part & np.isnan(reading.value)).any(axis=1)
     value = np.where(answered, value, np.nan)
     known = ~np.isnan(value)
 
     def exact(z: int, _: int) -> Fraction | None:
-        return applied(comparison, *(fraction(z, int(end[z])) for end in ends))
+        return compare_exactly(comparison, *(fraction(z, int(end[z])) for end in ends))
 
     return Evaluation(
-        asked=measure,
+        metric=measure,
         table=table,
         terms=terms,
         value=value[:, None],
-        first=np.where(known, high, NOBODY)[:, None],
-        second=np.where(known, low, NOBODY)[:, None],
+        first=np.where(known, high, NO_GROUP)[:, None],
+        second=np.where(known, low, NO_GROUP)[:, None],
         judged=np.ones((len(value), 1), dtype=np.bool_),
         takes_part=takes_part,
-        reading=reading,
+        group_values=reading,
         error=_error_of_spread(comparison, reading, takes_part, (high, low)),
         fraction=exact,
         strata=strata,
@@ -271,7 +275,7 @@ def _spread(measure: Measure, table: GroupTable, terms: Terms, tally: Tally) -> 
 
 
 def _error_of_spread(
-    comparison: Comparison, reading: Reading, takes_part: Marks, pair: tuple[Ints, Ints]
+    comparison: Comparison, reading: GroupValues, takes_part: Marks, pair: tuple[Ints, Ints]
 ) -> Floats | None:
     """How far a spread may be off: each end by no more than the worst group."""
     if reading.error is None:
@@ -285,7 +289,9 @@ def _error_of_spread(
         return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
 
 
-def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tally) -> Evaluation:
+def _to_reference(
+    measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts
+) -> Evaluation:
     (quantity, comparison) = measure.parts[0]
     reference = terms.reference
     if measure.reference is not None:
@@ -296,16 +302,18 @@ def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tall
         terms = replace(terms, reference=reference)
     if terms.average is not None:
         return average_to_reference(measure, table, terms, tally)
-    reading = read(quantity, tally, terms.parameters)
-    takes_part, error = participants(table, reading, terms.minimum), None
+    reading = compute(quantity, tally, terms.parameters)
+    takes_part, error = find_participants(table, reading, terms.minimum), None
     index, usable = reference_index(reference, table, reading.value, reading.n, takes_part)
-    others = beside(tally, reference.policy, index)
-    against = read(quantity, others, terms.parameters)
+    others = reference_counts(tally, reference.policy, index)
+    against = compute(quantity, others, terms.parameters)
     with np.errstate(divide="ignore", invalid="ignore"):
         if comparison.contrast is None:
-            value = values_compared(quantity, comparison, reading.value, against.value)
+            value = compare_values(quantity, comparison, reading.value, against.value)
         else:
-            everybody = read(quantity, beside(tally, Policy.OVERALL, None), terms.parameters)
+            everybody = compute(
+                quantity, reference_counts(tally, ReferencePolicy.OVERALL, None), terms.parameters
+            )
             sides = Sides(reading, against, everybody)
             value = comparison.contrast(sides)
             error = None if comparison.error_of is None else comparison.error_of(sides)
@@ -319,18 +327,18 @@ def _to_reference(measure: Measure, table: GroupTable, terms: Terms, tally: Tall
                 if over is not None and under is not None
             ]
             return comparison.exact_of(ints[0], ints[1]) if len(ints) == 2 else None
-        return applied(
+        return compare_exactly(
             comparison,
-            exact_of(reading.quantity, tally, terms.parameters, z, g),
-            exact_of(against.quantity, others, terms.parameters, z, g),
+            exact_value(reading.metric, tally, terms.parameters, z, g),
+            exact_value(against.metric, others, terms.parameters, z, g),
         )
 
     place, readings = (index, usable), (reading, against)
-    found = beside_reference(measure, table, terms, readings, value, takes_part, place, exact)
+    found = evaluate_to_reference(measure, table, terms, readings, value, takes_part, place, exact)
     return found if error is None else replace(found, error=error)
 
 
-def _folded(measure: Measure, parts: list[Evaluation]) -> Evaluation:
+def _folded(measure: Disparity, parts: list[Evaluation]) -> Evaluation:
     fold = measure.fold
     values = np.stack([part.value for part in parts])
     undefined = np.isnan(values).any(axis=0)
@@ -351,7 +359,7 @@ def _folded(measure: Measure, parts: list[Evaluation]) -> Evaluation:
 
     return replace(
         parts[0],
-        asked=measure,
+        metric=measure,
         value=value,
         first=decided([part.first for part in parts]),
         second=decided([part.second for part in parts]),
@@ -359,19 +367,19 @@ def _folded(measure: Measure, parts: list[Evaluation]) -> Evaluation:
         if measure.to_reference
         else parts[0].judged,
         takes_part=takes_part,
-        names=tuple(part.reading.quantity.id for part in parts if part.reading),
+        names=tuple(part.group_values.metric.id for part in parts if part.group_values),
         attained=attained,
         parts=tuple(parts),
-        reading=None,
-        against=None,
+        group_values=None,
+        reference_values=None,
         fraction=None,
     )
 
 
-def _whole(asked: Whole, table: GroupTable, terms: Terms) -> Evaluation:
-    reading = asked.reading(table, terms.minimum, terms.parameters, terms.inference.alpha)
+def _whole(asked: TableMetric, table: GroupTable, terms: Terms) -> Evaluation:
+    reading = asked.compute(table, terms.minimum, terms.parameters, terms.inference.alpha)
     return Evaluation(
-        asked=asked,
+        metric=asked,
         table=table,
         terms=terms,
         value=reading.value[:, None],
@@ -382,10 +390,10 @@ def _whole(asked: Whole, table: GroupTable, terms: Terms) -> Evaluation:
         names=reading.outcomes,
         attained=reading.outcome[:, None],
         error=None if reading.error is None else reading.error[:, None],
-        whole=reading,
+        table_value=reading,
     )
 
 
-def _reading_of(evaluation: Evaluation) -> Reading:
-    assert evaluation.reading is not None
-    return evaluation.reading
+def _reading_of(evaluation: Evaluation) -> GroupValues:
+    assert evaluation.group_values is not None
+    return evaluation.group_values

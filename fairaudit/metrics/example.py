@@ -11,13 +11,13 @@ import numpy as np
 from fairaudit.cube import Amount, Floats, GroupTable, Ints, Sum
 from fairaudit.histogram import Bins, Histogram
 from fairaudit.metrics.comparisons import COMPARISONS
-from fairaudit.metrics.counts import collapsed
+from fairaudit.metrics.counts import collapse_strata
+from fairaudit.metrics.disparities import Comparison, Disparity, TableMetric
 from fairaudit.metrics.evaluate import evaluate
-from fairaudit.metrics.evaluation import Asked, Evaluation, Terms
-from fairaudit.metrics.measures import Comparison, Measure, Whole
+from fairaudit.metrics.evaluation import Evaluation, Metric, Terms
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.records import Need, Parameters
-from fairaudit.metrics.reference import Policy, Reference
+from fairaudit.metrics.records import Parameters, Requirement
+from fairaudit.metrics.reference import Reference, ReferencePolicy
 
 _GROUPS = ("women", "men")
 _STRATA = ("day", "night")
@@ -41,13 +41,13 @@ NUMBERED = "; predicted are 8, 6, 4 and 2, the label 10 or 0"
 AGED = "; aged 50, 40, 35 and 30"
 
 
-def example_of(record: Asked | Comparison) -> str:
+def describe_example(record: Metric | Comparison) -> str:
     """The values that a record has on the example, in words; empty for what only others use."""
-    asked: Asked
+    asked: Metric
     if isinstance(record, Comparison):
         if record not in COMPARISONS:
             return ""
-        asked = Measure(
+        asked = Disparity(
             **{name: getattr(SELECTION_RATE, name) for name in _WORDS},
             parts=((SELECTION_RATE, record),),
         )
@@ -61,33 +61,33 @@ def example_of(record: Asked | Comparison) -> str:
 _WORDS = ("id", "title", "means", "caution", "source", "family")
 
 
-def _more(asked: Asked) -> str:
-    needs = asked.needs
+def _more(asked: Metric) -> str:
+    needs = asked.requirements
     texts = ""
-    if Need.SCORE in needs:
+    if Requirement.SCORE in needs:
         texts += SCORED
-    if needs & {Need.NUMBER, Need.NUMERIC_LABEL}:
+    if needs & {Requirement.NUMBER, Requirement.NUMERIC_LABEL}:
         texts += NUMBERED
-    if Need.NUMERIC_ATTRIBUTE in needs:
+    if Requirement.NUMERIC_ATTRIBUTE in needs:
         texts += AGED
     return texts
 
 
-def _evaluated(asked: Asked) -> Evaluation:
-    numeric = bool(asked.needs & {Need.NUMBER, Need.NUMERIC_LABEL})
+def _evaluated(asked: Metric) -> Evaluation:
+    numeric = bool(asked.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
     table = _table(numeric=numeric)
     reference = None
-    if isinstance(asked, Measure) and asked.to_reference:
-        reference = Reference(Policy.LEVEL, (("group", "men"),))
+    if isinstance(asked, Disparity) and asked.to_reference:
+        reference = Reference(ReferencePolicy.LEVEL, (("group", "men"),))
     terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
-    return evaluate(asked, table if asked.conditional else collapsed(table), terms)
+    return evaluate(asked, table if asked.conditional else collapse_strata(table), terms)
 
 
 def _values(found: Evaluation) -> str:
     shown = []
     for z, stratum in enumerate(found.table.strata):
         where = f" {stratum[0][1]}" if stratum else ""
-        if isinstance(found.asked, Whole) or found.spread:
+        if isinstance(found.metric, TableMetric) or found.spread:
             shown.append(f"{_number(float(found.value[z, 0]))}{where}")
             continue
         shown += [

@@ -14,15 +14,15 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import sources as works
-from fairaudit.metrics.counts import Cell, Counts, Tally, tally_of
+from fairaudit.metrics.counts import Cell, ConfusionCounts, GroupCounts, count_groups
 from fairaudit.metrics.direction import Better
-from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.disparities import TableMetric, TableValue
+from fairaudit.metrics.group_metrics import Formula, count_effective
 from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.quantities import Formula, effective_size
-from fairaudit.metrics.records import LIFTED_BY_CHANCE, Need, Parameters
+from fairaudit.metrics.records import BIASED_BY_CHANCE, Parameters, Requirement
 from fairaudit.stats import means, proportions
 
-_BOTH = frozenset({Need.LABEL, Need.PREDICTION})
+_BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 _TWO = Decimal(2)
 _FEWEST = 5
 """Fewer people whose benefit is not the usual one say nothing of how much it varies."""
@@ -34,20 +34,20 @@ _CAUTION = (
 )
 
 
-def _levels(tally: Tally) -> tuple[Cell, Cell, Cell]:
+def _levels(tally: GroupCounts) -> tuple[Cell, Cell, Cell]:
     """How much mass has the benefits 0, 1 and 2."""
-    wronged, favoured = tally.mass.fn, tally.mass.fp
+    wronged, favoured = tally.weighted.fn, tally.weighted.fp
     if not tally.favourable:
         wronged, favoured = favoured, wronged
-    return wronged, tally.mass.tp + tally.mass.tn, favoured
+    return wronged, tally.weighted.tp + tally.weighted.tn, favoured
 
 
-def _people(tally: Tally) -> Ints:
+def _people(tally: GroupCounts) -> Ints:
     cells = tally.people
     return np.asarray(cells.tp + cells.fp + cells.fn + cells.tn)
 
 
-def _all_mass(mass: Counts) -> Ints:
+def _all_mass(mass: ConfusionCounts) -> Ints:
     return np.asarray(mass.tp + mass.fp + mass.fn + mass.tn)
 
 
@@ -88,15 +88,15 @@ def _slopes(levels: tuple[Cell, Cell, Cell], alpha: float) -> tuple[Floats, Floa
     return slopes / (alpha * (alpha - 1)), shares
 
 
-def _ends(tally: Tally, alpha: Alpha, order: float, steepness: Floats | float = 1.0) -> Ends:
+def _ends(tally: GroupCounts, alpha: Alpha, order: float, steepness: Floats | float = 1.0) -> Ends:
     """GE's reach by the delta method, times the steepness of what is made of it; [Z, G]."""
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes, shares = _slopes(_levels(tally), order)
         slopes = np.where(shares > 0, slopes, 0.0)
         mean = (shares * slopes).sum(axis=0)
-        variance = (shares * (slopes - mean) ** 2).sum(axis=0) / effective_size(tally, _CELLS)
+        variance = (shares * (slopes - mean) ** 2).sum(axis=0) / count_effective(tally, _CELLS)
         # Few people whose benefit is not the usual one do not tell how much it varies.
-        apart = (1 - shares.max(axis=0)) * effective_size(tally, _CELLS)
+        apart = (1 - shares.max(axis=0)) * count_effective(tally, _CELLS)
         reach = means.critical(apart, alpha) * np.sqrt(variance) * steepness
         # Where all have the same benefit nothing varies, which is no certainty.
         reach = np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
@@ -107,19 +107,19 @@ def _about(value: Floats, ends: Ends, highest: float = np.inf) -> Ends:
     return np.maximum(value + ends[0], 0.0), np.minimum(value + ends[1], highest)
 
 
-def _entropy_ends(tally: Tally, order: float, alpha: Alpha) -> Ends:
+def _entropy_ends(tally: GroupCounts, order: float, alpha: Alpha) -> Ends:
     with np.errstate(divide="ignore", invalid="ignore"):
         value = _entropy(_levels(tally), order)
     return _about(np.where(np.isfinite(value), value, np.nan), _ends(tally, alpha, order))
 
 
-def _variation_ends(tally: Tally, _: Parameters, alpha: Alpha) -> Ends:
+def _variation_ends(tally: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.sqrt(2 * _entropy(_levels(tally), 2.0))
         return _about(value, _ends(tally, alpha, 2.0, 1 / value))
 
 
-def _atkinson_ends(tally: Tally, _: Parameters, alpha: Alpha) -> Ends:
+def _atkinson_ends(tally: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
     """Of the share favoured, mapped: without anybody who has nothing it is a function of that.
 
     It rises up to a share of 1/ln 2 - 1 and falls from there, where the delta method has no slope.
@@ -127,7 +127,7 @@ def _atkinson_ends(tally: Tally, _: Parameters, alpha: Alpha) -> Ends:
     wronged, right, favoured = _levels(tally)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = favoured / (right + favoured)
-        low, high = proportions.wilson(share, effective_size(tally, _CELLS), alpha)
+        low, high = proportions.wilson(share, count_effective(tally, _CELLS), alpha)
 
     def of(favoured: Floats) -> Floats:
         return np.asarray(1 - 2**favoured / (1 + favoured))
@@ -164,9 +164,9 @@ GENERALIZED_ENTROPY = Formula(
     better=Better.LOWER,
     bounds=(0, None),
     takes=("alpha",),
-    mass_of=_all_mass,
+    weighted_n_of=_all_mass,
     formula=f"Σ[(b/μ)^α - 1] / (n α (α - 1)), {_BENEFIT}, α = 2 unless said otherwise",
-    needs=_BOTH,
+    requirements=_BOTH,
     value_of=lambda tally, p: (_entropy(_levels(tally), _alpha(p)), _people(tally)),
     exact_of=lambda tally, p: _exact_half_square(_levels(tally)) if _alpha(p) == 2 else None,
     ends_of=lambda tally, p, alpha: _entropy_ends(tally, _alpha(p), alpha),
@@ -184,9 +184,9 @@ THEIL = Formula(
     elsewhere="AIF360's `theil_index`.",
     better=Better.LOWER,
     bounds=(0, None),
-    mass_of=_all_mass,
+    weighted_n_of=_all_mass,
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
-    needs=_BOTH,
+    requirements=_BOTH,
     value_of=lambda tally, _: (_entropy(_levels(tally), 1.0), _people(tally)),
     ends_of=lambda tally, _, alpha: _entropy_ends(tally, 1.0, alpha),
     method="delta",
@@ -203,9 +203,9 @@ COEFFICIENT_OF_VARIATION = Formula(
     "much.",
     better=Better.LOWER,
     bounds=(0, None),
-    mass_of=_all_mass,
+    weighted_n_of=_all_mass,
     formula=f"√(2 · GE(2)), {_BENEFIT}",
-    needs=_BOTH,
+    requirements=_BOTH,
     value_of=lambda tally, _: (np.sqrt(2 * _entropy(_levels(tally), 2.0)), _people(tally)),
     ends_of=_variation_ends,
     method="delta",
@@ -219,35 +219,35 @@ ATKINSON = Formula(
     caution="1 as soon as one person has no benefit at all.",
     source=works.ATKINSON,
     better=Better.LOWER,
-    mass_of=_all_mass,
+    weighted_n_of=_all_mass,
     formula=f"1 - exp(-GE(0)), {_BENEFIT}",
-    needs=_BOTH,
+    requirements=_BOTH,
     value_of=lambda tally, _: (1 - np.exp(-_entropy(_levels(tally), 0.0)), _people(tally)),
     ends_of=_atkinson_ends,
     method="Wilson, mapped",
 )
 
 
-def _utility(tally: Tally, parameters: Parameters) -> tuple[Floats, Ints]:
-    cells = tally.mass
+def _utility(tally: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
+    cells = tally.weighted
     over = sum(float(value) * getattr(cells, cell) for cell, value in parameters.utilities)
     n = cells.tp + cells.fp + cells.fn + cells.tn
     return np.asarray(over / n), _people(tally)
 
 
-def _deviation_of_utility(tally: Tally, parameters: Parameters) -> Floats:
+def _deviation_of_utility(tally: GroupCounts, parameters: Parameters) -> Floats:
     """Σ(u - mean u)², under weights of the effective size."""
-    cells = tally.mass
+    cells = tally.weighted
     mean, _ = _utility(tally, parameters)
     over = sum(
         (float(value) - mean) ** 2 * getattr(cells, cell) for cell, value in parameters.utilities
     )
     n = cells.tp + cells.fp + cells.fn + cells.tn
-    return np.asarray(over / n * effective_size(tally, _CELLS))
+    return np.asarray(over / n * count_effective(tally, _CELLS))
 
 
-def _exact_utility(tally: Tally, parameters: Parameters) -> Fraction | None:
-    cells = tally.mass
+def _exact_utility(tally: GroupCounts, parameters: Parameters) -> Fraction | None:
+    cells = tally.weighted
     n = cells.tp + cells.fp + cells.fn + cells.tn
     over = sum(Fraction(value) * getattr(cells, cell) for cell, value in parameters.utilities)
     return Fraction(over, n) if n else None
@@ -264,18 +264,18 @@ EXPECTED_UTILITY = Formula(
     better=Better.HIGHER,
     bounds=(None, None),
     takes=("utilities",),
-    mass_of=_all_mass,
+    weighted_n_of=_all_mass,
     formula="(u(tp)·tp + u(fp)·fp + u(fn)·fn + u(tn)·tn) / n",
-    needs=_BOTH,
+    requirements=_BOTH,
     value_of=_utility,
     exact_of=_exact_utility,
     deviation_of=_deviation_of_utility,
 )
 
 
-def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> WholeReading:
+def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
     """GE(α) of the groups' mean benefits, each as often as the group has people."""
-    tally, alpha = tally_of(table), _alpha(parameters)
+    tally, alpha = count_groups(table), _alpha(parameters)
     people = _people(tally)
     takes_part = table.eligible & (table.n > 0) & minimum.admits(people)
     zero, one, two = (np.where(takes_part, level, 0) for level in _levels(tally))
@@ -288,10 +288,10 @@ def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Who
         factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
         value = np.where(mean > 0, np.maximum(terms / total / factor, 0.0), np.nan)
     enough = (takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1)
-    return WholeReading.of(np.where(enough, value, np.nan), takes_part, people)
+    return TableValue.of(np.where(enough, value, np.nan), takes_part, people)
 
 
-BETWEEN_GROUPS = Whole(
+BETWEEN_GROUPS = TableMetric(
     id="between_group_generalized_entropy",
     title="Generalized entropy between groups",
     short="GE between",
@@ -299,14 +299,14 @@ BETWEEN_GROUPS = Whole(
     family="inequality",
     means="The part of the inequality of benefit that lies between groups.",
     caution="The rest, within groups, is usually far larger; a small part is no proof of fairness.",
-    no_interval=LIFTED_BY_CHANCE,
+    no_interval=BIASED_BY_CHANCE,
     source=works.SPEICHER,
     elsewhere="AIF360's `between_all_groups_generalized_entropy_index`.",
     formula="GE(α) with each row at its group's mean b, α = 2 unless said otherwise; the part "
     "within groups is the total less this",
-    needs=_BOTH,
+    requirements=_BOTH,
     takes=("alpha",),
-    read=_between,
+    value_of=_between,
 )
 
 INEQUALITY = (GENERALIZED_ENTROPY, THEIL, COEFFICIENT_OF_VARIATION, ATKINSON, EXPECTED_UTILITY)

@@ -69,4 +69,4 @@ class Inference:
         return float(1 - self.confidence)
 
 
-USUAL = Inference()
+DEFAULT_INFERENCE = Inference()

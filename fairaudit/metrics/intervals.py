@@ -13,7 +13,7 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Floats
 from fairaudit.histogram import ranked
-from fairaudit.metrics.quantities import Reading
+from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.stats import means, mover, normal, proportions, ranks, strata
 
 
@@ -29,10 +29,17 @@ class Interval(NamedTuple):
         return Interval(-self.high, -self.low, self.method)
 
 
-def of_difference(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_difference(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value minus the second."""
     if one.deviation is not None and two.deviation is not None and not one.binomial:
-        sides = (one.value, one.deviation, one.size, two.value, two.deviation, two.size)
+        sides = (
+            one.value,
+            one.deviation,
+            one.effective_n,
+            two.value,
+            two.deviation,
+            two.effective_n,
+        )
         return Interval(*means.welch(*sides, alpha, moderated=True), "Welch")
     if one.ends is None or two.ends is None:
         return None
@@ -40,27 +47,34 @@ def of_difference(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(*ends, "Newcombe" if one.binomial and two.binomial else "MOVER")
 
 
-def of_difference_by_student(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_difference_by_student(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """The same of two means whose variances are taken to be equal, for those who ask."""
     if one.deviation is not None and two.deviation is not None and not one.binomial:
-        sides = (one.value, one.deviation, one.size, two.value, two.deviation, two.size)
+        sides = (
+            one.value,
+            one.deviation,
+            one.effective_n,
+            two.value,
+            two.deviation,
+            two.effective_n,
+        )
         return Interval(*means.student(*sides, alpha), "Student")
     return of_difference(one, two, alpha)
 
 
-def of_shortfall(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_shortfall(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the second value minus the first."""
     found = of_difference(one, two, alpha)
     return None if found is None else found.turned()
 
 
-def of_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value divided by the second; none where a side may be negative."""
     if one.binomial and two.binomial:
-        ends = proportions.koopman(one.value, one.size, two.value, two.size, alpha)
+        ends = proportions.koopman(one.value, one.effective_n, two.value, two.effective_n, alpha)
         return Interval(*ends, "Koopman")
     if one.odds is not None and two.odds is not None:
-        ends = proportions.woolf(one.odds, one.size, two.odds, two.size, alpha)
+        ends = proportions.woolf(one.odds, one.effective_n, two.odds, two.effective_n, alpha)
         return Interval(*ends, "Woolf, Gart's ½")
     if one.ends is None or two.ends is None:
         return None
@@ -71,7 +85,7 @@ def of_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(low, high, "MOVER")
 
 
-def of_ratio_by_logs(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_ratio_by_logs(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """The same by Katz' logarithms, for those who ask.
 
     Where fewer than five hits or misses are expected the logarithm is not normal, and of one person
@@ -80,14 +94,14 @@ def of_ratio_by_logs(one: Reading, two: Reading, alpha: Alpha) -> Interval | Non
     found = of_ratio(one, two, alpha)
     if found is None or not (one.binomial and two.binomial):
         return found
-    sides = (one.value, one.size, two.value, two.size)
+    sides = (one.value, one.effective_n, two.value, two.effective_n)
     few = proportions.smallest_expected(*sides) < proportions.EXPECTED
     ends = zip(found[:2], proportions.katz(*sides, alpha), strict=True)
     low, high = (np.where(few, score, log) for score, log in ends)
     return Interval(low, high, "Katz, Koopman where few are expected" if few.any() else "Katz")
 
 
-def of_log_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_log_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the logarithm of the ratio."""
     found = of_ratio(one, two, alpha)
     if found is None:
@@ -96,12 +110,12 @@ def of_log_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
         return Interval(np.log(found.low), np.log(found.high), found.method)
 
 
-def of_odds_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_odds_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the ratio of the odds; none where a side may leave 0 to 1."""
     if one.binomial and two.binomial:
-        ends = proportions.woolf(one.value, one.size, two.value, two.size, alpha)
+        ends = proportions.woolf(one.value, one.effective_n, two.value, two.effective_n, alpha)
         return Interval(*ends, "Woolf, Gart's ½")
-    within = one.quantity.bounds == two.quantity.bounds == (0, 1)
+    within = one.metric.bounds == two.metric.bounds == (0, 1)
     if one.ends is None or two.ends is None or not within:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -120,7 +134,7 @@ def of_odds_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     )
 
 
-def of_common_odds_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_common_odds_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the odds ratio that strata have in common, by the variance of its logarithm.
 
     None where it is 0 or infinite: such a logarithm has no variance.
@@ -130,14 +144,16 @@ def of_common_odds_ratio(one: Reading, two: Reading, alpha: Alpha) -> Interval |
     inner, outer = one.strata, two.strata
     sample = strata.mantel_haenszel(*inner.trials, *outer.trials, alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
-        log = np.log(strata.mantel_haenszel(*inner.masses, *outer.masses).odds_ratio)
+        log = np.log(
+            strata.mantel_haenszel(*inner.weighted_trials, *outer.weighted_trials).odds_ratio
+        )
         reach = np.log(sample.odds_high) - np.log(sample.odds_ratio)
         ends = (np.where(np.isfinite(log), np.exp(log + far), np.nan) for far in (-reach, reach))
         low, high = (np.reshape(end, (1, -1)) for end in ends)
     return Interval(low, high, "Robins–Breslow–Greenland")
 
 
-def of_arcsines(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_arcsines(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of Cohen's h: a difference on the arcsine scale."""
     if one.ends is None or two.ends is None:
         return None
@@ -150,7 +166,7 @@ def of_arcsines(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(*ends, "MOVER")
 
 
-def of_standardized(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_standardized(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of a difference in pooled deviations, whose spreads may differ (Bonett 2008).
 
     Confidence intervals for standardized linear contrasts of means, Psychol Methods 13:99. The
@@ -158,7 +174,7 @@ def of_standardized(one: Reading, two: Reading, alpha: Alpha) -> Interval | None
     """
     if one.deviation is None or two.deviation is None:
         return None
-    n, m = one.size, two.size
+    n, m = one.effective_n, two.effective_n
     with np.errstate(divide="ignore", invalid="ignore"):
         sides = (one.deviation, n), (two.deviation, m)
         first, _ = means.moderated_variance(*sides[0], *sides[1])
@@ -172,7 +188,7 @@ def of_standardized(one: Reading, two: Reading, alpha: Alpha) -> Interval | None
     return Interval(low, high, "Bonett")
 
 
-def of_normalized(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_normalized(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of Žliobaitė's δ: the larger of two maps, of the ratio of rates and of that of complements.
 
     δ is the difference by the largest that the margins allow, by those selected or by those not:
@@ -182,7 +198,7 @@ def of_normalized(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     if one.under is None or two.under is None or not (one.binomial and two.binomial):
         return None
     n, m = (np.asarray(side.under, dtype=np.float64) for side in (one, two))
-    sizes = one.size, two.size
+    sizes = one.effective_n, two.effective_n
     of_hits = proportions.koopman(one.value, sizes[0], two.value, sizes[1], alpha)
     of_misses = proportions.koopman(1 - two.value, sizes[1], 1 - one.value, sizes[0], alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -210,14 +226,14 @@ def _farther(one: Floats, two: Floats, *, least: bool) -> Floats:
     return np.asarray(np.where(one * two < 0, pick, np.where(np.abs(one) > np.abs(two), one, two)))
 
 
-def of_correlation(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_correlation(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the correlation with membership: that of Cohen's d, mapped; of two shares by gradients."""
     if one.binomial and two.binomial:
         return _of_phi(one, two, alpha)
     found = of_standardized(one, two, alpha)
     if found is None:
         return None
-    n, m = one.size, two.size
+    n, m = one.effective_n, two.effective_n
     between = n * m / (n + m)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (
@@ -226,11 +242,11 @@ def of_correlation(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(low, high, "Bonett, mapped")
 
 
-def _of_phi(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def _of_phi(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """φ of two shares: Wilson's distances, each by how steeply φ depends on that share."""
     if one.ends is None or two.ends is None:
         return None
-    p, q, n, m = one.value, two.value, one.size, two.size
+    p, q, n, m = one.value, two.value, one.effective_n, two.effective_n
     with np.errstate(divide="ignore", invalid="ignore"):
         a, b = n / (n + m), m / (n + m)
         plus = a * p + b * q
@@ -248,7 +264,7 @@ def _of_phi(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(np.maximum(low, -1.0), np.minimum(high, 1.0), "MOVER by gradients")
 
 
-def of_ranked_shares(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_ranked_shares(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of ½ + ½ (second - first)."""
     found = of_shortfall(one, two, alpha)
     if found is None:
@@ -256,12 +272,12 @@ def of_ranked_shares(one: Reading, two: Reading, alpha: Alpha) -> Interval | Non
     return Interval((1 + found.low) / 2, (1 + found.high) / 2, f"{found.method}, mapped")
 
 
-def of_itself(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # one side is the answer
+def of_itself(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # one side is the answer
     """Of the first value alone."""
     return None if one.ends is None else Interval(*one.ends(alpha), one.method)
 
 
-def of_coefficient(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit holds both sides
+def of_coefficient(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit holds both sides
     """Of a coefficient of least squares, by Student's t."""
     if one.fit is None:
         return None
@@ -269,7 +285,7 @@ def of_coefficient(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
     return Interval(one.fit.value - reach, one.fit.value + reach, "Student")
 
 
-def of_ranked_scores(one: Reading, two: Reading, alpha: Alpha) -> Interval | None:
+def of_ranked_scores(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the chance that the second side is ranked higher, by DeLong's variance."""
     if one.scores is None or two.scores is None:
         return None

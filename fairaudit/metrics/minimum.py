@@ -39,6 +39,6 @@ NO_MINIMUM = Minimum()
 """Where a spec sets nothing, everybody takes part."""
 
 
-def of_everybody(table: GroupTable, masses: Ints) -> Ints:
+def pooled_total(table: GroupTable, masses: Ints) -> Ints:
     """What all known groups have together of `masses` [Z, K, G], the excluded too: [Z, K, 1]."""
     return np.asarray(masses[..., table.known].sum(axis=-1, keepdims=True))

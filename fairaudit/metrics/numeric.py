@@ -10,9 +10,9 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import sources as works
-from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.disparities import TableMetric, TableValue
 from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import Need, Parameters
+from fairaudit.metrics.records import Parameters, Requirement
 from fairaudit.stats import means, normal
 
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
@@ -91,14 +91,14 @@ def _about(
 
 def _read(
     number: Callable[[_Line], Floats],
-) -> Callable[[GroupTable, Minimum, Parameters], WholeReading]:
-    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
+) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
+    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
         line, takes_part, n = _line(table)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(line.ss > 0, number(line), np.nan)
         answered = np.isfinite(value) & ~np.isnan(line.n) & minimum.admits(line.n)
         value = np.where(answered, value, np.nan)
-        return WholeReading.of(value, takes_part, n)
+        return TableValue.of(value, takes_part, n)
 
     return read
 
@@ -107,7 +107,7 @@ def _interval_of_slope(
     table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
 ) -> Ends:
     """Least squares: Student's t with n - 2 degrees of freedom."""
-    line, value = _line(table)[0], SLOPE.read(table, minimum, parameters).value
+    line, value = _line(table)[0], SLOPE.value_of(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
         reach = means.critical(line.n - 2, alpha) * np.sqrt(left / (line.n - 2) / line.ss)
@@ -119,14 +119,14 @@ def _interval_of_correlation(
 ) -> Ends:
     """Fisher's z transformation, with √(n - 3)."""
     line = _line(table)[0]
-    value = NUMERIC_CORRELATION.read(table, minimum, parameters).value
+    value = NUMERIC_CORRELATION.value_of(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = normal.critical(alpha) / np.sqrt(np.where(line.n > 3, line.n - 3, np.nan))
         middle = np.arctanh(value)
         return np.tanh(middle - reach), np.tanh(middle + reach)
 
 
-SLOPE = Whole(
+SLOPE = TableMetric(
     id="slope",
     title="Slope on the attribute",
     short="slope",
@@ -138,13 +138,13 @@ SLOPE = Whole(
     elsewhere="The coefficient of ordinary least squares on the attribute alone.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / Σ (s - mean s)²",
     bounds=(None, None),
-    needs=frozenset({Need.NUMERIC_ATTRIBUTE}),
+    requirements=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
-    read=_read(lambda line: line.sx / line.ss),
+    value_of=_read(lambda line: line.sx / line.ss),
     interval=_interval_of_slope,
     method="Student",
 )
-NUMERIC_CORRELATION = Whole(
+NUMERIC_CORRELATION = TableMetric(
     id="numeric_correlation",
     title="Correlation with the attribute",
     short="r",
@@ -154,13 +154,13 @@ NUMERIC_CORRELATION = Whole(
     source=works.ZLIOBAITE,
     formula="Pearson's r of s and ŷ",
     bounds=(-1, 1),
-    needs=frozenset({Need.NUMERIC_ATTRIBUTE}),
+    requirements=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
-    read=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
+    value_of=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
     interval=_interval_of_correlation,
     method="Fisher's z",
 )
-TREND = Whole(
+TREND = TableMetric(
     id="trend",
     title="Cochran–Armitage trend",
     short="trend z",
@@ -172,11 +172,11 @@ TREND = Whole(
     elsewhere="The signed root of R's `prop.trend.test`; statsmodels divides by n - 1.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / √(mean ŷ (1 - mean ŷ) Σ (s - mean s)²)",
     bounds=(None, None),
-    needs=frozenset({Need.PREDICTION, Need.NUMERIC_ATTRIBUTE}),
+    requirements=frozenset({Requirement.PREDICTION, Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
-    read=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
+    value_of=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
     no_interval="it is a test statistic itself",
     standard_normal=True,
 )
 
-WHOLES = (SLOPE, NUMERIC_CORRELATION, TREND)
+TABLE_METRICS = (SLOPE, NUMERIC_CORRELATION, TREND)

@@ -7,16 +7,16 @@ import numpy as np
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.memoize import memoize
 from fairaudit.metrics import sources as works
-from fairaudit.metrics.counts import Scores, tally_of
-from fairaudit.metrics.measures import Whole, WholeReading
+from fairaudit.metrics.counts import ScoreCounts, count_groups
+from fairaudit.metrics.disparities import TableMetric, TableValue
 from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import Need, Parameters
+from fairaudit.metrics.records import Parameters, Requirement
 from fairaudit.metrics.scores import calibration_bins
 
 
-def _asked(table: GroupTable, minimum: Minimum) -> tuple[Scores, Ints, Marks]:
+def _asked(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
     """The scores of a table, the people with one, and who takes part; both [Z, G]."""
-    scores = tally_of(table).scores
+    scores = count_groups(table).scores
     if scores is None:
         raise ValueError("a measure of scores without a histogram")
     n = np.asarray(scores.people.sum(axis=(1, 2)))
@@ -24,7 +24,7 @@ def _asked(table: GroupTable, minimum: Minimum) -> tuple[Scores, Ints, Marks]:
 
 
 @memoize
-def _above(scores: Scores) -> tuple[Floats, Floats]:
+def _above(scores: ScoreCounts) -> tuple[Floats, Floats]:
     """P(s ≥ lowest of the bin | g) for each bin, [Z, B, G], and everybody's, [Z, B, 1]."""
     people = scores.people.sum(axis=1)
     at_least = people[:, ::-1].cumsum(axis=1)[:, ::-1]
@@ -33,7 +33,7 @@ def _above(scores: Scores) -> tuple[Floats, Floats]:
     return at_least / n, everybody / all_people
 
 
-def _hidden(scores: Scores, takes_part: Marks) -> Floats:
+def _hidden(scores: ScoreCounts, takes_part: Marks) -> Floats:
     """The largest share of a group in one bin of several values: what thresholds in it may hide."""
     people = scores.people.sum(axis=1)[:, ~scores.single]
     if not people.shape[1]:
@@ -46,7 +46,7 @@ def _defined(takes_part: Marks, n: Ints) -> Marks:
     return np.asarray((takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1))
 
 
-def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
+def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """Max over g, t of |P(s ≥ t | g) - P(s ≥ t)|: a lower bound where bins hold several values."""
     scores, n, takes_part = _asked(table, minimum)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -56,7 +56,7 @@ def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
     of_group = apart.max(axis=1, initial=0.0)
     worst = of_group.argmax(axis=1) if of_group.shape[1] else np.zeros(len(of_group), np.int64)
     defined = _defined(takes_part, n)
-    return WholeReading.of(
+    return TableValue.of(
         np.where(defined, of_group.max(axis=1, initial=0.0), np.nan),
         takes_part,
         n,
@@ -65,7 +65,7 @@ def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
     )
 
 
-def _parity_gap(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
+def _parity_gap(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """Max over t of the highest minus the lowest P(s ≥ t | g)."""
     scores, n, takes_part = _asked(table, minimum)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -84,7 +84,7 @@ def _in_bins(values: Ints | Floats, number: Ints) -> Ints | Floats:
     return np.stack([values[:, number == at].sum(axis=1) for at in bins], axis=1)
 
 
-def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
+def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest gap over score bins of P(y = + | bin, g), among groups with people in the bin."""
     scores, n, takes_part = _asked(table, minimum)
     number = calibration_bins(scores)
@@ -99,11 +99,11 @@ def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeR
     bottom = np.where(there & compared, share, np.inf)
     found = _widest(top, bottom, takes_part, n, _across(scores, number, takes_part))
     if (number < 0).any():  # ten equal bins are of [0, 1] alone
-        return WholeReading.of(np.full(len(n), np.nan), takes_part, n)
+        return TableValue.of(np.full(len(n), np.nan), takes_part, n)
     return found
 
 
-def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> WholeReading:
+def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest |mean y - mean s| of a group in a score bin, among bins with enough people."""
     scores, _n, takes_part = _asked(table, minimum)
     number = calibration_bins(scores)
@@ -116,7 +116,7 @@ def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> Who
     n = np.asarray(people.sum(axis=1), dtype=np.int64)
     there = takes_part[:, None] & (people > 0) & minimum.admits(people)
     if not there.size or (number < 0).any():
-        return WholeReading.of(np.full(len(n), np.nan), takes_part, n)
+        return TableValue.of(np.full(len(n), np.nan), takes_part, n)
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.where(there, np.abs(plus - sums) / people, -np.inf)
         inside = np.where(there, doubts / people, 0.0)
@@ -124,7 +124,7 @@ def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> Who
     value = of_group.max(axis=1)
     defined = _defined(takes_part, n) & np.isfinite(value)
     error = np.minimum(inside.max(axis=(1, 2)) + _across(scores, number, takes_part), 1.0)
-    return WholeReading.of(
+    return TableValue.of(
         np.where(defined, value, np.nan),
         takes_part,
         n,
@@ -133,7 +133,7 @@ def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> Who
     )
 
 
-def _across(scores: Scores, number: Ints, takes_part: Marks) -> Floats:
+def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:
     """How much of a gap may hang on bins of the histogram that lie across two tenths, [Z]."""
     tenth = np.minimum(np.floor(scores.high * 10), 9)
     across = ~scores.single & (number >= 0) & (tenth != number)
@@ -147,17 +147,17 @@ def _across(scores: Scores, number: Ints, takes_part: Marks) -> Floats:
     return np.minimum(2 * doubt, 1.0)
 
 
-def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floats) -> WholeReading:
+def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floats) -> TableValue:
     """The largest difference [Z, B] of the highest and the lowest, with both groups."""
     defined = _defined(takes_part, n)
     if not top.shape[1] or not top.shape[2]:
-        return WholeReading.of(np.full(len(n), np.nan), takes_part, n)
+        return TableValue.of(np.full(len(n), np.nan), takes_part, n)
     apart = top.max(axis=2) - bottom.min(axis=2)
     at = np.where(np.isfinite(apart), apart, -1.0).argmax(axis=1)
     strata = np.arange(len(at))
     value = apart[strata, at]
     defined = defined & np.isfinite(value)
-    return WholeReading.of(
+    return TableValue.of(
         np.where(defined, value, np.nan),
         takes_part,
         n,
@@ -169,7 +169,7 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
 
 _PICKED = "chance has a part in which threshold or bin is the widest"
 
-SCORE_PARITY = Whole(
+SCORE_PARITY = TableMetric(
     id="score_parity",
     title="Score parity",
     short="score parity",
@@ -180,11 +180,11 @@ SCORE_PARITY = Whole(
     no_interval=_PICKED,
     source=works.BEUTEL,
     formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
-    needs=frozenset({Need.SCORE, Need.DISTRIBUTION}),
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
     bounds=(0, 1),
-    read=_parity,
+    value_of=_parity,
 )
-SCORE_PARITY_GAP = Whole(
+SCORE_PARITY_GAP = TableMetric(
     id="score_parity_gap",
     title="Score parity gap",
     short="score gap",
@@ -196,11 +196,11 @@ SCORE_PARITY_GAP = Whole(
     source=works.BEUTEL,
     elsewhere="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
     formula="max over t of (max over g of P(s ≥ t | g) - min over g of P(s ≥ t | g))",
-    needs=frozenset({Need.SCORE, Need.DISTRIBUTION}),
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
     bounds=(0, 1),
-    read=_parity_gap,
+    value_of=_parity_gap,
 )
-TEST_FAIRNESS = Whole(
+TEST_FAIRNESS = TableMetric(
     id="test_fairness",
     title="Test fairness",
     short="test fairness",
@@ -212,12 +212,12 @@ TEST_FAIRNESS = Whole(
     source=works.CHOULDECHOVA,
     formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
     "of at most twenty",
-    needs=frozenset({Need.SCORE, Need.DISTRIBUTION, Need.LABEL}),
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}),
     bounds=(0, 1),
     undefined="no bin with people of two groups, or scores outside [0, 1] in ten bins",
-    read=_test_fairness,
+    value_of=_test_fairness,
 )
-MULTICALIBRATION = Whole(
+MULTICALIBRATION = TableMetric(
     id="multicalibration",
     title="Multicalibration",
     short="worst bin",
@@ -232,10 +232,10 @@ MULTICALIBRATION = Whole(
     "largest mean over bins.",
     formula="max over groups g and bins b of |mean y - mean s| in b and g; ten bins of [0, 1], or "
     "each value of at most twenty",
-    needs=frozenset({Need.SCORE, Need.DISTRIBUTION, Need.LABEL}),
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}),
     bounds=(0, 1),
     undefined="no bin with people, or scores outside [0, 1]",
-    read=_multicalibration,
+    value_of=_multicalibration,
 )
 
-WHOLES = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)
+TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fairaudit.metrics import sources as works
-from fairaudit.metrics.counts import Counts
+from fairaudit.metrics.counts import ConfusionCounts
 from fairaudit.metrics.direction import Better
-from fairaudit.metrics.quantities import Mean, Quantity, Rate
+from fairaudit.metrics.group_metrics import GroupMetric, Mean, Rate
 from fairaudit.metrics.records import Example
 
-_CELLS = Counts.of_cells(tp=30, fp=10, fn=20, tn=40)
+_CELLS = ConfusionCounts.of_cells(tp=30, fp=10, fn=20, tn=40)
 _TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
 _BASE_RATES = (
     "With different base rates, groups of equal true and false positive rates differ here, unless "
@@ -255,7 +255,7 @@ SELECTED_SHARE = Rate(
     example=_example(40, 40),
 )
 
-RATES: tuple[Quantity, ...] = (
+RATES: tuple[GroupMetric, ...] = (
     BASE_RATE,
     SELECTION_RATE,
     TRUE_POSITIVE_RATE,

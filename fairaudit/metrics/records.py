@@ -10,13 +10,13 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TypeAlias
 
-from fairaudit.metrics.counts import Counts
+from fairaudit.metrics.counts import ConfusionCounts
 
 Bounds: TypeAlias = tuple[int | None, int | None]
 """The least and greatest value a measure can take; None where there is no bound."""
 
 
-class Need(StrEnum):
+class Requirement(StrEnum):
     """What a measure needs of a spec."""
 
     LABEL = "label"
@@ -78,7 +78,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Citation:
     """Where a definition comes from."""
 
     authors: str
@@ -93,16 +93,16 @@ class Source:
 class Example:
     """A worked example: the cells of one group and the value that comes out."""
 
-    counts: Counts
+    counts: ConfusionCounts
     value: Fraction
 
 
-LIFTED_BY_CHANCE = "chance alone lifts it, most of all near parity"
+BIASED_BY_CHANCE = "chance alone lifts it, most of all near parity"
 """Why a measure that is never below parity has no interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class CatalogueEntry:
     """The words of a record: what `explain` prints and every report cites.
 
     `elsewhere` says what others call it and where their number differs, `no_interval` why it has no
@@ -114,7 +114,7 @@ class Named:
     title: str
     means: str
     caution: str
-    source: Source
+    source: Citation
     family: str
     aliases: tuple[str, ...] = ()
     short: str = ""
@@ -144,10 +144,10 @@ class Parameters:
             return float(self.concentration) / max(outcomes, 1)
         return float(self.smoothing or 0)
 
-    def named(self) -> dict[str, str]:
+    def as_texts(self) -> dict[str, str]:
         """Those that are set, by name, as texts."""
         found = {
-            name: plainly(value)
+            name: format_decimal(value)
             for name in ("smoothing", "concentration", "alpha")
             if (value := getattr(self, name)) is not None
         }
@@ -157,7 +157,7 @@ class Parameters:
             found["controls"] = "+".join(self.controls)
         return found
 
-    def plain(self) -> dict[str, object]:
+    def as_values(self) -> dict[str, object]:
         """The same as numbers and lists."""
         found: dict[str, object] = {
             name: float(value)
@@ -171,7 +171,7 @@ class Parameters:
         return found
 
 
-def plainly(value: Decimal) -> str:
+def format_decimal(value: Decimal) -> str:
     """A decimal without zeros that say nothing: equal numbers are equal texts."""
     return format(value.normalize(), "f")
 

@@ -9,13 +9,13 @@ from enum import StrEnum
 import numpy as np
 
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
-from fairaudit.metrics.picking import pick
+from fairaudit.metrics.extreme_groups import find_extreme
 
-NOBODY = -1
+NO_GROUP = -1
 """The index that stands for no single group: a crowd (rest, overall), or no witness."""
 
 
-class Policy(StrEnum):
+class ReferencePolicy(StrEnum):
     """Whom a group is compared with."""
 
     DECLARED = "declared"
@@ -28,16 +28,20 @@ class Policy(StrEnum):
     EVERYBODY = "everybody in all strata"
 
 
-CROWDS = frozenset({Policy.REST, Policy.OVERALL, Policy.EVERYBODY})
+POOLED_REFERENCES = frozenset(
+    {ReferencePolicy.REST, ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY}
+)
 """References that are many groups together."""
 
-WITH_ITSELF = frozenset({Policy.OVERALL, Policy.EVERYBODY})
+INCLUDING_GROUP = frozenset({ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY})
 """Crowds that the group compared is a part of."""
 
-EXTREMES = frozenset({Policy.HIGHEST, Policy.LOWEST})
+EXTREME_REFERENCES = frozenset({ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST})
 """References that chance has a part in picking."""
 
-ONE_GROUP = frozenset({Policy.DECLARED, Policy.LEVEL, Policy.LARGEST})
+SINGLE_REFERENCES = frozenset(
+    {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL, ReferencePolicy.LARGEST}
+)
 """References that are one group, whatever its rate."""
 
 
@@ -45,7 +49,7 @@ ONE_GROUP = frozenset({Policy.DECLARED, Policy.LEVEL, Policy.LARGEST})
 class Reference:
     """Whom groups are compared with: a policy, and the group it names where it names one."""
 
-    policy: Policy
+    policy: ReferencePolicy
     group: Group = ()
 
 
@@ -58,21 +62,23 @@ def reference_index(
     """
     strata = len(table.strata)
     if not table.groups:
-        return np.full((strata, 1), NOBODY), np.zeros((strata, 1), dtype=np.bool_)
+        return np.full((strata, 1), NO_GROUP), np.zeros((strata, 1), dtype=np.bool_)
     match reference.policy:
-        case Policy.REST | Policy.OVERALL | Policy.EVERYBODY:
+        case ReferencePolicy.REST | ReferencePolicy.OVERALL | ReferencePolicy.EVERYBODY:
             return None, np.ones((strata, 1), dtype=np.bool_)
-        case Policy.LARGEST:
-            index = pick(table.n.astype(np.float64), takes_part, n, highest=True)
-        case Policy.HIGHEST | Policy.LOWEST:
-            index = pick(value, takes_part, n, highest=reference.policy is Policy.HIGHEST)
+        case ReferencePolicy.LARGEST:
+            index = find_extreme(table.n.astype(np.float64), takes_part, n, highest=True)
+        case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:
+            index = find_extreme(
+                value, takes_part, n, highest=reference.policy is ReferencePolicy.HIGHEST
+            )
         case _:
             at = find_group(table.groups, reference.group)
             index = np.full(strata, at)
-            if at == NOBODY:
+            if at == NO_GROUP:
                 return index[:, None], np.zeros((strata, 1), dtype=np.bool_)
     usable = takes_part[np.arange(strata), index]
-    if reference.policy in EXTREMES:
+    if reference.policy in EXTREME_REFERENCES:
         # While one rate is undefined nobody can say which is the highest.
         usable = usable & ~(takes_part & np.isnan(value)).any(axis=1)
     return index[:, None], usable[:, None]
@@ -82,4 +88,4 @@ def find_group(groups: Sequence[Group], wanted: Group) -> int:
     """The index of a group, `NOBODY` where it does not exist; the order of columns is free."""
     if wanted in groups:
         return groups.index(wanted)
-    return next((at for at, group in enumerate(groups) if dict(group) == dict(wanted)), NOBODY)
+    return next((at for at, group in enumerate(groups) if dict(group) == dict(wanted)), NO_GROUP)

@@ -16,20 +16,22 @@ from fairaudit.memoize import memoize
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import RANKED
-from fairaudit.metrics.counts import Scores, Sums, Tally
+from fairaudit.metrics.counts import GroupCounts, ScoreCounts, Sums
 from fairaudit.metrics.direction import Better
+from fairaudit.metrics.disparities import Sides
+from fairaudit.metrics.group_metrics import Formula, GroupMetric, GroupValues, count_effective
 from fairaudit.metrics.intervals import of_ranked_scores
-from fairaudit.metrics.measures import Sides
-from fairaudit.metrics.quantities import Formula, Quantity, Reading, effective_size
-from fairaudit.metrics.records import NO_PARAMETERS, Need, Parameters
+from fairaudit.metrics.records import NO_PARAMETERS, Parameters, Requirement
 from fairaudit.stats import means, proportions, ranks
 
-_SCORE = frozenset({Need.SCORE})
-_SCORE_AND_LABEL = frozenset({Need.SCORE, Need.LABEL})
-_DISTRIBUTION = frozenset({Need.SCORE, Need.DISTRIBUTION})
-_DISTRIBUTION_AND_LABEL = frozenset({Need.SCORE, Need.DISTRIBUTION, Need.LABEL})
-_NUMBER = frozenset({Need.NUMBER})
-_BOTH_NUMBERS = frozenset({Need.NUMBER, Need.NUMERIC_LABEL})
+_SCORE = frozenset({Requirement.SCORE})
+_SCORE_AND_LABEL = frozenset({Requirement.SCORE, Requirement.LABEL})
+_DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
+_DISTRIBUTION_AND_LABEL = frozenset(
+    {Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}
+)
+_NUMBER = frozenset({Requirement.NUMBER})
+_BOTH_NUMBERS = frozenset({Requirement.NUMBER, Requirement.NUMERIC_LABEL})
 _POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
 _TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
 _FOURTH = "that takes fourth powers, which are not added up"
@@ -37,40 +39,40 @@ _BINS, _FEW_VALUES = 10, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Average(Quantity):
+class NumberMean(GroupMetric):
     """The mean of a number over the people of a group who have it."""
 
     of: str
     formula: str
-    needs: frozenset[Need]
+    requirements: frozenset[Requirement]
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:  # noqa: ARG002  # takes none
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """The mean in every stratum and group, with its sum of squared deviations."""
         sums = tally.sums[self.of]
         n = np.asarray(sums.n)
         size = n.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             mean, deviation = sums.mean, sums.deviation
-        return Reading(
+        return GroupValues(
             self,
             mean,
             n,
             size,
             deviation=deviation,
-            borrows=means.borrows(deviation, size),
+            pools_variance=means.borrows(deviation, size),
             ends=lambda alpha: self.within(means.interval_among(mean, deviation, size, alpha)),
             method="Student",
         )
 
     def exact(
         self,
-        tally: Tally,
+        tally: GroupCounts,
         z: int,
         g: int,
         parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
     ) -> Fraction | None:
         """The mean of one group as a fraction, of numbers in fixed point."""
-        return tally.one(z, g).sums[self.of].exact_mean
+        return tally.of_group(z, g).sums[self.of].exact_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,15 +82,15 @@ class Ranked(Formula):
     A share of people has its hits, as its value has them, and its people by `counts_of`.
     """
 
-    errors_of: Callable[[Tally], Floats]
-    counts_of: Callable[[Tally], tuple[Ints, Ints]] | None = None
+    errors_of: Callable[[GroupCounts], Floats]
+    counts_of: Callable[[GroupCounts], tuple[Ints, Ints]] | None = None
 
     @property
-    def share(self) -> bool:
+    def is_proportion(self) -> bool:
         """Whether it is a share of people."""
         return self.counts_of is not None
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group, with the bound of its error."""
         with np.errstate(divide="ignore", invalid="ignore"):
             value, n = self.value_of(tally, parameters)
@@ -96,7 +98,7 @@ class Ranked(Formula):
         size = n.astype(np.float64)
         if self.counts_of is not None:
             over, under = self.counts_of(tally)
-            return Reading(
+            return GroupValues(
                 self,
                 value,
                 n,
@@ -109,18 +111,18 @@ class Ranked(Formula):
                 method="Wilson",
             )
         ends = self.ends(tally, parameters, value, size, None)
-        return Reading(self, value, n, size, error=error, ends=ends, method=self.method)
+        return GroupValues(self, value, n, size, error=error, ends=ends, method=self.method)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution(Formula):
     """The whole histogram of a score."""
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The people with a score, and their histogram."""
         value, n = self.value_of(tally, parameters)
         scores = _scores(tally)
-        return Reading(
+        return GroupValues(
             self,
             value,
             n,
@@ -131,38 +133,38 @@ class Distribution(Formula):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FirstOf(Quantity):
+class FirstOf(GroupMetric):
     """The first of several quantities that the data have."""
 
-    options: tuple[Quantity, ...]
+    options: tuple[GroupMetric, ...]
     formula: str
-    needs: frozenset[Need]
+    requirements: frozenset[Requirement]
 
-    def _chosen(self, tally: Tally) -> Quantity:
-        def there(one: Quantity) -> bool:
-            return not isinstance(one, Average | Formula) or _has(tally, one)
+    def _chosen(self, tally: GroupCounts) -> GroupMetric:
+        def there(one: GroupMetric) -> bool:
+            return not isinstance(one, NumberMean | Formula) or _has(tally, one)
 
         return next(one for one in self.options if there(one))
 
-    def read(self, tally: Tally, parameters: Parameters = NO_PARAMETERS) -> Reading:
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The reading of the one that is there."""
-        return self._chosen(tally).read(tally, parameters)
+        return self._chosen(tally).compute(tally, parameters)
 
     def exact(
-        self, tally: Tally, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction."""
         return self._chosen(tally).exact(tally, z, g, parameters)
 
 
-def _has(tally: Tally, one: Average | Formula) -> bool:
-    name = one.of if isinstance(one, Average) else None
+def _has(tally: GroupCounts, one: NumberMean | Formula) -> bool:
+    name = one.of if isinstance(one, NumberMean) else None
     if name is None:
-        return Need.SCORE not in one.needs or "score" in tally.sums
+        return Requirement.SCORE not in one.requirements or "score" in tally.sums
     return name in tally.sums
 
 
-def _scores(tally: Tally) -> Scores:
+def _scores(tally: GroupCounts) -> ScoreCounts:
     if tally.scores is None:
         raise ValueError("a measure of ranks without a histogram")
     return tally.scores
@@ -171,9 +173,9 @@ def _scores(tally: Tally) -> Scores:
 def _mean(
     of: str,
     words: tuple[str, str, str],
-    needs: frozenset[Need],
+    needs: frozenset[Requirement],
     **more: Any,  # noqa: ANN401  # fields of a record
-) -> Average:
+) -> NumberMean:
     """The record of a mean: its id, title and meaning, and what differs from the others."""
     name, title, means = words
     usual = {
@@ -184,7 +186,9 @@ def _mean(
         "better": Better.NEITHER,
         "bounds": (None, None),
     }
-    return Average(id=name, title=title, means=means, of=of, needs=needs, **{**usual, **more})
+    return NumberMean(
+        id=name, title=title, means=means, of=of, requirements=needs, **{**usual, **more}
+    )
 
 
 MEAN_SCORE = _mean(
@@ -238,7 +242,7 @@ MEAN_LABEL = _mean(
         "Mean label",
         "The mean of the numeric label over the people of the group.",
     ),
-    frozenset({Need.NUMERIC_LABEL}),
+    frozenset({Requirement.NUMERIC_LABEL}),
     formula="Σ y / n",
     source=works.MLHEALTH,
     caution="Describes the label, not the prediction; a difference may be history.",
@@ -257,32 +261,32 @@ _RESIDUAL = _mean(
 )
 
 
-def _squared(tally: Tally) -> Sums:
+def _squared(tally: GroupCounts) -> Sums:
     return tally.sums["residual"]
 
 
-def _mae(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+def _mae(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     sums = _squared(tally)
     return sums.mean_size, np.asarray(sums.n)
 
 
-def _exact_mae(tally: Tally, _: Parameters) -> Fraction | None:
+def _exact_mae(tally: GroupCounts, _: Parameters) -> Fraction | None:
     sums = _squared(tally)
     return Fraction(sums.magnitude, sums.magnitude_scale * sums.n) if sums.n else None
 
 
-def _deviation_of_sizes(tally: Tally, _: Parameters) -> Floats:
+def _deviation_of_sizes(tally: GroupCounts, _: Parameters) -> Floats:
     """Σ(|r| - mean |r|)² = Σr² - (Σ|r|)² / n."""
     sums = _squared(tally)
     return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale).deviation
 
 
-def _rmse(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+def _rmse(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     sums = _squared(tally)
     return np.sqrt(sums.mean_square), np.asarray(sums.n)
 
 
-def _r2(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+def _r2(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     sums = _squared(tally)
     total = tally.sums["label"].deviation
     squares = np.asarray(sums.squares, dtype=np.float64) / float(sums.square_scale)
@@ -302,7 +306,7 @@ MAE = Formula(
     better=Better.LOWER,
     bounds=(0, None),
     formula="Σ |y - ŷ| / n",
-    needs=_BOTH_NUMBERS,
+    requirements=_BOTH_NUMBERS,
     value_of=_mae,
     exact_of=_exact_mae,
     deviation_of=_deviation_of_sizes,
@@ -320,7 +324,7 @@ RMSE = Formula(
     better=Better.LOWER,
     bounds=(0, None),
     formula="√(Σ (y - ŷ)² / n)",
-    needs=_BOTH_NUMBERS,
+    requirements=_BOTH_NUMBERS,
     value_of=_rmse,
 )
 R2 = Formula(
@@ -339,12 +343,12 @@ R2 = Formula(
     bounds=(None, 1),
     formula="1 - Σ (y - ŷ)² / Σ (y - mean y)²",
     undefined="labels that do not vary, or nobody to count",
-    needs=_BOTH_NUMBERS,
+    requirements=_BOTH_NUMBERS,
     value_of=_r2,
 )
 
 
-def _misses(tally: Tally) -> Sums:
+def _misses(tally: GroupCounts) -> Sums:
     """The sums of y - s over people with a label: Σ(y - s)² = n₊ - 2Σ₊s + Σs²."""
     plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
     scale, square_scale = plus.scale, plus.square_scale
@@ -361,19 +365,19 @@ def _misses(tally: Tally) -> Sums:
     )
 
 
-def _large(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+def _large(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     """E[y] - E[s] over people with a label and a score."""
     misses = _misses(tally)
     return misses.mean, np.asarray(misses.n)
 
 
-def _exact_large(tally: Tally, _: Parameters) -> Fraction | None:
+def _exact_large(tally: GroupCounts, _: Parameters) -> Fraction | None:
     plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
     n = plus.n + minus.n
     return (plus.n - Fraction(plus.total + minus.total, plus.scale)) / n if n else None
 
 
-def _deviation_of_misses(tally: Tally, _: Parameters) -> Floats:
+def _deviation_of_misses(tally: GroupCounts, _: Parameters) -> Floats:
     return _misses(tally).deviation
 
 
@@ -388,14 +392,14 @@ CALIBRATION_IN_THE_LARGE = Formula(
     better=Better.NEITHER,
     bounds=(None, None),
     formula="mean of y - mean of s",
-    needs=_SCORE_AND_LABEL,
+    requirements=_SCORE_AND_LABEL,
     value_of=_large,
     exact_of=_exact_large,
     deviation_of=_deviation_of_misses,
 )
 
 
-def _brier(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+def _brier(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     misses = _misses(tally)
     found = misses.mean_square
     return found if _within_one(_scores(tally)) else np.full_like(found, np.nan), np.asarray(
@@ -418,30 +422,30 @@ BRIER = Formula(
     bounds=(0, None),
     formula="Σ (y - s)² / n, y being 0 or 1",
     undefined="a score outside [0, 1], or nobody to count",
-    needs=_DISTRIBUTION_AND_LABEL,
+    requirements=_DISTRIBUTION_AND_LABEL,
     value_of=_brier,
 )
 
 
-def _mean_residual_of_counts(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
-    mass, people = tally.mass, tally.people
+def _mean_residual_of_counts(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    mass, people = tally.weighted, tally.people
     n = mass.tp + mass.fp + mass.fn + mass.tn
     return np.asarray((mass.fn - mass.fp) / n), np.asarray(
         people.tp + people.fp + people.fn + people.tn
     )
 
 
-def _exact_residual_of_counts(tally: Tally, _: Parameters) -> Fraction | None:
-    mass = tally.mass
+def _exact_residual_of_counts(tally: GroupCounts, _: Parameters) -> Fraction | None:
+    mass = tally.weighted
     n = mass.tp + mass.fp + mass.fn + mass.tn
     return Fraction(mass.fn - mass.fp, n) if n else None
 
 
-def _deviation_of_counts(tally: Tally, _: Parameters) -> Floats:
+def _deviation_of_counts(tally: GroupCounts, _: Parameters) -> Floats:
     """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
-    mass = tally.mass
+    mass = tally.weighted
     n = mass.tp + mass.fp + mass.fn + mass.tn
-    size = effective_size(tally, ("fn", "fp", "tn", "tp"))
+    size = count_effective(tally, ("fn", "fp", "tn", "tp"))
     return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
 
 
@@ -455,10 +459,10 @@ _RESIDUAL_OF_COUNTS = Formula(
     better=Better.NEITHER,
     bounds=(-1, 1),
     formula="(fn - fp) / n",
-    needs=frozenset({Need.LABEL, Need.PREDICTION}),
+    requirements=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
     value_of=_mean_residual_of_counts,
     exact_of=_exact_residual_of_counts,
-    mass_of=lambda mass: mass.tp + mass.fp + mass.fn + mass.tn,
+    weighted_n_of=lambda mass: mass.tp + mass.fp + mass.fn + mass.tn,
     deviation_of=_deviation_of_counts,
 )
 MEAN_RESIDUAL = FirstOf(
@@ -472,7 +476,7 @@ MEAN_RESIDUAL = FirstOf(
     better=Better.NEITHER,
     bounds=(None, None),
     formula="mean of y - ŷ; for two classes mean of y - s, without a score (fn - fp) / n",
-    needs=frozenset(),
+    requirements=frozenset(),
     options=(_RESIDUAL, CALIBRATION_IN_THE_LARGE, _RESIDUAL_OF_COUNTS),
 )
 OUTCOME_MEAN = FirstOf(
@@ -486,7 +490,7 @@ OUTCOME_MEAN = FirstOf(
     better=Better.NEITHER,
     bounds=(None, None),
     formula="mean of s, else of ŷ",
-    needs=frozenset(),
+    requirements=frozenset(),
     listed=False,
     options=(MEAN_SCORE, MEAN_PREDICTION, r.SELECTION_RATE),
 )
@@ -500,29 +504,29 @@ OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="mean of s over label -, else fp / (fp + tn)",
-    needs=frozenset(),
+    requirements=frozenset(),
     listed=False,
     options=(MEAN_SCORE_NEGATIVES, r.FALSE_POSITIVE_RATE),
 )
 
 
-def _by_label(tally: Tally) -> tuple[Ints, Ints]:
+def _by_label(tally: GroupCounts) -> tuple[Ints, Ints]:
     """Histograms [Z, B, G] of positives and of negatives."""
     people = _scores(tally).people
     return people[:, 1], people[:, 0]
 
 
-def _auc(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+def _auc(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     positive, negative = _by_label(tally)
     return ranked(positive, negative), np.asarray((positive + negative).sum(axis=1))
 
 
-def _auc_error(tally: Tally) -> Floats:
+def _auc_error(tally: GroupCounts) -> Floats:
     positive, negative = _by_label(tally)
     return rank_error(positive, negative, _scores(tally).single)
 
 
-def _ends_of_auc(tally: Tally, parameters: Parameters, alpha: Alpha) -> Ends:
+def _ends_of_auc(tally: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
     value, _ = _auc(tally, parameters)
     positive, negative = (side.astype(np.float64) for side in _by_label(tally))
     return ranks.delong(value, positive, negative, alpha, moderated=True)
@@ -541,7 +545,7 @@ AUC = Ranked(
     elsewhere="scikit-learn's `roc_auc_score` of the group alone.",
     better=Better.HIGHER,
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
-    needs=_DISTRIBUTION_AND_LABEL,
+    requirements=_DISTRIBUTION_AND_LABEL,
     value_of=_auc,
     errors_of=_auc_error,
     ends_of=_ends_of_auc,
@@ -565,7 +569,7 @@ def rank_error_between(sides: Sides) -> Floats:
     return np.nan_to_num(rank_error(theirs, ours, single))
 
 
-def _score_people(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+def _score_people(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     n = _scores(tally).people.sum(axis=(1, 2))
     return np.where(n > 0, 1.0, np.nan), np.asarray(n)
 
@@ -579,32 +583,32 @@ SCORE_DISTRIBUTION = Distribution(
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="n(s, g)",
-    needs=_DISTRIBUTION,
+    requirements=_DISTRIBUTION,
     listed=False,
     value_of=_score_people,
 )
 
 
-def _around_the_median(tally: Tally) -> tuple[Ints, Ints, Ints]:
+def _around_the_median(tally: GroupCounts) -> tuple[Ints, Ints, Ints]:
     """People [Z, G] above the median of everybody, in its bin, and with a score."""
     scores = _scores(tally)
     at, people = median_bin(scores.everybody), scores.people.sum(axis=1)
     return people[:, at + 1 :].sum(axis=1), people[:, at : at + 1].sum(axis=1), people.sum(axis=1)
 
 
-def _scoring_rate(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+def _scoring_rate(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     above, _inside, n = _around_the_median(tally)
     return np.asarray(above / n), np.asarray(n)
 
 
-def _scoring_error(tally: Tally) -> Floats:
+def _scoring_error(tally: GroupCounts) -> Floats:
     _above, inside, n = _around_the_median(tally)
     scores = _scores(tally)
     exact = not len(scores.low) or bool(scores.single[median_bin(scores.everybody)])
     return np.asarray(np.where(exact, 0.0, inside / n))
 
 
-def _scoring_counts(tally: Tally) -> tuple[Ints, Ints]:
+def _scoring_counts(tally: GroupCounts) -> tuple[Ints, Ints]:
     above, _inside, n = _around_the_median(tally)
     return np.asarray(above), np.asarray(n)
 
@@ -619,14 +623,14 @@ SCORING_RATE = Ranked(
     source=works.LL144,
     better=Better.POLARITY,
     formula="n(s > median) / n",
-    needs=_DISTRIBUTION,
+    requirements=_DISTRIBUTION,
     value_of=_scoring_rate,
     errors_of=_scoring_error,
     counts_of=_scoring_counts,
 )
 
 
-def calibration_bins(scores: Scores) -> Ints:
+def calibration_bins(scores: ScoreCounts) -> Ints:
     """The number of the calibration bin of each bin of a histogram; -1 outside [0, 1].
 
     Ten equal bins of [0, 1], the last one closed; at most twenty distinct values are a bin each.
@@ -638,13 +642,13 @@ def calibration_bins(scores: Scores) -> Ints:
     return np.where(inside, tenth, -1).astype(np.int64)
 
 
-def _within_one(scores: Scores) -> bool:
+def _within_one(scores: ScoreCounts) -> bool:
     """Whether every score is a probability."""
     return not len(scores.low) or bool(scores.low[0] >= 0 and scores.high[-1] <= 1)
 
 
 @memoize
-def _calibration(tally: Tally) -> tuple[Floats, Floats, Ints]:
+def _calibration(tally: GroupCounts) -> tuple[Floats, Floats, Ints]:
     """Σ |positives - Σ scores| over bins, what bins hide of it, and people; [Z, G]."""
     scores = _scores(tally)
     positive, negative = _by_label(tally)
@@ -664,12 +668,12 @@ def _calibration(tally: Tally) -> tuple[Floats, Floats, Ints]:
     return np.where(_within_one(scores), apart, np.nan), hidden, n
 
 
-def _calibration_error(tally: Tally, _: Parameters) -> tuple[Floats, Ints]:
+def _calibration_error(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     apart, n = _calibration(tally)[::2]
     return np.asarray(apart / n), np.asarray(n)
 
 
-def _calibration_doubt(tally: Tally) -> Floats:
+def _calibration_doubt(tally: GroupCounts) -> Floats:
     _, hidden, n = _calibration(tally)
     return np.asarray(hidden / n)
 
@@ -689,12 +693,12 @@ CALIBRATION_ERROR = Ranked(
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
     "most twenty",
     undefined="a score outside [0, 1], or nobody to count",
-    needs=_DISTRIBUTION_AND_LABEL,
+    requirements=_DISTRIBUTION_AND_LABEL,
     value_of=_calibration_error,
     errors_of=_calibration_doubt,
 )
 
-SCORES: tuple[Quantity, ...] = (
+SCORES: tuple[GroupMetric, ...] = (
     MEAN_SCORE,
     MEAN_SCORE_POSITIVES,
     MEAN_SCORE_NEGATIVES,

@@ -22,7 +22,7 @@ from fairaudit.cube import (
     distinct_rows,
 )
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.metrics import describe
+from fairaudit.metrics import describe_group
 from fairaudit.names import quoted
 from fairaudit.plan import Plan, RawCells
 from fairaudit.recode.values import is_value, listing, lookalike
@@ -203,9 +203,9 @@ def notices(left_out: LeftOut | None, cells: RawCells, plan: Plan, spec: Spec) -
             yield from _dropped_values(one, left_out, cells, plan, spec)
     for attribute in spec.protected:
         for gone in left_out.gone((attribute.name,), ()):
-            what = f"{describe(gone.group)} is in the data and not in the audit: {gone.why}"
+            what = f"{describe_group(gone.group)} is in the data and not in the audit: {gone.why}"
             # Beside a check that it does not leave open, it would tell that it is small.
-            few = gone.is_set_aside(spec.minimum.size, spec.exclude_below)
+            few = gone.is_too_small(spec.minimum.size, spec.exclude_below)
             yield Notice(what, Subjects.NEVER if few else Subjects.NOBODY)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit import names
 from fairaudit.cube import Group
-from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, ranked
+from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, rank_appearances
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Paragraph, Tone
@@ -19,7 +19,7 @@ _MOST_GROUPS = 3
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """The groups where a gap first appears, a sentence each, and what is meant by that."""
-    found = ranked(one for row in result.lattice for one in row.appears)
+    found = rank_appearances(one for row in result.lattice for one in row.appears)
     tests = _tests(result)
     by_group: dict[Group, list[Appearance]] = {}
     for one in found:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from fairaudit import names
 from fairaudit.errors import Place
-from fairaudit.evidence import Part, Side
-from fairaudit.metrics import Measure, Quantity, find
+from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.metrics import Disparity, GroupMetric, find_metric
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, MIN_RATIO, SHORTFALL
 from fairaudit.report import baseline, evidence, metric_titles, numbers, reversals, subgroups
 from fairaudit.report.blocks import Cell, Tone
@@ -75,18 +75,20 @@ def title(finding: Finding) -> str:
         return f"Subgroups, divergence in {rate} of the {names.name(check.of)}"
     metric = check.asked
     words = [*_metric_words(check)]
-    if isinstance(metric, Measure) and metric.mean:
+    if isinstance(metric, Disparity) and metric.mean:
         words.append("mean over groups")
-    words += [f"{name} {value}" for name, value in check.parameters.named().items()]
-    if check.of_class is not None:
-        words.append(f"class {names.name(check.of_class)}")
-    if check.at is not None:
-        words.append(f"at a score of {check.at}")
+    words += [f"{name} {value}" for name, value in check.terms.parameters.as_texts().items()]
+    if check.terms.of_class is not None:
+        words.append(f"class {names.name(check.terms.of_class)}")
+    if check.terms.at is not None:
+        words.append(f"at a score of {check.terms.at}")
     if check.against is not None:
         words.append(f"less that of {names.name(check.against)}")
     words.append(f"by {numbers.subset(check.by)}")
     if check.given:
-        averaged = f" (averaged, {names.line(str(check.average))})" if check.average else ""
+        averaged = (
+            f" (averaged, {names.line(str(check.terms.average))})" if check.terms.average else ""
+        )
         words.append(f"given {numbers.subset(check.given)}{averaged}")
     return ", ".join(words)
 
@@ -94,13 +96,15 @@ def title(finding: Finding) -> str:
 def _metric_words(check: Check) -> Iterable[str]:
     """The metric with its outcome, and how it compares groups with which reference."""
     metric, reference = check.asked, ""
-    if check.reference is not None:
-        group = numbers.named_group(check.reference.group) if check.reference.group else ""
-        reference = f"to {group or check.reference.policy}"
-    elif isinstance(metric, Measure) and metric.reference and metric.has_other_side:
+    if check.terms.reference is not None:
+        group = (
+            numbers.named_group(check.terms.reference.group) if check.terms.reference.group else ""
+        )
+        reference = f"to {group or check.terms.reference.policy}"
+    elif isinstance(metric, Disparity) and metric.reference and metric.has_other_side:
         reference = f"to the {metric.reference} group"
     title = metric.title
-    if isinstance(metric, Measure) and metric.id == metric.parts[0][0].id:
+    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
         # A rate that the spec compares: the rate is the name, the comparison what is done to it.
         title = metric.parts[0][0].title
         reference = f"{metric.comparison.id.replace('_', ' ')} {reference}".rstrip()
@@ -178,9 +182,9 @@ def _derivation(finding: Finding) -> str:
     check = finding.check
     if not isinstance(check, Check):
         return ""
-    if check.parameters.named().get("smoothing"):
+    if check.terms.parameters.as_texts().get("smoothing"):
         return "before smoothing"
-    comparison = check.asked.comparison if isinstance(check.asked, Measure) else None
+    comparison = check.asked.comparison if isinstance(check.asked, Disparity) else None
     if comparison is SHORTFALL:
         return SHORTFALL.formula
     return "the odds are pooled over strata" if comparison is COMMON_ODDS_RATIO else ""
@@ -225,17 +229,17 @@ def _sides(finding: Finding) -> str:
             f"{numbers.named_group(subgroup.group)} {rate} {subgroups.rate(subgroup)} against "
             f"everybody {numbers.percent(subgroup.everybody)}"
         )
-    if isinstance(check, Check) and isinstance(check.asked, Quantity) and finding.estimate:
+    if isinstance(check, Check) and isinstance(check.asked, GroupMetric) and finding.estimate:
         counts = numbers.counts(finding.estimate)
         return numbers.named_group(finding.first) + (f" ({counts})" if counts else "")
-    if isinstance(check, Check) and isinstance(check.asked, Measure) and check.asked.mean:
+    if isinstance(check, Check) and isinstance(check.asked, Disparity) and check.asked.mean:
         return check.asked.aggregate
     deciding = [_numerator_first(part, finding) for part in _deciding(finding)]
     parts = [_part(part, check.of) for part in deciding]
     return "; ".join(parts) or metric_titles.worst_pair(finding.first, finding.second, None)
 
 
-def _numerator_first(part: Part, finding: Finding) -> Part:
+def _numerator_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:
     """The part with the side first that stands on top of a quotient: the lower, of the least."""
     comparison = getattr(getattr(finding.check, "asked", None), "comparison", None)
     first, second = part.first, part.second
@@ -245,7 +249,7 @@ def _numerator_first(part: Part, finding: Finding) -> Part:
     return replace(part, first=second, second=first) if is_swapped else part
 
 
-def _deciding(finding: Finding) -> tuple[Part, ...]:
+def _deciding(finding: Finding) -> tuple[ComparisonPart, ...]:
     """The parts to write: the one that attains the value, or all of them where all count."""
     if finding.estimate is None or len(finding.parts) < 2:  # one part is written
         return finding.parts
@@ -257,8 +261,8 @@ def _deciding(finding: Finding) -> tuple[Part, ...]:
     return tuple(attaining[:1]) or finding.parts
 
 
-def _part(part: Part, of: str) -> str:
-    metric = f"{part.metric}: " if find(part.metric) is None else ""
+def _part(part: ComparisonPart, of: str) -> str:
+    metric = f"{part.metric}: " if find_metric(part.metric) is None else ""
     head = f"{metric}share of {numbers.outcome(part.outcome)}: " if part.outcome else ""
     if part.first is not None and part.second is None:
         return f"{metric_titles.title(part.metric)} {_side(part.first, part.metric)}"
@@ -301,7 +305,7 @@ def relation(finding: Finding) -> str:
 def _difference(finding: Finding) -> str:
     """The difference beside a ratio of no shares, or of small ones, which ratios exaggerate."""
     check, parts = finding.check, _deciding(finding)
-    if not isinstance(check, Check) or isinstance(check.asked, Quantity) or not parts:
+    if not isinstance(check, Check) or isinstance(check.asked, GroupMetric) or not parts:
         return ""
     comparison = getattr(check.asked, "comparison", None)
     first, second = parts[0].first, parts[0].second

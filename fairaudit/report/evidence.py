@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fairaudit import names
-from fairaudit.evidence.practice import Practice
+from fairaudit.evidence.people_affected import PeopleAffected
 from fairaudit.report import baseline, numbers
 from fairaudit.verdict import Backing, Finding, ReversalCheck, Status, SubgroupCheck
 
@@ -201,7 +201,7 @@ def people_affected(finding: Finding) -> Iterator[str]:
         yield "unstable: moving one selection from one group to the other reverses the gap"
 
 
-def _shortfall(affected: Practice) -> str:
+def _shortfall(affected: PeopleAffected) -> str:
     """The people of a gap, were both groups at the rate of both together."""
     amount = "too many" if affected.burden else "too few"
     return f"at the rate of both together: {affected.shortfall:,.1f} people {amount}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fairaudit.evidence.methods import METHODS, Method, methods_in
-from fairaudit.metrics import DIRECTIONS, QUANTITIES, Better
-from fairaudit.metrics.notions import NOTIONS, Notion
+from fairaudit.evidence.methods import METHODS, Method, find_methods
+from fairaudit.metrics import GROUP_METRICS, PREFERENCES, Better
+from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric
 from fairaudit.report.blocks import Cell, Document, Facts, Heading, Paragraph, Table
 from fairaudit.result import Definition
 
@@ -17,7 +17,7 @@ _WITHOUT_REASON = re.compile(r"none: [^;]*")
 
 def page(one: Definition) -> Document:
     """The page of one metric, with a line on each interval and test that it is given by."""
-    named = methods_in(_WITHOUT_REASON.sub("", f"{one.interval}; {one.test}"))
+    named = find_methods(_WITHOUT_REASON.sub("", f"{one.interval}; {one.test}"))
     lines = [(method.name, f"{method.means} Source: {method.source}.") for method in named]
     return (Heading(one.title), Paragraph(one.means), Facts([*facts(one), *lines]))
 
@@ -77,7 +77,7 @@ def markdown(definitions: Sequence[Definition]) -> str:
     lines += ["", "## Intervals, tests and corrections", ""]
     lines += [f"- **{one.name}**: {one.means} Source: {one.source}." for one in METHODS]
     lines += ["", "## Not measured here", "", _NOT_HERE, ""]
-    lines += [_notion(one) for one in NOTIONS]
+    lines += [_notion(one) for one in UNSUPPORTED_METRICS]
     return "\n".join([*lines, ""])
 
 
@@ -87,7 +87,7 @@ _NOT_HERE = (
 )
 
 
-def _notion(one: Notion) -> str:
+def _notion(one: UnsupportedMetric) -> str:
     """A line on a notion that is no metric here."""
     also = ", ".join(f"`{name}`" for name in one.names)
     return f"- {also}: not here, because {one.advice}. Source: {one.source}."
@@ -125,8 +125,8 @@ def _directions() -> list[str]:
         f"| {' | '.join(heads)} |",
         "|---" * 4 + "|",
     ]
-    for better, direction in DIRECTIONS.items():
-        rates = ", ".join(f"`{one.id}`" for one in QUANTITIES if one.better is better)
+    for better, direction in PREFERENCES.items():
+        rates = ", ".join(f"`{one.id}`" for one in GROUP_METRICS if one.better is better)
         sides = (_WORSE_OFF[direction.benefit], _WORSE_OFF[direction.burden])
         lines.append(f"| {' | '.join((rates, *sides, direction.why))} |")
     return lines

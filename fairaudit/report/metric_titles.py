@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fairaudit import names
 from fairaudit.cube import Group
-from fairaudit.metrics import Mean, Quantity, Rate, find
+from fairaudit.metrics import GroupMetric, Mean, Rate, find_metric
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult
@@ -17,7 +17,7 @@ _OPTION_WORDS = {"at": "at a score of", "class": "of class", "average": "average
 
 def title(metric: str, of: str = "") -> str:
     """A metric's title in running text: `selection rate`, of the label `base rate`."""
-    record = find(metric)
+    record = find_metric(metric)
     name = metric.replace("_", " ") if record is None else record.title
     return heading(metric, of, name).lower()
 
@@ -35,8 +35,8 @@ def defined_heading(result: AuditResult, metric: str, of: str) -> str:
 
 def is_share(metric: str) -> bool:
     """Whether a rate is a share, to be written in per cent; false negatives per positive is not."""
-    record = find(metric)
-    if not isinstance(record, Quantity):
+    record = find_metric(metric)
+    if not isinstance(record, GroupMetric):
         return True
     return isinstance(record, Rate | Mean) and record.bounds == (0, 1)
 
@@ -62,7 +62,7 @@ def _option(value: object) -> str:
 
 def short_name(name: str) -> str:
     """A rate by its short name (`TPR`); an outcome by its own."""
-    record = find(name)
+    record = find_metric(name)
     return record.short if record is not None and record.short else names.name(name)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit import names
 from fairaudit.ledger import LedgerLine, PublishedLine
-from fairaudit.metrics import Standing, exclusion
+from fairaudit.metrics import Eligibility, describe_rule
 from fairaudit.report import (
     numbers,
     pictures,
@@ -70,7 +70,7 @@ def _smallest(made: Provenance) -> Iterator[str]:
     if made.minimum.events:
         yield f"{made.minimum.events} people of every outcome expected at everybody's rate"
     if made.exclude_below is not None:
-        yield f"excluded {names.line(exclusion(made.exclude_below))}"
+        yield f"excluded {names.line(describe_rule(made.exclude_below))}"
 
 
 def _file(one: DataFile) -> str:
@@ -150,7 +150,7 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
 
 
 def _largest_first(rows: Sequence[GroupRow]) -> list[GroupRow]:
-    return sorted(rows, key=lambda row: (row.standing is Standing.UNKNOWN, -(row.n or 0)))
+    return sorted(rows, key=lambda row: (row.standing is Eligibility.UNKNOWN, -(row.n or 0)))
 
 
 def _row(one: GroupRow, *, several: bool) -> Interval:
@@ -159,7 +159,7 @@ def _row(one: GroupRow, *, several: bool) -> Interval:
         label=numbers.group(one.group),
         value=math.nan if one.n is None else one.n,
         panel=numbers.subset(one.by) if several else "",
-        mark=Mark.GROUP if one.standing is Standing.ELIGIBLE else Mark.ASIDE,
+        mark=Mark.GROUP if one.standing is Eligibility.ELIGIBLE else Mark.ASIDE,
         text=f"{numbers.whole(one.n)}{share}",
     )
 
@@ -167,7 +167,7 @@ def _row(one: GroupRow, *, several: bool) -> Interval:
 def _words(rows: Sequence[GroupRow]) -> str:
     """The largest and the smallest group, and of how many no number is told."""
     by = numbers.subset(rows[0].by)
-    known = [one for one in rows if one.n is not None and one.standing is not Standing.UNKNOWN]
+    known = [one for one in rows if one.n is not None and one.standing is not Eligibility.UNKNOWN]
     hidden = sum(one.n is None for one in rows)
     text = f"By {by}: {numbers.whole(len(rows))} groups"
     if known:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from fairaudit.cube import Grouping
-from fairaudit.metrics import Measure, Quantity, Standing
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Figure
 from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
@@ -72,13 +72,13 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
 
 def _row(one: RateRow) -> Interval:
     mark = Mark.REFERENCE if one.group == one.reference else Mark.GROUP
-    if one.standing is not Standing.ELIGIBLE:
+    if one.standing is not Eligibility.ELIGIBLE:
         mark = Mark.ASIDE
     words = {
-        Standing.UNKNOWN: " not known",
-        Standing.SMALL: " small",
-        Standing.FEW_EVENTS: " few events",
-        Standing.EXCLUDED: " excluded",
+        Eligibility.UNKNOWN: " not known",
+        Eligibility.SMALL: " small",
+        Eligibility.FEW_EVENTS: " few events",
+        Eligibility.EXCLUDED: " excluded",
     }
     estimate = one.estimate
     value = numbers.SUPPRESSED
@@ -131,7 +131,7 @@ def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -
         words.append(f"Lines: {level} intervals.")
     if any(row.group == row.reference for row in rows):
         words.append("Diamond and dotted line: the reference.")
-    if any(row.standing is not Standing.ELIGIBLE for row in rows):
+    if any(row.standing is not Eligibility.ELIGIBLE for row in rows):
         words.append("Hollow: not compared.")
     shown = {numbers.subset(row.by) for row in rows}
     if any(rule.panel in shown for rule in rules):
@@ -145,7 +145,7 @@ def _words(rows: Sequence[RateRow]) -> str:
     known = [
         row
         for row in rows
-        if row.standing is Standing.ELIGIBLE and math.isfinite(row.estimate.value)
+        if row.standing is Eligibility.ELIGIBLE and math.isfinite(row.estimate.value)
     ]
     text = f"By {by}: no group has a number that is compared"
     if known:
@@ -187,17 +187,21 @@ def _limits(result: AuditResult, metric: str, of: str, by: Grouping) -> Iterator
 def _is_plain(check: Check) -> bool:
     """Whether the rates it compares are those of the plain table."""
     return not (
-        check.strata or check.average or check.of_class or check.at is not None or check.against
+        check.strata
+        or check.terms.average
+        or check.terms.of_class
+        or check.terms.at is not None
+        or check.against
     )
 
 
 def _places(finding: Finding, check: Check, metric: str, limit: Limit) -> Iterator[float]:
     bounds = [float(one) for one in (limit.below, limit.above) if one is not None]
-    if isinstance(check.asked, Quantity):
+    if isinstance(check.asked, GroupMetric):
         yield from bounds if check.asked.id == metric else ()
         return
     base = _base(finding, check, metric)
-    if base is None or not isinstance(check.asked, Measure):
+    if base is None or not isinstance(check.asked, Disparity):
         return
     for bound in bounds:
         match check.asked.comparison.id:
@@ -212,7 +216,7 @@ def _places(finding: Finding, check: Check, metric: str, limit: Limit) -> Iterat
 def _base(finding: Finding, check: Check, metric: str) -> float | None:
     """The value that all groups are compared with; None where there is none, or several."""
     asked = check.asked
-    if not isinstance(asked, Measure) or len(asked.parts) != 1 or len(finding.parts) != 1:
+    if not isinstance(asked, Disparity) or len(asked.parts) != 1 or len(finding.parts) != 1:
         return None
     part = finding.parts[0]
     if asked.parts[0][0].id != metric or part.metric != metric:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fairaudit import names
-from fairaudit.metrics import Better, Quantity, Standing, exclusion, find
+from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
@@ -81,8 +81,8 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
 
 def _order(row: RateRow, result: AuditResult) -> str:
     """The order of a table: the worst first, or the lowest where neither way is better."""
-    record = find(row.metric)
-    if not isinstance(record, Quantity) or record.best_at_zero:
+    record = find_metric(row.metric)
+    if not isinstance(record, GroupMetric) or record.best_at_zero:
         return _WORST
     favourable = None if "class" in row.parameters else row.of not in result.burdens
     is_ranked = record.better.given(favourable=favourable) is not Better.NEITHER
@@ -110,7 +110,7 @@ def _star(rows: Sequence[RateRow]) -> str:
 
 def _is_compared(row: RateRow) -> bool:
     """Whether a row stands beside a reference that is not itself."""
-    return row.group != row.reference and row.standing is Standing.ELIGIBLE
+    return row.group != row.reference and row.standing is Eligibility.ELIGIBLE
 
 
 def legend(result: AuditResult) -> Paragraph:
@@ -144,7 +144,7 @@ def _set_aside(result: AuditResult) -> str:
             "everybody's rate, not compared"
         )
     if made.exclude_below is not None:
-        words += f"; excluded: {names.line(exclusion(made.exclude_below))}"
+        words += f"; excluded: {names.line(describe_rule(made.exclude_below))}"
     return words
 
 
@@ -194,16 +194,16 @@ def _in_percent(row: RateRow) -> bool:
 def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
     is_reference = row.group == row.reference
     notes = {
-        Standing.SMALL: "small",
-        Standing.FEW_EVENTS: "few events",
-        Standing.EXCLUDED: "excluded",
-        Standing.UNKNOWN: "not known",
-        Standing.SUPPRESSED: "",
-        Standing.ELIGIBLE: "reference" if is_reference else "",
+        Eligibility.SMALL: "small",
+        Eligibility.FEW_EVENTS: "few events",
+        Eligibility.EXCLUDED: "excluded",
+        Eligibility.UNKNOWN: "not known",
+        Eligibility.SUPPRESSED: "",
+        Eligibility.ELIGIBLE: "reference" if is_reference else "",
     }
     as_share = metric_titles.is_share(row.metric)
     compared = _is_compared(row)
-    tone = Tone.PLAIN if row.standing is Standing.ELIGIBLE else Tone.MUTED
+    tone = Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED
     return [
         Cell(text, tone)
         for text in (

@@ -10,14 +10,14 @@ from itertools import groupby
 
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import Part, Side
-from fairaudit.metrics import Standing
+from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.metrics import Eligibility
 from fairaudit.metrics.average import Weights
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
-from fairaudit.simpson import Share
+from fairaudit.simpson import GroupRate
 from fairaudit.verdict import Check
 
 _NEAR = 1e-9
@@ -71,17 +71,17 @@ class Weighed:
     """A stratum where both sides have somebody: their counts, and the weight of the stratum."""
 
     stratum: Group
-    first: Share
-    second: Share
+    first: GroupRate
+    second: GroupRate
     weight: Fraction
 
 
-def weighed(check: Check, part: Part, result: AuditResult) -> tuple[Weighed, ...]:
+def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[Weighed, ...]:
     """The strata behind a part whose rates are averaged; none where they do not lead to it.
 
     Weights add up to 1. What the sides come to must be the values that the finding has.
     """
-    if check.average is None or part.first is None or part.second is None:
+    if check.terms.average is None or part.first is None or part.second is None:
         return ()
     rows = [one for one in result.rates if _is_of(one, check, part.metric)]
     found = []
@@ -109,14 +109,14 @@ def _is_of(one: RateRow, check: Check, metric: str) -> bool:
     return same and columns == set(check.given) and not {"class", "at"} & set(one.parameters)
 
 
-def _share(one: RateRow) -> Share | None:
+def _share(one: RateRow) -> GroupRate | None:
     found = one.estimate
     if found.numerator is None or found.denominator is None or found.n is None:
         return None
-    return Share(found.numerator, found.denominator, found.n, found.scale)
+    return GroupRate(found.numerator, found.denominator, found.n, found.scale)
 
 
-def _of_side(side: Side, group: Group, groups: dict[Group, Share | None]) -> Share | None:
+def _of_side(side: Side, group: Group, groups: dict[Group, GroupRate | None]) -> GroupRate | None:
     """The counts of a side in one stratum: of a group, of everybody, or of all but the group."""
     if side.crowd is None:
         return groups.get(side.group)
@@ -125,14 +125,14 @@ def _of_side(side: Side, group: Group, groups: dict[Group, Share | None]) -> Sha
     if side.crowd not in {"rest", "overall"} or len(known) != len(others):
         return None
     over, under, n = (sum(one[at] for one in known) for at in range(3))
-    return Share(over, under, n)
+    return GroupRate(over, under, n)
 
 
-def _weight(check: Check, stratum: Group, pair: tuple[Share, Share]) -> Fraction | None:
+def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> Fraction | None:
     """What a stratum weighs, before weights are scaled; None where that is not so simple."""
-    assert check.average is not None
+    assert check.terms.average is not None
     first, second = pair
-    match check.average.weights:
+    match check.terms.average.weights:
         case Weights.POOLED:
             return Fraction(first.under + second.under)
         case Weights.UNIFORM:
@@ -143,7 +143,7 @@ def _weight(check: Check, stratum: Group, pair: tuple[Share, Share]) -> Fraction
             return Fraction(first.under)
         case Weights.LEVELS:
             name = ", ".join(level for _, level in stratum)
-            return Fraction(check.average.levels.get(name, 0))
+            return Fraction(check.terms.average.levels.get(name, 0))
         case _:
             return None
 
@@ -182,7 +182,7 @@ def _by_stratum(result: AuditResult) -> Iterator[Figure]:
 def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Group]) -> Figure:
     people: dict[Group, int] = {}
     for row in rows:
-        if row.standing is not Standing.UNKNOWN:
+        if row.standing is not Eligibility.UNKNOWN:
             people[row.group] = people.get(row.group, 0) + (row.estimate.n or 0)
     largest = sorted(people, key=lambda group: -people[group])[: pictures.MOST_LINES]
     shown = strata[: pictures.MOST_STRATA]

@@ -11,7 +11,7 @@ from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
 from fairaudit.result import AuditResult
-from fairaudit.subgroups import Searched, Subgroup, Subgroups
+from fairaudit.subgroups import SearchedRate, Subgroup, Subgroups
 from fairaudit.verdict import SubgroupCheck
 
 _ABOUT = (
@@ -64,7 +64,7 @@ def _p_of(inference: Inference) -> str:
     return "p" if inference.correction is Correction.NONE else "adj. p"
 
 
-def whose_rate(result: AuditResult, check: SubgroupCheck) -> Searched | None:
+def whose_rate(result: AuditResult, check: SubgroupCheck) -> SearchedRate | None:
     """What the search found of the rate that a check is about."""
     rates = () if result.subgroups is None else result.subgroups.rates
     return next((one for one in rates if (one.rate, one.of) == (check.rate, check.of)), None)
@@ -81,7 +81,7 @@ def _looked_at(search: Subgroups) -> str:
     )
 
 
-def _summary(one: Searched, search: Subgroups) -> str:
+def _summary(one: SearchedRate, search: Subgroups) -> str:
     title = metric_titles.title(one.rate, one.of)
     counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
     text = f"{title[:1].upper()}{title[1:]} of the {names.name(one.of)}: everybody "
@@ -103,7 +103,7 @@ def _summary(one: Searched, search: Subgroups) -> str:
     return text + "."
 
 
-def _table(one: Searched, level: str, inference: Inference) -> Table:
+def _table(one: SearchedRate, level: str, inference: Inference) -> Table:
     return Table(
         f"{metric_titles.title(one.rate, one.of)}: whom no larger group explains",
         ("subgroup", "of all", "count", "rate", "diff.", level, _p_of(inference)),
@@ -128,7 +128,7 @@ def _cells(one: Subgroup, alpha: float) -> list[Cell]:
     ]
 
 
-def _unfairness(one: Searched, worst: Subgroup) -> str:
+def _unfairness(one: SearchedRate, worst: Subgroup) -> str:
     """Kearns' measure: the largest product of a subgroup's share and its divergence."""
     chance = "" if worst.significant else ", not significant"
     return (
@@ -138,7 +138,7 @@ def _unfairness(one: Searched, worst: Subgroup) -> str:
     )
 
 
-def _figure(one: Searched) -> Iterator[Figure]:
+def _figure(one: SearchedRate) -> Iterator[Figure]:
     """A picture of those listed, whoever stands out most first."""
     if not one.listed:
         return
@@ -173,7 +173,7 @@ def _figure(one: Searched) -> Iterator[Figure]:
     )
 
 
-def sentence(one: Subgroup, searched: Searched, inference: Inference) -> str:
+def sentence(one: Subgroup, searched: SearchedRate, inference: Inference) -> str:
     """A subgroup in one sentence of numbers, with the groups it is part of."""
     low, high = (f"{100 * end:.1f}" for end in one.ends)
     more = "more" if one.divergence >= 0 else "less"

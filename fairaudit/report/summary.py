@@ -86,6 +86,11 @@ def verdict_of(one: Answer) -> str:
     return str(one.found.verdict)
 
 
+def worst_verdict(answers: Sequence[Answer]) -> str:
+    """The worst verdict of several answers, in a word."""
+    return min(map(verdict_of, answers), key=_WORST.index)
+
+
 def verdicts(answers: Sequence[Answer]) -> str:
     """How many of each verdict: `3 error, 4 fail, 193 pass`."""
     counted = Counter(map(verdict_of, answers))

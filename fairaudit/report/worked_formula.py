@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import Part, Side
-from fairaudit.metrics import Comparison, Measure, Quantity, find
+from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
+from fairaudit.metrics.disparities import REMAINDER, Fold
 from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
-from fairaudit.metrics.measures import REMAINDER, Fold
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.strata import Weighed, average_of
-from fairaudit.subgroups import Searched, Subgroup
+from fairaudit.subgroups import SearchedRate, Subgroup
 from fairaudit.verdict import Check, Finding
 
 _EXACT = 1e-9
@@ -105,7 +105,7 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
         return ()
     if not isinstance(check, Check):
         return ()
-    if isinstance(check.asked, Quantity) and check.against is None:
+    if isinstance(check.asked, GroupMetric) and check.against is None:
         own = rate(estimate)
         return () if own is None else (Line(check.asked.title, check.asked.formula, own),)
     lines = list(_working(finding, check, outcomes))
@@ -128,7 +128,7 @@ def averages(strata: tuple[Weighed, ...], names: tuple[str, str]) -> tuple[Line,
     return told[0], told[1]
 
 
-def divergence(one: Subgroup, search: Searched) -> Line:
+def divergence(one: Subgroup, search: SearchedRate) -> Line:
     """How far a subgroup lies from everybody, who are in it too."""
     sides = Fraction(one.over, one.under), Fraction(search.over, search.under)
     text = f"|{one.over:,}/{one.under:,} - {search.over:,}/{search.under:,}|"
@@ -145,7 +145,9 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
                 told.add(str(line))
                 yield line
         pseudo = (
-            Fraction(check.parameters.per_outcome(outcomes)) if comparison is None else Fraction(0)
+            Fraction(check.terms.parameters.per_outcome(outcomes))
+            if comparison is None
+            else Fraction(0)
         )
         found = _part(one, comparison) if not pseudo else _smoothed(one, pseudo, outcomes)
         if found is None:
@@ -173,7 +175,7 @@ def _folded(fold: Fold, values: Sequence[Fraction | float]) -> Fraction | float:
 
 def _comparisons(finding: Finding, check: Check) -> Sequence[Comparison | None]:
     """How the sides of each part are compared; None where it is by a log-ratio of outcomes."""
-    if not isinstance(check.asked, Measure):
+    if not isinstance(check.asked, Disparity):
         return [None] * len(finding.parts)
     known = [comparison for _, comparison in check.asked.parts]
     times = len(finding.parts) // len(known)
@@ -183,37 +185,37 @@ def _comparisons(finding: Finding, check: Check) -> Sequence[Comparison | None]:
 def _fold(check: Check, parts: int) -> Fold | None:
     if check.against is not None or check.asked is BIAS_AMPLIFICATION:
         return REMAINDER if parts == 2 else None  # of two outcomes, each with one part
-    return check.asked.fold if isinstance(check.asked, Measure) and parts > 1 else None
+    return check.asked.fold if isinstance(check.asked, Disparity) and parts > 1 else None
 
 
-def _sides(one: Part, of: str) -> Iterator[Line]:
-    record = find(one.metric)
-    formula = record.formula if isinstance(record, Quantity) else ""
+def _sides(one: ComparisonPart, of: str) -> Iterator[Line]:
+    record = find_metric(one.metric)
+    formula = record.formula if isinstance(record, GroupMetric) else ""
     for side in (one.first, one.second):
         found = None if side is None else rate(side.estimate)
         if side is not None and found is not None:
             yield Line(_whose(one, of, side), formula, found)
 
 
-def _whose(one: Part, of: str, side: Side) -> str:
+def _whose(one: ComparisonPart, of: str, side: Side) -> str:
     who = side.crowd or numbers.named_group(side.group)
     if one.outcome is not None:
         return f"share of {numbers.outcome(one.outcome)}, {who}"
     return f"{_title(one, of)}, {who}"
 
 
-def _title(one: Part, of: str) -> str:
-    record = find(one.metric)
+def _title(one: ComparisonPart, of: str) -> str:
+    record = find_metric(one.metric)
     return one.metric if record is None else metric_titles.heading(one.metric, of, record.title)
 
 
-def _named(one: Part, of: str, comparison: Comparison | None) -> str:
+def _named(one: ComparisonPart, of: str, comparison: Comparison | None) -> str:
     if comparison is None:
-        return "ε" if find(one.metric) is not None else f"ε of {numbers.outcome(one.metric)}"
+        return "ε" if find_metric(one.metric) is not None else f"ε of {numbers.outcome(one.metric)}"
     return f"{comparison.id.replace('_', ' ')} of {_title(one, of)}"
 
 
-def _part(one: Part, comparison: Comparison | None) -> Term | None:
+def _part(one: ComparisonPart, comparison: Comparison | None) -> Term | None:
     """A comparison filled in; of a burden by the shares that are spared, as it is defined then."""
     sides = [None if side is None else rate(side.estimate) for side in (one.first, one.second)]
     first, second = sides
@@ -227,7 +229,7 @@ def _part(one: Part, comparison: Comparison | None) -> Term | None:
     return None
 
 
-def _smoothed(one: Part, pseudo: Fraction, outcomes: int) -> Term | None:
+def _smoothed(one: ComparisonPart, pseudo: Fraction, outcomes: int) -> Term | None:
     """ε of one outcome in two groups, with pseudo-counts added to all outcomes of each."""
     sides = []
     for side in (one.first, one.second):

@@ -12,11 +12,19 @@ from typing import Any
 import numpy as np
 
 from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.metrics import Aside, Rate, Reading, Standing, Terms, evaluate, set_aside
-from fairaudit.metrics.counts import tally_of
+from fairaudit.metrics import (
+    Eligibility,
+    GroupValues,
+    Ineligibility,
+    Rate,
+    Terms,
+    evaluate,
+    explain_ineligibility,
+)
+from fairaudit.metrics.counts import count_groups
 from fairaudit.simpson.comparing import NEAR, compare, integers
-from fairaudit.simpson.kinds import Kind
-from fairaudit.simpson.records import LeftOut, Pairs, Reversal, Scan, Scanned
+from fairaudit.simpson.kinds import ReversalKind
+from fairaudit.simpson.records import LeftOut, PairChoice, Reversal, ReversalScan, ScanResult
 from fairaudit.simpson.testing import judged, tested
 
 MOST_GROUPS = 500
@@ -26,7 +34,9 @@ MOST_SUSPECTS = 5_000
 """So many pairs that may turn one scan tests: each takes a few milliseconds."""
 
 
-def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) -> Scanned:
+def scan_reversals(
+    table: Callable[[Grouping, Grouping, str], GroupTable], asked: ReversalScan
+) -> ScanResult:
     """Every reversal and note of the scan, those first that matter most.
 
     Reversals before notes; of these the significant ones, the stronger kind, the larger swing.
@@ -56,7 +66,7 @@ def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) ->
     listed = list(_not_repeated(tested, asked.inference.alpha))
     listed.sort(key=lambda one: _place(one, asked.inference.alpha))
     repeated = len(found) - len(listed)
-    return Scanned(tuple(listed), compared, tuple(left_out), tuple(too_many), repeated)
+    return ScanResult(tuple(listed), compared, tuple(left_out), tuple(too_many), repeated)
 
 
 def _place(one: Reversal, alpha: float) -> tuple[object, ...]:
@@ -91,11 +101,13 @@ def _not_repeated(found: Sequence[Reversal], alpha: float) -> Iterator[Reversal]
 class _Pairs:
     """The pairs of groups of one attribute, given some columns, by one rate."""
 
-    def __init__(self, rate: Rate, asked: Scan, alone: GroupTable, within: GroupTable) -> None:
+    def __init__(
+        self, rate: Rate, asked: ReversalScan, alone: GroupTable, within: GroupTable
+    ) -> None:
         self.asked = asked
         self.within = within
         self.whole = evaluate(rate, alone, Terms(minimum=asked.minimum))
-        self.reading = rate.read(tally_of(within))
+        self.reading = rate.compute(count_groups(within))
         self.levels = [group[0][1] for group in within.groups]
         self.strata = np.flatnonzero(within.known_strata)
         self.place = {group[0][1]: at for at, group in enumerate(alone.groups)}
@@ -108,7 +120,7 @@ class _Pairs:
 
     def too_many(self, left: int) -> str | None:
         """That there are too many pairs to compare, of which so many are `left` to this scan."""
-        if self.asked.pairs is Pairs.REFERENCE or len(self.large) <= MOST_GROUPS:
+        if self.asked.pairs is PairChoice.REFERENCE or len(self.large) <= MOST_GROUPS:
             if len(self.suspects) <= left:
                 return None
             why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
@@ -122,7 +134,7 @@ class _Pairs:
     def asked_for(self) -> Marks:
         """Which pairs are to be compared, [large, large], each once."""
         count = len(self.large)
-        if self.asked.pairs is Pairs.ALL:
+        if self.asked.pairs is PairChoice.ALL:
             return np.triu(np.ones((count, count), dtype=bool), k=1)
         is_reference = self.large == (-1 if self.reference is None else self.reference)
         return np.asarray(is_reference[:, None] & ~is_reference[None, :])
@@ -149,14 +161,17 @@ class _Pairs:
     def left_out(self) -> Iterator[LeftOut]:
         """Who could not be compared, and why."""
         for g in np.setdiff1d(self.known, self.large).tolist():
-            yield self.within.groups[g], set_aside(self.whole, 0, self.place[self.levels[g]])
+            yield (
+                self.within.groups[g],
+                explain_ineligibility(self.whole, 0, self.place[self.levels[g]]),
+            )
         apart = int(self.asked_for.sum()) - self.compared()
         # A column of one value holds nothing fixed, and says nothing of any pair.
         if apart and len(self.strata) > 1:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
             pairs = "pair of groups shares" if apart == 1 else "pairs of groups share"
             why = f"{apart} {pairs} fewer than two strata: {attribute} given {given}"
-            yield (), Aside(Standing.ELIGIBLE, why)
+            yield (), Ineligibility(Eligibility.ELIGIBLE, why)
 
     def reversals(self) -> Iterator[Reversal]:
         """The reversals and notes among them."""
@@ -178,15 +193,17 @@ class _Pairs:
                 numbers["explained"] = said.explained
                 yield self.reversal(pair, kind, numbers)
 
-    def reversal(self, pair: tuple[int, int], kind: Kind, numbers: dict[str, Any]) -> Reversal:
+    def reversal(
+        self, pair: tuple[int, int], kind: ReversalKind, numbers: dict[str, Any]
+    ) -> Reversal:
         """One of them, with what lies outside the strata that both share."""
         first, second = (self.place[self.levels[side]] for side in pair)
-        everybody = self.whole.reading
+        everybody = self.whole.group_values
         assert everybody is not None
         people = int(everybody.n[0, [first, second]].sum())
         crude = everybody.value[0, first] - everybody.value[0, second]
         return Reversal(
-            rate=self.reading.quantity.id,
+            rate=self.reading.metric.id,
             of=self.asked.of,
             attribute=self.within.by[0],
             pair=(self.levels[pair[0]], self.levels[pair[1]]),
@@ -201,7 +218,7 @@ class _Pairs:
 
 
 def _suspects(
-    reading: Reading, known: Ints, groups: Ints, together: Marks, floor: Fraction
+    reading: GroupValues, known: Ints, groups: Ints, together: Marks, floor: Fraction
 ) -> Iterator[tuple[int, int]]:
     """Those of the pairs that conditioning may change, each group against all others at once.
 
@@ -230,7 +247,7 @@ def _suspects(
 
 
 def _one_sided(
-    reading: Reading, table: GroupTable, known: Ints, pair: tuple[int, int]
+    reading: GroupValues, table: GroupTable, known: Ints, pair: tuple[int, int]
 ) -> tuple[Group, ...]:
     """The strata where only one of the two groups occurs."""
     _, under = integers(reading)

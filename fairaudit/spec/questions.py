@@ -1,4 +1,4 @@
-"""The `metrics` of a spec: what is shown, and which checks its limits make."""
+"""The `metrics` of a spec: what is reported, and which checks its limits make."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from decimal import Decimal
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, did_you_mean
-from fairaudit.evidence import lacks_interval, lacks_test
+from fairaudit.evidence import explain_no_interval, explain_no_test
 from fairaudit.metrics import (
-    Asked,
     Average,
     Bounds,
-    Measure,
-    Need,
+    Disparity,
+    GroupMetric,
+    Metric,
     Parameters,
-    Policy,
-    Quantity,
     Reference,
+    ReferencePolicy,
+    Requirement,
+    TableMetric,
+    Terms,
     Weights,
-    Whole,
-    compared,
-    comparison,
-    find,
-    macro,
-    wanted,
+    build_disparity,
+    find_comparison,
+    find_metric,
+    list_requirements,
+    macro_average,
 )
 from fairaudit.metrics.comparisons import (
     STANDARDIZED_DIFFERENCE,
@@ -35,13 +36,13 @@ from fairaudit.metrics.comparisons import (
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.records import plainly
-from fairaudit.metrics.reference import ONE_GROUP
+from fairaudit.metrics.records import format_decimal
+from fairaudit.metrics.reference import SINGLE_REFERENCES
 from fairaudit.metrics.scores import SCORING_RATE, FirstOf
 from fairaudit.spec import schema
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
-from fairaudit.spec.model import Kind, Outcome, Protected, Shown, Text, value_of
+from fairaudit.spec.model import Kind, MetricRequest, Outcome, Protected, Text, value_of
 from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import Check, Limit
 
@@ -49,53 +50,55 @@ MACRO = "macro"
 """The class that stands for the mean over all of them."""
 
 _CELLS = ("tp", "fp", "fn", "tn")
-_ONLY_LABEL = {Need.LABEL, Need.NUMERIC_LABEL}
+_ONLY_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
 
 
 def unanswerable(
-    asked: Asked, of: str, outcomes: Mapping[str, Outcome], *, one_class: bool = False
+    asked: Metric, of: str, outcomes: Mapping[str, Outcome], *, one_class: bool = False
 ) -> str | None:
     """What the spec lacks for a measure of that outcome; None where nothing does.
 
     With `one_class` the entry says which class counts as positive.
     """
-    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Measure) else [asked]
+    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Disparity) else [asked]
     for part in parts:
         options = part.options if isinstance(part, FirstOf) else (part,)
-        lacking = [_lacking(one.needs, of, outcomes, one_class=one_class) for one in options]
+        lacking = [_lacking(one.requirements, of, outcomes, one_class=one_class) for one in options]
         if all(lacking):
             return f"{asked.id} {lacking[-1]}"
     return None
 
 
 def _lacking(
-    needs: frozenset[Need], of: str, outcomes: Mapping[str, Outcome], *, one_class: bool
+    needs: frozenset[Requirement], of: str, outcomes: Mapping[str, Outcome], *, one_class: bool
 ) -> str | None:
     label = outcomes.get("label")
-    if {Need.LABEL, Need.PREDICTION} <= needs and (label is None or of == "label"):
+    if {Requirement.LABEL, Requirement.PREDICTION} <= needs and (label is None or of == "label"):
         return "compares a prediction with a label: name both in `columns`"
     if needs & _ONLY_LABEL and label is None:
         return "needs a label: name it in `columns`"
-    of_class = {of} if needs & {Need.PREDICTION, Need.CLASSES} else set()
-    of_class |= {"label"} if Need.LABEL in needs else set()
+    of_class = {of} if needs & {Requirement.PREDICTION, Requirement.CLASSES} else set()
+    of_class |= {"label"} if Requirement.LABEL in needs else set()
     for name in sorted(of_class):
         if outcomes[name].kind is not Kind.CLASSES:
             what = "is a number" if outcomes[name].kind is Kind.NUMBER else "has only a score"
             return f"needs classes, and {name} {what}"
-        if not (outcomes[name].binary or one_class or Need.CLASSES in needs):
+        if not (outcomes[name].binary or one_class or Requirement.CLASSES in needs):
             return f"needs to know what is positive: `positive:` in {_place_of(name)}"
     return _lacking_number(needs, of, outcomes)
 
 
-def _lacking_number(needs: frozenset[Need], of: str, outcomes: Mapping[str, Outcome]) -> str | None:
+def _lacking_number(
+    needs: frozenset[Requirement], of: str, outcomes: Mapping[str, Outcome]
+) -> str | None:
     one = outcomes.get(of)
-    if Need.SCORE in needs and (one is None or one.score is None):
+    if Requirement.SCORE in needs and (one is None or one.score is None):
         return f"needs a score, and {of} has none"
-    if Need.NUMBER in needs and (one is None or one.kind is not Kind.NUMBER):
+    if Requirement.NUMBER in needs and (one is None or one.kind is not Kind.NUMBER):
         return f"needs a number, and {of} is none: say `number: true`"
-    if Need.NUMERIC_LABEL in needs and outcomes["label"].kind is not Kind.NUMBER:
+    if Requirement.NUMERIC_LABEL in needs and outcomes["label"].kind is not Kind.NUMBER:
         return "needs a numeric label: say `number: true`"
-    if Need.NUMERIC_LABEL in needs and (Need.NUMBER in needs) is (of == "label"):
+    if Requirement.NUMERIC_LABEL in needs and (Requirement.NUMBER in needs) is (of == "label"):
         return f"is no measure of the {of}"
     return None
 
@@ -130,20 +133,20 @@ class Questions:
         self.notices: list[Notice] = []
         self.inference = self._inference()
 
-    def all(self) -> tuple[tuple[Shown, ...], tuple[Check, ...], tuple[Notice, ...]]:
-        """Everything that is shown and checked, with notices on limits that mislead."""
-        shown: list[Shown] = []
+    def all(self) -> tuple[tuple[MetricRequest, ...], tuple[Check, ...], tuple[Notice, ...]]:
+        """Everything that is reported and checked, with notices on limits that mislead."""
+        requests: list[MetricRequest] = []
         checks: list[Check] = []
-        for at, entry in enumerate(self.shape.metrics):
-            path: Path = ("metrics", at)
+        for number, entry in enumerate(self.shape.metrics):
+            path: Path = ("metrics", number)
             before = len(self.faults)
-            asked = None if at in self.skipped else self._asked(path, entry)
+            asked = None if number in self.skipped else self._asked(path, entry)
             if asked is None:
                 continue
             of = self._of(path, entry, asked)
             if of is not None and (reason := self._unanswerable(entry, asked, of)):
                 self._fault((*path, "metric"), reason)
-            if of is not None and self._adds_up(wanted(asked), of):
+            if of is not None and self._adds_up(list_requirements(asked), of):
                 what = f"{asked.id} adds up numbers, which a weighted sample's are not yet"
                 self._fault((*path, "metric"), f"{what}: leave out the weight, or the metric")
             self._fitted(path, entry, asked)
@@ -158,15 +161,16 @@ class Questions:
                 for key, bound in (("warn", entry.warn), ("fail", entry.fail))
             )
             self._lacking(path, entry, asked)
-            one = self._shown(path, entry, asked, of or "label", parameters)
+            request = self._request(path, entry, asked, of or "label", parameters)
             if len(self.faults) == before:
                 self._notice(path, entry, asked, of)
-                for each in [replace(one, at=at) for at in entry.at or (None,)]:
-                    shown.append(each)
+                for at in entry.at or (None,):
+                    request = replace(request, terms=replace(request.terms, at=at))
+                    requests.append(request)
                     if warn or fail:
-                        checks += self._checks(path, entry, each, (warn, fail))
+                        checks += self._checks(path, entry, request, (warn, fail))
         self._unique(checks)
-        return tuple(shown), tuple(checks), tuple(self.notices)
+        return tuple(requests), tuple(checks), tuple(self.notices)
 
     def _inference(self) -> Inference:
         """How sure to be, as the spec says."""
@@ -184,40 +188,40 @@ class Questions:
     def _fault_at(self, path: Path) -> Callable[[int, str], None]:
         return lambda at, message: self._fault((*path, at), message)
 
-    def _asked(self, path: Path, entry: schema.Metric) -> Asked | None:
+    def _asked(self, path: Path, entry: schema.Metric) -> Metric | None:
         """The record that an entry names, with its `compare`."""
-        record = find(entry.metric)
+        record = find_metric(entry.metric)
         if record is None:
             return None
         if entry.of_class == MACRO:
             record = self._macro(path, record)
         if entry.sd is not None and entry.compare is None:
             self._fault((*path, "sd"), f"{record.id} takes no deviation", key=True)
-        if entry.compare is not None and isinstance(record, Quantity) and record.conditional:
+        if entry.compare is not None and isinstance(record, GroupMetric) and record.conditional:
             self._fault(
                 (*path, "compare"), f"{record.id} tells where people are: no rate of theirs"
             )
             return None
         if entry.compare is not None:
-            how = comparison(entry.compare)
+            how = find_comparison(entry.compare)
             if entry.sd is not None and how is not STANDARDIZED_DIFFERENCE:
                 self._fault((*path, "sd"), f"{entry.compare} takes no deviation", key=True)
             elif entry.sd == "total":
                 how = STANDARDIZED_DIFFERENCE_TOTAL
-            if not isinstance(record, Quantity) or how is None:
+            if not isinstance(record, GroupMetric) or how is None:
                 self._fault((*path, "compare"), f"{record.id} is a comparison already")
                 return None
-            record = compared(record, how)
+            record = build_disparity(record, how)
         if entry.aggregate is not None:
-            if not isinstance(record, Measure) or not record.to_reference:
+            if not isinstance(record, Disparity) or not record.to_reference:
                 self._fault((*path, "aggregate"), f"{record.id} has one value already", key=True)
                 return None
             record = replace(record, mean=True)
         return record
 
-    def _fitted(self, path: Path, entry: schema.Metric, asked: Asked) -> None:
+    def _fitted(self, path: Path, entry: schema.Metric, asked: Metric) -> None:
         """The faults of a fit: what it cannot be combined with, and whom it cannot compare with."""
-        if not isinstance(asked, Measure) or not asked.fitted:
+        if not isinstance(asked, Disparity) or not asked.fitted:
             return
         for key in ("given", "average"):
             if getattr(entry, key) is not None:
@@ -228,7 +232,7 @@ class Questions:
             what = f"{asked.id} has no standard error under survey weights"
             self._fault((*path, "metric"), f"{what}: leave out the weight, or the metric")
         word = (entry.reference or {}).get("")
-        if word in schema.REFERENCES and Policy(word) not in ONE_GROUP:
+        if word in schema.REFERENCES and ReferencePolicy(word) not in SINGLE_REFERENCES:
             what = f"{asked.id} is against one group: name a level, or say `largest`"
             self._fault((*path, "reference"), what)
 
@@ -255,16 +259,18 @@ class Questions:
             self._fault(where, "every protected attribute is a control: nobody is left to compare")
         return tuple(name for name in known if name in controls)
 
-    def _macro(self, path: Path, record: Asked) -> Asked:
+    def _macro(self, path: Path, record: Metric) -> Metric:
         """The mean over classes of a quantity, or of the quantities that a measure compares."""
-        if isinstance(record, Quantity):
-            return macro(record)
-        if isinstance(record, Measure):
-            return replace(record, parts=tuple((macro(one), how) for one, how in record.parts))
+        if isinstance(record, GroupMetric):
+            return macro_average(record)
+        if isinstance(record, Disparity):
+            return replace(
+                record, parts=tuple((macro_average(one), how) for one, how in record.parts)
+            )
         self._fault((*path, "class"), f"{record.id} looks at all classes already", key=True)
         return record
 
-    def _of(self, path: Path, entry: schema.Metric, asked: Asked) -> str | None:
+    def _of(self, path: Path, entry: schema.Metric, asked: Metric) -> str | None:
         """The audited outcome: the one asked for, else the first prediction, else the label.
 
         A score alone gives way to the label where the measure is one of classes.
@@ -276,7 +282,7 @@ class Questions:
                 self._fault((*path, "of"), f"no such outcome: {entry.of!r}{hint}")
                 return None
             return entry.of
-        if asked.needs and asked.needs <= _ONLY_LABEL:
+        if asked.requirements and asked.requirements <= _ONLY_LABEL:
             if "label" not in self.outcomes:
                 what = f"{asked.id} needs a label: name it in `columns`"
                 self._fault((*path, "metric"), what)
@@ -288,12 +294,16 @@ class Questions:
             return "label" if unanswerable(asked, of, self.outcomes) else of
         return of
 
-    def _unanswerable(self, entry: schema.Metric, asked: Asked, of: str) -> str | None:
+    def _unanswerable(self, entry: schema.Metric, asked: Metric, of: str) -> str | None:
         """What the spec lacks for an entry."""
         if entry.at is None:
             one_class = entry.of_class is not None
             return unanswerable(asked, of, self.outcomes, one_class=one_class)
-        if not wanted(asked) <= {Need.LABEL, Need.PREDICTION, Need.CLASSES}:
+        if not list_requirements(asked) <= {
+            Requirement.LABEL,
+            Requirement.PREDICTION,
+            Requirement.CLASSES,
+        }:
             return f"{asked.id} takes no threshold of a score"
         if self.outcomes[of].score is None:
             return f"{asked.id} at a threshold needs a score, and {of} has none"
@@ -307,12 +317,12 @@ class Questions:
                 f"{asked.id} at a threshold counts the bins of a score, which are not counted by "
                 "clusters: leave out the cluster, or `at`"
             )
-        labels = asked.needs & {Need.LABEL}
+        labels = asked.requirements & {Requirement.LABEL}
         return _lacking(labels, of, self.outcomes, one_class=False) and (
             f"{asked.id} needs a label of two classes: name it in `columns`"
         )
 
-    def _parameters(self, path: Path, entry: schema.Metric, asked: Asked) -> Parameters:
+    def _parameters(self, path: Path, entry: schema.Metric, asked: Metric) -> Parameters:
         utilities = tuple((entry.utilities or {}).items())
         parameters = Parameters(
             entry.smoothing,
@@ -321,7 +331,7 @@ class Questions:
             utilities,
             self._controls(path, entry),
         )
-        for key in parameters.named():
+        for key in parameters.as_texts():
             if key not in asked.takes:
                 self._fault((*path, key), f"{asked.id} takes no {key}", key=True)
         for key in ("smoothing", "concentration"):
@@ -339,15 +349,15 @@ class Questions:
             self._fault((*path, "metric"), what)
         return parameters
 
-    def _shown(
-        self, path: Path, entry: schema.Metric, asked: Asked, of: str, parameters: Parameters
-    ) -> Shown:
+    def _request(
+        self, path: Path, entry: schema.Metric, asked: Metric, of: str, parameters: Parameters
+    ) -> MetricRequest:
         """What is reported of an entry: every grouping by default."""
         is_asked = "by" in self.shape.groups.model_fields_set
         default: Path = ("groups", "by") if is_asked else ("columns", "protected")
         by_path = (*path, "by") if entry.by is not None else default
         asked_by = entry.by if entry.by is not None else self.shape.groups.by
-        if Need.NUMERIC_ATTRIBUTE in asked.needs:
+        if Requirement.NUMERIC_ATTRIBUTE in asked.requirements:
             asked_by = self._numeric_by(path, entry, asked)
         by = self.groupings.by(asked_by, self._fault_at(by_path))
         given: tuple[Grouping, ...] = ((),)
@@ -357,24 +367,29 @@ class Questions:
         subsets: Sequence[Grouping] = by
         if len(self.groupings.protected) <= MOST_ATTRIBUTES:
             subsets = every_subset(self.groupings.protected)
-        return Shown(
-            asked=asked,
+        # In the order in which their faults are told.
+        average, class_text = self._average(path, entry, asked), self._of_class(path, entry, of)
+        return MetricRequest(
+            metric=asked,
             of=of,
             by=by,
             given=given,
-            reference=reference,
+            terms=Terms(
+                reference,
+                self.shape.groups.minimum,
+                parameters,
+                average,
+                value_of(class_text),
+                inference=self.inference,
+            ),
             references=self._for_each(reference, subsets),
-            declared=self._for_each(Reference(Policy.DECLARED), subsets),
-            parameters=parameters,
-            minimum=self.shape.groups.minimum,
-            average=self._average(path, entry, asked),
-            of_class=self._of_class(path, entry, of),
+            declared=self._for_each(Reference(ReferencePolicy.DECLARED), subsets),
             against=self._against(path, entry, of, asked),
-            levels=tuple(self._strata_named(path, entry)),
-            inference=self.inference,
+            class_text=class_text,
+            stratum_texts=tuple(self._strata_named(path, entry)),
         )
 
-    def _numeric_by(self, path: Path, entry: schema.Metric, asked: Asked) -> list[list[str]]:
+    def _numeric_by(self, path: Path, entry: schema.Metric, asked: Metric) -> list[list[str]]:
         """The attributes whose own numbers a measure looks at, one at a time."""
         if not self.numeric:
             what = f"{asked.id} needs a numeric attribute: one with `bins` or `quantiles`"
@@ -383,32 +398,34 @@ class Questions:
             self._fault((*path, "by"), f"{asked.id} is of one numeric attribute at a time")
         return entry.by or self.numeric
 
-    def _adds_up(self, needs: frozenset[Need], of: str) -> bool:
+    def _adds_up(self, needs: frozenset[Requirement], of: str) -> bool:
         """Whether a measure of an outcome would add up numbers of a weighted sample."""
         if self.shape.columns.weight is None:
             return False
         has_score = self.outcomes[of].score is not None
-        return Need.NUMERIC_ATTRIBUTE in needs or (Need.SCORE in needs and has_score)
+        return Requirement.NUMERIC_ATTRIBUTE in needs or (Requirement.SCORE in needs and has_score)
 
-    def _average(self, path: Path, entry: schema.Metric, asked: Asked) -> Average | None:
+    def _average(self, path: Path, entry: schema.Metric, asked: Metric) -> Average | None:
         """How an entry is averaged over its strata; None where each stratum is judged."""
         if entry.average is None:
             return None
         where = (*path, "average")
         if entry.given is None:
             self._fault(where, "an average is taken over strata: say `given:`", key=True)
-        if isinstance(asked, Whole):
+        if isinstance(asked, TableMetric):
             self._fault(where, f"{asked.id} is no rate that could be averaged", key=True)
             return None
-        if isinstance(asked, Measure) and asked.comparison.exact_in_strata is not None:
+        if isinstance(asked, Disparity) and asked.comparison.exact_in_strata is not None:
             self._fault(where, f"{asked.id} says itself how strata are weighed", key=True)
             return None
         contrasts = (
-            [how.id for _, how in asked.parts if how.contrast] if isinstance(asked, Measure) else []
+            [how.id for _, how in asked.parts if how.contrast]
+            if isinstance(asked, Disparity)
+            else []
         )
         if contrasts:
             self._fault(where, f"{contrasts[0]} needs more than averages", key=True)
-        if isinstance(asked, Measure) and len(asked.averages) > 1:
+        if isinstance(asked, Disparity) and len(asked.averages) > 1:
             self._fault(where, f"{asked.id} says itself how it is averaged", key=True)
         (word, *_), weights = entry.average, entry.average.values()
         if not word.startswith("="):
@@ -416,7 +433,7 @@ class Questions:
                 self._fault(where, "weights are not negative, and not all of them are 0")
             return Average(Weights.LEVELS, dict(entry.average))
         rule = Weights(word[1:])
-        compared = isinstance(asked, Measure) and asked.to_reference
+        compared = isinstance(asked, Disparity) and asked.to_reference
         if rule in {Weights.REFERENCE, Weights.GROUP} and not compared:
             self._fault(where, f"{asked.id} has no reference to weigh by: say pooled or uniform")
         return Average(rule)
@@ -443,7 +460,7 @@ class Questions:
         found = self.document.fault((*path, "class"), "")
         return Text(entry.of_class, found.path, found.place, found.source)
 
-    def _against(self, path: Path, entry: schema.Metric, of: str, asked: Asked) -> str | None:
+    def _against(self, path: Path, entry: schema.Metric, of: str, asked: Metric) -> str | None:
         """The outcome whose value is subtracted."""
         other = entry.against
         if other is None:
@@ -458,18 +475,18 @@ class Questions:
             self._fault(where, f"{other!r} against itself is nothing")
         elif reason := unanswerable(asked, other, self.outcomes):
             self._fault(where, reason)
-        elif Need.SCORE in wanted(asked) and (self.outcomes[of].score is None) is not (
-            self.outcomes[other].score is None
-        ):
+        elif Requirement.SCORE in list_requirements(asked) and (
+            self.outcomes[of].score is None
+        ) is not (self.outcomes[other].score is None):
             self._fault(where, f"{asked.id} is of the score, and only one of both has one")
         return other
 
-    def _reference(self, path: Path, entry: schema.Metric, asked: Asked) -> Reference | None:
+    def _reference(self, path: Path, entry: schema.Metric, asked: Metric) -> Reference | None:
         """The reference of an entry as it is written; None where the measure takes none."""
-        takes = isinstance(asked, Measure) and asked.to_reference
-        fixed = isinstance(asked, Measure) and asked.reference is not None
+        takes = isinstance(asked, Disparity) and asked.to_reference
+        fixed = isinstance(asked, Disparity) and asked.reference is not None
         if entry.reference is None:
-            return Reference(Policy.DECLARED) if takes and not fixed else None
+            return Reference(ReferencePolicy.DECLARED) if takes and not fixed else None
         where = (*path, "reference")
         if not takes:
             self._fault(where, f"{asked.id} compares with no reference", key=True)
@@ -481,10 +498,10 @@ class Questions:
             for name in unknown:
                 hint = did_you_mean(name, self.groupings.protected)
                 self._fault((*where, name), f"no protected attribute {name!r}{hint}", key=True)
-            return Reference(Policy.LEVEL, tuple(entry.reference.items()))
+            return Reference(ReferencePolicy.LEVEL, tuple(entry.reference.items()))
         if word in schema.REFERENCES:
-            return Reference(Policy(word))
-        return Reference(Policy.LEVEL, (("", word),))
+            return Reference(ReferencePolicy(word))
+        return Reference(ReferencePolicy.LEVEL, (("", word),))
 
     def _for_each(
         self, reference: Reference | None, groupings: Sequence[Grouping]
@@ -495,9 +512,12 @@ class Questions:
 
     def _resolved(self, reference: Reference | None, by: Grouping) -> Reference | None:
         """The reference for one grouping; None where it names no group of it."""
-        if reference is None or reference.policy not in {Policy.DECLARED, Policy.LEVEL}:
+        if reference is None or reference.policy not in {
+            ReferencePolicy.DECLARED,
+            ReferencePolicy.LEVEL,
+        }:
             return reference
-        if reference.policy is Policy.DECLARED:
+        if reference.policy is ReferencePolicy.DECLARED:
             levels = {name: text.value for name, text in self.declared.items() if text}
         else:
             levels = dict(reference.group)
@@ -508,7 +528,7 @@ class Questions:
         return replace(reference, group=tuple((name, levels[name]) for name in by))
 
     def _limit(
-        self, path: Path, bound: schema.Bound | None, asked: Asked, bounds: Bounds, *, less: bool
+        self, path: Path, bound: schema.Bound | None, asked: Metric, bounds: Bounds, *, less: bool
     ) -> Limit | None:
         """The limit, refused where it can never be crossed, or parity itself crosses it."""
         if bound is None:
@@ -527,7 +547,7 @@ class Questions:
             span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
             self._fault(path, f"this limit can never be crossed: {asked.id} lies in {span}")
         limit = Limit(below, above, significant=bound.significant, conclusive=bound.conclusive)
-        ideal = None if isinstance(asked, Quantity) or _parity(asked) else asked.ideal
+        ideal = None if isinstance(asked, GroupMetric) or _parity(asked) else asked.ideal
         if less:
             ideal = 0
         if ideal is not None and limit.excess(float(ideal)) > 0:
@@ -536,28 +556,31 @@ class Questions:
             self._fault(path, f"parity itself ({ideal}) would cross this limit: {what}")
         return limit
 
-    def _lacking(self, path: Path, entry: schema.Metric, asked: Asked) -> None:
+    def _lacking(self, path: Path, entry: schema.Metric, asked: Metric) -> None:
         """Faults for evidence that a limit asks for and that no data could give."""
-        policy = asked.reference if isinstance(asked, Measure) else None
+        policy = asked.reference if isinstance(asked, Disparity) else None
         said = entry.reference.get("") if entry.reference else policy
-        lacking = {"significant": lacks_test(asked, said), "conclusive": lacks_interval(asked)}
-        if entry.against is not None and isinstance(asked, Quantity):
+        lacking = {
+            "significant": explain_no_test(asked, said),
+            "conclusive": explain_no_interval(asked),
+        }
+        if entry.against is not None and isinstance(asked, GroupMetric):
             # Of two outcomes a rate itself is compared.
-            lacking["significant"] = lacks_interval(asked)
+            lacking["significant"] = explain_no_interval(asked)
         for side, bound in (("warn", entry.warn), ("fail", entry.fail)):
             for key, why in lacking.items():
                 if why and bound is not None and getattr(bound, key):
                     what = f"`{key}` can never hold: {why.removeprefix('none: ')}"
                     self._fault((*path, side, key), what, key=True)
 
-    def _notice(self, path: Path, entry: schema.Metric, asked: Asked, of: str | None) -> None:
+    def _notice(self, path: Path, entry: schema.Metric, asked: Metric, of: str | None) -> None:
         """Notices on limits that look at one side only, or at the wrong side of a burden."""
         place = self.document.place(path)
         where = f"{place.file}:{place.line}" if place else f"metrics[{path[1]}]"
         bounds = [bound for bound in (entry.warn, entry.fail) if bound is not None]
         one_sided = [b for b in bounds if b.below is None or b.above is None]
         policy = entry.reference.get("") if entry.reference else None
-        two_sided = isinstance(asked, Measure) and asked.signed
+        two_sided = isinstance(asked, Disparity) and asked.signed
         if one_sided and two_sided and policy not in {"highest", "lowest"}:
             self._tell(
                 f"{where}: {asked.id} can depart from parity on either side, and the limit looks "
@@ -572,7 +595,7 @@ class Questions:
         if (
             bounds
             and burden
-            and isinstance(asked, Measure)
+            and isinstance(asked, Disparity)
             and asked.comparison.quotient
             and not asked.four_fifths
             and asked.parts[0][0] in {SELECTION_RATE, SCORING_RATE}
@@ -589,22 +612,22 @@ class Questions:
         self,
         path: Path,
         entry: schema.Metric,
-        shown: Shown,
+        request: MetricRequest,
         limits: tuple[Limit | None, Limit | None],
     ) -> list[Check]:
         """One check for each grouping and conditioning of an entry with a limit."""
-        asked = shown.asked
+        asked = request.metric
         default = [["full"]] if "smoothing" in asked.takes else [["each"]]
-        if Need.NUMERIC_ATTRIBUTE in asked.needs:
+        if Requirement.NUMERIC_ATTRIBUTE in asked.requirements:
             default = self.numeric
         by_path = (*path, "by")
         groupings = self.groupings.by(entry.by or default, self._fault_at(by_path))
         found = []
         for by in groupings:
-            if set(by) & set(shown.parameters.controls):
+            if set(by) & set(request.terms.parameters.controls):
                 continue
-            reference = self._resolved(shown.reference, by)
-            if shown.reference is not None and reference is None:
+            reference = self._resolved(request.terms.reference, by)
+            if request.terms.reference is not None and reference is None:
                 self._no_reference(path, by, entry)
                 continue
             given_of = [[*names] for names in entry.given] if entry.given is not None else None
@@ -614,7 +637,7 @@ class Questions:
                 else self.groupings.given(given_of, by, self._fault_at((*path, "given")))
             )
             found += [
-                self._check(path, entry, shown, by, strata, reference, limits) for strata in given
+                self._check(path, entry, request, by, strata, reference, limits) for strata in given
             ]
         return found
 
@@ -622,7 +645,7 @@ class Questions:
         self,
         path: Path,
         entry: schema.Metric,
-        shown: Shown,
+        request: MetricRequest,
         by: Grouping,
         given: Grouping,
         reference: Reference | None,
@@ -630,19 +653,13 @@ class Questions:
     ) -> Check:
         warn, fail = limits
         return Check(
-            id=_id(entry, shown, by, given),
-            asked=shown.asked,
-            of=shown.of,
+            id=_id(entry, request, by, given),
+            asked=request.metric,
+            of=request.of,
             by=by,
             given=given,
-            reference=reference,
-            parameters=shown.parameters,
-            average=shown.average,
-            of_class=value_of(shown.of_class),
-            against=shown.against,
-            at=shown.at,
-            minimum=shown.minimum,
-            inference=shown.inference,
+            against=request.against,
+            terms=replace(request.terms, reference=reference),
             undefined=entry.undefined or self.shape.undefined,
             warn=warn,
             fail=fail,
@@ -676,12 +693,12 @@ class Questions:
             seen.setdefault(check.id, check)
 
 
-def _parity(asked: Asked) -> str:
+def _parity(asked: Metric) -> str:
     """What the value is at parity, where that is no number for all data."""
-    return asked.parity if isinstance(asked, Whole) else ""
+    return asked.parity if isinstance(asked, TableMetric) else ""
 
 
-def _bounds(asked: Asked, entry: schema.Metric) -> Bounds:
+def _bounds(asked: Metric, entry: schema.Metric) -> Bounds:
     """The values that an entry can take, against the reference and the outcome that it names."""
     low, high = _bounds_alone(asked, entry)
     if entry.against is None:
@@ -690,30 +707,30 @@ def _bounds(asked: Asked, entry: schema.Metric) -> Bounds:
     return (None if width is None else -width), width
 
 
-def _bounds_alone(asked: Asked, entry: schema.Metric) -> Bounds:
+def _bounds_alone(asked: Metric, entry: schema.Metric) -> Bounds:
     word = (entry.reference or {}).get("", "")
-    if isinstance(asked, Measure) and asked.reference is None and word in schema.REFERENCES:
-        return asked.bounds_to(Policy(word))
+    if isinstance(asked, Disparity) and asked.reference is None and word in schema.REFERENCES:
+        return asked.bounds_to(ReferencePolicy(word))
     return asked.bounds
 
 
-def _id(entry: schema.Metric, shown: Shown, by: Grouping, given: Grouping) -> str:
+def _id(entry: schema.Metric, request: MetricRequest, by: Grouping, given: Grouping) -> str:
     """`metric.compare.reference/by/given/of`, without what is not said."""
-    head = [shown.asked.id]
+    head = [request.metric.id]
     if entry.compare:
         head.append(entry.compare)
     if entry.reference is not None:
         head.append("+".join(entry.reference.values()))
-    head += [f"{key}={value}" for key, value in shown.parameters.named().items()]
+    head += [f"{key}={value}" for key, value in request.terms.parameters.as_texts().items()]
     if entry.of_class is not None:
         head.append(f"class={entry.of_class}")
     if entry.sd is not None:
         head.append(f"sd={entry.sd}")
     if entry.aggregate is not None:
         head.append(entry.aggregate)
-    if shown.at is not None:
-        head.append(f"at={plainly(shown.at)}")
-    strata = "+".join(given) + (f"={shown.average}" if shown.average else "")
-    of = shown.of if shown.against is None else f"{shown.of}-{shown.against}"
+    if request.terms.at is not None:
+        head.append(f"at={format_decimal(request.terms.at)}")
+    strata = "+".join(given) + (f"={request.terms.average}" if request.terms.average else "")
+    of = request.of if request.against is None else f"{request.of}-{request.against}"
     segments = [".".join(head), "+".join(by), strata, of]
     return "/".join(segment for segment in segments if segment)

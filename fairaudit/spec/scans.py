@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics import Rate, find
+from fairaudit.metrics import Rate, find_metric
 from fairaudit.spec.model import Outcome
 from fairaudit.spec.questions import unanswerable
 from fairaudit.spec.text import Path
@@ -54,7 +54,7 @@ def chosen_rates(
     found: dict[str, Rate] = {}
     for at, name in enumerate(["selection_rate"] if names is None else names):
         path: Path = (key,) if names is None else (key, "rates", at)
-        record = find(name)
+        record = find_metric(name)
         if not isinstance(record, Rate) or not record.of_group:
             fault(path, f"{name!r} is no share of a group's people, so {so}")
         elif reason := unanswerable(record, of, dict(outcomes)):

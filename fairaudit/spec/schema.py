@@ -24,17 +24,24 @@ from pydantic import (
 
 from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics import CATALOGUE, COMPARISONS, Minimum, comparison, find, suggestion
-from fairaudit.metrics import Policy as ReferencePolicy
+from fairaudit.metrics import (
+    CATALOGUE,
+    COMPARISONS,
+    Minimum,
+    ReferencePolicy,
+    find_comparison,
+    find_metric,
+    suggest,
+)
 from fairaudit.metrics.inference import (
-    USUAL,
+    DEFAULT_INFERENCE,
     Correction,
     FisherTest,
     RatioInterval,
     TTest,
     ZTest,
 )
-from fairaudit.simpson import Kind, Pairs
+from fairaudit.simpson import PairChoice, ReversalKind
 from fairaudit.simpson.kinds import FORMER_NAMES
 from fairaudit.verdict import OnUndefined
 
@@ -45,7 +52,7 @@ _LONGEST = 400
 """So many signs a number may have: exact arithmetic with a million digits would take for ever."""
 _SCALAR = {"type": ["string", "number", "boolean"]}
 _NUMERIC = {"type": "number"}
-_KINDS = [str(kind) for kind in Kind]
+_KINDS = [str(kind) for kind in ReversalKind]
 
 
 def _text(value: object) -> object:
@@ -139,10 +146,10 @@ def _listed(value: object) -> object:
 
 def _metric_name(value: object) -> str:
     name = str(_text(value))
-    if find(name) is None:
-        if comparison(name) is not None:
+    if find_metric(name) is None:
+        if find_comparison(name) is not None:
             raise ValueError(f"{name!r} is a comparison: name a rate and say `compare: {name}`")
-        raise ValueError(f"unknown metric {name!r}{suggestion(name)}")
+        raise ValueError(f"unknown metric {name!r}{suggest(name)}")
     return name
 
 
@@ -427,13 +434,13 @@ class Groups(_Strict):
 class Inference(_Strict):
     """How sure intervals and tests are, and by which of several accepted ways."""
 
-    confidence: Number = USUAL.confidence
-    correction: Correction = USUAL.correction
-    ratio: RatioInterval = USUAL.ratio
-    z: ZTest = USUAL.z
-    t: TTest = USUAL.t
-    fisher: FisherTest = USUAL.fisher
-    yates: bool = USUAL.yates
+    confidence: Number = DEFAULT_INFERENCE.confidence
+    correction: Correction = DEFAULT_INFERENCE.correction
+    ratio: RatioInterval = DEFAULT_INFERENCE.ratio
+    z: ZTest = DEFAULT_INFERENCE.z
+    t: TTest = DEFAULT_INFERENCE.t
+    fisher: FisherTest = DEFAULT_INFERENCE.fisher
+    yates: bool = DEFAULT_INFERENCE.yates
 
 
 class Bound(_Strict):
@@ -512,7 +519,7 @@ class Metric(_Strict):
 class Turned(_Strict):
     """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
 
-    kind: Kind = Kind.MOST_PEOPLE
+    kind: ReversalKind = ReversalKind.MOST_PEOPLE
     significant: Flag = False
 
 
@@ -541,7 +548,7 @@ class Simpson(_Strict):
     given: GroupingsOrNone = [["all"]]
     together: Whole = 1
     search: Flag = False
-    pairs: Pairs = Pairs.ALL
+    pairs: PairChoice = PairChoice.ALL
     min_gap: Number = Decimal("0.01")
     warn: _TurnedLimit = None
     fail: _TurnedLimit = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fairaudit.metrics import Need
+from fairaudit.metrics import Requirement
 from fairaudit.spec.model import Others, Outcome, Policy, Spec
 
 
@@ -23,7 +23,7 @@ def searched(spec: Spec) -> Spec | None:
     }  # fmt: skip
 
     asked = {scan.of}
-    if any(Need.LABEL in rate.needs for rate in scan.rates):
+    if any(Requirement.LABEL in rate.requirements for rate in scan.rates):
         asked.add("label")
 
     def kept(one: Outcome, role: str) -> Outcome | None:
@@ -42,7 +42,7 @@ def searched(spec: Spec) -> Spec | None:
         numbers=spec.numbers if "numbers" in drops else (),
         features=(),
         subgroups=None,
-        shown=(),
+        requests=(),
         checks=(),
         simpson=None,
     )

@@ -7,14 +7,14 @@ from itertools import combinations
 
 from fairaudit.cube import Grouping
 from fairaudit.metrics import Rate
-from fairaudit.metrics.inference import USUAL, Inference
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
 MOST_DEEP = 4
 """Of more conditions at once no subgroup is told from chance, and none is easily understood."""
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SubgroupSearch:
     """Rates of one outcome, and the columns whose levels make the subgroups.
 
     A subgroup has at most `depth` conditions and at least `min_size` people in the denominator of
@@ -27,7 +27,7 @@ class Search:
     depth: int
     min_size: int
     top: int
-    inference: Inference = USUAL
+    inference: Inference = DEFAULT_INFERENCE
 
     @property
     def combinations(self) -> tuple[Grouping, ...]:

@@ -20,10 +20,15 @@ from fairaudit.cube import (
     Role,
     distinct_rows,
 )
-from fairaudit.metrics import FirstOf, Formula, Mean, Need, Quantity, Rate, Whole
+from fairaudit.metrics import FirstOf, Formula, GroupMetric, Mean, Rate, Requirement, TableMetric
 from fairaudit.metrics.classes import Macro
 
-_NUMERIC = {Need.NUMBER, Need.NUMERIC_LABEL, Need.NUMERIC_ATTRIBUTE, Need.SCORE}
+_NUMERIC = {
+    Requirement.NUMBER,
+    Requirement.NUMERIC_LABEL,
+    Requirement.NUMERIC_ATTRIBUTE,
+    Requirement.SCORE,
+}
 
 _OF_BOTH_MARGINS = "bias_amplification"
 """It subtracts what the labels say from what the decisions say, and never crosses the two.
@@ -151,19 +156,19 @@ class Cells:
             return ~self.everything
         return np.asarray(self._column(of) == key.levels.index(name))
 
-    def regions(self, asked: Quantity | Whole, of: str, of_class: str | None) -> Regions:
+    def regions(self, asked: GroupMetric | TableMetric, of: str, of_class: str | None) -> Regions:
         """What a number of one group is made of: of the group's cells, and of everybody's."""
         key = asked.id, of, of_class
         if key not in self._regions:
             self._regions[key] = self._made_of(asked, of, of_class)
         return self._regions[key]
 
-    def numeric(self, asked: Iterable[Quantity | Whole]) -> bool:
+    def numeric(self, asked: Iterable[GroupMetric | TableMetric]) -> bool:
         """Whether numbers are made of sums, not of counts alone."""
         options = [
             one for each in asked for one in (each.options if isinstance(each, FirstOf) else [each])
         ]
-        return any(one.needs & _NUMERIC for one in options)
+        return any(one.requirements & _NUMERIC for one in options)
 
     def sides(self, of: str, of_class: str | None) -> tuple[Marks, Marks]:
         """Who is positive and who is not, among those who are known."""
@@ -179,7 +184,7 @@ class Cells:
     def _column(self, name: str) -> Ints:
         return np.asarray(self._codes[:, self._names[name]])
 
-    def _made_of(self, asked: Quantity | Whole, of: str, of_class: str | None) -> Regions:
+    def _made_of(self, asked: GroupMetric | TableMetric, of: str, of_class: str | None) -> Regions:
         if isinstance(asked, Rate):
             return self._of_rate(asked, of, of_class)
         if isinstance(asked, Mean):
@@ -190,16 +195,16 @@ class Cells:
             classes = {**dict.fromkeys(self._levels(of)), **dict.fromkeys(self._levels("label"))}
             return _joined(self._made_of(asked.base, of, name) for name in classes)
         block = tuple(self._block(asked, of))
-        return Regions(block, block if isinstance(asked, Formula) and asked.beside_all else ())
+        return Regions(block, block if isinstance(asked, Formula) and asked.uses_everybody else ())
 
     def _levels(self, of: str) -> tuple[str, ...]:
         key = self.cube.outcome(of)
         return () if key is None else key.levels
 
-    def _block(self, asked: Quantity | Whole, of: str) -> Iterator[Marks]:
+    def _block(self, asked: GroupMetric | TableMetric, of: str) -> Iterator[Marks]:
         """All that a formula may be made of: people, and the classes it needs, or both at once."""
-        by_label = bool(asked.needs & {Need.LABEL, Need.NUMERIC_LABEL})
-        by_class = bool(asked.needs & {Need.PREDICTION, Need.CLASSES})
+        by_label = bool(asked.requirements & {Requirement.LABEL, Requirement.NUMERIC_LABEL})
+        by_class = bool(asked.requirements & {Requirement.PREDICTION, Requirement.CLASSES})
         both = by_label == by_class or asked.id == _OF_BOTH_MARGINS
         labels = self.classes("label") if both or by_label else []
         classes = self.classes(of) if both or by_class else []

@@ -10,8 +10,16 @@ import numpy as np
 from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
 from fairaudit.disclosure import NoticeRate
 from fairaudit.evidence.appearances import Appearance
-from fairaudit.metrics import Asked, Measure, Policy, Quantity, Reference, Whole, find
-from fairaudit.metrics.reference import CROWDS, ONE_GROUP
+from fairaudit.metrics import (
+    Disparity,
+    GroupMetric,
+    Metric,
+    Reference,
+    ReferencePolicy,
+    TableMetric,
+    find_metric,
+)
+from fairaudit.metrics.reference import POOLED_REFERENCES, SINGLE_REFERENCES
 from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,
@@ -21,13 +29,13 @@ from fairaudit.result import (
     RateRow,
 )
 from fairaudit.simpson import Reversal
-from fairaudit.spec import Shown, value_of
+from fairaudit.spec import MetricRequest
 from fairaudit.suppress.cells import Cells, Regions, has_few
 from fairaudit.verdict import Check
 
 _CUT_BY_SCORE = "scoring_rate"
 
-Number = Quantity | Whole
+Number = GroupMetric | TableMetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ class Support:
         min_size: int | None,
         excluding: ExcludeBelow | None,
         threshold: int,
-        shown: tuple[Shown, ...],
+        shown: tuple[MetricRequest, ...],
     ) -> None:
         self.cells = cells
         self.excluding = excluding
@@ -180,7 +188,7 @@ class Support:
         for one in self.shown:
             asked = [
                 each
-                for each in _numbers(one.asked)
+                for each in _numbers(one.metric)
                 if each.id == row.metric and _said(one, each) == row.parameters
             ]
             if one.of != row.of or not asked:
@@ -192,10 +200,10 @@ class Support:
                 given=tuple(name for name, _ in row.stratum),
                 stratum=row.stratum,
                 groups=(group,),
-                of_class=value_of(one.of_class),
-                cut=one.at is not None or _scored(asked),
+                of_class=one.terms.of_class,
+                cut=one.terms.at is not None or _scored(asked),
             )
-            if one.average is not None or any(each.conditional for each in asked):
+            if one.terms.average is not None or any(each.conditional for each in asked):
                 wide = replace(value, stratum=None, groups=None, wide=True)
                 own = [row.averaged] if row.averaged else one.given
                 found += [replace(wide, given=given) for given in own if given in one.given]
@@ -210,7 +218,7 @@ class Support:
         return [
             _compared(self._entry(one, row.by, given), stratum, row)
             for one in self.shown
-            if (one.asked.id, one.asked.title, one.of) == (row.metric, row.title, row.of)
+            if (one.metric.id, one.metric.title, one.of) == (row.metric, row.title, row.of)
             and one.said == row.parameters
         ]
 
@@ -219,13 +227,13 @@ class Support:
         return [
             self._entry(each, row.by, ())
             for each in self.shown
-            if (each.asked.id, each.of) == (one.metric, one.of) and each.given == ((),)
+            if (each.metric.id, each.of) == (one.metric, one.of) and each.given == ((),)
         ]
 
     def appearance(self, one: Appearance) -> list[Value]:
         """Where a gap first appears: the group, each group it is part of, and everybody beside."""
-        rate = find(one.metric)
-        assert isinstance(rate, Quantity)
+        rate = find_metric(one.metric)
+        assert isinstance(rate, GroupMetric)
         return [
             Value(
                 asked=(rate,),
@@ -238,19 +246,19 @@ class Support:
             for group in (one.group, *(parent.group for parent in one.parents))
         ]
 
-    def _entry(self, one: Shown, by: Grouping, given: Grouping) -> Value:
-        asked = _numbers(one.asked)
+    def _entry(self, one: MetricRequest, by: Grouping, given: Grouping) -> Value:
+        asked = _numbers(one.metric)
         return Value(
             asked=asked,
             of=one.of,
             by=by,
             given=given,
-            wide=one.average is not None or _is_wide(one.asked, one.reference),
-            everybody=bool(_policies(one.asked, one.reference) & CROWDS),
-            pairs=_policies(one.asked, one.reference) <= ONE_GROUP,
-            of_class=value_of(one.of_class),
+            wide=one.terms.average is not None or _is_wide(one.metric, one.terms.reference),
+            everybody=bool(_policies(one.metric, one.terms.reference) & POOLED_REFERENCES),
+            pairs=_policies(one.metric, one.terms.reference) <= SINGLE_REFERENCES,
+            of_class=one.terms.of_class,
             against=one.against,
-            cut=one.at is not None or _scored(asked) or _is_finer(one.asked, one.against),
+            cut=one.terms.at is not None or _scored(asked) or _is_finer(one.metric, one.against),
         )
 
     def check(self, check: Check) -> Value:
@@ -262,27 +270,29 @@ class Support:
             by=check.by,
             given=check.given,
             stratum=None,
-            wide=check.average is not None or _is_wide(check.asked, check.reference),
-            everybody=bool(_policies(check.asked, check.reference) & CROWDS),
-            of_class=check.of_class,
+            wide=check.terms.average is not None or _is_wide(check.asked, check.terms.reference),
+            everybody=bool(_policies(check.asked, check.terms.reference) & POOLED_REFERENCES),
+            of_class=check.terms.of_class,
             against=check.against,
-            cut=check.at is not None or _scored(asked) or _is_finer(check.asked, check.against),
+            cut=check.terms.at is not None
+            or _scored(asked)
+            or _is_finer(check.asked, check.against),
         )
 
     def epsilon(self, row: EpsilonReading) -> Value:
         """The differential fairness of the full intersection."""
-        asked = find("differential_fairness")
+        asked = find_metric("differential_fairness")
         return Value(_numbers(asked), row.of, row.by)
 
     def counted(self, one: NoticeRate) -> Value:
         """A rate that a notice tells."""
-        asked = find(one.rate)
-        assert isinstance(asked, Quantity)
+        asked = find_metric(one.rate)
+        assert isinstance(asked, GroupMetric)
         return Value((asked,), one.of, one.by)
 
     def reversal(self, one: Reversal) -> frozenset[int]:
         """The rates of a pair, in all strata together and in each."""
-        by, rate = (one.attribute,), find(one.rate)
+        by, rate = (one.attribute,), find_metric(one.rate)
         groups = tuple(((one.attribute, level),) for level in one.pair)
         alone = Value(_numbers(rate), one.of, by, groups=groups)
         within = [
@@ -292,15 +302,15 @@ class Support:
         return frozenset().union(*map(self.of_value, [alone, *within]))
 
 
-def _numbers(asked: Asked | None) -> tuple[Number, ...]:
-    if isinstance(asked, Measure):
+def _numbers(asked: Metric | None) -> tuple[Number, ...]:
+    if isinstance(asked, Disparity):
         return tuple(quantity for quantity, _ in asked.parts)
     return () if asked is None else (asked,)
 
 
-def _said(one: Shown, asked: Number) -> dict[str, object]:
+def _said(one: MetricRequest, asked: Number) -> dict[str, object]:
     """What an entry says of one of its quantities, as its rows repeat it."""
-    others = {"against", "aggregate", *(one.parameters.named().keys() - {*asked.takes})}
+    others = {"against", "aggregate", *(one.terms.parameters.as_texts().keys() - {*asked.takes})}
     return {name: value for name, value in one.said.items() if name not in others}
 
 
@@ -313,26 +323,26 @@ def _compared(value: Value, stratum: Group | None, row: ComparisonRow) -> Value:
     return replace(value, stratum=stratum, groups=groups)
 
 
-def _is_finer(asked: Asked, against: str | None) -> bool:
+def _is_finer(asked: Metric, against: str | None) -> bool:
     """Whether counts stand behind a number that its groups and strata do not name.
 
     Those by the controls of a fit, and by both outcomes of the same people.
     """
-    return against is not None or (isinstance(asked, Measure) and asked.fitted)
+    return against is not None or (isinstance(asked, Disparity) and asked.fitted)
 
 
-def _policies(asked: Asked, reference: Reference | None) -> set[Policy]:
+def _policies(asked: Metric, reference: Reference | None) -> set[ReferencePolicy]:
     """Whom a measure compares with: as the spec asks, and as the definition says."""
-    own = asked.reference if isinstance(asked, Measure) else None
+    own = asked.reference if isinstance(asked, Disparity) else None
     asks = None if reference is None else reference.policy
     return {one for one in (own, asks) if one is not None}
 
 
-def _is_wide(asked: Asked, reference: Reference | None) -> bool:
+def _is_wide(asked: Metric, reference: Reference | None) -> bool:
     """Whether more than the rates of the groups stands behind a measure."""
-    if asked.conditional or Policy.EVERYBODY in _policies(asked, reference):
+    if asked.conditional or ReferencePolicy.EVERYBODY in _policies(asked, reference):
         return True
-    if not isinstance(asked, Measure):
+    if not isinstance(asked, Disparity):
         return False
     contrasts = any(how.contrast is not None for _, how in asked.parts)
     conditional = any(quantity.conditional for quantity, _ in asked.parts)

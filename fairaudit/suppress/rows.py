@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 
 from fairaudit.disclosure import Notice, Subjects, redact
 from fairaudit.estimate import HIDDEN, Estimate
-from fairaudit.evidence import Part, Side
-from fairaudit.metrics import NO_MINIMUM, Standing
+from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
@@ -125,7 +125,7 @@ class Rows:
     def _standing(self, row: R) -> R:
         """A row without its standing where that tells of few events."""
         if self.tells_events and self.made.is_small:
-            return replace(row, standing=Standing.SUPPRESSED)
+            return replace(row, standing=Eligibility.SUPPRESSED)
         return row
 
     def rates(self) -> Iterator[RateRow]:
@@ -163,7 +163,9 @@ class Rows:
             return one
         return replace(one, low=None, high=None, method="", no_interval=self.reason)
 
-    def _parts(self, parts: Iterable[Part], values: Sequence[Value]) -> tuple[Part, ...]:
+    def _parts(
+        self, parts: Iterable[ComparisonPart], values: Sequence[Value]
+    ) -> tuple[ComparisonPart, ...]:
         """The comparisons behind a value, each side with its own interval or none."""
 
         def own(side: Side | None) -> Side | None:
@@ -273,7 +275,7 @@ class Rows:
                 return False  # its people are no cells, and said to be few
         if not self.made.is_small:
             return True
-        if not isinstance(check, Check) or one.standing is Standing.FEW_EVENTS:
+        if not isinstance(check, Check) or one.standing is Eligibility.FEW_EVENTS:
             return False
         if one.tells_people and not one.group and not one.stratum:
             return False  # a share of people who are in no stratum that is judged

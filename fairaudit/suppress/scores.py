@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.arrays import Group, Grouping, Ints, Marks
 from fairaudit.histogram import Histogram, median_bin
-from fairaudit.metrics.counts import Scores
+from fairaudit.metrics.counts import ScoreCounts
 from fairaudit.metrics.scores import calibration_bins
 from fairaudit.result import Curve, ScoreRow
 from fairaudit.suppress.cells import Cells, has_few
@@ -103,7 +103,7 @@ class Scored:
             | {*(self.cuts[curve.column].points if curve.column in self.cuts else ())}
         )
         number = calibration_bins(
-            Scores(one.people, one.bins.low, one.bins.high, one.everybody)
+            ScoreCounts(one.people, one.bins.low, one.bins.high, one.everybody)
         ).astype(np.int64)
         above = np.searchsorted(np.array(points), one.bins.low, side="right")
         _, piece = np.unique(np.stack([number, above]), axis=1, return_inverse=True)

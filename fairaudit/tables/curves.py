@@ -8,7 +8,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.histogram import Histogram
-from fairaudit.metrics.counts import Scores
+from fairaudit.metrics.counts import ScoreCounts
 from fairaudit.metrics.scores import calibration_bins
 from fairaudit.result import Calibration, Curve, Threshold
 from fairaudit.stats import proportions
@@ -24,7 +24,7 @@ def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterat
     """
     thresholds: Ints | None = None
     for one in histograms:
-        scores = Scores(one.people, one.bins.low, one.bins.high, one.everybody)
+        scores = ScoreCounts(one.people, one.bins.low, one.bins.high, one.everybody)
         number = calibration_bins(scores)
         if thresholds is None:
             thresholds = _spread_out(one.everybody)
@@ -51,7 +51,7 @@ def _spread_out(everybody: Ints) -> Ints:
 
 
 def _calibration(
-    scores: Scores, number: Ints, by_label: Ints, alpha: float
+    scores: ScoreCounts, number: Ints, by_label: Ints, alpha: float
 ) -> Iterator[Calibration]:
     """A point for each bin with people whose label is known; none outside [0, 1]."""
     negative, positive = by_label[0], by_label[1]
@@ -73,7 +73,7 @@ def _calibration(
             )
 
 
-def _error_rates(scores: Scores, thresholds: Ints, by_label: Ints) -> Iterator[Threshold]:
+def _error_rates(scores: ScoreCounts, thresholds: Ints, by_label: Ints) -> Iterator[Threshold]:
     """At each threshold the share that is selected, of all and by label."""
     totals = [int(side.sum()) for side in by_label]
     for at in thresholds.tolist():

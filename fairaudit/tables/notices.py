@@ -9,10 +9,18 @@ import numpy as np
 
 from fairaudit.cube import NO_LEVEL, Cube, Grouping, GroupTable, Marks, distinct_rows
 from fairaudit.disclosure import Notice, NoticeRate, Subjects
-from fairaudit.evidence import Part
+from fairaudit.evidence import ComparisonPart
 from fairaudit.histogram import median_bin
-from fairaudit.metrics import NO_MINIMUM, Asked, Measure, Rate, Reading, Whole, describe
-from fairaudit.metrics.counts import tally_of
+from fairaudit.metrics import (
+    NO_MINIMUM,
+    Disparity,
+    GroupValues,
+    Metric,
+    Rate,
+    TableMetric,
+    describe_group,
+)
+from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
 from fairaudit.metrics.rates import (
     BASE_RATE,
@@ -24,11 +32,11 @@ from fairaudit.metrics.rates import (
     TRUE_NEGATIVE_RATE,
     TRUE_POSITIVE_RATE,
 )
-from fairaudit.metrics.reference import EXTREMES
+from fairaudit.metrics.reference import EXTREME_REFERENCES
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
 from fairaudit.result import LatticeEntry, LatticeRow
-from fairaudit.spec import Shown, Spec
+from fairaudit.spec import MetricRequest, Spec
 from fairaudit.stats import normal
 from fairaudit.tables.entries import TableOf, quantities
 from fairaudit.verdict import AnyCheck, Check, Limit
@@ -61,7 +69,7 @@ def unequal_rates(table: TableOf, models: Iterable[str]) -> Iterator[Notice]:
     Žliobaitė (2015) §4 compares classifiers only at equal rates: at unequal ones a difference of
     selection rates is partly one of how many are selected at all.
     """
-    readings = {name: SELECTION_RATE.read(tally_of(table((), (), name))) for name in models}
+    readings = {name: SELECTION_RATE.compute(count_groups(table((), (), name))) for name in models}
     known = {
         name: float(one.value[0, 0])
         for name, one in readings.items()
@@ -77,15 +85,15 @@ def unequal_rates(table: TableOf, models: Iterable[str]) -> Iterator[Notice]:
         )
 
 
-def medians(table: TableOf, shown: Iterable[Shown]) -> Iterator[Notice]:
+def medians(table: TableOf, shown: Iterable[MetricRequest]) -> Iterator[Notice]:
     """Where the median lies that scoring rates are taken above, and how many share it."""
-    asked = {one.of for one in shown if SCORING_RATE in quantities(one.asked)}
+    asked = {one.of for one in shown if SCORING_RATE in quantities(one.metric)}
     for of in sorted(asked):
         yield from _median_of(table((), (), of))
 
 
 def _median_of(table: GroupTable) -> Iterator[Notice]:
-    scores = tally_of(table).scores
+    scores = count_groups(table).scores
     if scores is None or not scores.everybody.sum():
         return
     people = scores.everybody
@@ -130,16 +138,16 @@ def impossible(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[Notice]:
 
 def _tied(check: Check) -> set[str]:
     """Which of the tied rates a check wants equal; a floor for each group asks for no equality."""
-    plain = not (check.given or check.against or check.of_class or check.at)
-    if check.fail is None or not plain or not isinstance(check.asked, Measure):
+    plain = not (check.given or check.against or check.terms.of_class or check.terms.at)
+    if check.fail is None or not plain or not isinstance(check.asked, Disparity):
         return set()
     return {_TIED[quantity.id] for quantity, _ in check.asked.parts if quantity.id in _TIED}
 
 
 def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
-    sizes = [check.minimum.size for check in checks]
+    sizes = [check.terms.minimum.size for check in checks]
     smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
-    counts = tally_of(table).mass
+    counts = count_groups(table).weighted
     tp, fp, fn, tn = (one[:1].sum(axis=0) for one in (counts.tp, counts.fp, counts.fn, counts.tn))
     n = table.n[:1].sum(axis=0)
     takes_part = np.flatnonzero(table.eligible & (n >= smallest) & (tp + fn > 0) & (fp + tn > 0))
@@ -157,7 +165,7 @@ def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     precision, recall = tp[one] / (tp + fp)[one], tp[one] / (tp + fn)[one]
     odds = base[other] / (1 - base[other])
     needed = odds * (1 - precision) / precision * recall
-    names = {g: describe(table.groups[int(g)]) for g in (one, other)}
+    names = {g: describe_group(table.groups[int(g)]) for g in (one, other)}
     would = f"be {needed:.1%}" if needed <= 1 else "pass 100%, which no rate can"
     # Which two groups are told is found among all.
     told = (POSITIVE_PREDICTIVE_VALUE, TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE, BASE_RATE)
@@ -172,7 +180,7 @@ def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     )
 
 
-def matched(cube: Cube, shown: Iterable[Shown]) -> Iterator[Notice]:
+def matched(cube: Cube, shown: Iterable[MetricRequest]) -> Iterator[Notice]:
     """Strata that look like matched sets: very many of them, with a few people each.
 
     Where rows of a set are alike, a test that takes them for independent people is wrong.
@@ -260,10 +268,10 @@ def too_few_to_show(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[Noti
             continue
         rate = _rate_over_all(check)
         limit = check.fail or check.warn
-        if rate is None or limit is None or check.minimum != NO_MINIMUM or check.given:
+        if rate is None or limit is None or check.terms.minimum != NO_MINIMUM or check.given:
             continue
         cut = table(check.by, (), check.of)
-        reading = rate.read(tally_of(cut))
+        reading = rate.compute(count_groups(cut))
         few = _few_people(reading, cut.eligible, check, limit, favourable=cut.favourable)
         if few:
             named.add((check.by, check.of))
@@ -274,10 +282,10 @@ def too_few_to_show(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[Noti
             )
 
 
-def _named(table: GroupTable, reading: Reading, groups: list[int]) -> str:
+def _named(table: GroupTable, reading: GroupValues, groups: list[int]) -> str:
     """Groups with their people, the smallest first, and how many more there are."""
     named = [
-        f"{describe(table.groups[g])} ({_people(int(reading.n[0, g]))})"
+        f"{describe_group(table.groups[g])} ({_people(int(reading.n[0, g]))})"
         for g in groups[:_MOST_NAMED]
     ]
     more = f" and {len(groups) - _MOST_NAMED:,} more" if len(groups) > _MOST_NAMED else ""
@@ -287,27 +295,27 @@ def _named(table: GroupTable, reading: Reading, groups: list[int]) -> str:
 def _rate_over_all(check: Check) -> Rate | None:
     """The rate whose largest gap over all groups, or to an extreme one, a check judges."""
     asked = check.asked
-    if isinstance(asked, Whole):
+    if isinstance(asked, TableMetric):
         return SELECTION_RATE if asked.of_log_ratios and asked.cells else None
-    if not isinstance(asked, Measure) or asked.mean:
+    if not isinstance(asked, Disparity) or asked.mean:
         return None
-    policy = asked.reference or (check.reference.policy if check.reference else None)
+    policy = asked.reference or (check.terms.reference.policy if check.terms.reference else None)
     quantity = asked.parts[0][0]
-    over_all = not asked.to_reference or policy in EXTREMES
+    over_all = not asked.to_reference or policy in EXTREME_REFERENCES
     return quantity if over_all and isinstance(quantity, Rate) and quantity.of_group else None
 
 
 def _few_people(
-    reading: Reading, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
+    reading: GroupValues, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
 ) -> list[int]:
     """The groups in which the limit's gap to all others is within what chance explains."""
     if not len(reading.value):
         return []  # nobody is known in this grouping
-    n = np.where(eligible, reading.size[0], 0.0)
+    n = np.where(eligible, reading.effective_n[0], 0.0)
     hits = np.nan_to_num(reading.value[0]) * n
     total = float(n.sum())
     share = float(hits.sum()) / total if total else 0.0
-    if isinstance(check.asked, Measure) and check.asked.four_fifths and not favourable:
+    if isinstance(check.asked, Disparity) and check.asked.four_fifths and not favourable:
         # Of a burden the check is on those who are spared.
         share = 1 - share
     if not 0 < share < 1:
@@ -320,12 +328,12 @@ def _few_people(
     return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))
 
 
-def _gap_of(asked: Asked, limit: Limit, share: float) -> float:
+def _gap_of(asked: Metric, limit: Limit, share: float) -> float:
     """How far two rates lie apart where the limit is reached, at everybody's rate."""
     bounds = [abs(float(bound)) for bound in (limit.below, limit.above) if bound is not None]
-    if isinstance(asked, Whole):
+    if isinstance(asked, TableMetric):
         return share * (1 - math.exp(-min(bounds)))
-    assert isinstance(asked, Measure)
+    assert isinstance(asked, Disparity)
     if asked.comparison.quotient:
         return share * min(abs(1 - bound) for bound in bounds)
     return min(bounds)
@@ -335,11 +343,11 @@ def _people(n: int) -> str:
     return f"{n:,} {'person' if n == 1 else 'people'}"
 
 
-def _side(part: Part) -> str:
+def _side(part: ComparisonPart) -> str:
     """Who has which outcome more often."""
     assert part.first is not None
     assert part.second is not None
-    first, second = (describe(side.group) for side in (part.first, part.second))
+    first, second = (describe_group(side.group) for side in (part.first, part.second))
     return f"{first} has {quoted(str(part.outcome))} more often than {second}"
 
 

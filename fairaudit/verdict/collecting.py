@@ -11,16 +11,16 @@ import numpy as np
 
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.metrics import (
-    NOBODY,
-    Aside,
+    NO_GROUP,
     Evaluation,
-    Need,
-    Quantity,
-    describe,
+    GroupMetric,
+    Ineligibility,
+    Requirement,
+    describe_group,
+    explain_exclusion,
+    explain_ineligibility,
+    explain_undefined,
     find_group,
-    reason_of,
-    set_aside,
-    why_excluded,
 )
 from fairaudit.verdict.asked import NEAR, Check
 from fairaudit.verdict.findings import NotEvaluated
@@ -57,7 +57,7 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
             reason = f"the stratum is not known ({_crowd(table, z)})"
             missing.append(NotEvaluated((), stratum, reason, blocks=False, tells_people=True))
             continue
-        alone = _stands_alone(evaluation, z) if check.given and not check.average else None
+        alone = _stands_alone(evaluation, z) if check.given and not check.terms.average else None
         if alone is not None:
             missing.append(alone)
             continue
@@ -71,7 +71,7 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
             exact = evaluation.exact(z, w) if near[z, w] else None
             entries.append(Entry(z, w, value, exact, people[z][w]))
     if not entries and not any(one.blocks for one in missing):
-        reason = reason_of(evaluation, 0, 0) if table.strata and not check.given else ""
+        reason = explain_undefined(evaluation, 0, 0) if table.strata and not check.given else ""
         reason = reason or "no group could be judged"
         missing.append(NotEvaluated((), (), reason, blocks=True))
     return entries, missing
@@ -84,7 +84,7 @@ def _unsettled(
     group = () if evaluation.spread else evaluation.table.groups[w]
     stratum = evaluation.table.strata[z]
     if math.isnan(value):
-        return NotEvaluated(group, stratum, reason_of(evaluation, z, w), blocks=True)
+        return NotEvaluated(group, stratum, explain_undefined(evaluation, z, w), blocks=True)
     off = 0.0 if evaluation.averaged is None else evaluation.averaged.off_support[0, w]
     if off > _MOST_OFF:
         reason = f"{off:.1%} of the people stand in strata where one side is missing"
@@ -104,20 +104,20 @@ def _stands_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
     the check open, as does a reference that is excluded: the values say so themselves.
     """
     table, terms = evaluation.table, evaluation.terms
-    if isinstance(evaluation.asked, Quantity):
+    if isinstance(evaluation.metric, GroupMetric):
         return None
     present = table.eligible & (table.n[z] > 0)
     people = f"({_crowd(table, z)})"
     named = terms.reference.group if terms.reference else ()
-    at = find_group(table.groups, named) if named else NOBODY
-    if at != NOBODY and table.known[at] and not table.eligible[at]:
+    at = find_group(table.groups, named) if named else NO_GROUP
+    if at != NO_GROUP and table.known[at] and not table.eligible[at]:
         return None
     if present.sum() < 2:
         besides = " besides those excluded" if (table.known & ~table.eligible).any() else ""
         reason = f"fewer than two groups occur in the stratum {people}{besides}: not estimable"
         return NotEvaluated((), table.strata[z], reason, blocks=False, tells_people=True)
-    if named and (at == NOBODY or not present[at]):
-        reason = f"the reference {describe(named)} does not occur in the stratum {people}"
+    if named and (at == NO_GROUP or not present[at]):
+        reason = f"the reference {describe_group(named)} does not occur in the stratum {people}"
         return NotEvaluated((), table.strata[z], reason, blocks=True, tells_people=True)
     return None
 
@@ -131,20 +131,20 @@ def _too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
     """The groups that are there, but too small to take part, and in which rate."""
     table = evaluation.table
     for part in evaluation.leaves:
-        rate = f"{part.reading.quantity.id}: " if part.reading else ""
+        rate = f"{part.group_values.metric.id}: " if part.group_values else ""
         small = table.eligible & (table.n[z] > 0) & ~part.takes_part[z]
         for g in np.flatnonzero(small).tolist():
-            aside = set_aside(part, z, g)
+            aside = explain_ineligibility(part, z, g)
             yield set_apart(table.groups[g], table.strata[z], aside._replace(why=rate + aside.why))
 
 
 def _excluded(table: GroupTable) -> Iterator[NotEvaluated]:
     """The groups that are too small a share of the whole grouping, whatever the stratum."""
     for g in np.flatnonzero(table.known & ~table.eligible).tolist():
-        yield set_apart(table.groups[g], (), why_excluded(table, g))
+        yield set_apart(table.groups[g], (), explain_exclusion(table, g))
 
 
-def set_apart(group: Group, stratum: Group, aside: Aside) -> NotEvaluated:
+def set_apart(group: Group, stratum: Group, aside: Ineligibility) -> NotEvaluated:
     """A group that a rule sets aside."""
     standing, why, detail = aside
     return NotEvaluated(group, stratum, why, blocks=False, detail=detail, standing=standing)
@@ -152,8 +152,8 @@ def set_apart(group: Group, stratum: Group, aside: Aside) -> NotEvaluated:
 
 def _is_of_a_decision(check: Check, evaluation: Evaluation) -> bool:
     """Whether it compares within strata how often a decision falls, and no score within them."""
-    reading = evaluation.reading
-    of_score = reading is not None and Need.SCORE in reading.quantity.needs
+    reading = evaluation.group_values
+    of_score = reading is not None and Requirement.SCORE in reading.metric.requirements
     return bool(check.given or (check.strata and not of_score))
 
 
@@ -168,7 +168,7 @@ def most_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]
     if check.given and evaluation.strata is None:
         alone = [_stands_alone(evaluation, z) is not None for z in range(len(table.strata))]
         passed_over = passed_over | np.array(alone, dtype=np.bool_)
-    elif len(check.parameters.controls) == 1:
+    elif len(check.terms.parameters.controls) == 1:
         passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
     people = table.n[:, table.eligible].sum(axis=1)
     off = float(people[passed_over].sum() / max(people.sum(), 1))
@@ -234,9 +234,9 @@ def _near_a_limit(check: Check, values: Floats) -> Marks:
 def _people(evaluation: Evaluation) -> Ints:
     """The people in the denominator of every value, [Z, W]; for a spread those who take part."""
     among = evaluation.takes_part
-    counts = [leaf.reading.n for leaf in evaluation.leaves if leaf.reading is not None]
-    if evaluation.whole is not None:
-        counts = [evaluation.whole.n]
+    counts = [leaf.group_values.n for leaf in evaluation.leaves if leaf.group_values is not None]
+    if evaluation.table_value is not None:
+        counts = [evaluation.table_value.n]
     if evaluation.spread:
         counts = [np.where(among, n, 0).sum(axis=1, keepdims=True) for n in counts]
     return np.broadcast_to(np.min(counts, axis=0), evaluation.value.shape)

@@ -11,14 +11,14 @@ from fairaudit.cube import Group
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
+    ComparisonPart,
     MissingBounds,
-    Part,
 )
-from fairaudit.evidence.practice import (
-    Detectable,
-    Practice,
+from fairaudit.evidence.people_affected import (
+    DetectableGap,
+    PeopleAffected,
 )
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
 from fairaudit.verdict.asked import AnyCheck, Backing, Limit, ReversalLimit, Status
@@ -62,7 +62,7 @@ class NotEvaluated:
     reason: str
     blocks: bool
     detail: str = ""
-    standing: Standing | None = None
+    standing: Eligibility | None = None
     tells_people: bool = False
 
 
@@ -176,13 +176,13 @@ class Finding:
     worse_off: Group = ()
     spread: bool = False
     decided_by: str | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ComparisonPart, ...] = ()
     crossed: tuple[Crossing, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
     reversals: tuple[Reversal, ...] = ()
     backing: Backing = Backing.UNASKED
-    practice: Practice | None = None
-    detectable: Detectable | None = None
+    practice: PeopleAffected | None = None
+    detectable: DetectableGap | None = None
     waived: tuple[Waived, ...] = ()
     before: Before | None = None
     definition: str = ""

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairaudit.metrics import Evaluation, Minimum, evaluate, evaluate_against
-from fairaudit.metrics.reference import EXTREMES
+from fairaudit.metrics.reference import EXTREME_REFERENCES
 from fairaudit.stats.proportions import EXPECTED
 from fairaudit.verdict.asked import Check
 from fairaudit.verdict.findings import NotEvaluated
@@ -29,18 +29,18 @@ def hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
     And those where one of the two is infinite.
     """
     limit, terms = check.fail or check.warn, evaluation.terms
-    whole = evaluation.whole
+    whole = evaluation.table_value
     is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
     part = evaluation.parts[0] if evaluation.parts else evaluation
-    is_maximum = evaluation.spread or part.terms.policy in EXTREMES
+    is_maximum = evaluation.spread or part.terms.policy in EXTREME_REFERENCES
     if limit is None or not (is_maximum and is_difference) or terms.minimum.events:
         return []
     large = replace(terms, minimum=Minimum(max(terms.minimum.size or 0, _LARGE), EXPECTED))
     if evaluation.subtracts:
         first, second = (part.table for part in evaluation.parts)
-        among_large = evaluate_against(evaluation.asked, first, large, second)
+        among_large = evaluate_against(evaluation.metric, first, large, second)
     else:
-        among_large = evaluate(evaluation.asked, evaluation.table, large)
+        among_large = evaluate(evaluation.metric, evaluation.table, large)
     left_open = [
         NotEvaluated((), evaluation.table.strata[z], _INFINITE, blocks=True)
         for z in np.flatnonzero(

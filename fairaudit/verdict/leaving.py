@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairaudit.cube import ExcludeBelow, Group, LostGroup
-from fairaudit.evidence.missing import may_cross
-from fairaudit.metrics import Evaluation, Standing, describe_all
+from fairaudit.evidence.missing_bounds import may_cross
+from fairaudit.metrics import Eligibility, Evaluation, describe_groups
 from fairaudit.verdict.asked import Check, Limit, Status
 from fairaudit.verdict.collecting import collect
 from fairaudit.verdict.findings import NotEvaluated
@@ -31,15 +31,15 @@ def of_gone(
     for one in gone:
         standing = None
         if rule is not None and one.share < rule.share:
-            standing = Standing.EXCLUDED
-        elif check.minimum.size is not None and one.people < check.minimum.size:
-            standing = Standing.SMALL
+            standing = Eligibility.EXCLUDED
+        elif check.terms.minimum.size is not None and one.people < check.terms.minimum.size:
+            standing = Eligibility.SMALL
         else:
             open_by.setdefault((one.stratum, one.why), []).append(one.group)
             continue
         found.append(NotEvaluated(one.group, one.stratum, one.why, blocks=False, standing=standing))
     for (stratum, why), groups in open_by.items():
-        reason = f"in the data and not judged: {describe_all(groups)} ({why})"
+        reason = f"in the data and not judged: {describe_groups(groups)} ({why})"
         found += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
     return found
 
@@ -57,7 +57,7 @@ def could_cross(
     bounded = [may_cross(wide, limit) for limit in asked]
     if True in bounded:
         return True
-    minimum = check.minimum.size is not None or check.minimum.events is not None
+    minimum = check.terms.minimum.size is not None or check.terms.minimum.events is not None
     if None not in bounded and not minimum:
         return False
     return any(_crosses(check, one, asked) for one in tried)

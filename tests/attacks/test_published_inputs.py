@@ -36,8 +36,8 @@ from test_suppression import (
 import fairaudit
 from fairaudit.cube import NO_LEVEL, UNKNOWN
 from fairaudit.errors import FairauditError, SpecError
-from fairaudit.metrics import CATALOGUE, Need, Quantity, Rate
-from fairaudit.metrics.quantities import Formula
+from fairaudit.metrics import CATALOGUE, GroupMetric, Rate, Requirement
+from fairaudit.metrics.group_metrics import Formula
 
 __all__ = ["captured"]
 
@@ -371,14 +371,16 @@ def test_an_error_beside_published_reports_counts_nobody(tmp_path: Path) -> None
 QUANTITIES = [
     one
     for one in CATALOGUE
-    if isinstance(one, Quantity)
+    if isinstance(one, GroupMetric)
     and not one.conditional
-    and not one.needs - {Need.LABEL, Need.PREDICTION}
+    and not one.requirements - {Requirement.LABEL, Requirement.PREDICTION}
 ]
 
 
 @pytest.mark.parametrize("asked", QUANTITIES, ids=lambda one: one.id)
-def test_a_number_of_a_group_is_made_of_its_own_people_or_says_otherwise(asked: Quantity) -> None:
+def test_a_number_of_a_group_is_made_of_its_own_people_or_says_otherwise(
+    asked: GroupMetric,
+) -> None:
     """What a group's value is, others cannot change; else they stand behind it, too."""
     columns = {**DECISION, "label": {"column": "y", "positive": YES}, "count": "n"}
     mine = [("a", YES, YES, 31), ("a", NO, YES, 17), ("a", YES, NO, 8), ("a", NO, NO, 59)]
@@ -392,4 +394,4 @@ def test_a_number_of_a_group_is_made_of_its_own_people_or_says_otherwise(asked: 
         rates = audited({"columns": columns, "metrics": [metric]}, people)["rates"]
         read |= {row["value"] for row in rates if row["group"] == {"g": "a"}}
     of_all = isinstance(asked, Rate) and any("all_" in one for one in (*asked.over, *asked.under))
-    assert (len(read) > 1) == (of_all or (isinstance(asked, Formula) and asked.beside_all))
+    assert (len(read) > 1) == (of_all or (isinstance(asked, Formula) and asked.uses_everybody))

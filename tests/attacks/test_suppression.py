@@ -32,7 +32,7 @@ import fairaudit
 from fairaudit import pipeline
 from fairaudit.cube import NO_LEVEL
 from fairaudit.errors import SpecError
-from fairaudit.metrics import CATALOGUE, Need, Quantity
+from fairaudit.metrics import CATALOGUE, GroupMetric, Requirement
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult
 from fairaudit.spec import of_mapping
@@ -112,11 +112,14 @@ def people_of(random: Generator) -> pl.DataFrame:
 QUANTITIES = [
     one
     for one in CATALOGUE
-    if isinstance(one, Quantity) and not one.needs - {Need.LABEL, Need.PREDICTION}
+    if isinstance(one, GroupMetric)
+    and not one.requirements - {Requirement.LABEL, Requirement.PREDICTION}
 ]
 
 
-COUNTED = [one for one in COMPARING if not one.needs & {Need.SCORE, Need.DISTRIBUTION}]
+COUNTED = [
+    one for one in COMPARING if not one.requirements & {Requirement.SCORE, Requirement.DISTRIBUTION}
+]
 """Measures made of counts alone: of a mean of scores no table of people is a twin."""
 
 

@@ -11,19 +11,20 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from fairaudit.metrics import (
-    Asked,
     Average,
-    Measure,
+    Disparity,
+    GroupMetric,
+    Metric,
     Parameters,
-    Policy,
-    Quantity,
     Reference,
+    ReferencePolicy,
+    Terms,
     Weights,
-    compared,
-    comparison,
-    find,
-    macro,
-    suggestion,
+    build_disparity,
+    find_comparison,
+    find_metric,
+    macro_average,
+    suggest,
 )
 from fairaudit.metrics.classes import Macro
 from fairaudit.report.json.limits import read_limit, read_reversal_limit, write_limit
@@ -78,14 +79,16 @@ def read_check(row: Member) -> AnyCheck:
         of=row["of"].text(),
         by=row["by"].texts(),
         given=row["given"].texts(),
-        reference=asked["reference"].or_none(_read_reference),
-        parameters=_read_parameters(asked["parameters"]),
-        average=asked["average"].or_none(_read_average),
-        of_class=asked["class"].or_none(Member.text),
         against=asked["against"].or_none(Member.text),
-        at=asked["at"].or_none(Member.decimal),
-        minimum=read_minimum(asked),
-        inference=read_inference(asked["inference"]),
+        terms=Terms(
+            reference=asked["reference"].or_none(_read_reference),
+            minimum=read_minimum(asked),
+            parameters=_read_parameters(asked["parameters"]),
+            average=asked["average"].or_none(_read_average),
+            of_class=asked["class"].or_none(Member.text),
+            at=asked["at"].or_none(Member.decimal),
+            inference=read_inference(asked["inference"]),
+        ),
         undefined=asked["undefined"].one_of(OnUndefined),
         warn=row["warn"].or_none(read_limit),
         fail=row["fail"].or_none(read_limit),
@@ -122,67 +125,68 @@ def _read_search(
 
 def _terms(check: Check) -> dict[str, Any]:
     """The measure, and on which terms it is asked."""
-    to, average = check.reference, check.average
+    terms = check.terms
+    to, average = terms.reference, terms.average
     return {
         **_record(check.asked),
         "reference": to and {"policy": str(to.policy), "group": write_group(to.group)},
-        "parameters": _parameters(check.parameters),
+        "parameters": _parameters(terms.parameters),
         "average": average and {"weights": str(average.weights), "levels": _texts(average.levels)},
-        "class": check.of_class,
+        "class": terms.of_class,
         "against": check.against,
-        "at": None if check.at is None else str(check.at),
-        **write_minimum(check.minimum),
+        "at": None if terms.at is None else str(terms.at),
+        **write_minimum(terms.minimum),
         "undefined": str(check.undefined),
-        "inference": write_inference(check.inference),
+        "inference": write_inference(terms.inference),
     }
 
 
-def _record(asked: Asked) -> dict[str, Any]:
+def _record(asked: Metric) -> dict[str, Any]:
     """A record by the one of the catalogue that it is made from, and what was made of it."""
-    if not isinstance(asked, Measure):
+    if not isinstance(asked, Disparity):
         base = asked.base if isinstance(asked, Macro) else asked
         return {"metric": base.id, "compare": None, "macro": base is not asked, "mean": False}
     quantity, how = asked.parts[0]
     base = quantity.base if isinstance(quantity, Macro) else quantity
     of_rate = asked.id == quantity.id
-    known = None if of_rate else find(asked.id)
+    known = None if of_rate else find_metric(asked.id)
     return {
         "metric": base.id if of_rate else asked.id,
         "compare": how.id if of_rate else None,
         "macro": base is not quantity,
-        "mean": asked.mean and not (isinstance(known, Measure) and known.mean),
+        "mean": asked.mean and not (isinstance(known, Disparity) and known.mean),
     }
 
 
-def _read_record(row: Member) -> Asked:
+def _read_record(row: Member) -> Metric:
     """The record of this version that the names mean."""
     name = row["metric"].text()
-    record = find(name)
+    record = find_metric(name)
     if record is None:
-        row["metric"].refuse(f"is no metric of this version{suggestion(name)}")
+        row["metric"].refuse(f"is no metric of this version{suggest(name)}")
     if row["macro"].flag():
-        if isinstance(record, Quantity):
-            record = macro(record)
-        elif isinstance(record, Measure):
-            parts = tuple((macro(one), how) for one, how in record.parts)
+        if isinstance(record, GroupMetric):
+            record = macro_average(record)
+        elif isinstance(record, Disparity):
+            parts = tuple((macro_average(one), how) for one, how in record.parts)
             record = replace(record, parts=parts)
         else:
             row["macro"].refuse(f"cannot be said of {name}")
     compare = row["compare"].or_none(Member.text)
     if compare is not None:
-        how = comparison(compare)
-        if how is None or not isinstance(record, Quantity):
+        how = find_comparison(compare)
+        if how is None or not isinstance(record, GroupMetric):
             row["compare"].refuse(f"is no comparison of {name}")
-        record = compared(record, how)
+        record = build_disparity(record, how)
     if row["mean"].flag():
-        if not isinstance(record, Measure):
+        if not isinstance(record, Disparity):
             row["mean"].refuse(f"cannot be said of {name}")
         record = replace(record, mean=True)
     return record
 
 
 def _read_reference(row: Member) -> Reference:
-    return Reference(row["policy"].one_of(Policy), read_group(row["group"]))
+    return Reference(row["policy"].one_of(ReferencePolicy), read_group(row["group"]))
 
 
 def _read_average(row: Member) -> Average:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairaudit.estimate import Estimate, State
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.report import checks
 from fairaudit.report.json.accepted import (
     Which,
@@ -185,6 +185,6 @@ def _read_left_out(row: Member) -> NotEvaluated:
         row["reason"].text(),
         row["blocks"].flag(),
         row["detail"].text(),
-        row["standing"].or_none(lambda one: one.one_of(Standing)),
+        row["standing"].or_none(lambda one: one.one_of(Eligibility)),
         row["tells_people"].flag(),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.report.json.estimates import read_significance, write_significance
 from fairaudit.report.json.reading import Member
 from fairaudit.report.json.values import read_group, write_group
@@ -44,7 +44,7 @@ def read_model_change(row: Member) -> ModelChange:
         by=row["by"].texts(),
         stratum=read_group(row["given"]),
         group=read_group(row["group"]),
-        standing=row["standing"].one_of(Standing),
+        standing=row["standing"].one_of(Eligibility),
         n=row["n"].count(),
         **cells,
         first_value=row["first_value"].number(),

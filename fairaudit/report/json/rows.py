@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairaudit.metrics import Standing
+from fairaudit.metrics import Eligibility
 from fairaudit.report.json.estimates import (
     read_estimate,
     read_part,
@@ -44,7 +44,7 @@ def read_group_row(row: Member) -> GroupRow:
         n=row["n"].or_none(Member.count),
         share=row["share"].or_none(Member.number),
         counts={name: one.or_none(Member.count) for name, one in row["counts"].members()},
-        standing=row["standing"].one_of(Standing),
+        standing=row["standing"].one_of(Eligibility),
     )
 
 
@@ -75,7 +75,7 @@ def read_rate_row(row: Member, alpha: float) -> RateRow:
         stratum=read_group(row["given"]),
         group=read_group(row["group"]),
         estimate=read_estimate(row),
-        standing=row["standing"].one_of(Standing),
+        standing=row["standing"].one_of(Eligibility),
         reference=read_group(row["reference"]),
         difference=read_value(row["difference"]),
         ratio=read_value(row["ratio"]),

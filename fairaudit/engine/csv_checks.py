@@ -1,0 +1,103 @@
+"""What a CSV reader would do silently, found out before it does it.
+
+Every physical line must be one record of as many fields as the header has. A line is matched
+against the grammar of RFC 4180 as a whole, so short rows, long rows, stray quotes and records that
+run over several lines are all seen, and told with their line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from fairaudit.engine.csv_text import QUOTED, fault_of, lines_of, not_in_encoding, record, records
+from fairaudit.engine.sources import SourceFile
+from fairaudit.errors import DataError
+from fairaudit.progress import Progress
+from fairaudit.spec import Format
+
+_COUNTABLE = 200
+"""Up to so many fields one expression counts them too, twice as fast; more would be too large."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineCounts:
+    """The control total of a CSV file: physical lines, records below the header, blank lines."""
+
+    lines: int
+    records: int
+    blank: int
+
+
+def check_lines(one: SourceFile, form: Format, progress: Progress) -> LineCounts:
+    """The records and blank lines of a CSV file; raises `DataError` at the first bad line."""
+    if form.multiline:
+        return _check_records(one, form)
+    line = pl.col("line")
+    bad = (line != "") & ~_is_record(line, form.separator, len(one.header))
+    lines = pl.scan_lines(one.path, glob=False).slice(1)
+    if not progress.silent:
+        progress.start(f"checking {one.file.path}", one.unpacked_size, "bytes")
+        lines = lines.map_batches(_told_to(progress), streamable=True)
+    one_pass = lines.select(
+        total=pl.len().cast(pl.Int64), blank=(line == "").cast(pl.Int64).sum(), bad=bad.any()
+    )
+    try:
+        total, blank, any_bad = one_pass.collect(engine="streaming").row(0)
+        if any_bad:
+            numbered = lines.with_row_index("number").filter(bad).head(1)
+            number, text = numbered.collect(engine="streaming").row(0)
+            raise _bad_record(one, form, number + 2, text)
+    except pl.exceptions.ComputeError as error:
+        raise not_in_encoding(one, "utf-8") from error
+    except OSError as error:
+        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
+    return LineCounts(total + 1, total - blank, blank)
+
+
+def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Passes lines on, and tells how many bytes they are."""
+
+    def passed(lines: pl.DataFrame) -> pl.DataFrame:
+        progress.advance(int(lines["line"].str.len_bytes().sum()) + lines.height, "bytes")
+        return lines
+
+    return passed
+
+
+def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:
+    """Whether a line is one record of so many fields."""
+    if fields <= _COUNTABLE:
+        return line.str.contains(record(separator, f"{{{fields - 1}}}"))
+    plain = line.str.replace_all(QUOTED, "").str.count_matches(separator, literal=True)
+    return line.str.contains(record(separator, "*")) & (plain == fields - 1)
+
+
+def _check_records(one: SourceFile, form: Format) -> LineCounts:
+    """The same for records that may run over several lines, one by one."""
+    fields = len(one.header)
+    whole = re.compile(record(form.separator, f"{{{fields - 1}}}", multiline=True))
+    total = lines = 0
+    try:
+        for number, text in records(lines_of(one)):
+            if number > 1 and not text:
+                raise DataError(
+                    f"{one.file.path}:{number}: a blank line among multi-line records", "remove it"
+                )
+            if not whole.search(text):
+                raise _bad_record(one, form, number, text)
+            total += 1
+            lines = number + text.count("\n")
+    except UnicodeDecodeError as error:
+        raise not_in_encoding(one, "utf-8") from error
+    except OSError as error:
+        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
+    return LineCounts(lines, total - 1, 0)
+
+
+def _bad_record(one: SourceFile, form: Format, number: int, text: str) -> DataError:
+    what, hint = fault_of(text, form.separator, len(one.header), multiline=form.multiline)
+    return DataError(f"{one.file.path}:{number}: {what}", hint)

@@ -1,0 +1,285 @@
+"""The counts of files as one: levels united by their text, held against the control total."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from fairaudit.cube import Ints, Sum
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.engine.candidates import why_dropped
+from fairaudit.engine.partial_counts import (
+    MOST_PEOPLE,
+    SQUARE_SCALES,
+    TINY,
+    WEIGHT_SCALES,
+    HistogramPart,
+    Level,
+    PartialCounts,
+    ScoreHistograms,
+    check_people,
+)
+from fairaudit.engine.scores import MOST_ENTRIES
+from fairaudit.engine.sources import CheckedFile
+from fairaudit.errors import DataError
+from fairaudit.histogram import Bins, coarsest
+from fairaudit.names import quoted
+from fairaudit.plan import (
+    MOST_CELLS,
+    Key,
+    Plan,
+    RawAmounts,
+    RawCells,
+    RawHistogram,
+    RawKey,
+    RawScores,
+    RawSearch,
+    RawTable,
+)
+
+
+def merge_counts(
+    plan: Plan,
+    counted: Sequence[PartialCounts],
+    ready: Sequence[CheckedFile],
+    route: str,
+) -> RawCells:
+    """The counts of files as one; levels are united by their text."""
+    measures = [one.measures for one in counted]
+    rows = np.concatenate([one.rows for one in measures])
+    read = sum(one.records for one in ready)
+    if int(rows.sum()) != read:
+        raise DataError(
+            f"the pass counted {int(rows.sum()):,} rows, the control total is {read:,}",
+            "the data changed while it was read, or is damaged: run again",
+        )
+    check_people(sum(int(one.people.sum()) for one in measures))
+    keys = tuple(_united([one.keys[at] for one in counted]) for at in range(len(plan.keys)))
+    if len(rows) > MOST_CELLS:
+        raise _too_many(plan, keys, len(rows))
+    blank = sum(one.blank for one in ready)
+    lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
+    skipped = [Notice(f"{lines} and not counted", Subjects.NOBODY)] if blank else []
+    skipped += [
+        Notice(f"{one.source.file.path} holds no row", Subjects.NEVER)
+        for one in ready
+        if not one.records and len(ready) > 1
+    ]
+    levels = _table_levels(plan, keys, counted)
+    # Tiny weights, such as those that add up to 1, need the finer fixed point.
+    fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in measures) < TINY)
+    weight = [number for one in measures for number in one.weights[fine]]
+    squares = [number for one in measures for number in one.squares[fine]]
+    if sum(weight) // WEIGHT_SCALES[fine] >= MOST_PEOPLE:
+        what = "the weights add up to more than 64 bits hold"
+        raise DataError(what, "check the weight column, or divide all weights by the same number")
+    return RawCells(
+        keys=keys,
+        kept=np.concatenate([one.kept for one in counted]),
+        rows=rows,
+        people=np.concatenate([one.people for one in measures]),
+        read=read,
+        files=tuple(one.source.file for one in ready),
+        route=route,
+        weight=Sum.exact(weight, WEIGHT_SCALES[fine]) if plan.weight else None,
+        squares=Sum.exact(squares, SQUARE_SCALES[fine]) if plan.weight else None,
+        weight_error=max(one.weight_errors[fine] for one in measures),
+        scores=dict(_joined_scores(plan, keys, counted)),
+        amounts=_joined_amounts(plan, counted),
+        searched=_joined_search(plan, counted, ready, route),
+        notices=tuple(skipped),
+        tables=tuple(_joined_tables(plan, levels, counted)),
+        table_levels=levels,
+    )
+
+
+def _table_levels(
+    plan: Plan, keys: Sequence[RawKey], counted: Sequence[PartialCounts]
+) -> dict[Key, tuple[str | None, ...]]:
+    """The levels of the texts that tables beside the cells have, those of the cells as they are."""
+    found = {one.key: one.levels for one in keys}
+    parts = [one.tables for one in counted if one.tables is not None]
+    for key in plan.table_keys:
+        if key not in found:
+            texts = {level for one in parts for level in one.levels[key]}
+            known = [level for level in texts if isinstance(level, str)]
+            found[key] = (*sorted(known), *([None] if None in texts else []))
+    return {key: found[key] for key in plan.table_keys if key.edges is None}
+
+
+def _joined_tables(
+    plan: Plan, levels: Mapping[Key, tuple[str | None, ...]], counted: Sequence[PartialCounts]
+) -> Iterator[RawTable]:
+    """The tables beside of all threads and files, one after the other."""
+    parts = [one.tables for one in counted if one.tables is not None and one.tables.cells]
+    place: dict[Key, dict[Level, int]] = {
+        key: {level: at for at, level in enumerate(some)} for key, some in levels.items()
+    }
+    lookups = [
+        {
+            # A level of a dictionary that no row has is none of the data's.
+            key: np.array([place[key].get(x, -2) if key in place else x for x in some])
+            for key, some in one.levels.items()
+        }
+        for one in parts
+    ]
+    for at, keys in enumerate(plan.tables):
+        codes = [np.zeros((0, len(keys)), dtype=np.int64)]
+        for one, lookup in zip(parts, lookups, strict=True):
+            mine = np.unravel_index(one.cells[at], tuple(len(one.levels[key]) for key in keys))
+            each = [lookup[key][code] for key, code in zip(keys, mine, strict=True)]
+            codes.append(np.stack(each, axis=1))
+        people = [np.zeros(0, dtype=np.int64), *(one.people[at] for one in parts)]
+        yield RawTable(keys, np.concatenate(codes), np.concatenate(people))
+
+
+def _joined_search(
+    plan: Plan, counted: Sequence[PartialCounts], ready: Sequence[CheckedFile], route: str
+) -> RawSearch | None:
+    """The table of each candidate, held against the control total like the cube."""
+    if plan.search is None:
+        return None
+    tables = {}
+    for name in plan.search.candidates:
+        each = [one.beside.get(name, ()) for one in counted]
+        parts = [part for some in each for part in some or ()]
+        if parts and None not in each:
+            tables[name] = merge_counts(plan.beside(name), parts, ready, route)
+    dropped = why_dropped(plan.search, {name: one.keys[-1].levels for name, one in tables.items()})
+    left = {name: one for name, one in tables.items() if name not in dropped}
+    return RawSearch(left, {**plan.search.left_out, **dropped})
+
+
+def _joined_amounts(plan: Plan, counted: Sequence[PartialCounts]) -> RawAmounts | None:
+    """What was added up in all files, one after the other."""
+    parts = [one.amounts for one in counted if one.amounts is not None]
+    if not plan.adding.columns:
+        return None
+    adding = plan.adding
+    return RawAmounts(
+        {name: [n for one in parts for n in one.columns[name]] for name in adding.columns},
+        {pair: [n for one in parts for n in one.products[pair]] for pair in adding.products},
+        {pair: [n for one in parts for n in one.distances[pair]] for pair in adding.distances},
+    )
+
+
+def _joined_scores(
+    plan: Plan, keys: Sequence[RawKey], counted: Sequence[PartialCounts]
+) -> Iterator[tuple[str, RawScores]]:
+    """The histograms of each score; they are empty where nobody has it."""
+    most = MOST_ENTRIES // max(len(plan.scores), 1)
+    for column, groupings in plan.scores.items():
+        parts = [one.scores[column] for one in counted if column in one.scores]
+        yield column, _joined_score(plan, groupings, keys, parts, most)
+
+
+def _joined_score(
+    plan: Plan,
+    groupings: Sequence[tuple[Key, ...]],
+    keys: Sequence[RawKey],
+    parts: Sequence[ScoreHistograms],
+    most: int,
+) -> RawScores:
+    """The histograms of all threads and files as one, with bins that the room for them chooses."""
+    low = [int(one.bins.codes[0]) << one.shift for one in parts if len(one.bins.codes)]
+    high = [int(one.bins.codes[-1]) << one.shift for one in parts if len(one.bins.codes)]
+    places = [[plan.keys.index(key) for key in grouping] for grouping in groupings]
+    if not low:
+        empty = tuple(RawHistogram.empty(tuple(grouping)) for grouping in places)
+        return RawScores(empty, Bins.gather(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
+    sizes = [math.prod(_size(keys[at]) for at in grouping) for grouping in places]
+    shifts = [one.shift for one in parts]
+    shift = coarsest(shifts, sum(sizes), min(low), max(high), most)
+    bins = Bins.gather(
+        np.concatenate([one.bins.codes >> (shift - one.shift) for one in parts]),
+        np.concatenate([one.bins.low for one in parts]),
+        np.concatenate([one.bins.high for one in parts]),
+    )
+    pieces = [piece for one in parts for piece in one.pieces]
+    return RawScores(
+        tuple(
+            _joined_histogram(
+                tuple(grouping), keys, [p for p in pieces if p.grouping == at], bins, shift
+            )
+            for at, grouping in enumerate(places)
+        ),
+        bins,
+    )
+
+
+def _size(key: RawKey) -> int:
+    return len(key.levels) if key.key.edges is None else len(key.key.edges) + 2
+
+
+def _joined_histogram(
+    places: tuple[int, ...],
+    keys: Sequence[RawKey],
+    pieces: Sequence[HistogramPart],
+    bins: Bins,
+    shift: int,
+) -> RawHistogram:
+    codes, cells = [], []
+    for piece in pieces:
+        shape = tuple(map(len, piece.keys))
+        lookups = [
+            np.array([_code_of(level, keys[at]) for level in levels], dtype=np.int64)
+            for at, levels in zip(places, piece.keys, strict=True)
+        ]
+
+        def united(flat: Ints, shape: tuple[int, ...], lookups: list[Ints]) -> Ints:
+            mine = np.unravel_index(flat, shape)
+            return np.stack([to[one] for to, one in zip(lookups, mine, strict=True)], axis=1)
+
+        codes.append(united(piece.cells, shape, lookups))
+        cells.append(united(piece.used, shape, lookups))
+    finest = np.concatenate([piece.bins >> (shift - piece.shift) for piece in pieces])
+    sums = None
+    if all(piece.sums is not None for piece in pieces):
+        each = zip(*(piece.sums or () for piece in pieces), strict=True)
+        sums = tuple([number for part in parts for number in part] for parts in each)
+    return RawHistogram(
+        keys=places,
+        codes=np.concatenate(codes),
+        bins=np.searchsorted(bins.codes, finest),
+        people=np.concatenate([piece.people for piece in pieces]),
+        cells=np.concatenate(cells),
+        low=np.concatenate([piece.low for piece in pieces]),
+        high=np.concatenate([piece.high for piece in pieces]),
+        sums=sums,
+    )
+
+
+def _code_of(level: Level, key: RawKey) -> int:
+    """The code of a level among the united ones; a level that no row has has none."""
+    if isinstance(level, int):
+        return level
+    return key.levels.index(level) if level in key.levels else -2
+
+
+def _too_many(plan: Plan, keys: Sequence[RawKey], cells: int) -> DataError:
+    if plan.cluster is not None:
+        return DataError(
+            f"{cells:,} combinations of levels and clusters, the budget is {MOST_CELLS:,}",
+            "audit fewer columns at a time, or leave out `cluster`",
+        )
+    widest = max(keys, key=lambda key: len(key.levels))
+    return DataError(
+        f"{cells:,} combinations of levels, the budget is {MOST_CELLS:,}: the column "
+        f"{quoted(widest.key.column)} alone has {len(widest.levels):,} levels",
+        "is it an id? take it out, or bin or merge its levels beforehand",
+    )
+
+
+def _united(keys: Sequence[RawKey]) -> RawKey:
+    if keys[0].key.edges is not None:
+        return RawKey(keys[0].key, np.concatenate([one.codes for one in keys]))
+    levels = sorted({level for one in keys for level in one.levels}, key=lambda x: (x is None, x))
+    place = {level: at for at, level in enumerate(levels)}
+    codes = [np.array([place[level] for level in one.levels], dtype=np.int64) for one in keys]
+    return RawKey(
+        keys[0].key,
+        np.concatenate([c[one.codes] for c, one in zip(codes, keys, strict=True)]),
+        tuple(levels),
+    )

@@ -1,0 +1,125 @@
+"""What every route gives back, and the fixed point in which all of them add up weights.
+
+A weight becomes an integer before it is added, so sums are equal for any order, split or route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairaudit.arrays import Floats, Ints
+from fairaudit.errors import DataError
+from fairaudit.histogram import Bins
+from fairaudit.plan import Key, RawAmounts, RawKey
+
+Level = str | int | None
+"""A text level (None: null), or the code of an interval of a cut number."""
+
+Codes = NDArray[np.integer]
+"""A place among levels for each row."""
+
+Column = tuple[Codes, tuple[Level, ...]]
+"""The codes of a batch, and the level that each stands for."""
+
+WEIGHT_SCALES = (10**9, 10**18)
+"""The fixed point of weights: as a rule, and where all weights are tiny."""
+
+SQUARE_ROOTS = (10**6, 10**15)
+SQUARE_SCALES = (10**12, 10**30)
+"""Weights are squared at a coarser fixed point; the squares have its square."""
+
+TINY = 1e-3
+LARGE = 1e6
+"""From here on a double has no nine decimals left: weights are taken at six."""
+
+LARGEST_WEIGHT = 1e9
+LARGEST_NUMBER = 1e9
+LARGEST_COUNT = 2.0**53 - 1
+MOST_PEOPLE = 2**62
+
+
+def check_people(people: int) -> None:
+    """Raises `DataError` where counts add up to more than 64 bits hold."""
+    if people >= MOST_PEOPLE:
+        raise DataError("the counts add up to more than 64 bits hold", "check the count column")
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What the cells of some files add up to, [C]; weights as exact integers at both scales."""
+
+    rows: Ints
+    people: Ints
+    weights: tuple[Sequence[int], Sequence[int]] = ((), ())
+    squares: tuple[Sequence[int], Sequence[int]] = ((), ())
+    largest_weight: float = 0.0
+    weight_errors: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HistogramPart:
+    """What was counted of one grouping while its levels stayed: [E] entries, [C] cells.
+
+    Bins are those of `bins_of`, joined by `shift` bits. `used` are the cells with people, `low` and
+    `high` their extreme scores, `sums` what `Moments` holds of them; None where a score is too
+    large for the fixed point.
+    """
+
+    grouping: int
+    keys: tuple[tuple[Level, ...], ...]
+    cells: Ints
+    bins: Ints
+    people: Ints
+    shift: int
+    used: Ints
+    low: Floats
+    high: Floats
+    sums: tuple[list[int], ...] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreHistograms:
+    """All that one thread counted: pieces, and the range of each bin, joined by `shift` bits."""
+
+    pieces: list[HistogramPart]
+    bins: Bins
+    shift: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableCounts:
+    """What one thread counted: the levels of each key, and the people of each table, [C] cells.
+
+    `cells` are places in the table of all levels of its keys, in their order.
+    """
+
+    levels: Mapping[Key, tuple[Level, ...]]
+    cells: tuple[Ints, ...]
+    people: tuple[Ints, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartialCounts:
+    """The counts of some files: a cell for each combination of raw levels that occurs.
+
+    `beside` holds those of the table of each candidate of a search; None where it has too many
+    levels.
+    """
+
+    keys: tuple[RawKey, ...]
+    kept: Ints
+    measures: Measures
+    scores: Mapping[str, ScoreHistograms] = field(default_factory=dict)
+    amounts: RawAmounts | None = None
+    tables: TableCounts | None = None
+    beside: Mapping[str, Sequence[PartialCounts] | None] = field(default_factory=dict)
+
+
+def places(old: tuple[Level, ...], new: tuple[Level, ...]) -> NDArray[np.int64]:
+    """Where each of the old levels stands among the new ones, which hold them all."""
+    at = {level: place for place, level in enumerate(new)}
+    return np.array([at[level] for level in old], dtype=np.int64)

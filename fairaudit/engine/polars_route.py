@@ -1,0 +1,368 @@
+"""The Polars route: a lazy, streaming group-by over files of one schema."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from fairaudit.engine.filter import Filter
+from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own
+from fairaudit.engine.partial_counts import (
+    LARGE,
+    SQUARE_ROOTS,
+    TINY,
+    WEIGHT_SCALES,
+    Measures,
+    PartialCounts,
+    check_people,
+)
+from fairaudit.engine.scores import ScoreCounter
+from fairaudit.engine.tables import TableCounter
+from fairaudit.errors import DataError, Seek, SpecError
+from fairaudit.plan import MISSING, Key, Plan, RawAmounts, RawKey
+from fairaudit.progress import SILENT, Progress
+from fairaudit.spec import Text
+
+_HALF = 30
+"""Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
+
+
+def count(
+    batch: Batch, plan: Plan, rule: Filter | None, progress: Progress = SILENT
+) -> dict[str, PartialCounts | DataError]:
+    """Every combination of the plan's keys in each file of a batch, with its counts.
+
+    Where the files are not told apart, all counts are the first one's.
+    """
+    numbers = Numbers(batch, plan)
+    keys = [own(f"key{at}") for at in range(len(plan.every_key))]
+    people = pl.lit(1, pl.Int64)
+    if plan.count:
+        people = numbers.sound_value(plan.count).cast(pl.Int64)
+    columns = [
+        *(
+            _key(key, batch, numbers).alias(name)
+            for key, name in zip(plan.every_key, keys, strict=True)
+        ),
+        *numbers.bad_rows(),
+        pl.lit(1, pl.Int64).alias(own("rows")),
+        people.alias(own("people")),
+    ]
+    measures = [
+        pl.col(own("rows")).sum(),
+        pl.col(own("people")).cast(pl.Int128).sum(),
+        *(pl.col(name).sum() for name in numbers.counters()),
+    ]
+    if plan.weight:
+        columns.append(numbers.sound_value(plan.weight).cast(pl.Float64).alias(own("weight")))
+        measures += _weights()
+    columns += [
+        numbers.value(column).cast(pl.Float64).alias(own(f"score{at}"))
+        for at, column in enumerate(plan.scores)
+    ]
+    columns += [numbers.fixed(name).alias(own(f"fixed {name}")) for name in plan.adding.columns]
+    measures += _amounts(plan)
+    columns += [
+        _candidate(name, batch).alias(own(f"candidate {name}"))
+        for name in (plan.search.candidates if plan.search else ())
+    ]
+    if batch.apart:
+        columns.append(pl.col(own("file")))
+    frame = batch.frame.select(*columns, *filtered(rule, numbers))
+    if not progress.silent:
+        frame = frame.map_batches(_told_to(progress), streamable=True)
+    kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
+    by = [*keys[: len(plan.keys)], own("kept"), *([own("file")] if batch.apart else [])]
+    frame = frame.with_columns(kept.alias(own("kept")))
+    scores = {column: ScoreCounter.of(plan, column) for column in plan.scores}
+    tables = TableCounter(plan) if plan.tables else None
+    if scores or tables:
+        frame = frame.map_batches(_counted_by(scores, tables, plan), streamable=True)
+    search = None
+    if plan.search is not None and plan.search.candidates:
+        from fairaudit.engine.side_tables import CandidateCounter  # noqa: PLC0415  # as above
+
+        search = CandidateCounter(plan, plan.search)
+        frame = frame.map_batches(search.passed, streamable=True)
+    found = collect(frame.group_by(*by).agg(*measures), batch)
+    if not batch.apart:
+        numbers.refuse(found)
+        whole = _counted(found, plan)
+        parts = {column: one.closed() for column, one in scores.items()}
+        made = None if tables is None else tables.closed()
+        beside = search.counted() if search else {}
+        return {batch.names[0]: replace(whole, scores=parts, tables=made, beside=beside)}
+    return _by_file(found, batch, plan, numbers)
+
+
+def _by_file(
+    found: pl.DataFrame, batch: Batch, plan: Plan, numbers: Numbers
+) -> dict[str, PartialCounts | DataError]:
+    """The counts of each file; a file without a row has none, one with a bad row its error."""
+    parts = found.partition_by(own("file"), as_dict=True)
+    counted: dict[str, PartialCounts | DataError] = {}
+    for path, name in zip(batch.paths, batch.names, strict=True):
+        part = parts.get((path,), found.clear())
+        try:
+            numbers.refuse(part)
+            counted[name] = _counted(part, plan)
+        except DataError as error:
+            counted[name] = error
+    return counted
+
+
+def _counted_by(
+    scores: Mapping[str, ScoreCounter], tables: TableCounter | None, plan: Plan
+) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Passes rows on, and counts scores and tables beside of those that the filter keeps."""
+    from fairaudit.engine.side_tables import KeyCodes  # noqa: PLC0415  # Arrow is imported for it alone
+
+    wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
+    keys = KeyCodes(plan, wanted | {*plan.table_keys})
+    lock = threading.Lock()
+
+    def passed(rows: pl.DataFrame) -> pl.DataFrame:
+        kept = rows.filter(pl.col(own("kept")) == 1)
+        # Threads may look up texts side by side; what they add to is one.
+        coded = keys.coded(kept)
+        with lock:
+            columns = keys.columns(kept, coded)
+            people = kept[own("people")].to_numpy() if plan.count else None
+            for at, one in enumerate(scores.values()):
+                values = kept[own(f"score{at}")].fill_null(float("nan")).to_numpy()
+                one.add(columns, values, people)
+            if tables is not None and len(kept):
+                tables.add(columns, people)
+        return rows
+
+    return passed
+
+
+def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Passes rows on, and tells how many."""
+
+    def passed(rows: pl.DataFrame) -> pl.DataFrame:
+        progress.advance(rows.height, "rows")
+        return rows
+
+    return passed
+
+
+def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:
+    """Raises `SpecError` where the filter cannot be applied to the columns of a batch."""
+    for pair in rule.ordered:
+        if all(batch.schema[name] == pl.String and name not in rule.numeric for name in pair):
+            message = (
+                f"{pair[0]!r} and {pair[1]!r} would be compared as texts, so 9 comes after 10; "
+                f"for numbers write {pair[0]} - {pair[1]} and compare with 0"
+            )
+            raise SpecError([text.fault(message)])
+    empty = pl.LazyFrame(schema=dict(batch.schema))
+    try:
+        found = empty.select(*filtered(rule, Numbers(batch, plan))).select(rule.expression)
+        dtype = found.collect().dtypes[0]
+    except pl.exceptions.PolarsError as error:
+        message = "the filter cannot be applied: texts stand in single quotes, numbers in none"
+        raise SpecError([text.fault(message)]) from error
+    if dtype != pl.Boolean:
+        raise SpecError([text.fault(f"a filter is true or false; this one gives {dtype}")])
+
+
+def first_row(batch: Batch, plan: Plan, rule: Filter | None, seek: Seek) -> int | None:
+    """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
+    held = _holds(batch, plan, seek).alias(own("held"))
+    kept = pl.lit(value=True) if rule is None else rule.expression
+    found = (
+        batch.frame.select(held, *filtered(rule, Numbers(batch, plan)))
+        .with_row_index(own("row"), offset=1)
+        .filter(pl.col(own("held")) & kept)
+        .select(own("row"))
+        .head(1)
+        .collect(engine="streaming")
+    )
+    return int(found.item()) if found.height else None
+
+
+def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
+    """Whether a row holds one of the sought values; a missing one under any of its tokens."""
+    if seek.numeric:
+        return ~Numbers(batch, plan).sound(seek.column)
+    value = pl.col(seek.column)
+    if batch.schema[seek.column].is_float():
+        value = value.fill_nan(None)
+    text = as_text(value, batch.schema[seek.column])
+    held = text.is_in([one for one in seek.values if one is not None])
+    if None not in seek.values:
+        return held
+    is_cut = any(key.column == seek.column and key.edges is not None for key in plan.every_key)
+    number = Numbers(batch, plan).value(seek.column) if is_cut else text
+    return held | text.is_null() | number.is_null()
+
+
+def _key(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
+    dtype = batch.schema[key.column]
+    if not has_levels(dtype):
+        raise DataError(
+            f"{batch.names[0]}: the column {key.column!r} holds {dtype}, which has no levels",
+            "name a column of texts, numbers or dates",
+        )
+    if key.edges is None:
+        raw = pl.col(key.column)
+        if dtype.is_float():
+            return raw.fill_nan(None)
+        return raw.cast(pl.String) if is_text(dtype) else raw
+    return interval(key, batch, numbers)
+
+
+def interval(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
+    """How many of the edges of a key a number has passed; null where it is missing."""
+    dtype, value = batch.schema[key.column], numbers.value(key.column)
+    kind = pl.Float32 if dtype == pl.Float32 else pl.Float64
+    code = pl.lit(0, pl.Int16)
+    for edge in key.edges or ():
+        # A Float32 column is cut at the nearest Float32: 0.7 as it is stored is not below 0.7.
+        cut = pl.lit(float(edge.value)).cast(kind)
+        code = code + (value > cut if edge.beyond else value >= cut).cast(pl.Int16)
+    return pl.when(value.is_not_null()).then(code)
+
+
+def _candidate(name: str, batch: Batch) -> pl.Expr:
+    """A column that is searched, as the texts of its levels; NaN is missing."""
+    dtype, value = batch.schema[name], pl.col(name)
+    return as_text(value.fill_nan(None) if dtype.is_float() else value, dtype)
+
+
+def _weights() -> list[pl.Expr]:
+    """Σ count·weight and Σ count·weight² in fixed point at both scales, and what they round away.
+
+    The finer scale holds tiny weights only, and serves where all are tiny.
+    """
+    weight, people = pl.col(own("weight")), pl.col(own("people")).cast(pl.Int128)
+    tiny = pl.when(weight < TINY).then(weight).otherwise(0.0)
+    coarse, fine = WEIGHT_SCALES
+    large = (weight * 10**6).round().cast(pl.Int128) * (coarse // 10**6)
+    fixed = pl.when(weight < LARGE).then((weight * coarse).round().cast(pl.Int128)).otherwise(large)
+    exact = [fixed, (tiny * fine).round().cast(pl.Int128)]
+    roots = [
+        (one * scale).round().cast(pl.Int128)
+        for one, scale in zip((weight, tiny), SQUARE_ROOTS, strict=True)
+    ]
+    errors = [
+        (one * scale - whole.cast(pl.Float64)).abs().max()
+        for one, whole, scale in zip((weight, tiny), exact, WEIGHT_SCALES, strict=True)
+    ]
+    return [
+        *((people * one).sum().alias(own(f"weight{at}")) for at, one in enumerate(exact)),
+        *((people * one * one).sum().alias(own(f"squares{at}")) for at, one in enumerate(roots)),
+        *(one.alias(own(f"error{at}")) for at, one in enumerate(errors)),
+        weight.max().alias(own("largest")),
+    ]
+
+
+def _amounts(plan: Plan) -> list[pl.Expr]:
+    """The sums that a plan asks, as integers: of products three, by the halves of both factors."""
+    people = pl.col(own("people")).cast(pl.Int128)
+
+    def halves(column: str) -> tuple[pl.Expr, pl.Expr]:
+        fixed = pl.col(own(f"fixed {column}"))
+        return fixed // 2**_HALF, fixed % 2**_HALF
+
+    def summed(one: pl.Expr) -> pl.Expr:
+        one = one.cast(pl.Int128)
+        return (one * people if plan.count else one).sum()
+
+    found = []
+    for at, column in enumerate(plan.adding.columns):
+        found.append(summed(pl.col(own(f"fixed {column}"))).alias(own(f"total{at}")))
+    for at, (first, second) in enumerate(plan.adding.products):
+        (high, low), (other_high, other_low) = halves(first), halves(second)
+        parts = (high * other_high, high * other_low + low * other_high, low * other_low)
+        found += [summed(p).alias(own(f"product{at} {part}")) for part, p in enumerate(parts)]
+    for at, (first, second) in enumerate(plan.adding.distances):
+        apart = pl.col(own(f"fixed {first}")) - pl.col(own(f"fixed {second}"))
+        found.append(summed(apart.abs()).alias(own(f"distance{at}")))
+    return found
+
+
+def _amounts_of(found: pl.DataFrame, plan: Plan) -> RawAmounts:
+    def product(at: int) -> list[int]:
+        parts = (found[own(f"product{at} {part}")].to_list() for part in range(3))
+        return [
+            (high << 2 * _HALF) + (middle << _HALF) + low
+            for high, middle, low in zip(*parts, strict=True)
+        ]
+
+    adding = plan.adding
+    return RawAmounts(
+        {name: found[own(f"total{at}")].to_list() for at, name in enumerate(adding.columns)},
+        {pair: product(at) for at, pair in enumerate(adding.products)},
+        {pair: found[own(f"distance{at}")].to_list() for at, pair in enumerate(adding.distances)},
+    )
+
+
+def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:
+    """The filter's own columns: as numbers where it compares them with one, missing as null."""
+    if rule is None:
+        return []
+    return [
+        (numbers.value(name) if name in rule.numeric else numbers.present(name)).alias(name)
+        for name in sorted(rule.columns)
+    ]
+
+
+def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
+    """The answer to a query; an error of the reader in our own words."""
+    try:
+        return query.collect(engine="streaming")
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        name = batch.names[0] if len(batch.names) == 1 else f"{batch.names[0]} …"
+        # Polars' own words may quote a row; only their kind is told.
+        raise DataError.unreadable(
+            name, f"damaged, or not what its name says ({type(error).__name__})"
+        ) from error
+    except OSError as error:
+        raise DataError.unreadable(batch.names[0], "damaged, truncated or gone") from error
+
+
+def _counted(found: pl.DataFrame, plan: Plan) -> PartialCounts:
+    def both(name: str) -> tuple[list[int], list[int]]:
+        if not plan.weight:
+            return [], []
+        return found[own(f"{name}0")].to_list(), found[own(f"{name}1")].to_list()
+
+    def largest(name: str) -> float:
+        return max((float(one or 0.0) for one in found[own(name)]), default=0.0)
+
+    people = found[own("people")].to_list()
+    check_people(sum(people))
+    return PartialCounts(
+        keys=tuple(_raw_key(key, found[own(f"key{at}")]) for at, key in enumerate(plan.keys)),
+        kept=found[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
+        measures=Measures(
+            rows=found[own("rows")].to_numpy(),
+            people=np.array(people, dtype=np.int64),
+            weights=both("weight"),
+            squares=both("squares"),
+            largest_weight=largest("largest") if plan.weight else 0.0,
+            weight_errors=(
+                largest("error0") / WEIGHT_SCALES[0] if plan.weight else 0.0,
+                largest("error1") / WEIGHT_SCALES[1] if plan.weight else 0.0,
+            ),
+        ),
+        amounts=_amounts_of(found, plan),
+    )
+
+
+def _raw_key(key: Key, column: pl.Series) -> RawKey:
+    if key.edges is not None:
+        codes = column.cast(pl.Int64).fill_null(MISSING).to_numpy()
+        return RawKey(key, codes)
+    text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
+    levels: Sequence[str | None] = text.unique().sort(nulls_last=True).to_list()
+    # A column of clusters has millions of levels: they are ranked, not looked up one by one.
+    codes = text.rank("dense").cast(pl.Int64).fill_null(len(levels)).to_numpy() - 1
+    return RawKey(key, codes, tuple(levels))

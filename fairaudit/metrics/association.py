@@ -1,0 +1,210 @@
+"""Association of outcome and group in a whole table: information, prediction, chi-square."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics import sources as works
+from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.disparities import TableMetric, TableValue
+from fairaudit.metrics.epsilon import class_counts
+from fairaudit.metrics.minimum import Minimum, pooled_total
+from fairaudit.metrics.records import BIASED_BY_CHANCE, Parameters
+
+_IGNORES_THE_LABEL = "Takes no account of who qualifies."
+_BIASED = (
+    "Never below 0, so chance alone lifts it: by about (groups - 1)(classes - 1) / (2 n ln 2) bits."
+)
+
+
+def _whole(
+    number: Callable[[Floats], Floats],
+) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
+    """A number of the classes-by-groups table [Z, P, G] of those who take part."""
+
+    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+        tally = count_groups(table)
+        mass, n = tally.classes, tally.answered
+        enough = minimum.admits(n, pooled_total(table, mass))
+        takes_part = table.eligible & (table.n > 0) & enough
+        counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = number(counted)
+        return TableValue.of(_answered(value, mass, takes_part), takes_part, n)
+
+    return read
+
+
+def _answered(value: Floats, mass: Ints, takes_part: Marks) -> Floats:
+    """The value where two groups or more take part, none of them without a known outcome."""
+    empty = (takes_part & (mass.sum(axis=1) == 0)).any(axis=1)
+    return np.where((takes_part.sum(axis=1) >= 2) & ~empty, value, np.nan)
+
+
+def _entropy(shares: Floats) -> Floats:
+    return np.asarray(-np.where(shares > 0, shares * np.log2(shares), 0.0).sum(axis=-1))
+
+
+def _information(counts: Floats) -> tuple[Floats, Floats, Floats]:
+    """I(outcome; group) and both entropies, in bits."""
+    joint = counts / counts.sum(axis=(1, 2), keepdims=True)
+    of_class, of_group = joint.sum(axis=2), joint.sum(axis=1)
+    independent = of_class[:, :, None] * of_group[:, None, :]
+    terms = np.where(joint > 0, joint * np.log2(joint / independent), 0.0)
+    return np.maximum(terms.sum(axis=(1, 2)), 0.0), _entropy(of_class), _entropy(of_group)
+
+
+def _normalized_information(counts: Floats) -> Floats:
+    information, of_class, of_group = _information(counts)
+    alive = (of_class > 0) & (of_group > 0)
+    return np.where(alive, information / np.sqrt(of_class * of_group), np.nan)
+
+
+def _eta(counts: Floats) -> Floats:
+    joint = counts / counts.sum(axis=(1, 2), keepdims=True)
+    independent = joint.sum(axis=2)[:, :, None] * joint.sum(axis=1)[:, None, :]
+    return np.asarray(np.where(independent > 0, joint / independent, 0.0).max(axis=(1, 2)) - 1)
+
+
+def _hits(counts: Floats) -> tuple[Floats, Floats, Floats]:
+    """People, those whom the group's commonest outcome fits, and those whom everybody's fits."""
+    return (
+        counts.sum(axis=(1, 2)),
+        counts.max(axis=1, initial=0).sum(axis=1),
+        counts.sum(axis=2).max(axis=1, initial=0),
+    )
+
+
+def _predictability(counts: Floats) -> Floats:
+    n, by_group, _ = _hits(counts)
+    return np.asarray(by_group / n)
+
+
+def _lambda(counts: Floats) -> Floats:
+    n, by_group, by_all = _hits(counts)
+    return np.asarray((by_group - by_all) / (n - by_all))
+
+
+def _baseline(counts: Floats) -> Floats:
+    n, _, by_all = _hits(counts)
+    return np.asarray(by_all / n)
+
+
+def _cramers_v(counts: Floats) -> Floats:
+    n = counts.sum(axis=(1, 2), keepdims=True)
+    expected = counts.sum(axis=2, keepdims=True) * counts.sum(axis=1, keepdims=True) / n
+    terms = np.where(expected > 0, (counts - expected) ** 2 / expected, 0.0)
+    classes = (counts.sum(axis=2) > 0).sum(axis=1)
+    groups = (counts.sum(axis=1) > 0).sum(axis=1)
+    smaller = np.minimum(classes, groups) - 1
+    return np.sqrt(np.where(smaller > 0, terms.sum(axis=(1, 2)) / n[:, 0, 0] / smaller, np.nan))
+
+
+TABLE_METRICS = (
+    TableMetric(
+        id="mutual_information",
+        title="Mutual information of outcome and group",
+        short="MI",
+        family="independence",
+        means="How many bits the outcome tells about the group, and the group about the outcome.",
+        caution=_IGNORES_THE_LABEL + " " + _BIASED,
+        independence=class_counts,
+        information=True,
+        no_interval=BIASED_BY_CHANCE,
+        source=works.ZLIOBAITE,
+        formula="Σ p(y, g) log₂(p(y, g) / (p(y) p(g)))",
+        value_of=_whole(lambda counts: _information(counts)[0]),
+    ),
+    TableMetric(
+        id="normalized_mutual_information",
+        title="Normalized mutual information",
+        short="norm. MI",
+        family="independence",
+        means="Mutual information, divided by the geometric mean of both entropies.",
+        caution=_IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
+        independence=class_counts,
+        information=True,
+        no_interval=BIASED_BY_CHANCE,
+        source=works.ZLIOBAITE,
+        formula="I(y; g) / √(H(y) H(g))",
+        bounds=(0, 1),
+        value_of=_whole(_normalized_information),
+    ),
+    TableMetric(
+        id="eta_neutrality",
+        title="η-neutrality",
+        short="η",
+        family="independence",
+        means="By how much the most over-represented combination of an outcome and a group exceeds "
+        "what independence would give, as a share of that.",
+        caution=_IGNORES_THE_LABEL + " Large where an outcome or a group is rare; says nothing of "
+        "combinations that occur too seldom.",
+        independence=class_counts,
+        no_interval=BIASED_BY_CHANCE,
+        source=works.FUKUCHI,
+        formula="max over y, g of p(y, g) / (p(y) p(g)) - 1",
+        value_of=_whole(_eta),
+    ),
+    TableMetric(
+        id="predictability",
+        title="Predictability of the outcome from the group",
+        short="predictability",
+        family="independence",
+        means="How often the outcome is guessed right by somebody who knows only the group.",
+        caution="High wherever one outcome is common, and never below `majority_baseline`: a limit "
+        "on it may be crossed where groups are equal. `goodman_kruskal_lambda` is 0 there.",
+        independence=class_counts,
+        no_interval=BIASED_BY_CHANCE,
+        source=works.ZLIOBAITE,
+        formula="Σ over g of max over y of n(y, g), divided by n",
+        parity="the share of the commonest outcome (`majority_baseline`), never below",
+        bounds=(0, 1),
+        value_of=_whole(_predictability),
+    ),
+    TableMetric(
+        id="majority_baseline",
+        title="Share of the commonest outcome",
+        short="majority",
+        family="independence",
+        means="How often the outcome is guessed right by somebody who knows nothing.",
+        caution="No measure of disparity: the baseline that `predictability` is read against.",
+        no_interval=BIASED_BY_CHANCE,
+        source=works.ZLIOBAITE,
+        formula="max over y of n(y), divided by n",
+        parity="any value: it does not look at groups",
+        bounds=(0, 1),
+        value_of=_whole(_baseline),
+    ),
+    TableMetric(
+        id="goodman_kruskal_lambda",
+        title="Goodman and Kruskal's λ",
+        short="λ",
+        family="independence",
+        means="The share of wrong guesses of the outcome that knowing the group avoids.",
+        caution="0 wherever all groups have the same commonest outcome, however they differ.",
+        independence=class_counts,
+        no_interval=BIASED_BY_CHANCE,
+        source=works.GOODMAN,
+        formula="(Σ_g max_y n(y, g) - max_y n(y)) / (n - max_y n(y))",
+        bounds=(0, 1),
+        value_of=_whole(_lambda),
+    ),
+    TableMetric(
+        id="cramers_v",
+        title="Cramér's V",
+        short="V",
+        family="independence",
+        means="The association of outcome and group on a scale from 0 to 1.",
+        caution=_IGNORES_THE_LABEL + " Chance alone lifts it where groups are small.",
+        independence=class_counts,
+        no_interval=BIASED_BY_CHANCE,
+        source=works.CRAMER,
+        elsewhere="Without a correction for bias; for two groups and two outcomes it is |φ|.",
+        formula="√(χ² / (n · (min(groups, classes) - 1)))",
+        bounds=(0, 1),
+        value_of=_whole(_cramers_v),
+    ),
+)

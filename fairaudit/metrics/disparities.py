@@ -1,0 +1,309 @@
+"""The types of measures: how quantities are compared, and how several become one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics.average import Average
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
+from fairaudit.metrics.intervals import Interval
+from fairaudit.metrics.minimum import Minimum
+from fairaudit.metrics.records import Bounds, CatalogueEntry, Parameters, Requirement
+from fairaudit.metrics.reference import ReferencePolicy
+
+Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+"""Numerator and denominator of a group, and of its reference."""
+
+
+class ComparisonShape(StrEnum):
+    """What a comparison gives: one number a grouping (spread), or one a group (to a reference)."""
+
+    SPREAD = "spread"
+    TO_REFERENCE = "to_reference"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """The readings that a comparison sets against each other, aligned [Z, G]."""
+
+    group: GroupValues
+    reference: GroupValues
+    everybody: GroupValues
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(CatalogueEntry):
+    """How two groups' values are set against each other.
+
+    `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
+    spread: the highest and the lowest, in the order that `highest_first` says. Where values alone
+    do not do, `contrast` takes the readings, and `exact_of` the fractions over / under of both
+    sides, and `error_of` tells what bins hide. `exact_in_strata` takes those fractions of every
+    stratum: such a comparison has one value for all strata, and its `contrast` reads the `strata`
+    of the readings. `of_positives`: numbers with a sign must both be positive. `range` are the
+    values it can take where they do not follow from the quantity's. `interval` is that of two
+    sides; `maps` where it follows from one to the rest when everybody is the reference.
+    """
+
+    shape: ComparisonShape
+    ideal: int | Fraction
+    apply: Callable[[Any, Any], Any]
+    quotient: bool
+    formula: str
+    highest_first: bool = True
+    rational: bool = True
+    contrast: Callable[[Sides], Floats] | None = None
+    exact_of: Callable[[tuple[int, int], tuple[int, int]], Fraction | None] | None = None
+    exact_in_strata: Callable[[Sequence[Pair]], Fraction | None] | None = None
+    error_of: Callable[[Sides], Floats] | None = None
+    of_positives: bool = False
+    range: Bounds | None = None
+    interval: Callable[[GroupValues, GroupValues, Alpha], Interval | None] | None = None
+    maps: bool = False
+
+    def bounds(self, quantity: GroupMetric) -> Bounds:
+        """The values it can take when it compares that quantity."""
+        if self.range is not None:
+            return self.range
+        bottom, top = quantity.bounds
+        if self.quotient:
+            return (0, 1) if self.shape is ComparisonShape.SPREAD else (0, None)
+        width = None if top is None or bottom is None else top - bottom
+        if self.shape is ComparisonShape.SPREAD:
+            return (0, width)
+        return (None if width is None else -width, width)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """How the parts of a criterion become one number, on arrays and on fractions alike.
+
+    With `rank` the value is that of one part, the one that ranks highest (the first of equals),
+    and the witness names it; with `combine` it is made of all.
+    """
+
+    id: str
+    rank: Callable[[Any], Any] | None = None
+    combine: Callable[[Sequence[Any]], Any] | None = None
+
+    def exact(self, parts: Sequence[Fraction]) -> Fraction:
+        """The folded value of exact parts."""
+        value: Fraction
+        if self.rank is not None:
+            value = max(parts, key=self.rank)
+        elif self.combine is not None:
+            value = self.combine(parts)
+        return value
+
+
+MAX = Fold(id="max", rank=lambda v: v)
+MIN = Fold(id="min", rank=lambda v: -v)
+MEAN = Fold(id="mean", combine=lambda parts: sum(parts) / len(parts))
+MEAN_MAGNITUDE = Fold(
+    id="mean magnitude", combine=lambda parts: sum(abs(part) for part in parts) / len(parts)
+)
+LARGEST_MAGNITUDE = Fold(id="largest magnitude", rank=abs)
+FARTHEST_FROM_1 = Fold(id="farthest from 1", rank=lambda v: abs(v - 1))
+REMAINDER = Fold(id="remainder", combine=lambda parts: parts[0] - parts[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disparity(CatalogueEntry):
+    """A criterion: one or more quantities, each compared, folded to one number.
+
+    `reference` is set where the definition fixes it. `four_fifths`: where the positive is a burden
+    the rule applies to the complement rate. `conditional`: it only has a meaning given strata;
+    `averages`: how each part is averaged over them, if the definition says so. `mean`: of all
+    groups' departures from parity the mean, weighed by people, in place of each. `fitted`: by least
+    squares against one group, with the controls that its parameters declare.
+    """
+
+    parts: tuple[tuple[GroupMetric, Comparison], ...]
+    fold: Fold = MAX
+    reference: ReferencePolicy | None = None
+    four_fifths: bool = False
+    conditional: bool = False
+    averages: tuple[Average, ...] = ()
+    mean: bool = False
+    fitted: bool = False
+
+    @property
+    def requirements(self) -> frozenset[Requirement]:
+        """What a spec must name for it."""
+        return frozenset().union(*(quantity.requirements for quantity, _ in self.parts))
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """Its parameters, and those of its quantities."""
+        of_parts = dict.fromkeys(name for quantity, _ in self.parts for name in quantity.takes)
+        return (*of_parts, "controls") if self.fitted else tuple(of_parts)
+
+    @property
+    def comparison(self) -> Comparison:
+        """The comparison its parts share."""
+        return self.parts[0][1]
+
+    @property
+    def to_reference(self) -> bool:
+        """Whether it gives one number a group, compared with a reference."""
+        return self.comparison.shape is ComparisonShape.TO_REFERENCE
+
+    @property
+    def signed(self) -> bool:
+        """Whether it can depart from its ideal on either side."""
+        one_sided = (
+            self.reference is ReferencePolicy.HIGHEST or self.fold is MEAN_MAGNITUDE or self.mean
+        )
+        return self.to_reference and not one_sided
+
+    @property
+    def has_other_side(self) -> bool:
+        """Whether the value sets a group beside others; one of `itself` is a comparison already."""
+        return self.comparison.id != "itself"
+
+    @property
+    def aggregate(self) -> str:
+        """How the values of all groups become one, in words; empty where each has its own."""
+        if not self.mean:
+            return ""
+        ideal = self.comparison.ideal
+        what = "mean absolute value" if not ideal else f"mean distance from {ideal}"
+        what = "exp of the mean |ln ratio|" if self.comparison.quotient else what
+        return f"{what} over groups, weighted by people"
+
+    @property
+    def ideal(self) -> int | Fraction:
+        """The value at parity; a remainder of two equal values is 0."""
+        return 0 if self.fold is REMAINDER else self.comparison.ideal
+
+    @property
+    def bounds(self) -> Bounds:
+        """The values it can take, whatever the reference."""
+        return self.bounds_to(self.reference)
+
+    def bounds_to(self, policy: ReferencePolicy | None) -> Bounds:
+        """The values it can take against a reference: nobody is above the highest group."""
+        low, high = self.comparison.bounds(self.parts[0][0])
+        if self.mean:
+            return (1, None) if self.comparison.quotient else (0, high)
+        if self.fold is REMAINDER:
+            return (
+                None if low is None or high is None else low - high,
+                None if low is None or high is None else high - low,
+            )
+        if self.fold is MEAN_MAGNITUDE:
+            return 0, high
+        match policy:
+            case ReferencePolicy.HIGHEST if self.follows_the_order:
+                return low, int(self.ideal)
+            case ReferencePolicy.LOWEST if self.follows_the_order:
+                return int(self.ideal), high
+            case _:
+                return low, high
+
+    @property
+    def follows_the_order(self) -> bool:
+        """Whether a group with a higher rate has a higher value."""
+        return self.comparison.id not in {"shortfall", "normalized", "ranked", "ranked_scores"}
+
+    @property
+    def formula(self) -> str:
+        """The formula in the ids of its parts."""
+        weighs_strata = self.comparison.exact_in_strata is not None
+        said = () if weighs_strata else self.averages
+        averages = [f" averaged ({one})" for one in said] or [""] * len(self.parts)
+        terms = [
+            f"{compare.id}({quantity.id}{average})"
+            for (quantity, compare), average in zip(self.parts, averages, strict=True)
+        ]
+        to = f" to {self.reference}" if self.reference and self.has_other_side else ""
+        return (terms[0] if len(terms) == 1 else f"{self.fold.id}[{', '.join(terms)}]") + to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableMetric(CatalogueEntry):
+    """A measure of a whole table that is no comparison of rates, such as differential fairness.
+
+    `interval` gives the ends [Z] of its interval, found by the way that `method` names;
+    `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
+    is no disparity, which `information` tests by the likelihood ratio; of two classes they are
+    those of a rate with the `cells`. A limit on one that is `of_log_ratios` is held against each
+    pair's. One that is a test statistic itself is `standard_normal` where there is none. `value_at`
+    reads a number that depends on how sure the audit asks to be: it takes α too. `parity` says
+    what the value is where groups are equal, where that is no number for all data; `ideal` is
+    none then.
+    """
+
+    value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
+    formula: str
+    requirements: frozenset[Requirement] = frozenset({Requirement.CLASSES})
+    ideal: int = 0
+    parity: str = ""
+    bounds: Bounds = (0, None)
+    takes: tuple[str, ...] = ()
+    conditional: bool = False
+    undefined: str = "an outcome that never varies, or a group without a known one"
+    interval: Callable[[GroupTable, Minimum, Parameters, Alpha], Ends] | None = None
+    method: str = ""
+    independence: Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]] | None = None
+    cells: frozenset[str] = frozenset({"selected", "rejected"})
+    information: bool = False
+    of_log_ratios: bool = False
+    standard_normal: bool = False
+    value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
+
+    def compute(
+        self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float
+    ) -> TableValue:
+        """Its number on a table, at that α where it depends on it."""
+        if self.value_at is not None:
+            return self.value_at(table, minimum, parameters, alpha)
+        return self.value_of(table, minimum, parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class TableValue:
+    """A number of a whole table, [Z]: value, and the pair and outcome that attain it.
+
+    Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];
+    `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them, and
+    `everybody` [Z, Y, 1] those of all known groups together.
+    """
+
+    value: Floats
+    outcome: Ints
+    high: Ints
+    low: Ints
+    takes_part: Marks
+    n: Ints
+    counts: Floats
+    outcomes: tuple[str, ...]
+    parts: tuple[tuple[str, TableValue], ...] = ()
+    error: Floats | None = None
+    everybody: Ints | None = None
+
+    @classmethod
+    def of(
+        cls,
+        value: Floats,
+        takes_part: Marks,
+        n: Ints,
+        *,
+        high: Ints | None = None,
+        low: Ints | None = None,
+        error: Floats | None = None,
+    ) -> TableValue:
+        """A number that is not attained by one outcome."""
+        nobody = np.full(len(value), -1, dtype=np.int64)
+        high, low = (nobody if one is None else one for one in (high, low))
+        return cls(
+            value, nobody, high, low, takes_part, n, n[:, None].astype(np.float64), (), (), error
+        )

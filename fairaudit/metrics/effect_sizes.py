@@ -1,0 +1,153 @@
+"""Effect sizes between two groups: differences, odds, ranks, correlation, regression."""
+
+from __future__ import annotations
+
+from fairaudit.metrics import rates as r
+from fairaudit.metrics import scores as s
+from fairaudit.metrics import sources as works
+from fairaudit.metrics.comparisons import (
+    COEFFICIENT,
+    CORRELATION,
+    DIFFERENCE,
+    NORMALIZED,
+    ODDS_RATIO,
+    RANKED,
+    RATIO,
+    SHORTFALL,
+)
+from fairaudit.metrics.disparities import Disparity
+from fairaudit.metrics.reference import ReferencePolicy
+
+_IGNORES_THE_LABEL = "Takes no account of who qualifies."
+
+DISPARITIES = (
+    Disparity(
+        id="mean_difference",
+        title="Mean difference",
+        short="mean diff.",
+        aliases=("discrimination_score", "slift_d"),
+        family="independence",
+        means="The reference's selection rate minus the group's.",
+        caution=_IGNORES_THE_LABEL + " Positive: the group is selected less.",
+        source=works.ZLIOBAITE,
+        elsewhere="`statistical_parity_difference` with the other sign.",
+        parts=((r.SELECTION_RATE, SHORTFALL),),
+    ),
+    Disparity(
+        id="normalized_difference",
+        title="Normalized difference",
+        short="norm. diff.",
+        family="independence",
+        means="The mean difference, divided by the largest that this share of selected allows.",
+        caution=_IGNORES_THE_LABEL + " Undefined where nobody or everybody is selected.",
+        source=works.ZLIOBAITE,
+        elsewhere="Žliobaitė prints the divisor of a positive difference alone, min(p(+) / p(ref), "
+        "p(-) / p(group)). Where the group is selected more it is min(p(+) / p(group), p(-) / "
+        "p(ref)) here, so that complete reverse separation is -1, as in her Table 4.",
+        parts=((r.SELECTION_RATE, NORMALIZED),),
+    ),
+    Disparity(
+        id="selection_odds_ratio",
+        title="Odds ratio of selection",
+        short="odds ratio",
+        family="independence",
+        means="The group's odds of being selected divided by the reference's.",
+        caution=_IGNORES_THE_LABEL + " Farther from 1 than the ratio of rates.",
+        source=works.ZLIOBAITE,
+        elsewhere="Žliobaitė prints the inverse, though the limits in her Table 4 are of this one.",
+        parts=((r.SELECTION_RATE, ODDS_RATIO),),
+    ),
+    Disparity(
+        id="elift",
+        title="Extended lift",
+        short="elift",
+        aliases=("elift_ratio",),
+        family="independence",
+        means="The group's selection rate divided by everybody's.",
+        caution=_IGNORES_THE_LABEL + " A large group pulls everybody's rate to its own.",
+        source=works.PEDRESCHI,
+        elsewhere="Žliobaitė prints the general group on top, though the limits of her Table 4 "
+        "need the protected one. The limit of reverse discrimination is 1 / p(group), not ∞.",
+        parts=((r.SELECTION_RATE, RATIO),),
+        reference=ReferencePolicy.OVERALL,
+    ),
+    Disparity(
+        id="between_group_auc",
+        title="Area under the curve between groups",
+        short="AUC between",
+        aliases=("area_under_curve",),
+        family="independence",
+        means="The chance that somebody of the reference is selected and somebody of the group is "
+        "not, plus half of the ties.",
+        caution=_IGNORES_THE_LABEL + " For two outcomes it is ½ + ½ of the mean difference.",
+        source=works.CALDERS,
+        elsewhere="Žliobaitė's rank formula lacks the division by n₀n₁.",
+        parts=((r.SELECTION_RATE, RANKED),),
+    ),
+    Disparity(
+        id="between_group_auc_score",
+        title="Area under the curve between groups, of the score",
+        short="AUC of scores",
+        family="score",
+        means="The chance that somebody of the reference scores higher than somebody of the group, "
+        "plus half of the ties.",
+        caution=_IGNORES_THE_LABEL + " Says nothing about how far scores are apart.",
+        source=works.CALDERS,
+        elsewhere="The Mann–Whitney statistic divided by n₀n₁.",
+        parts=((s.SCORE_DISTRIBUTION, s.RANKED_SCORES),),
+    ),
+    Disparity(
+        id="balanced_residuals",
+        title="Balanced residuals",
+        short="residuals",
+        family="accuracy",
+        means="The group's mean of label minus prediction, minus the reference's: above 0 the "
+        "group is predicted too low, more than the reference.",
+        caution="Trusts the label: if the label is biased, so is this.",
+        source=works.CALDERS,
+        parts=((s.MEAN_RESIDUAL, DIFFERENCE),),
+    ),
+    Disparity(
+        id="correlation",
+        title="Correlation with membership",
+        short="correlation",
+        aliases=("pearson_correlation",),
+        family="independence",
+        means="Pearson's correlation of the score (else of the outcome) with membership.",
+        caution=_IGNORES_THE_LABEL + " Small where a group is small, however it fares. Of skewed "
+        "scores the interval is too short.",
+        source=works.ZLIOBAITE,
+        parts=((s.OUTCOME_MEAN, CORRELATION),),
+        reference=ReferencePolicy.REST,
+    ),
+    Disparity(
+        id="regression_slope",
+        title="Regression slope with controls",
+        short="slope, controlled",
+        aliases=("least_squares_slope",),
+        family="conditional",
+        means="By how much the score (else the number, else the selection rate) of the group lies "
+        "above the reference's at equal `controls`, in one least-squares fit of all groups.",
+        caution="A control that is itself shaped by the disparity hides it. The effects of the "
+        "controls add up, and all groups share one spread. People without a control are left out.",
+        source=works.ZLIOBAITE,
+        elsewhere="The coefficient of a group in R's `lm(y ~ group + factor(control))` and in "
+        "statsmodels' OLS, with their t test; without controls the plain difference.",
+        parts=((s.OUTCOME_MEAN, COEFFICIENT),),
+        fitted=True,
+    ),
+    Disparity(
+        id="correlation_negatives",
+        title="Correlation with membership among negatives",
+        short="corr. (-)",
+        aliases=("conditional_correlation",),
+        family="separation",
+        means="Pearson's correlation of the score (else of the prediction) with membership, among "
+        "people whose label is negative.",
+        caution="Trusts the label. Small where a group is small, however it fares.",
+        source=works.BEUTEL,
+        elsewhere="The penalty Corr that Beutel et al. train with takes its absolute value.",
+        parts=((s.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),
+        reference=ReferencePolicy.REST,
+    ),
+)

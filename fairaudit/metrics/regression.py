@@ -1,0 +1,190 @@
+"""Groups beside one reference in a single least-squares fit, with declared controls.
+
+The fit is of the outcome on a dummy of every group that takes part and of every level of every
+control. The groups are swept out first (Frisch & Waugh 1933), so what is left to solve has a column
+for each level of a control, however many groups or people there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
+from fairaudit.metrics.counts import GroupCounts, collapse_strata
+from fairaudit.metrics.disparities import Disparity
+from fairaudit.metrics.evaluation import Evaluation, Terms, evaluate_to_reference
+from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
+from fairaudit.metrics.reasons import describe_group
+from fairaudit.metrics.reference import reference_index
+from fairaudit.metrics.values import (
+    compare_exactly,
+    compute,
+    counts_for,
+    exact_value,
+    find_participants_overall,
+)
+from fairaudit.stats.regression import Fit, least_squares
+
+MOST_COLUMNS = 500
+"""Controls of more levels than that are not fitted."""
+
+_ROUNDING = 1e-12
+"""A smaller share of a sum of squares is rounding."""
+
+
+def regress_on_reference(
+    measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts
+) -> Evaluation:
+    """Each group's coefficient against the reference; the strata of the table are the controls.
+
+    People whose level of a control is not known are left out: complete cases.
+    """
+    (quantity, comparison), reference = measure.parts[0], terms.reference
+    assert reference is not None
+    whole = collapse_strata(table)
+    bare = counts_for(quantity, whole)
+    crude, cells = (
+        compute(quantity, bare, terms.parameters),
+        compute(quantity, tally, terms.parameters),
+    )
+    takes_part = find_participants_overall(table, crude.n, cells, terms.minimum)
+    index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
+    if index is None:
+        raise ValueError(f"{measure.id} compares with one group, not with {reference.policy}")
+    at = max(int(index[0, 0]), 0)
+    fit = RegressionFit.nothing(crude.value.shape)
+    if usable[0, 0] and crude.n[0, at]:
+        fit = _fitted(table, crude, cells, np.flatnonzero(takes_part[0] & (crude.n[0] > 0)), at)
+
+    def exact(_: int, g: int) -> Fraction | None:
+        if table.given:
+            return None
+        sides = (exact_value(crude.metric, bare, terms.parameters, 0, side) for side in (g, at))
+        return compare_exactly(comparison, *sides)
+
+    one = replace(crude, fit=fit)
+    if table.given:
+        # The reference's own mean, and what the group's would be with the same controls.
+        adjusted = crude.value[:, at : at + 1] + fit.value
+        one = GroupValues(crude.metric, adjusted, crude.n, crude.effective_n, fit=fit)
+    value, place, sides = fit.value, (index, usable), (one, one)
+    found = evaluate_to_reference(measure, whole, terms, sides, value, takes_part, place, exact)
+    return replace(found, strata=table if table.given else None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Controls:
+    """The dummies of all L levels of all controls.
+
+    `people` [L, G] are those of every level and group, `pairs` [L, L] those of two levels, `apart`
+    [L] the sum of the outcome's deviations from the groups' means. `kept` leaves out the commonest
+    level of each control, which the others and the groups give.
+    """
+
+    names: tuple[tuple[str, str], ...]
+    people: Floats
+    pairs: Floats
+    apart: Floats
+    kept: Ints
+
+
+def _fitted(
+    table: GroupTable, crude: GroupValues, cells: GroupValues, among: Ints, at: int
+) -> RegressionFit:
+    """The fit of the groups `among`, against the one `at`."""
+    nothing = RegressionFit.nothing(crude.value.shape)
+    if crude.deviation is None or cells.deviation is None or table.squares is not None:
+        return replace(nothing, why=dict.fromkeys(among.tolist(), "it is fitted to people alone"))
+    codes = [_coded(table, axis) for axis in range(len(table.given))]
+    columns = sum(len(levels) - 1 for levels, _ in codes)
+    if columns > MOST_COLUMNS:
+        many = f"the controls have {columns:,} columns, more than {MOST_COLUMNS:,}"
+        return replace(nothing, why=dict.fromkeys(among.tolist(), many))
+    n = cells.n[table.known_strata][:, among].astype(np.float64)
+    mean, size = crude.value[0, among], n.sum(axis=0)
+    apart = np.nan_to_num(cells.value[table.known_strata][:, among] - mean)
+    deviation = np.nan_to_num(cells.deviation[table.known_strata][:, among])
+    within = float(deviation.sum() + (n * apart**2).sum())
+    controls = _controls(table.given, codes, n, n * apart)
+    fit = _swept(controls, size, within)
+    mix = (controls.people[controls.kept] / size).T
+    base = int(np.flatnonzero(among == at)[0])
+    rows = mix - mix[base]
+    explained, variance = fit.combined(rows)
+    gap = mean - mean[base]
+    variance = variance + np.where(among == at, 0.0, 1 / size + 1 / size[base])
+    # Without any spread about the fit nothing tells how far it may be off.
+    spreads = fit.residual_variance * fit.df > _ROUNDING * (within + float(size @ gap**2))
+    value, error = (np.full(crude.value.shape, np.nan) for _ in range(2))
+    value[0, among] = gap - explained
+    error[0, among] = np.sqrt(variance * (fit.residual_variance if spreads else np.nan))
+    open_ = fit.left_open(rows)
+    groups = [table.groups[g] for g in among.tolist()]
+    why = {
+        int(among[g]): _collinear(controls, size, groups, (g, base), open_[g])
+        for g in np.flatnonzero(open_.any(axis=1)).tolist()
+    }
+    return RegressionFit(value, error, fit.df, why)
+
+
+def _swept(controls: _Controls, size: Floats, within: float) -> Fit:
+    """The fit of the controls once each group has its own mean."""
+    people = controls.people[controls.kept]
+    # A level that makes up whole groups leaves exactly 0: its shares are 0 and 1.
+    left = controls.pairs[np.ix_(controls.kept, controls.kept)] - (people / size) @ people.T
+    return least_squares(left, controls.apart[controls.kept], within, float(size.sum()) - len(size))
+
+
+def _coded(table: GroupTable, axis: int) -> tuple[list[str], Ints]:
+    """The levels of a control, and which of them each known stratum has."""
+    known = np.flatnonzero(table.known_strata).tolist()
+    levels = [table.strata[z][axis][1] for z in known]
+    place = {level: code for code, level in enumerate(dict.fromkeys(levels))}
+    return list(place), np.array([place[level] for level in levels], dtype=np.int64)
+
+
+def _controls(
+    given: Grouping, codes: list[tuple[list[str], Ints]], n: Floats, apart: Floats
+) -> _Controls:
+    """The sums of the dummies, from people and their deviations by stratum and group [Z, G]."""
+    sizes = [len(levels) for levels, _ in codes]
+    starts = np.cumsum([0, *sizes])
+    everybody, deviations = n.sum(axis=1), apart.sum(axis=1)
+    people, sums = np.zeros((starts[-1], n.shape[1])), np.zeros(starts[-1])
+    pairs = np.zeros((starts[-1], starts[-1]))
+    kept = np.ones(starts[-1], dtype=np.bool_)
+    placed = [code + start for (_, code), start in zip(codes, starts[:-1], strict=True)]
+    for code in placed:
+        np.add.at(people, code, n)
+        np.add.at(sums, code, deviations)
+        for other in placed:
+            np.add.at(pairs, (code, other), everybody)
+    for start, size in zip(starts[:-1], sizes, strict=True):
+        kept[start + people[start : start + size].sum(axis=1).argmax()] = False
+    names = [(name, one) for name, (levels, _) in zip(given, codes, strict=True) for one in levels]
+    return _Controls(tuple(names), people, pairs, sums, np.flatnonzero(kept))
+
+
+def _collinear(
+    controls: _Controls,
+    size: Floats,
+    groups: Sequence[Group],
+    pair: tuple[int, int],
+    open_: Marks,
+) -> str:
+    """Why the controls leave nothing to tell a group from the reference by.
+
+    `size` [G] are the people of the groups, `open_` the columns on which the answer hangs.
+    """
+    everybody = controls.people.sum(axis=1)
+    for g in pair:
+        same = (controls.people[:, g] == size[g]) & (everybody == size[g])
+        for name, level in (controls.names[at] for at in np.flatnonzero(same).tolist()):
+            return f"collinear, {describe_group(groups[g])} coincides with {name}={level}"
+    names = dict.fromkeys(controls.names[at][0] for at in controls.kept[open_].tolist())
+    one, two = (describe_group(groups[g]) for g in pair)
+    return f"collinear, the levels of {' and '.join(names)} tell {one} from {two}"

@@ -1,0 +1,261 @@
+"""Intervals cover, gates seldom cry wolf, and disparities are found: benchmarks/coverage.py, light.
+
+Each bar is one that a wrong construction is seen to fail.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairaudit.metrics import build_disparity, find_comparison, find_metric
+from fairaudit.stats.power import smallest_detectable
+from fairaudit.verdict import Status
+
+SEED = 7
+RUNS = 800
+FEW = 150
+"""Repetitions; few where each takes long."""
+EQUAL = ((2, 100), (3, 100), (10, 60))
+"""Groups that are all alike, and the people in each."""
+
+
+def bar(runs: int, least: float = 0.93) -> float:
+    """The least that may be seen in so many repetitions of a coverage of 93 %, three errors off."""
+    return least - 3 * math.sqrt(least * (1 - least) / runs)
+
+
+def drawn(*place: int) -> np.random.Generator:
+    return np.random.default_rng([SEED, *place])
+
+
+def by_name(bench: Any) -> dict[str, Any]:
+    return {one.title: one for one in bench("maxima").MAXIMA}
+
+
+def test_one_rate_is_covered_on_average_and_dips_where_the_rate_is_tiny(bench: Any) -> None:
+    points = bench("singles").wilson().points
+    assert np.mean([one.covered for one in points]) == pytest.approx(0.95, abs=0.004)
+    assert min(one.covered for one in points if one.few >= 5) > 0.93
+    lowest = min(points, key=lambda one: one.covered)
+    assert lowest.few < 1
+    assert 0.90 < lowest.covered < 0.93
+
+
+PAIRS = ("difference of two rates", "ratio of two rates", "odds ratio", "Cohen's h")
+
+
+def test_pairs_of_rates_are_covered_on_average(bench: Any) -> None:
+    studies = {one.title: one for one in bench("singles").pairs(drawn(1), RUNS)}
+    for title in (*PAIRS, "ratio to everybody (elift)"):
+        covered = [one.covered for one in studies[title].points if one.few >= 5]
+        assert np.mean(covered) == pytest.approx(0.952, abs=0.006), title
+        assert min(covered) > bar(RUNS), title
+    difference = studies["difference of two rates"]
+    assert min(one.covered for one in difference.points) > bar(RUNS)
+
+
+def test_walds_interval_is_below_that_bar(bench: Any) -> None:
+    singles, random = bench("singles"), drawn(2)
+    covered = []
+    for (n, m), (p, q) in ((s, r) for s in singles.PAIR_SIZES for r in singles.PAIRS):
+        a, b = random.binomial(n, p, RUNS) / n, random.binomial(m, q, RUNS) / m
+        reach = 1.959964 * np.sqrt(a * (1 - a) / n + b * (1 - b) / m)
+        covered.append(float((abs(a - b - (p - q)) <= reach).mean()))
+    assert min(covered) < bar(RUNS)
+
+
+@pytest.mark.parametrize(("groups", "size"), EQUAL)
+@pytest.mark.parametrize(
+    "title",
+    [
+        "gap",
+        "difference to the highest, all groups at once",
+        "equalized odds difference",
+        "least ratio",
+        "ratio to the highest, all groups at once",
+        "ε, 2 outcomes",
+        "ε, 3 outcomes",
+    ],
+)
+def test_maxima_contain_parity_where_all_are_alike(
+    bench: Any, title: str, groups: int, size: int
+) -> None:
+    one = by_name(bench)[title]
+    runs = FEW if one.slow else RUNS
+    rates = np.full(groups, 0.3)
+    table = one.draw(drawn(3, groups), rates, [size] * groups, runs)
+    found = bench("samples").intervals(one.asked, table, one.reference)
+    assert not found.without
+    assert found.covered(one.truth(rates)) >= bar(runs)
+
+
+@pytest.mark.parametrize("title", ["gap", "equalized odds difference", "least ratio"])
+@pytest.mark.parametrize("sized", ["200 each", "20 to 10,000"])
+def test_maxima_contain_what_is_true_where_three_are_the_highest(
+    bench: Any, title: str, sized: str
+) -> None:
+    one, maxima = by_name(bench)[title], bench("maxima")
+    runs = FEW if one.slow else RUNS
+    rates, sizes = maxima.rates_of(maxima.PATTERNS[1], 6, 0.4), maxima.sizes_of(sized, 6)
+    table = one.draw(drawn(4), rates, sizes, runs)
+    found = bench("samples").intervals(one.asked, table, one.reference)
+    assert found.covered(one.truth(rates)) >= bar(runs)
+
+
+@pytest.mark.parametrize("groups", [3, 10])
+def test_only_intervals_of_all_pairs_pass_the_bar(bench: Any, groups: int) -> None:
+    drawing = (np.full(groups, 0.2), [200] * groups)
+    one = bench("maxima").of_one(drawn(5, groups), "all alike", drawing, RUNS)
+    assert one.ours >= bar(RUNS)
+    assert one.bonferroni >= bar(RUNS)
+    assert one.width <= one.bonferroni_width
+    # The pair that chance picks has too short an interval, and the bootstrap never has 0 in it.
+    assert one.pointwise < bar(RUNS)
+    assert one.bootstrap == 0
+    assert one.missing_0 == 1
+
+
+def test_the_share_of_hits_covers_where_the_delta_method_does_not(bench: Any) -> None:
+    studies = list(bench("singles").formulas(drawn(6), RUNS))
+    for one in studies:
+        covered = [point.covered for point in one.points]
+        if one.method == "delta":
+            assert min(covered) < 0.6, one.title
+            assert np.mean(covered) < 0.93, one.title
+        else:
+            assert min(covered) > bar(RUNS), one.title
+            assert np.mean(covered) == pytest.approx(0.95, abs=0.006), one.title
+
+
+def test_sums_of_rates_are_covered_and_inequality_is_where_samples_are_not_small(
+    bench: Any,
+) -> None:
+    for one in bench("singles").composites(drawn(7), RUNS):
+        enough = [point.covered for point in one.points if point.few >= 5]
+        if one.method in {"MOVER", "Woolf"}:
+            assert min(enough) > bar(RUNS), one.title
+        if one.title != "atkinson":
+            assert np.mean(enough) == pytest.approx(0.95, abs=0.012), one.title
+
+
+def test_averages_over_strata_are_covered(bench: Any) -> None:
+    runs = 80
+    for one in bench("averages").in_strata(drawn(8), runs):
+        assert min(point.covered for point in one.points) > bar(runs, 0.94), one.title
+
+
+def test_means_are_covered_where_scores_are_normal(bench: Any) -> None:
+    runs = RUNS // 4
+    for one in bench("averages").numbers(drawn(9), runs):
+        points = [point for point in one.points if "exponential" not in point.setting]
+        if one.title == "Cohen's d":
+            points = [point for point in points if "equal spread" in point.setting]
+        if one.title != "correlation of a score with membership":
+            assert min(point.covered for point in points) > bar(runs), one.title
+
+
+def test_ranks_are_covered_where_both_orders_occur(bench: Any) -> None:
+    (one,) = bench("averages").ranks(drawn(10), RUNS)
+    enough = [point.covered for point in one.points if point.few >= 10]
+    assert min(enough) > bar(RUNS)
+    assert np.mean(enough) == pytest.approx(0.945, abs=0.01)
+
+
+@pytest.mark.parametrize("title", ["equalized odds difference", "least ratio"])
+def test_maxima_of_many_small_groups_with_a_tiny_rate(bench: Any, title: str) -> None:
+    one, maxima = by_name(bench)[title], bench("maxima")
+    rates = np.full(50, 0.01)
+    table = one.draw(drawn(11), rates, maxima.sizes_of("20 to 10,000", 50), FEW)
+    found = bench("samples").intervals(one.asked, table, one.reference)
+    assert found.covered(one.truth(rates)) >= bar(FEW)
+
+
+def test_epsilon_where_an_outcome_is_not_seen(bench: Any) -> None:
+    rates = np.array([0.005, 0.01])
+    one = by_name(bench)["ε, 2 outcomes"]
+    table = one.draw(drawn(12), rates, [20, 20], FEW)
+    found = bench("samples").intervals(one.asked, table, one.reference)
+    assert found.covered(one.truth(rates)) >= bar(FEW)
+
+
+def test_normalized_difference_at_its_kink(bench: Any) -> None:
+    samples = bench("samples")
+    table = samples.shares(drawn(13), (0.9, 0.1), (10_000, 10_000), RUNS)
+    found = samples.intervals(find_metric("normalized_difference"), table, samples.TO_FIRST)
+    assert found.covered(0.8) >= bar(RUNS)
+
+
+def test_correlation_of_a_score_where_means_are_far_apart(bench: Any) -> None:
+    samples, random = bench("samples"), drawn(14)
+    table = samples.scored([random.normal(mean, 0.1, (RUNS, 200)) for mean in (0.5, 0.7)])
+    found = samples.intervals(find_metric("correlation"), table)
+    truth = 0.1 / math.hypot(0.1, 0.1)
+    assert found.covered(np.array([-truth, truth])) >= bar(RUNS)
+
+
+def test_cohens_d_where_the_smaller_group_is_spread_more(bench: Any) -> None:
+    samples, random = bench("samples"), drawn(15)
+    table = samples.scored(
+        [random.normal(0.5, 0.2, (RUNS, 50)), random.normal(0.5, 0.1, (RUNS, 100))]
+    )
+    score, how = find_metric("mean_score"), find_comparison("standardized_difference")
+    assert how is not None
+    found = samples.intervals(build_disparity(score, how), table, samples.TO_FIRST)  # type: ignore[arg-type]
+    assert found.covered(0.0) >= bar(RUNS)
+
+
+def test_gates_seldom_cry_wolf_and_bare_limits_do(bench: Any) -> None:
+    """5 % of 40 specs and three errors are 6; by tests without correction it is far more."""
+    alarms, random = bench("alarms"), drawn(16)
+    failed = uncorrected = crossed = 0
+    for _ in range(40):
+        cube = alarms.cube_of(alarms.LEVELS, alarms.nothing_wrong(random))
+        found, tests = alarms.findings(alarms.checks(), cube)
+        assert tests > 15
+        proven = [one.estimate.significance for one in found if one.estimate is not None]
+        failed += any(one.status is Status.FAIL for one in found)
+        crossed += any(one.crossed for one in found)
+        uncorrected += any(one.p < 0.05 for one in proven if one is not None)
+    assert failed <= 6
+    assert uncorrected > 6
+    assert crossed > 26
+
+
+@pytest.mark.parametrize(("p", "q", "n", "m"), [(0.5, 0.6, 300, 300), (0.2, 0.3, 150, 300)])
+def test_a_gate_finds_what_a_test_of_that_size_finds(
+    bench: Any, p: float, q: float, n: int, m: int
+) -> None:
+    from statsmodels.stats.power import NormalIndPower  # noqa: PLC0415  # seconds to import
+    from statsmodels.stats.proportion import proportion_effectsize  # noqa: PLC0415
+
+    power, alarms = bench("power"), bench("alarms")
+    effect = proportion_effectsize(p, q)
+    expected = NormalIndPower().power(effect, n, 0.05, ratio=m / n)
+    assert power.of_two_rates(p, q, n, m) == pytest.approx(expected, abs=1e-9)
+    gate = alarms.gate("demographic_parity_difference", "above 0.0001")
+    found = alarms.found_share(drawn(17), gate, (p, q), (n, m), 400)
+    assert found == pytest.approx(expected, abs=0.09)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_the_smallest_detectable_gap_is_found_in_four_of_five(bench: Any, side: int) -> None:
+    others, n, m = 4, 300, 200
+    ends = smallest_detectable(np.array(0.3), np.array(m), np.array(n), comparisons=others)
+    alarms = bench("alarms")
+    gate = alarms.gate("statistical_parity_difference", "outside 0.0001", "group0")
+    rates = [0.3] * others + [0.3 + float(ends[side])]
+    found = alarms.found_share(drawn(18, side), gate, rates, [n] + [m] * others, 400)
+    assert found == pytest.approx(0.8, abs=0.08)
+
+
+def test_a_gap_in_one_of_several_groups_is_found_as_chi_square_finds_it(bench: Any) -> None:
+    power, alarms = bench("power"), bench("alarms")
+    rates, sizes = [0.5] * 4 + [0.37], [200] * 5
+    gate = alarms.gate("demographic_parity_difference", "above 0.0001")
+    found = alarms.found_share(drawn(19), gate, rates, sizes, 400)
+    assert found == pytest.approx(power.of_chi_square(rates, sizes), abs=0.09)
+    assert alarms.found_share(drawn(20), gate, [0.5] * 5, sizes, 400) < 0.09

@@ -1,0 +1,384 @@
+"""Laws that every metric obeys, over the whole catalogue; no record is forgotten."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fairaudit.cube import GroupTable
+from fairaudit.metrics import (
+    CATALOGUE,
+    COMPARISONS,
+    DISPARITIES,
+    GROUP_METRICS,
+    Disparity,
+    GroupMetric,
+    Metric,
+    Parameters,
+    Rate,
+    Reference,
+    ReferencePolicy,
+    Requirement,
+    TableMetric,
+    Terms,
+    build_disparity,
+    epsilon,
+    evaluate,
+    explain_undefined,
+    find_comparison,
+    find_metric,
+)
+from fairaudit.metrics.counts import ConfusionCounts, count_groups
+from fairaudit.metrics.group_metrics import Formula
+
+Four = tuple[int, int, int, int]
+CELLS = st.tuples(*[st.integers(0, 40)] * 4)
+FULL_CELLS = st.tuples(*[st.integers(1, 40)] * 4)
+FROM_COUNTS = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
+COUNTED: list[Metric] = [one for one in CATALOGUE if one.requirements <= FROM_COUNTS]
+RATES = [one for one in GROUP_METRICS if one in COUNTED and one.family != "conditional"]
+CRITERIA = [one for one in DISPARITIES if one in COUNTED and not one.conditional]
+WHOLES = [one for one in COUNTED if isinstance(one, TableMetric)]
+BINARY: list[GroupMetric | Disparity] = [*RATES, *CRITERIA]
+UTILITIES = tuple(
+    (cell, Decimal(value))
+    for cell, value in zip(("tp", "fp", "fn", "tn"), (2, 1, -1, 0), strict=True)
+)
+CELL_RATES = [one for one in RATES if isinstance(one, Rate)]
+SHARES = [one for one in CELL_RATES if one.proportion and one.id != "selected_share"]
+
+
+def table_of(groups: Sequence[Four], *, favourable: bool = True) -> GroupTable:
+    """A table of groups g0, g1, … with the cells tp fp fn tn, everything known."""
+    joint = np.zeros((1, 3, 3, len(groups)), dtype=np.int64)
+    for g, (tp, fp, fn, tn) in enumerate(groups):
+        joint[0, :2, :2, g] = [[tn, fp], [fn, tp]]
+    return GroupTable(
+        by=("group",),
+        given=(),
+        of="prediction",
+        groups=tuple((("group", f"g{g}"),) for g in range(len(groups))),
+        strata=((),),
+        labels=("0", "1"),
+        classes=("no", "yes"),
+        positive_label=np.array([False, True, False]),
+        positive=np.array([False, True, False]),
+        favourable=favourable,
+        people=joint,
+        mass=joint,
+        scale=1,
+        squares=None,
+        known=np.ones(len(groups), dtype=np.bool_),
+        known_strata=np.ones(1, dtype=np.bool_),
+    )
+
+
+def terms_of(record: GroupMetric | Disparity, reference: str = "g0") -> Terms:
+    """The terms that a record can be asked on: a level as the reference where it takes one."""
+    parameters = Parameters(utilities=UTILITIES)
+    if isinstance(record, Disparity) and record.to_reference:
+        return Terms(
+            Reference(ReferencePolicy.LEVEL, (("group", reference),)), parameters=parameters
+        )
+    return Terms(parameters=parameters)
+
+
+def values_of(record: GroupMetric | Disparity, groups: Sequence[Four]) -> list[float]:
+    """The values that answer: of each group, or the one of a spread."""
+    found = evaluate(record, table_of(groups), terms_of(record))
+    return [float(value) for value in found.value[0][found.judged[0]]]
+
+
+def test_ids_and_aliases_are_unique() -> None:
+    names = Counter(name for one in (*CATALOGUE, *COMPARISONS) for name in (one.id, *one.aliases))
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("record", [*CATALOGUE, *COMPARISONS], ids=lambda one: one.id)
+def test_every_record_has_its_words(record: GroupMetric) -> None:
+    for text in (record.title, record.means, record.caution, record.family):
+        assert text.strip()
+    assert record.means.endswith(".")
+    assert record.caution.endswith(".")
+    assert 1900 < record.source.year < 2100
+    for name in (record.id, *record.aliases):
+        assert name == name.lower().replace(" ", "_")
+        assert (find_metric(name) or find_comparison(name)) is record
+
+
+@pytest.mark.parametrize("rate", CELL_RATES, ids=lambda r: r.id)
+def test_the_example_of_a_rate_comes_out(rate: Rate) -> None:
+    assert rate.of(rate.example.counts) == rate.example.value
+
+
+@pytest.mark.parametrize("record", BINARY, ids=lambda one: one.id)
+@given(groups=st.lists(CELLS, min_size=2, max_size=5))
+def test_values_lie_within_their_bounds(
+    record: GroupMetric | Disparity, groups: list[Four]
+) -> None:
+    low, high = record.bounds
+    for value in values_of(record, groups):
+        if not math.isnan(value):
+            assert low is None or value >= low - 1e-12
+            assert high is None or value <= high + 1e-12
+
+
+@pytest.mark.parametrize("record", CRITERIA, ids=lambda one: one.id)
+@given(cells=FULL_CELLS, groups=st.integers(2, 5))
+def test_equal_groups_give_the_ideal(record: Disparity, cells: Four, groups: int) -> None:
+    for value in values_of(record, [cells] * groups):
+        assert value == pytest.approx(record.ideal)
+
+
+@pytest.mark.parametrize(
+    "record",
+    # A credible region is narrower the more people there are.
+    [*BINARY, *(one for one in WHOLES if one.id != "differential_fairness_credible")],
+    ids=lambda one: one.id,
+)
+@given(groups=st.lists(CELLS, min_size=2, max_size=4), times=st.integers(2, 9))
+def test_more_of_the_same_people_changes_nothing(
+    record: GroupMetric | Disparity, groups: list[Four], times: int
+) -> None:
+    more = [tuple(times * cell for cell in cells) for cells in groups]
+    before, after = values_of(record, groups), values_of(record, more)  # type: ignore[arg-type]
+    assert before == pytest.approx(after, nan_ok=True)
+
+
+@pytest.mark.parametrize("record", [*BINARY, *WHOLES], ids=lambda one: one.id)
+@given(groups=st.lists(FULL_CELLS, min_size=2, max_size=5), data=st.data())
+def test_the_order_of_groups_changes_nothing(
+    record: GroupMetric | Disparity, groups: list[Four], data: st.DataObject
+) -> None:
+    order = data.draw(st.permutations(range(1, len(groups))))
+    turned = [groups[0], *(groups[at] for at in order)]
+    before, after = values_of(record, groups), values_of(record, turned)
+    assert sorted(before) == pytest.approx(sorted(after))
+
+
+@pytest.mark.parametrize(
+    "quantity", [one for one in RATES if one.bounds[0] == 0], ids=lambda one: one.id
+)
+@given(one=FULL_CELLS, two=FULL_CELLS)
+def test_difference_is_antisymmetric_and_ratio_reciprocal(
+    quantity: GroupMetric, one: Four, two: Four
+) -> None:
+    difference, ratio = find_comparison("difference"), find_comparison("ratio")
+    assert difference is not None
+    assert ratio is not None
+    there, back = ([one, two], [two, one])
+    minus = [values_of(build_disparity(quantity, difference), groups) for groups in (there, back)]
+    assert minus[0] == pytest.approx([-minus[1][0]])
+    over = [values_of(build_disparity(quantity, ratio), groups) for groups in (there, back)]
+    if 0 not in values_of(quantity, there):
+        assert over[0][0] * over[1][0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "quantity", [one for one in RATES if one.bounds[0] != 0], ids=lambda one: one.id
+)
+@given(one=FULL_CELLS, two=FULL_CELLS)
+def test_a_ratio_of_signed_values_is_undefined_unless_both_are_positive(
+    quantity: GroupMetric, one: Four, two: Four
+) -> None:
+    ratio = find_comparison("ratio")
+    assert ratio is not None
+    # The reference comes first.
+    below, above = values_of(quantity, [one, two])
+    (found,) = values_of(build_disparity(quantity, ratio), [one, two])
+    assert math.isnan(found) == (below <= 0 or above <= 0)
+    if below > 0 and above > 0:
+        assert found == pytest.approx(above / below)
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        one
+        for one in RATES
+        if isinstance(one, Rate) and one.proportion and one.id != "selected_share"
+    ],
+    ids=lambda one: one.id,
+)
+@given(one=FULL_CELLS, two=FULL_CELLS)
+def test_a_union_lies_between_its_parts(rate: Rate, one: Four, two: Four) -> None:
+    counts = [
+        ConfusionCounts.of_cells(tp=tp, fp=fp, fn=fn, tn=tn)
+        for tp, fp, fn, tn in (one, two, tuple(a + b for a, b in zip(one, two, strict=True)))
+    ]
+    first, second, union = (rate.of(cells) for cells in counts)
+    assert first is not None
+    assert second is not None
+    assert union is not None
+    assert min(first, second) <= union <= max(first, second)
+
+
+@pytest.mark.parametrize("rate", CELL_RATES, ids=lambda r: r.id)
+@given(groups=st.lists(CELLS, min_size=1, max_size=4))
+def test_a_rate_is_undefined_exactly_when_its_denominator_is_empty(
+    rate: Rate, groups: list[Four]
+) -> None:
+    reading = rate.compute(count_groups(table_of(groups)))
+    assert reading.over is not None
+    assert reading.under is not None
+    for value, over, under in zip(reading.value[0], reading.over[0], reading.under[0], strict=True):
+        assert math.isnan(value) == (under == 0 and over == 0)
+        assert math.isinf(value) == (under == 0 and over > 0)
+
+
+def is_rational(record: GroupMetric | Disparity) -> bool:
+    """Whether a record says that its values are fractions."""
+    if isinstance(record, Disparity):
+        return all(how.rational and is_rational(one) for one, how in record.parts)
+    return not isinstance(record, Formula) or record.exact_of is not None
+
+
+def test_what_is_rational_is_judged_exactly() -> None:
+    floats = {one.id for one in BINARY if not is_rational(one)}
+    assert floats == {
+        "theil",
+        "coefficient_of_variation",
+        "atkinson",
+        "correlation",
+        "correlation_negatives",
+        "kl_divergence",
+    }
+
+
+@pytest.mark.parametrize(
+    "record", [one for one in BINARY if is_rational(one)], ids=lambda one: one.id
+)
+@given(groups=st.lists(CELLS, min_size=2, max_size=4))
+def test_floats_and_fractions_agree(record: GroupMetric | Disparity, groups: list[Four]) -> None:
+    found = evaluate(record, table_of(groups), terms_of(record))
+    for w in np.flatnonzero(found.judged[0]).tolist():
+        value, exact = float(found.value[0, w]), found.exact(0, w)
+        if math.isfinite(value):
+            assert isinstance(exact, Fraction)
+            assert float(exact) == pytest.approx(value, rel=1e-12, abs=1e-12)
+        else:
+            assert exact is None
+
+
+@pytest.mark.parametrize("record", CRITERIA, ids=lambda one: one.id)
+@given(cells=FULL_CELLS)
+def test_one_group_alone_is_undefined_never_a_pass(record: Disparity, cells: Four) -> None:
+    found = evaluate(record, table_of([cells]), terms_of(record))
+    assert np.isnan(found.value).all()
+    assert explain_undefined(found, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "record", [one for one in CRITERIA if not one.to_reference], ids=lambda one: one.id
+)
+@given(cells=FULL_CELLS, other=FULL_CELLS)
+def test_a_criterion_sees_a_group_that_has_none_of_its_rate(
+    record: Disparity, cells: Four, other: Four
+) -> None:
+    """The failing direction: where one group's cells are turned round, no criterion is at ideal."""
+    tp, fp, fn, tn = cells
+    turned = (fn, tn, tp, fp)
+    assume((tp, fp) != (fn, tn))
+    found = values_of(record, [cells, turned, other])
+    for quantity, _ in record.parts:
+        one, two = values_of(quantity, [cells, turned])
+        assume(one != two)
+    assert any(abs(value - record.ideal) > 1e-9 for value in found)
+
+
+@given(table=st.lists(st.lists(st.integers(1, 50), min_size=3, max_size=3), min_size=2, max_size=6))
+def test_epsilon_is_the_largest_log_ratio_over_all_pairs_and_outcomes(
+    table: list[list[int]],
+) -> None:
+    shares = [[Fraction(count, sum(row)) for count in row] for row in table]
+    ratios = [p[y] / q[y] for p in shares for q in shares for y in range(3)]
+    assert epsilon(table) == pytest.approx(math.log(max(ratios)), abs=1e-12)
+
+
+def test_epsilon_edges() -> None:
+    assert math.isinf(epsilon([[0, 5], [5, 5]]))
+    assert epsilon([[5, 0], [3, 0]]) == 0, "an outcome nobody has is not in the range"
+    assert math.isnan(epsilon([[5, 5]])), "one group"
+    assert math.isnan(epsilon([[5, 5], [0, 0]])), "an empty group does not exist"
+    assert epsilon([[0, 5], [5, 5]], smoothing=1) == pytest.approx(math.log((6 / 12) / (1 / 7)))
+    with pytest.raises(ValueError, match="no entry below 0"):
+        epsilon([[1, -1], [1, 1]])
+
+
+@given(groups=st.lists(FULL_CELLS, min_size=2, max_size=4))
+def test_bias_amplification_is_a_difference_of_epsilons(groups: list[Four]) -> None:
+    (amplification,) = values_of(find_metric("bias_amplification"), groups)  # type: ignore[arg-type]
+    predicted = epsilon([[tp + fp, fn + tn] for tp, fp, fn, tn in groups])
+    labelled = epsilon([[tp + fn, fp + tn] for tp, fp, fn, tn in groups])
+    assert amplification == pytest.approx(predicted - labelled, abs=1e-12)
+
+
+@given(groups=st.lists(FULL_CELLS, min_size=2, max_size=4))
+def test_a_burden_turns_the_four_fifths_rule_to_the_complement(groups: list[Four]) -> None:
+    record = find_metric("impact_ratio")
+    assert record is not None
+    found = evaluate(record, table_of(groups, favourable=False), Terms())
+    spared = [Fraction(fn + tn, tp + fp + fn + tn) for tp, fp, fn, tn in groups]
+    expected = [float(one / max(spared)) for one in spared]
+    judged = found.value[0][found.judged[0]]
+    assert sorted([1.0, *judged]) == pytest.approx(sorted(expected))
+
+
+@pytest.mark.parametrize("record", [*CRITERIA, *WHOLES], ids=lambda one: one.id)
+def test_an_attribute_drawn_by_lot_is_near_the_ideal(record: Disparity | TableMetric) -> None:
+    """The other direction of the laws: where nothing is wrong, nothing is found."""
+    random = np.random.default_rng(7)
+    drawn = random.multinomial(100_000, [0.3, 0.15, 0.2, 0.35], size=3).tolist()
+    values = values_of(record, [(a, b, c, d) for a, b, c, d in drawn])  # type: ignore[arg-type]
+    ideal = {"predictability": 0.55, "majority_baseline": 0.55}.get(record.id, record.ideal)
+    assert values
+    for value in values:
+        assert value == pytest.approx(float(ideal), abs=0.03)
+
+
+@given(one=CELLS, two=CELLS)
+def test_a_log_ratio_is_infinite_exactly_when_one_side_is_zero(one: Four, two: Four) -> None:
+    rate, how = find_metric("selection_rate"), find_comparison("log_ratio")
+    assert isinstance(rate, Rate)
+    assert how is not None
+    reference, group = (
+        rate.of(ConfusionCounts.of_cells(**dict(zip(("tp", "fp", "fn", "tn"), cells, strict=True))))
+        for cells in (one, two)
+    )
+    found = evaluate(
+        build_disparity(rate, how), table_of([one, two]), terms_of(build_disparity(rate, how))
+    )
+    values = found.value[0][found.judged[0]].tolist()
+    if not sum(one) or not sum(two):
+        assert all(map(math.isnan, values))
+        return
+    (value,) = values
+    assert reference is not None
+    assert group is not None
+    assert math.isinf(value) == ((not reference) is not (not group))
+    assert math.isnan(value) == (not reference and not group)
+    if math.isinf(value):
+        assert (value > 0) == bool(group)
+
+
+NO_ASSOCIATION = {"predictability", "majority_baseline", "differential_fairness_credible"}
+"""Measures of whole tables that are none."""
+
+
+@pytest.mark.parametrize(
+    "record", [one for one in WHOLES if one.id not in NO_ASSOCIATION], ids=lambda one: one.id
+)
+@given(cells=FULL_CELLS, groups=st.integers(2, 5))
+def test_equal_groups_have_no_association(record: TableMetric, cells: Four, groups: int) -> None:
+    if record.id == "bias_amplification":
+        cells = (cells[0], cells[1], cells[1], cells[3])
+    for value in values_of(record, [cells] * groups):  # type: ignore[arg-type]
+        assert math.isnan(value) or value == pytest.approx(0, abs=1e-7)

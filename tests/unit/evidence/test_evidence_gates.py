@@ -1,0 +1,348 @@
+"""What a limit makes of evidence: each way that value, interval and p-value can lie to it.
+
+The rule is written down here once more, from the documents: a limit that is crossed with the
+evidence it asks for decides; one that is in doubt warns where it would fail, and is told where it
+would warn. Numbers are the oracle's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import evidence_oracle as oracle
+import polars as pl
+import pytest
+from evidence_specs import YES, Rate, document, of_cells, of_rates
+from stats_oracle import koopman, newcombe
+from test_evidence_intervals import PEOPLE, asked_of
+
+from fairaudit.errors import SpecError
+from fairaudit.metrics import CATALOGUE, Disparity, GroupMetric, Metric
+
+ALPHA = 0.05
+TABLES: dict[str, dict[str, Rate]] = {
+    "wide and sure": {"a": (120, 400), "b": (480, 800)},
+    "wide and thin": {"a": (6, 20), "b": (11, 20)},
+    "small and sure": {"a": (4600, 10_000), "b": (5000, 10_000)},
+    "small and thin": {"a": (46, 100), "b": (50, 100)},
+    "turned and sure": {"a": (480, 800), "b": (120, 400)},
+    "turned and thin": {"a": (11, 20), "b": (6, 20)},
+    "wide, nearly sure": {"a": (15, 48), "b": (29, 55)},
+    "equal": {"a": (500, 1000), "b": (500, 1000)},
+}
+SAME_TEST = ("statistical_parity_difference", "disparate_impact_ratio")
+
+
+class Case(NamedTuple):
+    """A check on two groups: its limit, and which evidence it asks for."""
+
+    metric: str
+    bounds: tuple[str | None, str | None]
+    significant: bool
+    conclusive: bool
+    on: str
+
+
+def cases() -> Iterator[Case]:
+    limits: list[tuple[str, tuple[str | None, str | None]]] = [
+        ("disparate_impact_ratio", ("0.8", None)),
+        ("disparate_impact_ratio", ("0.55", "1.6")),
+        ("disparate_impact_ratio", (None, "1.25")),
+        ("statistical_parity_difference", ("-0.1", "0.1")),
+        ("statistical_parity_difference", ("-0.2", None)),
+        ("statistical_parity_difference", (None, "0.03")),
+    ]
+    for metric, bounds in limits:
+        for significant in (False, True):
+            for conclusive in (False, True):
+                for on in ("fail", "warn"):
+                    yield Case(metric, bounds, significant, conclusive, on)
+
+
+def limit_of(case: Case) -> dict[str, Any]:
+    low, high = case.bounds
+    bound: dict[str, Any] = {"outside": [low, high]}
+    if low is None or high is None:
+        bound = {"above": high} if low is None else {"below": low}
+    flags = {"significant": case.significant, "conclusive": case.conclusive}
+    return {**bound, **{name: True for name, asked in flags.items() if asked}}
+
+
+class Evidence(NamedTuple):
+    """What the oracle says of a check."""
+
+    value: Fraction
+    low: float
+    high: float
+    p: float
+
+
+def evidence(case: Case, rates: Mapping[str, Rate]) -> Evidence:
+    (x, n), (y, m) = rates["a"], rates["b"]
+    _, p = oracle.two_groups((x, n), (y, m))
+    if case.metric == "disparate_impact_ratio":
+        return Evidence(Fraction(x * m, n * y), *koopman(x, n, y, m, ALPHA), p)
+    return Evidence(Fraction(x, n) - Fraction(y, m), *newcombe(x, n, y, m, ALPHA), p)
+
+
+def expected(case: Case, found: Evidence, alpha: float = ALPHA) -> tuple[str, str, str]:
+    """Status, backing, and in one word how the evidence lies."""
+    low, high = (None if end is None else Fraction(end) for end in case.bounds)
+    crossed = (low is not None and found.value < low) or (high is not None and found.value > high)
+    beyond = (low is not None and found.high < low) or (high is not None and found.low > high)
+    within = (low is None or found.low >= low) and (high is None or found.high <= high)
+    lies = "beyond" if beyond else "within" if within else "across"
+    sure, asks = found.p < alpha, case.significant or case.conclusive
+    word = f"{'crossed' if crossed else 'kept'} {'sure' if sure else 'unsure'} {lies}"
+    doubt = "warn" if case.on == "fail" else "pass"
+    if crossed and case.significant and not sure:
+        return doubt, "not_significant", word
+    if crossed and case.conclusive and not beyond:
+        return doubt, "not_conclusive", word
+    if crossed:
+        return case.on, "supported" if asks else "unasked", word
+    if case.conclusive and not within:
+        return doubt, "not_conclusive", word
+    if case.significant and sure:
+        return doubt, "significant_within", word
+    return "pass", "supported" if asks else "unasked", word
+
+
+SAID = {
+    "not_significant": "beyond the limit, not significant: not cleared; these numbers cannot tell",
+    "not_conclusive": "the interval lies on both sides of the limit",
+    "significant_within": "within the limit, but significant: a p-value this small would be",
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_way_evidence_can_lie(table: str) -> None:
+    rates = TABLES[table]
+    for case in cases():
+        metric = {"metric": case.metric, "reference": "b", case.on: limit_of(case)}
+        (one,) = of_rates(rates, metric)
+        status, backing, word = expected(case, evidence(case, rates))
+        assert (one["status"], one["backing"]) == (status, backing), (case, word, one["sentence"])
+        for kind, text in SAID.items():
+            assert (text in one["sentence"]) == (kind == backing)
+        crossed = word.startswith("crossed") and status != "pass"
+        assert [each["backing"] for each in one["crossed"]] == [backing] * crossed
+        no_evidence = backing in {"not_significant", "not_conclusive"}
+        assert one["not_cleared"] == (word.startswith("crossed") and no_evidence)
+        assert (": not cleared" in one["sentence"]) == one["not_cleared"]
+
+
+def test_no_way_is_left_out() -> None:
+    seen = {
+        (case.on, case.significant, case.conclusive, expected(case, evidence(case, rates))[2])
+        for case in cases()
+        for rates in TABLES.values()
+    }
+    ways = {way for *_, way in seen}
+    assert ways == {
+        "crossed sure beyond", "crossed sure across", "crossed unsure across",
+        "kept sure within", "kept sure across", "kept unsure within", "kept unsure across",
+    }  # fmt: skip
+    assert len(seen) == 2 * 4 * len(ways)
+
+
+def test_a_limit_that_fails_in_doubt_leaves_the_one_that_warns_to_decide() -> None:
+    metric = {"metric": "disparate_impact_ratio", "reference": "b", "warn": {"below": 0.9}}
+    asked = {**metric, "fail": {"below": 0.8, "significant": True}}
+    (thin,) = of_rates(TABLES["wide and thin"], asked)
+    assert (thin["status"], thin["backing"], thin["limit"]["below"]) == ("warn", "unasked", 0.9)
+    (sure,) = of_rates(TABLES["wide and sure"], asked)
+    assert (sure["status"], sure["backing"]) == ("fail", "supported")
+
+
+def test_one_group_in_doubt_does_not_hide_another_that_is_sure() -> None:
+    rates = {"r": (500, 1000), "sure": (330, 1000), "thin": (3, 10)}
+    metric = {"metric": "disparate_impact_ratio", "reference": "r"}
+    (one,) = of_rates(rates, {**metric, "fail": {"below": 0.8, "significant": True}})
+    assert one["status"] == "fail"
+    assert one["group"] == {"g": "sure"}, "the farthest of those that are proven"
+    backings = {each["group"]["g"]: each["backing"] for each in one["crossed"]}
+    assert backings == {"sure": "supported", "thin": "not_significant"}
+
+
+# Evidence that cannot be had -----------------------------------------------------------------
+
+
+def means(fail: dict[str, Any], on: str = "fail", **more: Any) -> dict[str, Any]:
+    """A check on the mean scores of two groups, one of which is one person."""
+    rows = pl.DataFrame({"g": list("aaaaac"), "s": [1.0, 2, 4, 2, 3, 5], "p": [0, 1] * 3})
+    columns = {"protected": ["g"], "prediction": {"column": "p", **YES}, "score": "s"}
+    metric = {"metric": "mean_score", "compare": "difference", "reference": "a", on: fail}
+    (one,) = document({"columns": columns, "metrics": [{**metric, **more}]}, rows)["checks"]
+    assert one["value"] == pytest.approx(2.6)
+    assert one["low"] is None
+    assert one["significance"] is None
+    return dict(one)
+
+
+@pytest.mark.parametrize("on", ["fail", "warn"])
+@pytest.mark.parametrize("flag", ["significant", "conclusive"])
+def test_what_lies_beyond_without_evidence_to_be_had_is_left_open(on: str, flag: str) -> None:
+    one = means({"above": 1, flag: True}, on)
+    assert (one["status"], one["backing"]) == ("inconclusive", "untested")
+    assert "beyond the limit, and the evidence it asks for cannot be had" in one["sentence"]
+
+
+@pytest.mark.parametrize("on", ["fail", "warn"])
+def test_what_lies_within_without_an_interval_is_no_pass(on: str) -> None:
+    one = means({"above": 9, "conclusive": True}, on)
+    assert (one["status"], one["backing"]) == ("inconclusive", "untested")
+    assert "on both sides" not in one["sentence"]
+    assert "within the limit, and the interval that a pass asks for cannot be had" in one["reason"]
+    (open_,) = [who for who in one["not_evaluated"] if who["blocks"]]
+    assert open_["group"] == {"g": "c"}
+
+
+def test_what_needs_no_evidence_passes_without() -> None:
+    assert means({"above": 9, "significant": True})["status"] == "pass"
+    assert means({"above": 9})["status"] == "pass"
+    assert means({"above": 1})["status"] == "fail"
+
+
+def test_undefined_says_what_missing_evidence_does() -> None:
+    assert means({"above": 1, "significant": True}, undefined="warn")["status"] == "warn"
+    assert means({"above": 9, "conclusive": True}, undefined="skip")["status"] == "warn"
+
+
+# Evidence that no data could give ------------------------------------------------------------
+
+NO_TEST = {
+    "well_calibration", "explained_difference", "differential_fairness_credible",
+    "majority_baseline", "score_parity", "score_parity_gap", "test_fairness",
+    "between_group_generalized_entropy", "multicalibration",
+}  # fmt: skip
+"""Of what compares groups: what has neither a test nor an interval to make one of."""
+
+NO_INTERVAL = {
+    "brier", "calibration_error", "rmse", "r2", "well_calibration", "explained_difference",
+    "kl_divergence", "differential_fairness_credible", "total_variation", "mutual_information",
+    "normalized_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
+    "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap", "test_fairness",
+    "between_group_generalized_entropy", "trend", "multicalibration",
+}  # fmt: skip
+
+
+def limit_for(record: Metric) -> dict[str, Any]:
+    """A limit that parity keeps and that can be crossed."""
+    low, high = record.bounds
+    ideal = None if isinstance(record, GroupMetric) else record.ideal
+    if ideal == low or (ideal is None and low is not None):
+        return {"above": 0.001 if high == 1 else 0.01}
+    if ideal == high:
+        return {"below": 0.999}
+    return {"above": float(ideal or 0) + 0.001}
+
+
+@pytest.mark.parametrize("flag", ["significant", "conclusive"])
+@pytest.mark.parametrize("record", CATALOGUE, ids=lambda one: one.id)
+def test_evidence_that_is_accepted_can_be_had(record: Metric, flag: str) -> None:
+    """Either the spec is refused with the reason, or people with everything give evidence."""
+    asked = asked_of(record)
+    (entry,) = asked["metrics"]
+    entry["fail"] = {**limit_for(record), flag: True}
+    bare = isinstance(record, GroupMetric)
+    never = record.id in NO_INTERVAL if flag == "conclusive" else bare or record.id in NO_TEST
+    if never:
+        with pytest.raises(SpecError, match=rf"`{flag}` can never hold: (?!none)") as refused:
+            document(asked, PEOPLE)
+        assert len(refused.value.faults) == 1
+        return
+    for one in document(asked, PEOPLE)["checks"]:
+        assert one["backing"] != "unasked"
+        if record.id == "atkinson":  # 1 as soon as somebody has no benefit, and without an interval
+            assert one["status"] == "inconclusive"
+            continue
+        assert one["backing"] != "untested", one["sentence"]
+        assert (one["significance"] if flag == "significant" else one["method"]) is not None
+        if isinstance(record, Disparity) and flag == "significant":
+            assert 0 <= one["significance"]["p"] <= one["significance"]["adjusted"] <= 1
+
+
+@pytest.mark.parametrize("policy", ["highest", "lowest"])
+def test_a_reference_that_chance_picks_needs_a_test_that_allows_for_it(policy: str) -> None:
+    metric = {"metric": "f1", "compare": "difference", "reference": policy}
+    limits = {"warn": {"outside": [-0.1, 0.1], "significant": True}}
+    cells = {"a": (30, 10, 10, 50), "b": (20, 25, 25, 30)}
+    of_cells(cells, {**metric, **limits})  # a difference of F1 has an interval that allows for it
+    metric = {**metric, "compare": "odds_ratio"}
+    limits = {"warn": {"outside": [0.8, 1.2], "significant": True}}
+    with pytest.raises(SpecError, match=rf"the {policy} group is chosen from the same data"):
+        of_cells(cells, {**metric, **limits})
+    (one,) = of_cells(
+        cells,
+        {**metric, "compare": "difference", "fail": {"outside": [-0.1, 0.1], "conclusive": True}},
+    )
+    assert one["backing"] != "untested"
+
+
+@pytest.mark.parametrize(
+    ("inference", "message"),
+    [
+        ({"confidence": 1}, "a confidence lies from 0.5 to below 1"),
+        ({"confidence": 95}, "a confidence lies from 0.5 to below 1"),
+        ({"confidence": 0.05}, "a confidence lies from 0.5 to below 1"),
+        ({"confidence": "much"}, "inference.confidence"),
+        ({"correction": "bonferroni"}, "is not one of holm, benjamini_hochberg, none"),
+        ({"ratio": "wald"}, "is not one of koopman, katz"),
+        ({"z": "yates"}, "is not one of pooled, unpooled"),
+        ({"t": "paired"}, "is not one of welch, student"),
+        ({"confidnce": 0.9}, "did you mean 'confidence'"),
+    ],
+)
+def test_faults_of_inference(inference: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        of_rates(TABLES["equal"], "selection_rate", inference=inference)
+
+
+# What `inference` turns ----------------------------------------------------------------------
+
+RATIO: dict[str, Any] = {"metric": "disparate_impact_ratio", "reference": "b"}
+
+
+@pytest.mark.parametrize(("confidence", "status"), [("0.95", "warn"), ("0.8", "fail")])
+def test_confidence_turns_both_gates(confidence: str, status: str) -> None:
+    """The p-value is .055, and the upper end of the ratio is 1.02 or .90."""
+    rates, inference = {"a": (18, 60), "b": (28, 60)}, {"confidence": confidence}
+    _, p = oracle.two_groups(*rates.values())
+    assert 0.05 < p < 0.2
+    for flag in ("significant", "conclusive"):
+        metric = {**RATIO, "fail": {"below": 0.95, flag: True}}
+        (one,) = of_rates(rates, metric, inference=inference)
+        assert one["status"] == status
+        assert one["significance"]["p"] == pytest.approx(p, rel=1e-9)
+        wide = koopman(18, 60, 28, 60, 1 - float(confidence))
+        assert (one["low"], one["high"]) == pytest.approx(wide, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("correction", "status"), [("none", "fail"), ("benjamini_hochberg", "fail"), ("holm", "warn")]
+)
+def test_the_correction_turns_a_gate(correction: str, status: str) -> None:
+    """Three groups at p .034, .036 and .046: none of them is enough for Holm."""
+    rates = {"b": (500, 1000), "x": (36, 92), "y": (32, 84), "z": (28, 75)}
+    p = [oracle.two_groups(rates[g], rates["b"])[1] for g in "xyz"]
+    assert all(one < ALPHA for one in p)
+    adjusted = {"none": p, "holm": oracle.holm(p)}.get(correction, oracle.benjamini_hochberg(p))
+    metric = {**RATIO, "fail": {"below": 0.9, "significant": True}}
+    (one,) = of_rates(rates, metric, inference={"correction": correction})
+    assert one["status"] == status
+    at = "xyz".index(one["group"]["g"])
+    assert one["significance"]["adjusted"] == pytest.approx(adjusted[at], rel=1e-9)
+    assert one["significance"]["family"] == 3
+
+
+def test_the_ways_of_interval_and_test_are_those_of_the_spec() -> None:
+    rates, metric = {"a": (18, 60), "b": (28, 60)}, {**RATIO, "fail": {"below": 0.8}}
+    (usual,) = of_rates(rates, metric)
+    (other,) = of_rates(rates, metric, inference={"ratio": "katz", "z": "unpooled"})
+    assert (usual["method"], other["method"]) == ("Koopman", "Katz")
+    z = (18 / 60 - 28 / 60) / oracle.unpooled_error((18, 60), (28, 60))
+    assert other["significance"]["p"] == pytest.approx(oracle.two_sided(z), rel=1e-9)
+    assert other["significance"]["p"] < usual["significance"]["p"]
