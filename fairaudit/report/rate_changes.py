@@ -145,15 +145,12 @@ def _tables(count: int) -> str:
 
 
 def _everybody(rows: Sequence[RateChange], changes: Changes) -> Table:
-    named = [
-        (
-            f"{metric_titles.title(one.metric)}{metric_titles.options(one.parameters, one.averaged)}"
-            + _of(changes, one.of)
-            + (f", {numbers.named_group(one.stratum)}" if one.stratum else ""),
-            one,
-        )
-        for one in rows
-    ]
+    named = []
+    for change in rows:
+        name = metric_titles.title(change.metric)
+        name += metric_titles.options(change.parameters, change.averaged) + _of(changes, change.of)
+        name += f", {numbers.named_group(change.stratum)}" if change.stratum else ""
+        named.append((name, change))
     return _table("Everybody", "rate", named, changes, "")
 
 
