@@ -35,7 +35,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.records import CatalogueEntry, format_decimal
 from fairaudit.result import SCHEMA_VERSION
-from fairaudit.simpson import Kind, Reversal
+from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.simpson.kinds import FORMER_NAMES
 from fairaudit.spec import Spec, Text
 from fairaudit.spec.schema import number
@@ -80,7 +80,7 @@ _Turned: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 class _Was(NamedTuple):
     """What an earlier report says of a reversal: its kind, and its adjusted p-value."""
 
-    kind: Kind
+    kind: ReversalKind
     adjusted: float | None
 
 
@@ -202,7 +202,7 @@ def definition(check: AnyCheck, spec: Spec) -> str:
     a key that is new in a later version changes nothing. Data, titles and places are no part.
     """
     if isinstance(check, Check):
-        columns: Grouping = (*check.by, *check.given, *check.parameters.controls)
+        columns: Grouping = (*check.by, *check.strata)
         of = {check.of, check.against, "label"}
         asked: dict[str, Any] = {}
     elif isinstance(check, SubgroupCheck):
@@ -221,7 +221,7 @@ def definition(check: AnyCheck, spec: Spec) -> str:
         asked = {"rate": rate and _plain(rate), "scan": scan and _plain(replace(scan, rates=()))}
     whole = {
         **asked,
-        "check": _plain(check),
+        "check": _flat(_plain(check)),
         "columns": [
             _plain(one) for one in (*spec.groupable, *spec.features) if one.name in columns
         ],
@@ -230,6 +230,12 @@ def definition(check: AnyCheck, spec: Spec) -> str:
     }
     text = json.dumps(whole, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:_LENGTH]
+
+
+def _flat(check: dict[str, Any]) -> dict[str, Any]:
+    """A check with its terms among its own members, as fingerprints have always had them."""
+    terms = check.pop("terms", {})
+    return {**check, **terms}
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a line a kind
@@ -474,7 +480,7 @@ def _direction(pair: Sequence[str], crude: float) -> tuple[str, ...]:
 
 def _was(row: Mapping[str, Any]) -> _Was:
     tested = row["significance"]
-    return _Was(Kind(row["kind"]), None if tested is None else float(tested["adjusted"]))
+    return _Was(ReversalKind(row["kind"]), None if tested is None else float(tested["adjusted"]))
 
 
 def _is_new(one: Reversal, check: ReversalCheck, then: Then, baseline: Baseline) -> bool:

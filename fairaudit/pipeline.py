@@ -19,7 +19,7 @@ from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, Source
-from fairaudit.cube import Cube, Excluded, Grouping, GroupTable
+from fairaudit.cube import Cube, ExcludedGroups, Grouping, GroupTable
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import (
     DataError,
@@ -27,7 +27,7 @@ from fairaudit.errors import (
     UsageError,
     did_you_mean,
 )
-from fairaudit.evidence import Proof, prove, prove_again
+from fairaudit.evidence import Evidence, correct_families, extend_family
 from fairaudit.histogram import median_bin
 from fairaudit.inputs import can_be_named
 from fairaudit.metrics import Evaluation, Requirement, evaluate_against
@@ -40,9 +40,9 @@ from fairaudit.recode.alike import Alike
 from fairaudit.recode.left_out import LeftOut
 from fairaudit.recode.scores import Distribution, with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow, Searched
-from fairaudit.simpson import Scan, Scanned, scan
+from fairaudit.simpson import ReversalScan, ScanResult, scan_reversals
 from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
-from fairaudit.subgroups import Discovery, discover
+from fairaudit.subgroups import Discovery, search_subgroups
 from fairaudit.suppress import Cuts, Data, suppress
 from fairaudit.tables import tabulate
 from fairaudit.tables.budget import has_room_for_lattice, refuse_explosion
@@ -230,17 +230,17 @@ class _Question:
         """The result, from the counts of a plan that is this one's, or finer."""
         recoded = recode(raw, counted_by, self.spec)
         cube, read = recoded.cube, self.spec
-        refuse_unknown(read.shown, cube)
+        refuse_unknown(read.requests, cube)
         refuse_explosion(cube, read)
-        whole = has_room_for_lattice(cube, read.shown)
+        whole = has_room_for_lattice(cube, read.requests)
 
         outcomes = {one.name: one for one in read.outcomes}
 
         def tables_of(cube: Cube) -> TableOf:
             @cache
-            def excluded(by: Grouping) -> Excluded | None:
+            def excluded(by: Grouping) -> ExcludedGroups | None:
                 rule = read.exclude_below
-                return None if rule is None else cube.excluded(by, rule)
+                return None if rule is None else cube.find_excluded(by, rule)
 
             @cache
             def table(
@@ -272,14 +272,19 @@ class _Question:
         scanned = _scanned(read.simpson, _of_rows(table) if read.cluster else table, searched)
         discovered = None
         if read.subgroups is not None:
-            discovered = discover(recoded.tables or (cube,), read.subgroups)
+            discovered = search_subgroups(recoded.tables or (cube,), read.subgroups)
         alpha = read.inference.alpha
         made = _provenance(read, raw, cube)
         today = _today()
-        proofs = _proofs(read.checks, table)
+        evidence_of = _evidence_of_checks(read.checks, table)
         findings = tuple(
             self._settled(
-                check, table, (left_out, joined), (scanned, discovered), proofs.get(check.id), today
+                check,
+                table,
+                (left_out, joined),
+                (scanned, discovered),
+                evidence_of.get(check.id),
+                today,
             )
             for check in self.checks
         )
@@ -287,7 +292,7 @@ class _Question:
             read.waivers, findings, [one.id for one in read.checks], today
         )
         models = [one.name for one in read.predictions]
-        listing = tabulate(cube, table, read.shown, self.checks, models, whole=whole)
+        listing = tabulate(cube, table, read.requests, self.checks, models, whole=whole)
         result = AuditResult(
             provenance=made,
             ledger=cube.ledger,
@@ -305,15 +310,15 @@ class _Question:
                 *_unpaired(read),
                 *raw.notices,
                 *recoded.notices,
-                *unweighed(read.shown, cube),
+                *unweighed(read.requests, cube),
                 *unequal_rates(table, [one.name for one in read.predictions if one.binary]),
                 *unjudged(read.checks, [one.name for one in read.predictions]),
                 *impossible(self.checks, table),
                 *turned_round(listing.lattice),
                 *too_few_to_show(self.checks, table),
                 *repeated(cube),
-                *(matched(cube, read.shown) if read.cluster is None else by_rows(read)),
-                *medians(table, read.shown),
+                *(matched(cube, read.requests) if read.cluster is None else by_rows(read)),
+                *medians(table, read.requests),
                 *(() if whole else (_NARROWED,)),
                 *_told_of(searched),
                 *_unscanned(scanned),
@@ -335,7 +340,7 @@ class _Question:
             return result
         columns = {one.name: one.column.value for one in read.groupable}
         columns |= {one.name: one.column.value for one in read.outcomes}
-        data = Data(cube, read.shown, summaries, columns, _cuts(read, recoded.scores))
+        data = Data(cube, read.requests, summaries, columns, _cuts(read, recoded.scores))
         return suppress(result, read.suppress_below, data)
 
     def _settled(
@@ -343,12 +348,12 @@ class _Question:
         check: AnyCheck,
         table: TableOf,
         beside: tuple[_LeftOut | None, _Joined | None],
-        searches: tuple[Scanned, Discovery | None],
-        proven: tuple[Evaluation, Proof] | None,
+        searches: tuple[ScanResult, Discovery | None],
+        proven: tuple[Evaluation, Evidence] | None,
         today: date,
     ) -> Finding:
         """The finding of a check under the waivers that hold, and beside the baseline."""
-        proof = None
+        evidence = None
         left_out, joined = beside
         scanned, discovered = searches
         if isinstance(check, ReversalCheck):
@@ -360,13 +365,13 @@ class _Question:
             found = judged
         else:
             assert proven is not None
-            evaluation, proof = proven
-            found = _judged(check, evaluation, proof, left_out, waiving.NO_EXCLUSION)
+            evaluation, evidence = proven
+            found = _judged(check, evaluation, evidence, left_out, waiving.NO_EXCLUSION)
             if joined is not None:
-                found = joined.named(check, found, proof)
+                found = joined.named(check, found, evidence)
         holding = [one for one in self.spec.waivers if one.check == check.id and one.holds(today)]
         if holding:
-            again = partial(_without, check, table, left_out, discovered, proof)
+            again = partial(_without, check, table, left_out, discovered, evidence)
             found = waiving.waive(found, holding, again)
         if self.baseline is not None:
             found = baselines.compare(found, self.baseline)
@@ -485,15 +490,17 @@ def _chosen(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyChe
     return tuple(check for check in checks if not only or check.id in only)
 
 
-def _proofs(checks: Iterable[AnyCheck], table: TableOf) -> dict[str, tuple[Evaluation, Proof]]:
+def _evidence_of_checks(
+    checks: Iterable[AnyCheck], table: TableOf
+) -> dict[str, tuple[Evaluation, Evidence]]:
     """What speaks for each value a spec judges: the tests of all its checks are corrected together.
 
     Of the checks that `only` leaves out, too: what is asked does not change with what is looked at.
     """
     asked = [one for one in checks if isinstance(one, Check)]
     evaluations = {one.id: _evaluated(one, table, waiving.NO_EXCLUSION) for one in asked}
-    proofs = prove({one.id: (evaluations[one.id], one.family) for one in asked})
-    return {one.id: (evaluations[one.id], proofs[one.id]) for one in asked}
+    evidence_of = correct_families({one.id: (evaluations[one.id], one.family) for one in asked})
+    return {one.id: (evaluations[one.id], evidence_of[one.id]) for one in asked}
 
 
 def _without(
@@ -501,20 +508,20 @@ def _without(
     table: TableOf,
     left_out: _LeftOut | None,
     discovered: Discovery | None,
-    proof: Proof | None,
+    evidence: Evidence | None,
     exclusion: Exclusion,
 ) -> Finding | None:
     """The finding of a check without what is set aside; None where nothing is left to judge."""
     if isinstance(check, SubgroupCheck):
         assert discovered is not None
         return judge_subgroups(check, discovered, [one.group for one in exclusion.values])
-    if isinstance(check, ReversalCheck) or proof is None:
+    if isinstance(check, ReversalCheck) or evidence is None:
         return None
     left = waiving.exclude_values(_evaluated(check, table, exclusion), exclusion)
     if left is None:
         return None
-    proof = prove_again(left, proof) if exclusion.groups else proof
-    return _judged(check, left, proof, left_out, exclusion)
+    evidence = extend_family(left, evidence) if exclusion.groups else evidence
+    return _judged(check, left, evidence, left_out, exclusion)
 
 
 class _LeftOut:
@@ -528,7 +535,7 @@ class _LeftOut:
 
     def gone(self, check: Check) -> list[NotEvaluated]:
         """The groups that were seen and cannot be judged; of an average in no stratum alone."""
-        given = () if check.average else check.given
+        given = () if check.terms.average else check.given
         return of_gone(check, self._rows.gone(check.by, given), self._rule)
 
     def could_turn(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
@@ -566,13 +573,13 @@ class _Joined:
         alike = Alike.of(cube)
         return None if alike is None else cls(alike, tables_of(alike.cube))
 
-    def named(self, check: Check, found: Finding, proof: Proof) -> Finding:
+    def named(self, check: Check, found: Finding, evidence: Evidence) -> Finding:
         """The finding, which names such levels where it would be another one with them joined."""
         names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
         if not names or Requirement.SCORE in check.asked.requirements:
             return found
         evaluation = _evaluated(check, self.table, waiving.NO_EXCLUSION)
-        status = judge(check, evaluation, prove_again(evaluation, proof)).status
+        status = judge(check, evaluation, extend_family(evaluation, evidence)).status
         if status is found.status:
             return found
         reason = (
@@ -586,17 +593,17 @@ class _Joined:
 def _judged(
     check: Check,
     evaluation: Evaluation,
-    proof: Proof,
+    evidence: Evidence,
     left_out: _LeftOut | None,
     exclusion: Exclusion,
 ) -> Finding:
     """The finding of a check, which those who are left out may leave open."""
     if left_out is None:
-        return judge(check, evaluation, proof)
+        return judge(check, evaluation, evidence)
     missing = left_out.gone(check)
-    found = judge(check, evaluation, proof, missing)
+    found = judge(check, evaluation, evidence, missing)
     if left_out.could_turn(check, found.status, exclusion):
-        return judge(check, evaluation, proof, missing, [COULD_TURN])
+        return judge(check, evaluation, evidence, missing, [COULD_TURN])
     return found
 
 
@@ -617,10 +624,10 @@ def _cuts(read: Spec, scores: Mapping[str, Distribution]) -> dict[str, Cuts]:
     found = {}
     for column, one in scores.items():
         scored = {each.name for each in read.outcomes if each.score and each.score.value == column}
-        mine = [each for each in read.shown if {each.of, each.against} & scored]
-        above_median = [each for each in mine if SCORING_RATE in quantities(each.asked)]
-        asked = [each for each in mine if each.at is not None] + above_median
-        points = {float(each.at) for each in asked if each.at is not None}
+        mine = [each for each in read.requests if {each.of, each.against} & scored]
+        above_median = [each for each in mine if SCORING_RATE in quantities(each.metric)]
+        asked = [each for each in mine if each.terms.at is not None] + above_median
+        points = {float(each.terms.at) for each in asked if each.terms.at is not None}
         for each in read.outcomes:
             if each.threshold and each.column.value == column:
                 points |= {*each.threshold.edges()}
@@ -634,7 +641,7 @@ def _cuts(read: Spec, scores: Mapping[str, Distribution]) -> dict[str, Cuts]:
         found[column] = Cuts(
             tuple(points),
             tuple(one.histogram(*table) for table in tables if one.covers(*table)),
-            by_label=any(Requirement.LABEL in each.asked.requirements for each in asked),
+            by_label=any(Requirement.LABEL in each.metric.requirements for each in asked),
         )
     return found
 
@@ -649,12 +656,12 @@ def _of_rows(table: TableOf) -> TableOf:
     return plain
 
 
-def _scanned(asked: Scan | None, table: TableOf, searched: Searched | None) -> Scanned:
+def _scanned(asked: ReversalScan | None, table: TableOf, searched: Searched | None) -> ScanResult:
     """The reversals that a spec asks for, given its own columns and those that were searched."""
     if asked is None:
-        return Scanned()
+        return ScanResult()
     found = () if searched is None else searched.columns
-    return scan(table, replace(asked, given=(*asked.given, *((name,) for name in found))))
+    return scan_reversals(table, replace(asked, given=(*asked.given, *((name,) for name in found))))
 
 
 def _told_of(searched: Searched | None) -> tuple[Notice, ...]:
@@ -681,7 +688,7 @@ def _unpaired(read: Spec) -> Iterator[Notice]:
         )
 
 
-def _unscanned(scanned: Scanned) -> Iterator[Notice]:
+def _unscanned(scanned: ScanResult) -> Iterator[Notice]:
     """Notices on what the scan for reversals could not compare, and what it does not list."""
     for group, aside in scanned.left_out:
         if not group:

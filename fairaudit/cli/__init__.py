@@ -15,10 +15,9 @@ from typing import Annotated
 import typer
 
 from fairaudit import interrupts, memory
-from fairaudit.cli import auditing, comparing, reference, results, step_summary, streams
-from fairaudit.cli.app import app
-from fairaudit.cli.lines import last_words, told
-from fairaudit.cli.output import print_error
+from fairaudit.cli import auditing, comparing, reference, results, streams
+from fairaudit.cli.app import Request, app, read_request
+from fairaudit.cli.ending import end_by_error
 from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
 from fairaudit.version import version
 
@@ -54,68 +53,48 @@ def _run(arguments: list[str]) -> int:
     It is decided here and nowhere else, once the report has left: an interrupt stands above all, a
     report that did not arrive is no verdict, and any error has its own code.
     """
+    request = Request()
     try:
-        code = _carried_out(arguments)
+        request = read_request(arguments)
+        code = _call(arguments, request)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
-        if "--debug" in arguments:
+        if request.debug:
             streams.tell(traceback.format_exc())
         if interrupts.noticed() or isinstance(error, KeyboardInterrupt | typer.Abort):
             streams.tell(interrupts.WORDS)
             return interrupts.CODE
-        code = _told(_known(error, arguments), arguments)
+        code = end_by_error(_as_ours(error, request), request)
     if interrupts.noticed():
         return interrupts.CODE
     return Unwritten.exit_code if streams.report_is_lost() else code
 
 
-def _carried_out(arguments: list[str]) -> int:
+def _call(arguments: list[str], request: Request) -> int:
     """The exit code that a command gives itself.
 
     Typer's own `main` would make 1 of a broken pipe, and look for completions in the environment.
     """
     command = typer.main.get_command(app)
     try:
-        with command.make_context("fairaudit", arguments) as context:
+        with command.make_context("fairaudit", arguments, obj=request) as context:
             command.invoke(context)
-    except typer.Exit as done:
-        return done.exit_code
+    except typer.Exit as end:
+        return end.exit_code
     return 0
 
 
-def _known(error: BaseException, arguments: list[str]) -> FairauditError:
+def _as_ours(error: BaseException, request: Request) -> FairauditError:
     """An error as one of ours; Polars' panics are no `Exception`."""
-    if isinstance(error, FairauditError):
-        return error
     if isinstance(error, typer.TyperException):
-        return UsageError(error.format_message(), _where_help_is(arguments))
+        return UsageError(error.format_message(), request.help)
     return FairauditError.crashed(error)
-
-
-def _told(error: FairauditError, arguments: list[str]) -> int:
-    """Tells an error on stderr, on stdout too in a format that was asked for; its exit code."""
-    step_summary.append_error(error, arguments)
-    try:
-        print_error(error, arguments)
-    except Unwritten as lost:
-        streams.tell(told(error))
-        error = lost
-    streams.tell(told(error))
-    streams.tell(last_words(error, arguments))
-    return error.exit_code
-
-
-def _where_help_is(arguments: list[str]) -> str:
-    """The help of the command that was called wrongly."""
-    asked = next((one for one in arguments if not one.startswith("-")), "")
-    called = [one.callback.__name__ for one in app.registered_commands if one.callback is not None]
-    return f"fairaudit {asked} --help" if asked in called else "fairaudit --help"
 
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version_asked: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    if version_asked:
+    if show_version:
         typer.echo(f"fairaudit {version()}")
         raise typer.Exit

@@ -1,8 +1,15 @@
-"""The application that the commands register with."""
+"""The application that the commands register with, and what a command line asks of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
 import typer
+
+from fairaudit.cli.files import Outputs
 
 app = typer.Typer(
     name="fairaudit",
@@ -12,3 +19,82 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+
+
+@dataclass(slots=True)
+class Request:
+    """What a command line asks for, whether or not it can be carried out: where an error belongs.
+
+    `arguments` are those without an option; `outputs` is set once the command may write there.
+    """
+
+    command: str = ""
+    arguments: tuple[str, ...] = ()
+    data: str | None = None
+    baseline: str | None = None
+    format_name: str = "terminal"
+    written: tuple[str, ...] = ()
+    debug: bool = False
+    outputs: Outputs = field(default_factory=Outputs)
+
+    @property
+    def specs(self) -> tuple[str, ...]:
+        """The audit specs that are named."""
+        return self.arguments if self.command == "run" else ()
+
+    @property
+    def subject(self) -> str:
+        """The file that the command is about: its first spec, or its stored report."""
+        return "".join(self.arguments[:1]) if self.command else ""
+
+    @property
+    def help(self) -> str:
+        """The command that explains how to ask."""
+        return " ".join(filter(None, ("fairaudit", self.command, "--help")))
+
+    def files(self) -> Iterator[Path]:
+        """Every file that an audit reads or writes, as far as that is known."""
+        from fairaudit import batch
+
+        yield from map(Path, self.written)
+        yield from batch.inputs([Path(spec) for spec in self.specs], self.data, self.baseline)
+
+
+def read_request(words: Sequence[str]) -> Request:
+    """What a command line asks for; what cannot be understood in it is passed over.
+
+    Without the name of a command it is read as one of `run`.
+    """
+    group = typer.main.get_command(app)
+    commands = getattr(group, "commands", {})
+    name = next((word for word in words if not word.startswith("-")), "")
+    command = commands.get(name, commands["run"])
+    context = command.context_class(command, resilient_parsing=True, ignore_unknown_options=True)
+    rest = list(words)
+    if name in commands:
+        rest.remove(name)
+    options, left, _ = command.make_parser(context).parse_args(rest)
+    arguments = [
+        word
+        for parameter in command.params
+        if parameter.param_type_name == "argument"
+        for word in _listed(options.get(parameter.name))
+    ]
+    return Request(
+        command=name if name in commands else "",
+        arguments=tuple(word for word in (*arguments, *left) if not word.startswith("-")),
+        data=options.get("data"),
+        baseline=options.get("baseline"),
+        format_name=options.get("format_name") or "terminal",
+        written=tuple(_listed(options.get("output"))),
+        debug="--debug" in words,
+    )
+
+
+def _listed(value: str | Sequence[str] | None) -> Sequence[str]:
+    """The words of an option, or of an argument, that may be repeated."""
+    return [value] if isinstance(value, str) else value or ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,19 +33,23 @@ class Identity:
     def of(cls, path: Path) -> Identity | None:
         """The file at a path; None where there is none."""
         try:
-            found = path.stat()
+            status = path.stat()
         except (OSError, ValueError):
             return None
-        return cls(found.st_dev, found.st_ino)
+        return cls(status.st_dev, status.st_ino)
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Where a command writes, what it reads, and the reports that a folder listed before."""
+    """Where a command writes, what it reads, and the reports that a folder listed before.
 
-    paths: tuple[Path, ...]
+    `unwritten` are the paths that nothing was written to yet: an error that ends the command is.
+    """
+
+    paths: tuple[Path, ...] = ()
     inputs: Mapping[Identity, str] = field(default_factory=dict)
     earlier: Mapping[Path, frozenset[str]] = field(default_factory=dict)
+    unwritten: set[Path] = field(default_factory=set)
 
     def refuse(self, path: Path) -> None:
         """Raises `UsageError` where a file that is read would be written over."""
@@ -61,6 +65,7 @@ class Outputs:
         Where nothing can be put in its place it is written to as it lies there: a single file may
         be mounted into a folder that cannot be written to.
         """
+        self.unwritten.discard(path)
         self.refuse(path)
         # Unlike `resolve`, this takes a link that leads to itself.
         target = Path(os.path.realpath(path))
@@ -76,38 +81,7 @@ class Outputs:
             raise UsageError(f"-o {names.copied(str(path))}: {why}", "check the folder") from error
 
 
-def begin(
-    paths: Sequence[Path], inputs: Callable[[], Iterable[Path]], asked: Sequence[Path] = ()
-) -> Outputs:
-    """The outputs of a command, cleared of what an earlier one left; refuses what would be lost.
-
-    Where one output is refused the others are cleared all the same: there will be no new report.
-    `inputs` are asked for only where something lies that could be one of them. `asked` are the
-    files that will be written into folders, as far as that is known.
-    """
-    from fairaudit.cli import folder
-
-    folders = [path for path in paths if path.is_dir()]
-    written = [path for path in paths if path not in folders]
-    written += [path / name for path in folders for name in folder.FIXED]
-    known: dict[Identity, str] = {}
-    if any(path.exists() for path in written) or any(any(path.iterdir()) for path in folders):
-        known = {of: str(path) for path in inputs() if (of := Identity.of(path)) is not None}
-    outputs = Outputs(tuple(paths), known, {path: folder.listed_in(path) for path in folders})
-    refused = None
-    for path in (*written, *asked):
-        try:
-            outputs.refuse(path)
-        except UsageError as error:
-            refused = refused or error
-        else:
-            _clear(path)
-    if refused is not None:
-        raise refused
-    return outputs
-
-
-def _clear(path: Path) -> None:
+def clear(path: Path) -> None:
     """Removes a report of an earlier run; where that cannot be, it is left empty."""
     target = Path(os.path.realpath(path))
     if not target.is_file():
@@ -136,7 +110,7 @@ def _replace(target: Path, data: bytes) -> None:
                 _write_in_place(target, data)
                 return
             # What is there is of another run.
-            _clear(target)
+            clear(target)
         raise
 
 

@@ -20,9 +20,9 @@ from urllib.parse import quote
 from fairaudit import inputs
 from fairaudit.cli.files import Outputs
 from fairaudit.errors import UsageError
+from fairaudit.report import FORMATS, Format
 
 if TYPE_CHECKING:
-    from fairaudit.report.listing import Listed
     from fairaudit.result import Answer
 
 _REPORTS = ("html", "json")
@@ -49,72 +49,74 @@ def prepare(path: Path) -> None:
         raise UsageError(f"-o {path}/: {why}", "name a folder that can be made") from error
 
 
+def formats() -> list[Format]:
+    """The formats of the reports in a folder; the index links to the first."""
+    return [form for name in _REPORTS for form in FORMATS if form.name == name]
+
+
 def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> int:
     """Writes the report of each answer, then the index; how many of an earlier run lie there still.
 
     The index comes last: whoever finds it finds all that it lists.
     """
-    from fairaudit import report
     from fairaudit.report import json as report_json
     from fairaudit.report import listing, summary
 
-    forms = [one for name in _REPORTS if (one := report.format_of(name)) is not None]
-    listed: list[Listed] = []
-    asked = [(one.spec, one.data) for one in answers]
-    for name, answer in zip(names(asked), answers, strict=True):
-        files = {one.name: name + one.suffixes[0] for one in forms}
-        listed.append(listing.Listed(answer, files))
-    now = {name for one in listed for name in one.files.values()}
+    forms = formats()
+    page_format = forms[0]
+    audits = file_names([(answer.spec, answer.data) for answer in answers])
+    listed = [
+        listing.Listed(answer, {form.name: name + form.suffixes[0] for form in forms})
+        for name, answer in zip(audits, answers, strict=True)
+    ]
+    now = {name for entry in listed for name in entry.files.values()}
     before = outputs.earlier.get(path, frozenset())
-    left = sum((path / one).is_file() for one in before - now)
-    for each in listed:
-        for one in forms:
-            outputs.write(path / each.files[one.name], one.render([each.answer], True))
+    others = sum((path / name).is_file() for name in before - now)
+    for entry in listed:
+        for form in forms:
+            outputs.write(path / entry.files[form.name], form.render([entry.answer], True))
     outputs.write(path / "summary.csv", listing.summary_csv(listed))
     outputs.write(path / "checks.csv", listing.checks_csv(listed))
-    page = forms[0].page
-    if page is not None:
-        links = [quote(one.files[forms[0].name], safe="") for one in listed]
-        document = summary.document(answers, all_rows=True, links=links)
-        outputs.write(path / f"index{forms[0].suffixes[0]}", page(document))
+    links = [quote(entry.files[page_format.name], safe="") for entry in listed]
+    document = summary.document(answers, all_rows=True, links=links)
+    assert page_format.page is not None
+    outputs.write(path / "index.html", page_format.page(document))
     outputs.write(path / "index.json", report_json.written(listing.index(listed)))
-    return left
+    return others
 
 
-def files_of(path: Path, asked: Sequence[tuple[str, str | None]]) -> list[Path]:
+def report_paths(path: Path, audits: Sequence[tuple[str, str | None]]) -> list[Path]:
     """Where the reports of such audits are written in a folder."""
-    from fairaudit import report
-
-    forms = [one for name in _REPORTS if (one := report.format_of(name)) is not None]
-    return [path / f"{name}{one.suffixes[0]}" for name in names(asked) for one in forms]
+    names = file_names(audits)
+    return [path / f"{name}{form.suffixes[0]}" for name in names for form in formats()]
 
 
-def names(asked: Sequence[tuple[str, str | None]]) -> list[str]:
-    """A name for the files of each answer, of its spec and data: safe, and no two are alike.
+def file_names(audits: Sequence[tuple[str, str | None]]) -> list[str]:
+    """A name for the files of each audit, by its spec and data: safe, and no two are alike.
 
     It is that of the data file, with the spec where there are several; where two files are called
     alike, their folders are in it. Names that differ in case alone are alike.
     """
-    wanted = _candidates(asked)
-    times = [Counter(map(_folded, each)) for each in zip(*wanted, strict=True)]
+    candidates = _candidates(audits)
+    times = [Counter(map(_folded, names)) for names in zip(*candidates, strict=True)]
     taken = set(_OURS)
-    found = []
-    for each in wanted:
-        alone = (name for name, seen in zip(each, times, strict=True) if seen[_folded(name)] == 1)
-        numbered = (f"{each[0]}-{number}" for number in count(2))
-        free = (one for one in chain(alone, each[:1], numbered) if _folded(one) not in taken)
+    chosen = []
+    for names in candidates:
+        unique = (name for name, seen in zip(names, times, strict=True) if seen[_folded(name)] == 1)
+        numbered = (f"{names[0]}-{number}" for number in count(2))
+        free = (name for name in chain(unique, names[:1], numbered) if _folded(name) not in taken)
         name = next(free)
         taken.add(_folded(name))
-        found.append(name)
-    return found
+        chosen.append(name)
+    return chosen
 
 
-def _candidates(asked: Sequence[tuple[str, str | None]]) -> list[tuple[str, ...]]:
-    """Names for each answer: the stem of its file, the file, then both with their folders."""
+def _candidates(audits: Sequence[tuple[str, str | None]]) -> list[tuple[str, ...]]:
+    """Names for each audit: the stem of its file, the file, then both with their folders."""
     from fairaudit.report.labels import told_apart
 
-    specs = told_apart([spec for spec, _ in asked])
-    files = told_apart([data or "" for _, data in asked])
+    specs = told_apart([spec for spec, _ in audits])
+    files = told_apart([data or "" for _, data in audits])
     several = len({*specs}) > 1
     return [
         tuple(map(_safe, _spelled_out(Path(spec), Path(file) if file else None, several=several)))
@@ -123,14 +125,14 @@ def _candidates(asked: Sequence[tuple[str, str | None]]) -> list[tuple[str, ...]
 
 
 def _spelled_out(spec: Path, file: Path | None, *, several: bool) -> tuple[str, ...]:
-    """Names for one answer, each saying more than the one before."""
-    first, last = (spec, spec.stem) if file is None else (file, _SUFFIX.sub("", file.name))
+    """Names for one audit, each saying more than the one before."""
+    path, stem = (spec, spec.stem) if file is None else (file, _SUFFIX.sub("", file.name))
     short, long = [], []
     if several and file is not None:
         short, long = [spec.stem], [*spec.parent.parts, spec.stem]
-    folders = first.parent.parts
-    each = ((*short, last), (*short, first.name), (*long, *folders, last))
-    return tuple(map("-".join, (*each, (*long, *folders, first.name))))
+    folders = path.parent.parts
+    names = ((*short, stem), (*short, path.name), (*long, *folders, stem))
+    return tuple(map("-".join, (*names, (*long, *folders, path.name))))
 
 
 def _safe(text: str) -> str:
@@ -152,7 +154,7 @@ def _folded(name: str) -> str:
 def listed_in(path: Path) -> frozenset[str]:
     """The reports in a folder that its index lists."""
     with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-        tree = json.loads(inputs.read(path / "index.json", inputs.REPORT))
-        found = {name for one in tree["audits"] for name in one["reports"].values()}
-        return frozenset(name for name in found if Path(name).name == name)
+        index = json.loads(inputs.read(path / "index.json", inputs.REPORT))
+        names = {name for audit in index["audits"] for name in audit["reports"].values()}
+        return frozenset(name for name in names if Path(name).name == name)
     return frozenset()

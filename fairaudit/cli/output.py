@@ -1,170 +1,171 @@
-"""Where reports go: to stdout, and to files."""
+"""Where reports go: to files and folders, which are made ready first, and to stdout."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit.cli.files import Outputs
+from fairaudit.cli import folder
+from fairaudit.cli.files import Identity, Outputs, clear
 from fairaudit.cli.streams import tell
-from fairaudit.errors import FairauditError, UsageError, did_you_mean
-from fairaudit.report import FORMATS
+from fairaudit.errors import UsageError, did_you_mean
+from fairaudit.report import FORMATS, Format, format_of, format_of_suffix
 
 if TYPE_CHECKING:
-    from fairaudit.report import Format
     from fairaudit.report.blocks import Document
     from fairaudit.result import Answer
 
-FORMAT_HELP = f"What to print: {', '.join(one.name for one in FORMATS)}."
-PAGE_HELP = f"What to print: {', '.join(one.name for one in FORMATS if one.shows_pages)}."
-FILE_HELP = (
-    "Write a report; the suffix picks the format: "
-    f"{', '.join(suffix for one in FORMATS for suffix in one.suffixes)}."
-)
+_SUFFIXES = ", ".join(suffix for form in FORMATS for suffix in form.suffixes)
+FILE_HELP = f"Write a report; the suffix picks the format: {_SUFFIXES}."
+
+PageFormat = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help=f"What to print: {', '.join(form.name for form in FORMATS if form.shows_pages)}.",
+    ),
+]
+"""The option of what prints a page that is no report of an audit."""
 
 _SLASHES = tuple({os.sep, os.altsep or os.sep})
 
 
-def check_formats(form: str, outputs: Sequence[str], *, folders: bool = True) -> list[Path]:
+def format_named(name: str) -> Format:
+    """The format of that name; raises `UsageError` where there is none."""
+    form = format_of(name)
+    if form is None:
+        known = [form.name for form in FORMATS]
+        hint = did_you_mean(name, known)
+        raise UsageError(f"no format {name!r}{hint}", f"there is {', '.join(known)}")
+    return form
+
+
+def format_of_path(path: Path) -> Format:
+    """The format of a report that is one file; raises `UsageError` where its suffix names none."""
+    form = format_of_suffix(path.suffix)
+    if form is None:
+        what = f"-o {path}: the suffix {path.suffix!r} names no format"
+        raise UsageError(what, f"there is {_SUFFIXES}; a folder ends with a slash")
+    return form
+
+
+def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = True) -> list[Path]:
     """Where to write; refuses an unknown format, and makes folders, before anything is read.
 
     Without `folders` it refuses them: one page is one file.
     """
-    from fairaudit import report
-    from fairaudit.cli import folder
-
-    known = [one.name for one in report.FORMATS]
-    if report.format_of(form) is None:
-        hint = did_you_mean(form, known)
-        raise UsageError(f"no format {form!r}{hint}", f"there is {', '.join(known)}")
+    forms = [format_named(format_name)]
     paths: list[Path] = []
-    for name in outputs:
+    for name in names:
         if not name.strip():
             raise UsageError(f"-o {name!r}: this names no file", "leave it out, or name one")
         path = Path(name)
-        is_format = report.format_of_suffix(path.suffix) is not None
-        is_folder = name.endswith(_SLASHES) or (path.is_dir() and not is_format)
+        is_folder = name.endswith(_SLASHES) or (
+            path.is_dir() and format_of_suffix(path.suffix) is None
+        )
         if is_folder and path in paths and not path.is_dir():
             raise UsageError(f"-o {name}: this is to be a file, too", "name another folder")
         if is_folder and folders:
             folder.prepare(path)
+            forms += folder.formats()
         elif is_folder or path.is_dir():
             hint = "name a file in it" + (", or end it with a slash" if folders else "")
             raise UsageError(f"-o {path}: this is a folder", hint)
-        elif not is_format:
-            suffixes = ", ".join(suffix for one in report.FORMATS for suffix in one.suffixes)
-            why = f"the suffix {path.suffix!r} names no format"
-            raise UsageError(
-                f"-o {path}: {why}", f"there is {suffixes}; a folder ends with a slash"
-            )
-        elif not path.parent.is_dir():
-            raise UsageError(f"-o {path}: there is no folder {path.parent}", "make it first")
+        else:
+            forms.append(format_of_path(path))
+            if not path.parent.is_dir():
+                raise UsageError(f"-o {path}: there is no folder {path.parent}", "make it first")
         paths.append(path)
-    if sys.flags.optimize > 1 and any(map(_draws, [Path(f"x.{form}"), *paths])):
+    if sys.flags.optimize > 1 and any(form.name == "html" for form in forms):
         what = "the pictures of a page need docstrings, which PYTHONOPTIMIZE=2 leaves out"
         raise UsageError(what, "unset it (or leave out `python -OO`), or ask for another format")
     return paths
 
 
-def _draws(path: Path) -> bool:
-    """Whether what is written there has pictures."""
-    from fairaudit import report
+def check_page_outputs(format_name: str, names: Sequence[str], what: str) -> list[Path]:
+    """Where to write; refuses folders, and formats that cannot show `what` on one page."""
+    paths = check_outputs(format_name, names, folders=False)
+    for form in (format_named(format_name), *map(format_of_path, paths)):
+        if not form.shows_pages:
+            known = ", ".join(form.name for form in FORMATS if form.shows_pages)
+            raise UsageError(f"{form.name} does not show {what}", f"there is {known}")
+    return paths
 
-    wanted = report.format_of_suffix(path.suffix)
-    return path.is_dir() or (wanted is not None and wanted.name == "html")
 
+def clear_outputs(
+    paths: Sequence[Path],
+    inputs: Callable[[], Iterable[Path]],
+    reports: Callable[[Path], Iterable[Path]] = lambda _: (),
+) -> Outputs:
+    """The outputs of a command, cleared of what an earlier one left; refuses what would be lost.
 
-@contextlib.contextmanager
-def errors_in(outputs: Outputs, asked: str, data: str | None = None) -> Iterator[None]:
-    """Writes the error that ends a command to its files, our own crash too.
-
-    A report of an earlier run would stay, and be taken for this one's.
+    Where one output is refused the others are cleared all the same: there will be no new report.
+    `inputs` are asked for only where something lies that could be one of them. `reports` gives the
+    files that will be written into a folder, as far as that is known.
     """
-    try:
-        yield
-    except (typer.Exit, typer.Abort, KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:
-        # Polars' panics are no `Exception`.
-        from fairaudit.result import Answer
-
-        known = error if isinstance(error, FairauditError) else FairauditError.crashed(error)
-        with contextlib.suppress(FairauditError):
-            write_files([Answer(asked, data, known)], outputs)
-        raise
-
-
-def write_files(answers: Sequence[Answer], outputs: Outputs) -> None:
-    """Writes every file that was asked for, with all rows; a folder holds one for each answer.
-
-    What cannot be written is told once all others are: none of them may stay as it was.
-    """
-    failed: list[Exception] = []
-    for path in outputs.paths:
+    folders = [path for path in paths if path.is_dir()]
+    files = [path for path in paths if path not in folders]
+    files += [path / name for path in folders for name in folder.FIXED]
+    known: dict[Identity, str] = {}
+    if any(path.exists() for path in files) or any(any(path.iterdir()) for path in folders):
+        known = {file: str(path) for path in inputs() if (file := Identity.of(path)) is not None}
+    earlier = {path: folder.listed_in(path) for path in folders}
+    outputs = Outputs(tuple(paths), known, earlier, {*paths})
+    refused = None
+    for path in (*files, *chain.from_iterable(map(reports, folders))):
         try:
-            _write_report(answers, path, outputs)
+            outputs.refuse(path)
+        except UsageError as error:
+            refused = refused or error
+        else:
+            clear(path)
+    if refused is not None:
+        raise refused
+    return outputs
+
+
+def write_reports(answers: Sequence[Answer], outputs: Outputs, paths: Iterable[Path]) -> None:
+    """Writes a report to each path, with all rows; a folder holds one for each answer.
+
+    What cannot be written is raised once all others are: none of them may stay as it was.
+    """
+    errors: list[Exception] = []
+    for path in paths:
+        try:
+            if path.is_dir():
+                _write_folder(path, answers, outputs)
+            else:
+                outputs.write(path, format_of_path(path).render(answers, True))
         except Exception as error:  # noqa: BLE001  # raised below
-            failed.append(error)
-    if failed:
-        raise failed[0]
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
-def _write_report(answers: Sequence[Answer], path: Path, outputs: Outputs) -> None:
-    from fairaudit import report
-    from fairaudit.cli import folder
-
-    wanted = report.format_of_suffix(path.suffix)
-    if path.is_dir():
-        left = folder.write_folder(path, answers, outputs)
-        if left:
-            files = "1 file is" if left == 1 else f"{left:,} files are"
-            tell(f"{path}: {files} of an earlier run, and not in the index")
-    elif wanted is not None:
-        try:
-            content = wanted.render(answers, True)
-        except Exception as error:
-            from fairaudit.result import Answer
-
-            crash = Answer(answers[0].spec, answers[0].data, FairauditError.crashed(error))
-            outputs.write(path, wanted.render([crash], True))
-            raise
-        outputs.write(path, content)
+def _write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> None:
+    outputs.unwritten.discard(path)
+    others = folder.write_folder(path, answers, outputs)
+    if others:
+        files = "1 file is" if others == 1 else f"{others:,} files are"
+        tell(f"{path}: {files} of an earlier run, and not in the index")
 
 
-def print_answers(answers: Sequence[Answer], form: str, *, all_rows: bool, quiet: bool) -> None:
-    """Prints the report in a format; `quiet` silences the one for people, never one for machines.
-
-    One error alone is not printed here: it is raised, and told on its way out.
-    """
-    from fairaudit import report
-
-    wanted = report.format_of(form)
-    if wanted is None or (len(answers) == 1 and isinstance(answers[0].found, FairauditError)):
-        return
-    if wanted.name != "terminal":
-        _print(wanted, answers, all_rows=all_rows)
+def print_report(
+    answers: Sequence[Answer], form: Format, *, all_rows: bool, quiet: bool = False
+) -> None:
+    """Prints the report in a format; `quiet` silences the one for people alone."""
+    if form.name != "terminal":
+        print_text(form.render(answers, all_rows), form)
     elif not quiet:
         from fairaudit.report import summary
 
         print_document(summary.report(answers, all_rows=all_rows))
-
-
-def print_error(error: FairauditError, arguments: Sequence[str]) -> None:
-    """Prints an error on stdout, where a format was asked for that tells errors."""
-    from fairaudit import report
-
-    wanted = report.format_of(_format_in(arguments))
-    if wanted is not None and wanted.tells_errors:
-        from fairaudit.result import Answer
-
-        specs = [one for one in arguments if one.endswith((".yaml", ".yml"))]
-        _print(wanted, [Answer(specs[0] if specs else "", None, error)], all_rows=False)
 
 
 def print_document(document: Document) -> None:
@@ -175,16 +176,12 @@ def print_document(document: Document) -> None:
     sys.stdout.flush()
 
 
-def _print(wanted: Format, answers: Sequence[Answer], *, all_rows: bool) -> None:
-    print_text(wanted.render(answers, all_rows), wanted)
-
-
-def print_text(content: str | bytes, wanted: Format) -> None:
+def print_text(content: str | bytes, form: Format) -> None:
     """Prints what a format rendered, in signs that the stream has."""
     stream = sys.stdout
     if isinstance(content, bytes):
         if stream.isatty():
-            raise UsageError(f"{wanted.name} is not for a terminal", "write it to a file with -o")
+            raise UsageError(f"{form.name} is not for a terminal", "write it to a file with -o")
         stream.flush()
         stream.buffer.write(content)
     else:
@@ -192,17 +189,6 @@ def print_text(content: str | bytes, wanted: Format) -> None:
         try:
             content.encode(encoding)
         except UnicodeEncodeError:
-            content = wanted.spelled(content, encoding)
+            content = form.spelled(content, encoding)
         stream.write(content)
     stream.flush()
-
-
-def _format_in(arguments: Sequence[str]) -> str:
-    """The format that a command line asks for last, whether or not it could be parsed."""
-    found, following = "terminal", [*arguments[1:], ""]
-    for one, two in zip(arguments, following, strict=False):
-        if one == "--format":
-            found = two
-        elif one.startswith("--format="):
-            found = one.removeprefix("--format=")
-    return found

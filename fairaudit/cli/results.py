@@ -2,75 +2,80 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit.cli.app import app
-from fairaudit.cli.files import begin
+from fairaudit import inputs, names
+from fairaudit.cli.app import Debug, Request, Verbose, app
 from fairaudit.cli.output import (
     FILE_HELP,
-    PAGE_HELP,
-    check_formats,
-    errors_in,
+    PageFormat,
+    check_outputs,
+    check_page_outputs,
+    clear_outputs,
+    format_named,
+    format_of_path,
     print_document,
+    print_report,
     print_text,
-    write_files,
+    write_reports,
 )
-from fairaudit.cli.stored import check_pages, format_of, read_answers, read_from
 from fairaudit.errors import FairauditError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fairaudit.report import Format
+    from fairaudit.report.blocks import Document
     from fairaudit.result import Answer, AuditResult
     from fairaudit.verdict import Finding
 
 _MOST = 10
 _Result = Annotated[str, typer.Argument(metavar="RESULT.json", help="A JSON report, or - (stdin).")]
-_Output = Annotated[
-    list[str] | None,
-    typer.Option("-o", "--output", help=FILE_HELP),
+_Output = Annotated[list[str] | None, typer.Option("-o", "--output", help=FILE_HELP)]
+_Check = Annotated[
+    str | None, typer.Argument(help="An id, a part of one, or a number of the list.")
+]
+_Data = Annotated[str | None, typer.Option(help="Choose a result by data file or spec.")]
+_Format = Annotated[
+    str | None,
+    typer.Option("--format", help="What to print; terminal, unless a file is written."),
 ]
 
 
 @app.command()
 def render(
+    context: typer.Context,
     result: _Result,
     output: _Output = None,
-    form: Annotated[
-        str | None,
-        typer.Option("--format", help="What to print; terminal, unless a file is written."),
-    ] = None,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001  # read before parsing
+    format_name: _Format = None,
+    verbose: Verbose = False,
+    debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Write the reports of a run anew, from its JSON report.
 
     The exit code is 0 where they are written, whatever the verdict: nothing is judged here.
     """
-    outputs = begin(check_formats(form or "terminal", output or []), lambda: read_from(result))
-    with errors_in(outputs, result):
-        found = read_answers(result)
-    write_files(found, outputs)
-    if form is not None or not outputs.paths:
-        _print_report(found, form or "terminal", all_rows=verbose)
+    request: Request = context.obj
+    paths = check_outputs(format_name or "terminal", output or [])
+    request.outputs = clear_outputs(paths, lambda: _files_read(result))
+    answers = read_answers(result)
+    write_reports(answers, request.outputs, paths)
+    if format_name is not None or not paths:
+        print_report(answers, format_named(format_name or "terminal"), all_rows=verbose)
 
 
 @app.command()
 def show(
+    context: typer.Context,
     result: _Result,
-    check: Annotated[
-        str | None, typer.Argument(help="An id, a part of one, or a number of the list.")
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option(help="Of several results the one of this data, or spec.")
-    ] = None,
+    check: _Check = None,
+    data: _Data = None,
     output: _Output = None,
-    form: Annotated[str, typer.Option("--format", help=PAGE_HELP)] = "terminal",
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001  # read before parsing
+    format_name: PageFormat = "terminal",
+    debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Open one finding of a JSON report: its counts, its formula filled in, how sure it is.
 
@@ -78,77 +83,94 @@ def show(
     """
     from fairaudit.report import opened
 
-    outputs = begin(check_pages(form, output or [], "a single check"), lambda: read_from(result))
-    with errors_in(outputs, result):
-        answer = _one_of(read_answers(result), data)
-        finding = None if check is None else opened.find(answer, check)
-    for path in outputs.paths:
-        outputs.write(path, _page(format_of(path), answer, finding))
-    if outputs.paths and form == "terminal":
-        return
-    if form == "terminal":
-        print_document(
-            opened.listing(answer) if finding is None else opened.document(answer, finding)
-        )
-    else:
-        from fairaudit import report
-
-        wanted = report.format_of(form)
-        assert wanted is not None
-        print_text(_page(wanted, answer, finding), wanted)
+    request: Request = context.obj
+    paths = check_page_outputs(format_name, output or [], "a single check")
+    request.outputs = clear_outputs(paths, lambda: _files_read(result))
+    audit = _chosen_result(read_answers(result), data)
+    finding = None if check is None else opened.find(audit, check)
+    for path in paths:
+        request.outputs.write(path, _rendered(format_of_path(path), audit, finding))
+    form = format_named(format_name)
+    if form.name != "terminal":
+        print_text(_rendered(form, audit, finding), form)
+    elif not paths:
+        print_document(_page(audit, finding))
 
 
-def _print_report(found: Sequence[Answer], form: str, *, all_rows: bool) -> None:
-    """Prints the report as its run did; an error is a report here, too."""
-    from fairaudit import report
+def read_answers(path: str) -> list[Answer]:
+    """What a JSON report holds, `-` that of stdin; raises `UsageError` where it is none."""
+    from fairaudit.report import json
 
-    wanted = report.format_of(form)
-    assert wanted is not None
-    if form == "terminal":
-        from fairaudit.report import summary
+    try:
+        is_piped = path == "-"
+        text = sys.stdin.buffer.read() if is_piped else inputs.read(Path(path), inputs.REPORT)
+    except OSError as error:
+        what = f"the result {names.copied(path)} cannot be read: {error.strerror or error}"
+        raise UsageError(what, "name a JSON report: fairaudit run SPEC -o report.json") from error
+    try:
+        return json.read_answers(json.parse(text))
+    except UsageError as error:
+        raise UsageError(f"{names.copied(path)}: {error.message}", error.hint) from error
 
-        print_document(summary.report(found, all_rows=all_rows))
-    else:
-        print_text(wanted.render(found, all_rows), wanted)
+
+def read_result(path: str) -> AuditResult:
+    """The one result that a JSON report holds; raises the error that it holds instead."""
+    answers = read_answers(path)
+    if len(answers) > 1:
+        what = f"{names.copied(path)} holds {len(answers)} results"
+        raise UsageError(what, "name the report of one: fairaudit run SPEC -o FOLDER/ writes each")
+    return _result_of(answers[0])
 
 
-def _one_of(found: Sequence[Answer], data: str | None) -> AuditResult:
-    """The result that is meant; raises what kept it from being one."""
-    from fairaudit import names
+def _result_of(answer: Answer) -> AuditResult:
+    if isinstance(answer.found, FairauditError):
+        raise answer.found
+    return answer.found
 
-    chosen = [one for one in found if data is None or _is_meant(one, data)]
+
+def _files_read(result: str) -> list[Path]:
+    """The files that a stored result is read from: none where it comes from stdin."""
+    return [] if result == "-" else [Path(result)]
+
+
+def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:
+    """The result of a data file or a spec; raises the error that there is in its place."""
+    chosen = [answer for answer in answers if data is None or _is_of(answer, data)]
     if len(chosen) == 1:
-        if isinstance(chosen[0].found, FairauditError):
-            raise chosen[0].found
-        return chosen[0].found
-    known = [one.data or one.spec for one in (chosen or found)]
+        return _result_of(chosen[0])
+    known = [answer.data or answer.spec for answer in (chosen or answers)]
     more = f", and {len(known) - _MOST} more" if len(known) > _MOST else ""
     there = f"there is {', '.join(map(names.copied, known[:_MOST]))}{more}"
     if data is None:
-        raise UsageError(f"the document holds {len(found)} results: say which by --data", there)
+        raise UsageError(f"the document holds {len(answers)} results: say which by --data", there)
     if chosen:
         raise UsageError(f"{len(chosen)} results are of {names.quoted(data)}", there)
     raise UsageError(f"no result of {names.quoted(data)}{did_you_mean(data, known)}", there)
 
 
-def _is_meant(one: Answer, data: str) -> bool:
-    """Whether a result is that of a file, or of a spec: by its path, its name, or its stem."""
-    paths = [path for path in (one.data, one.spec) if path is not None]
-    names = {name for path in map(Path, paths) for name in (path.name, path.stem)}
-    return one.title == data or data in paths or data in names
+def _is_of(answer: Answer, data: str) -> bool:
+    """Whether an answer is that of a file, or of a spec: by its path, its name, or its stem."""
+    paths = [path for path in (answer.data, answer.spec) if path is not None]
+    short = {name for path in map(Path, paths) for name in (path.name, path.stem)}
+    return answer.title == data or data in paths or data in short
 
 
-def _page(wanted: Format, answer: AuditResult, finding: Finding | None) -> str:
-    """A finding, or the list of all, in a format: of prose, or the rows of the JSON report."""
+def _page(result: AuditResult, finding: Finding | None) -> Document:
+    """A finding, or the list of all."""
+    from fairaudit.report import opened
+
+    return opened.listing(result) if finding is None else opened.document(result, finding)
+
+
+def _rendered(form: Format, result: AuditResult, finding: Finding | None) -> str:
+    """A finding, or the list of all, in a format of prose, or as rows of the JSON report."""
     from fairaudit.report import json as report_json
     from fairaudit.report import opened
 
-    if wanted.page is not None:
-        return wanted.page(
-            opened.listing(answer) if finding is None else opened.document(answer, finding)
-        )
-    rows = report_json.document(answer)["checks"]
+    if form.page is not None:
+        return form.page(_page(result, finding))
+    rows = report_json.document(result)["checks"]
     if finding is None:
         return report_json.written({"checks": rows})
-    (row,) = [one for one in rows if one["id"] == finding.check.id]
-    return report_json.written({**row, "working": opened.steps(answer, finding)})
+    (row,) = [row for row in rows if row["id"] == finding.check.id]
+    return report_json.written({**row, "working": opened.steps(result, finding)})

@@ -6,10 +6,12 @@ nobody listens, nothing else changes.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import select
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from fairaudit.errors import Unwritten
@@ -17,6 +19,7 @@ from fairaudit.errors import Unwritten
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+_STDERR = 2
 _STREAMS = ((0, "stdin", os.O_WRONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_RDONLY))
 """Each with the mode that a stream which was closed gets: nothing can be read, or written."""
 
@@ -116,3 +119,30 @@ def watched(stream: TextIO, kind: type[_Raw]) -> TextIO:
         errors="backslashreplace",
         line_buffering=stream.line_buffering,
     )
+
+
+@contextlib.contextmanager
+def silenced(*, debug: bool) -> Iterator[None]:
+    """Drops what libraries write to stderr behind Python's back; with `debug` it is shown.
+
+    They say where in their own source they gave up; an error is told in our own words. `sys.stderr`
+    stays where it is.
+    """
+    try:
+        own = os.dup(_STDERR)
+    except OSError:  # it is closed
+        debug = True
+    if debug or sys.stderr is None:
+        yield
+        return
+    encoding = sys.stderr.encoding
+    with open(own, "w", encoding=encoding, errors="backslashreplace", buffering=1) as plain:  # noqa: PTH123  # a descriptor has no path
+        sys.stderr.flush()
+        nobody = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nobody, _STDERR)
+        os.close(nobody)
+        try:
+            with contextlib.redirect_stderr(watched(plain, Messages)):
+                yield
+        finally:
+            os.dup2(own, _STDERR)

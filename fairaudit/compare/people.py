@@ -10,7 +10,7 @@ import numpy as np
 from fairaudit.compare.records import PeopleChange, ShareChange
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Significance
-from fairaudit.evidence.maxima import MOST_DEALT, MOST_PERMUTED
+from fairaudit.evidence.joint_tests import MOST_DEALT, MOST_PERMUTED
 from fairaudit.metrics import Eligibility
 from fairaudit.result import AuditResult, GroupRow
 from fairaudit.stats import contingency
@@ -19,7 +19,7 @@ from fairaudit.stats.contingency import EXPECTED
 _TOO_FEW = "not tested: too many groups of too few people"
 
 
-def people_changes(
+def compare_people(
     before: AuditResult, after: AuditResult, *, barred: str = ""
 ) -> Iterator[PeopleChange]:
     """A change for each grouping in both; strata are not told."""

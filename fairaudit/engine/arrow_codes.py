@@ -215,9 +215,12 @@ def _means_missing_by_number(key: Key, plan: Plan) -> bool:
 
 def _numbers(array: pa.Array) -> NDArray[Any]:
     """The numbers of an array without copying; what lies under nulls is arbitrary."""
-    dtype = np.dtype(array.type.to_pandas_dtype())
-    found = np.frombuffer(array.buffers()[1], dtype=dtype)
-    return found[array.offset : array.offset + len(array)]
+    kind = array.type
+    letter = (
+        "f" if pa.types.is_floating(kind) else "u" if pa.types.is_unsigned_integer(kind) else "i"
+    )
+    numbers = np.frombuffer(array.buffers()[1], dtype=f"{letter}{kind.bit_width // 8}")
+    return numbers[array.offset : array.offset + len(array)]
 
 
 def _valid(array: pa.Array) -> NDArray[np.bool_]:

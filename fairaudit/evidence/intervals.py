@@ -58,14 +58,14 @@ from fairaudit.metrics.values import compute, counts_for, counts_of_others
 from fairaudit.stats import mover, multiplicity, proportions
 
 SIMULTANEOUS = "simultaneous over pairs"
-TOO_LITTLE = "none: too little varies to tell"
+TOO_LITTLE_VARIATION = "none: too little varies to tell"
 _REMAINDER = "none: how the strata are filled is estimated too"
 _MEAN_OF_GROUPS = "none: biased away from parity by chance"
 _TO_EXTREME = {of_ratio, of_difference, of_log_ratio, of_shortfall}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Band:
+class Intervals:
     """The ends of the interval of every value, [Z, W]; NaN, and `why`, where there is none.
 
     `other` are the ends of a second interval in which the true value may lie as well: where it is
@@ -92,7 +92,7 @@ class Band:
         return [first] if np.isnan(low) or np.isnan(high) else [first, (low, high)]
 
 
-def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
+def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
     """The interval of every value of an evaluation, at the confidence it was asked with."""
     alpha = evaluation.terms.inference.alpha if alpha is None else alpha
     lacking = by_clusters.lacks_clusters(evaluation)
@@ -100,18 +100,20 @@ def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
         found = lacking or _interval(evaluation, alpha)
     if isinstance(found, str):
         nothing = np.full_like(evaluation.value, np.nan)
-        return Band(nothing, nothing, "", found)
+        return Intervals(nothing, nothing, "", found)
     # No value, no interval; and none that the value itself is outside of.
     open_ = np.isnan(evaluation.value) | np.isnan(found.low) | np.isnan(found.high)
     open_ |= by_clusters.few_clusters(evaluation)
-    too_little = by_clusters.TOO_FEW if by_clusters.is_clustered(evaluation) else TOO_LITTLE
+    too_little = (
+        by_clusters.TOO_FEW if by_clusters.is_clustered(evaluation) else TOO_LITTLE_VARIATION
+    )
     low = np.where(open_, np.nan, np.fmin(found.low, evaluation.value))
     high = np.where(open_, np.nan, np.fmax(found.high, evaluation.value))
     why = too_little if open_.all() else ""
-    return Band(low, high, found.method, why, _other_part(evaluation, alpha))
+    return Intervals(low, high, found.method, why, _other_part(evaluation, alpha))
 
 
-def lacks_interval(asked: Metric) -> str | None:
+def explain_no_interval(asked: Metric) -> str | None:
     """Why a measure has no interval, whatever the data; None where it has one."""
     if isinstance(asked, Disparity):
         if asked.mean:
@@ -122,7 +124,7 @@ def lacks_interval(asked: Metric) -> str | None:
             return f"none: {asked.comparison.no_interval}"
         if asked.comparison.contrast is not None:
             return None
-        return next(filter(None, (lacks_interval(one) for one, _ in asked.parts)), None)
+        return next(filter(None, (explain_no_interval(one) for one, _ in asked.parts)), None)
     return None if _has_interval(asked) else f"none: {asked.no_interval}"
 
 

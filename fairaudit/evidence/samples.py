@@ -36,7 +36,7 @@ class Sample(NamedTuple):
         return Sample(self.share[index], self.size[index], over, under)
 
 
-def two_samples(one: Sample, two: Sample, inference: Inference) -> tuple[Floats, Marks]:
+def compare_shares(one: Sample, two: Sample, inference: Inference) -> tuple[Floats, Marks]:
     """The p-values of no difference, of the shape both broadcast to, and which are Fisher's.
 
     Where a count below 5 is expected the normal distribution fails, and tables are counted. Under
@@ -77,7 +77,7 @@ def _few_expected(a: Ints, n: Ints, c: Ints, m: Ints) -> Marks:
     return np.asarray(fewer * np.minimum(n, m) < EXPECTED * (n + m))
 
 
-def name_of_test(*, exact: bool, inference: Inference, weighted: bool = False) -> str:
+def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False) -> str:
     """What a test of two shares is called."""
     mid = ", mid-p" if inference.fisher is FisherTest.MID_P else ""
     if exact:

@@ -16,10 +16,16 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence import clusters as by_clusters
-from fairaudit.evidence.intervals import Band, band, has_extreme_interval, lacks_interval, pairs_of
-from fairaudit.evidence.maxima import Alike, alike_classes, alike_means
-from fairaudit.evidence.pairs import Chosen, pair_test, to_extreme
-from fairaudit.evidence.samples import Sample, name_of_test, two_samples
+from fairaudit.evidence.intervals import (
+    Intervals,
+    explain_no_interval,
+    find_intervals,
+    has_extreme_interval,
+    pairs_of,
+)
+from fairaudit.evidence.joint_tests import Alike, alike_classes, alike_means
+from fairaudit.evidence.pair_tests import Chosen, pair_test, to_extreme
+from fairaudit.evidence.samples import Sample, compare_shares, name_share_test
 from fairaudit.metrics import (
     NO_GROUP,
     Disparity,
@@ -112,7 +118,7 @@ class Tests:
         return self.names[0 if self.which is None else int(self.which[z, w])]
 
 
-def tested(evaluation: Evaluation) -> Tests:
+def run_tests(evaluation: Evaluation) -> Tests:
     """The test of no disparity for every value of an evaluation."""
     lacking = by_clusters.lacks_clusters(evaluation)
     if lacking is not None:
@@ -124,7 +130,7 @@ def tested(evaluation: Evaluation) -> Tests:
     return replace(tests, p=p)
 
 
-def lacks_test(asked: Metric, policy: str | None = None) -> str | None:
+def explain_no_test(asked: Metric, policy: str | None = None) -> str | None:
     """Why a measure has no test of no disparity, whatever the data; None where it has one.
 
     The policy is that of its reference: to which group it is compared.
@@ -133,23 +139,23 @@ def lacks_test(asked: Metric, policy: str | None = None) -> str | None:
         return f"{asked.title.lower()} compares nobody: `conclusive` holds it against the limit"
     if isinstance(asked, TableMetric):
         has_one = asked.independence is not None or asked.standard_normal
-        return None if has_one else lacks_interval(asked)
+        return None if has_one else explain_no_interval(asked)
     if asked.mean and asked.fitted:
-        return lacks_interval(asked)
+        return explain_no_interval(asked)
     quantities = [quantity for quantity, _ in asked.parts]
-    if asked.fold is not REMAINDER and all(map(is_tested, quantities)):
+    if asked.fold is not REMAINDER and all(map(has_direct_test, quantities)):
         return None
     if policy in EXTREME_REFERENCES and not has_extreme_interval(asked):
         return f"the {policy} group is chosen from the same data: `conclusive` allows for that"
-    return lacks_interval(asked)
+    return explain_no_interval(asked)
 
 
-def is_tested(quantity: GroupMetric) -> bool:
+def has_direct_test(quantity: GroupMetric) -> bool:
     """Whether its values can be tested without their interval: shares, means, ranks, classes."""
     by_deviation = isinstance(quantity, Formula) and quantity.deviation_of is not None
     whole = isinstance(quantity, NumberMean | Distribution | Shares)
     if isinstance(quantity, FirstOf):
-        return all(map(is_tested, quantity.options))
+        return all(map(has_direct_test, quantity.options))
     return by_deviation or whole or quantity.is_proportion
 
 
@@ -166,7 +172,7 @@ def _tests(evaluation: Evaluation) -> Tests:
 
 def _of_measure(asked: Disparity, evaluation: Evaluation) -> Tests:
     if asked.fold is REMAINDER:
-        return _none(evaluation, (lacks_interval(asked) or "").removeprefix("none: "))
+        return _none(evaluation, (explain_no_interval(asked) or "").removeprefix("none: "))
     if evaluation.parts:
         cancel = asked.fold is MEAN and asked.to_reference
         return _of_mean(evaluation) if cancel else _of_parts(evaluation)
@@ -339,10 +345,11 @@ def _two_sides(evaluation: Evaluation, one: GroupValues, two: GroupValues) -> Te
         return Tests(p, (f"z, {CLUSTER_ROBUST}",), about=_about(one, evaluation), why=_FEW_CLUSTERS)
     if one.binomial and two.binomial:
         first, second = Sample.of(one), Sample.of(two)
-        p, exact = two_samples(first, second, inference)
+        p, exact = compare_shares(first, second, inference)
         weighted = one.weight_sum is not None
         names = tuple(
-            name_of_test(exact=few, inference=inference, weighted=weighted) for few in (False, True)
+            name_share_test(exact=few, inference=inference, weighted=weighted)
+            for few in (False, True)
         )
         sides = (first.share, first.size, second.share, second.size)
         z, _ = contingency.z_test(*sides, yates=inference.yates)
@@ -625,10 +632,10 @@ def _of_change(evaluation: Evaluation) -> Tests:
     groups = pairs_of(evaluation)
     if groups is None or not isinstance(evaluation.metric, GroupMetric):
         return _by_interval(evaluation)
-    return pairs_tested(groups, (evaluation.metric.id, "paired"))
+    return run_mcnemar(groups, (evaluation.metric.id, "paired"))
 
 
-def pairs_tested(groups: PairedCounts, about: Key) -> Tests:
+def run_mcnemar(groups: PairedCounts, about: Key) -> Tests:
     """McNemar's test that as many change one way as the other, of every group."""
     if groups.weighted:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -646,7 +653,7 @@ def _by_interval(evaluation: Evaluation) -> Tests:
     """The level at which parity leaves the interval, on the scale of z."""
     asked = evaluation.metric
     ideal = 0.0 if isinstance(asked, GroupMetric) or evaluation.subtracts else float(asked.ideal)
-    first: Band = band(evaluation)
+    first: Intervals = find_intervals(evaluation)
     if not first.method:
         return _none(evaluation, first.why.removeprefix("none: "))
     extreme = evaluation.terms.policy in EXTREME_REFERENCES
@@ -662,10 +669,10 @@ def _by_interval(evaluation: Evaluation) -> Tests:
             # All hold together, at one level in a stratum: each group has a level of its own.
             low, high = np.full_like(z, np.nan), np.full_like(z, np.nan)
             for at in judged:
-                ends = band(evaluation, alpha[:, at : at + 1])
+                ends = find_intervals(evaluation, alpha[:, at : at + 1])
                 low[:, at], high[:, at] = ends.low[:, at], ends.high[:, at]
         else:
-            ends = band(evaluation, alpha)
+            ends = find_intervals(evaluation, alpha)
             low, high = ends.low, ends.high
         return np.where(apart > 0, low - ideal, ideal - high)
 

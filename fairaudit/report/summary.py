@@ -60,7 +60,7 @@ def document(
         more=_more(ranked[len(shown) :]),
     )
     told = f"{_counted(len(answers))}: {verdicts(answers)}, worst first"
-    worst = verdict_of(ranked[0].answer)
+    worst = worst_verdict(answers)
     tones = {str(verdict): tone for verdict, tone in content.VERDICT_TONES.items()}
     blocks: list[Block] = [
         Heading("Summary"),
@@ -84,6 +84,11 @@ def verdict_of(one: Answer) -> str:
     if isinstance(one.found, FairauditError):
         return "nothing" if isinstance(one.found, NothingToAudit) else "error"
     return str(one.found.verdict)
+
+
+def worst_verdict(answers: Sequence[Answer]) -> str:
+    """The worst verdict of several answers, in a word."""
+    return min(map(verdict_of, answers), key=_WORST.index)
 
 
 def verdicts(answers: Sequence[Answer]) -> str:

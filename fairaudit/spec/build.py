@@ -98,7 +98,7 @@ class _Builder:
         )
         first = predictions[0].name if predictions else next(iter(outcomes))
         questions = Questions(self.document, self.whole, groupings, outcomes, first, protected)
-        shown, checks, notices = questions.all()
+        requests, checks, notices = questions.all()
         self.faults += questions.faults
         of = first if outcomes[first].has_classes or label is None else label.name
         scan, gate = read_scan(
@@ -135,7 +135,7 @@ class _Builder:
             minimum=shape.groups.minimum,
             exclude_below=shape.groups.rule,
             inference=questions.inference,
-            shown=shown,
+            requests=requests,
             checks=(*checks, *gate, *limits),
             simpson=scan,
             subgroups=search,
@@ -161,7 +161,8 @@ class _Builder:
         """
         threshold = self.shape.suppress_below
         judged = Counter(
-            (one.asked.id, one.of, one.by, one.given, one.against, one.of_class) for one in checks
+            (one.asked.id, one.of, one.by, one.given, one.against, one.terms.of_class)
+            for one in checks
         )
         for (measure, of, by, *_), times in judged.items() if threshold is not None else ():
             if times > _MOST_LIMITS:

@@ -1,4 +1,4 @@
-"""The `metrics` of a spec: what is shown, and which checks its limits make."""
+"""The `metrics` of a spec: what is reported, and which checks its limits make."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from decimal import Decimal
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, did_you_mean
-from fairaudit.evidence import lacks_interval, lacks_test
+from fairaudit.evidence import explain_no_interval, explain_no_test
 from fairaudit.metrics import (
     Average,
     Bounds,
@@ -21,6 +21,7 @@ from fairaudit.metrics import (
     ReferencePolicy,
     Requirement,
     TableMetric,
+    Terms,
     Weights,
     build_disparity,
     find_comparison,
@@ -41,7 +42,7 @@ from fairaudit.metrics.scores import SCORING_RATE, FirstOf
 from fairaudit.spec import schema
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
-from fairaudit.spec.model import Kind, Outcome, Protected, Shown, Text, value_of
+from fairaudit.spec.model import Kind, MetricRequest, Outcome, Protected, Text, value_of
 from fairaudit.spec.text import Document, Path
 from fairaudit.verdict import Check, Limit
 
@@ -132,14 +133,14 @@ class Questions:
         self.notices: list[Notice] = []
         self.inference = self._inference()
 
-    def all(self) -> tuple[tuple[Shown, ...], tuple[Check, ...], tuple[Notice, ...]]:
-        """Everything that is shown and checked, with notices on limits that mislead."""
-        shown: list[Shown] = []
+    def all(self) -> tuple[tuple[MetricRequest, ...], tuple[Check, ...], tuple[Notice, ...]]:
+        """Everything that is reported and checked, with notices on limits that mislead."""
+        requests: list[MetricRequest] = []
         checks: list[Check] = []
-        for at, entry in enumerate(self.shape.metrics):
-            path: Path = ("metrics", at)
+        for number, entry in enumerate(self.shape.metrics):
+            path: Path = ("metrics", number)
             before = len(self.faults)
-            asked = None if at in self.skipped else self._asked(path, entry)
+            asked = None if number in self.skipped else self._asked(path, entry)
             if asked is None:
                 continue
             of = self._of(path, entry, asked)
@@ -160,15 +161,16 @@ class Questions:
                 for key, bound in (("warn", entry.warn), ("fail", entry.fail))
             )
             self._lacking(path, entry, asked)
-            one = self._shown(path, entry, asked, of or "label", parameters)
+            request = self._request(path, entry, asked, of or "label", parameters)
             if len(self.faults) == before:
                 self._notice(path, entry, asked, of)
-                for each in [replace(one, at=at) for at in entry.at or (None,)]:
-                    shown.append(each)
+                for at in entry.at or (None,):
+                    request = replace(request, terms=replace(request.terms, at=at))
+                    requests.append(request)
                     if warn or fail:
-                        checks += self._checks(path, entry, each, (warn, fail))
+                        checks += self._checks(path, entry, request, (warn, fail))
         self._unique(checks)
-        return tuple(shown), tuple(checks), tuple(self.notices)
+        return tuple(requests), tuple(checks), tuple(self.notices)
 
     def _inference(self) -> Inference:
         """How sure to be, as the spec says."""
@@ -347,9 +349,9 @@ class Questions:
             self._fault((*path, "metric"), what)
         return parameters
 
-    def _shown(
+    def _request(
         self, path: Path, entry: schema.Metric, asked: Metric, of: str, parameters: Parameters
-    ) -> Shown:
+    ) -> MetricRequest:
         """What is reported of an entry: every grouping by default."""
         is_asked = "by" in self.shape.groups.model_fields_set
         default: Path = ("groups", "by") if is_asked else ("columns", "protected")
@@ -365,21 +367,26 @@ class Questions:
         subsets: Sequence[Grouping] = by
         if len(self.groupings.protected) <= MOST_ATTRIBUTES:
             subsets = every_subset(self.groupings.protected)
-        return Shown(
-            asked=asked,
+        # In the order in which their faults are told.
+        average, class_text = self._average(path, entry, asked), self._of_class(path, entry, of)
+        return MetricRequest(
+            metric=asked,
             of=of,
             by=by,
             given=given,
-            reference=reference,
+            terms=Terms(
+                reference,
+                self.shape.groups.minimum,
+                parameters,
+                average,
+                value_of(class_text),
+                inference=self.inference,
+            ),
             references=self._for_each(reference, subsets),
             declared=self._for_each(Reference(ReferencePolicy.DECLARED), subsets),
-            parameters=parameters,
-            minimum=self.shape.groups.minimum,
-            average=self._average(path, entry, asked),
-            of_class=self._of_class(path, entry, of),
             against=self._against(path, entry, of, asked),
-            levels=tuple(self._strata_named(path, entry)),
-            inference=self.inference,
+            class_text=class_text,
+            stratum_texts=tuple(self._strata_named(path, entry)),
         )
 
     def _numeric_by(self, path: Path, entry: schema.Metric, asked: Metric) -> list[list[str]]:
@@ -553,10 +560,13 @@ class Questions:
         """Faults for evidence that a limit asks for and that no data could give."""
         policy = asked.reference if isinstance(asked, Disparity) else None
         said = entry.reference.get("") if entry.reference else policy
-        lacking = {"significant": lacks_test(asked, said), "conclusive": lacks_interval(asked)}
+        lacking = {
+            "significant": explain_no_test(asked, said),
+            "conclusive": explain_no_interval(asked),
+        }
         if entry.against is not None and isinstance(asked, GroupMetric):
             # Of two outcomes a rate itself is compared.
-            lacking["significant"] = lacks_interval(asked)
+            lacking["significant"] = explain_no_interval(asked)
         for side, bound in (("warn", entry.warn), ("fail", entry.fail)):
             for key, why in lacking.items():
                 if why and bound is not None and getattr(bound, key):
@@ -602,11 +612,11 @@ class Questions:
         self,
         path: Path,
         entry: schema.Metric,
-        shown: Shown,
+        request: MetricRequest,
         limits: tuple[Limit | None, Limit | None],
     ) -> list[Check]:
         """One check for each grouping and conditioning of an entry with a limit."""
-        asked = shown.asked
+        asked = request.metric
         default = [["full"]] if "smoothing" in asked.takes else [["each"]]
         if Requirement.NUMERIC_ATTRIBUTE in asked.requirements:
             default = self.numeric
@@ -614,10 +624,10 @@ class Questions:
         groupings = self.groupings.by(entry.by or default, self._fault_at(by_path))
         found = []
         for by in groupings:
-            if set(by) & set(shown.parameters.controls):
+            if set(by) & set(request.terms.parameters.controls):
                 continue
-            reference = self._resolved(shown.reference, by)
-            if shown.reference is not None and reference is None:
+            reference = self._resolved(request.terms.reference, by)
+            if request.terms.reference is not None and reference is None:
                 self._no_reference(path, by, entry)
                 continue
             given_of = [[*names] for names in entry.given] if entry.given is not None else None
@@ -627,7 +637,7 @@ class Questions:
                 else self.groupings.given(given_of, by, self._fault_at((*path, "given")))
             )
             found += [
-                self._check(path, entry, shown, by, strata, reference, limits) for strata in given
+                self._check(path, entry, request, by, strata, reference, limits) for strata in given
             ]
         return found
 
@@ -635,7 +645,7 @@ class Questions:
         self,
         path: Path,
         entry: schema.Metric,
-        shown: Shown,
+        request: MetricRequest,
         by: Grouping,
         given: Grouping,
         reference: Reference | None,
@@ -643,19 +653,13 @@ class Questions:
     ) -> Check:
         warn, fail = limits
         return Check(
-            id=_id(entry, shown, by, given),
-            asked=shown.asked,
-            of=shown.of,
+            id=_id(entry, request, by, given),
+            asked=request.metric,
+            of=request.of,
             by=by,
             given=given,
-            reference=reference,
-            parameters=shown.parameters,
-            average=shown.average,
-            of_class=value_of(shown.of_class),
-            against=shown.against,
-            at=shown.at,
-            minimum=shown.minimum,
-            inference=shown.inference,
+            against=request.against,
+            terms=replace(request.terms, reference=reference),
             undefined=entry.undefined or self.shape.undefined,
             warn=warn,
             fail=fail,
@@ -710,23 +714,23 @@ def _bounds_alone(asked: Metric, entry: schema.Metric) -> Bounds:
     return asked.bounds
 
 
-def _id(entry: schema.Metric, shown: Shown, by: Grouping, given: Grouping) -> str:
+def _id(entry: schema.Metric, request: MetricRequest, by: Grouping, given: Grouping) -> str:
     """`metric.compare.reference/by/given/of`, without what is not said."""
-    head = [shown.asked.id]
+    head = [request.metric.id]
     if entry.compare:
         head.append(entry.compare)
     if entry.reference is not None:
         head.append("+".join(entry.reference.values()))
-    head += [f"{key}={value}" for key, value in shown.parameters.as_texts().items()]
+    head += [f"{key}={value}" for key, value in request.terms.parameters.as_texts().items()]
     if entry.of_class is not None:
         head.append(f"class={entry.of_class}")
     if entry.sd is not None:
         head.append(f"sd={entry.sd}")
     if entry.aggregate is not None:
         head.append(entry.aggregate)
-    if shown.at is not None:
-        head.append(f"at={format_decimal(shown.at)}")
-    strata = "+".join(given) + (f"={shown.average}" if shown.average else "")
-    of = shown.of if shown.against is None else f"{shown.of}-{shown.against}"
+    if request.terms.at is not None:
+        head.append(f"at={format_decimal(request.terms.at)}")
+    strata = "+".join(given) + (f"={request.terms.average}" if request.terms.average else "")
+    of = request.of if request.against is None else f"{request.of}-{request.against}"
     segments = [".".join(head), "+".join(by), strata, of]
     return "/".join(segment for segment in segments if segment)

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from fairaudit.cube import Cube
 from fairaudit.disclosure import Notice, Subjects, redact
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import Part
+from fairaudit.evidence import ComparisonPart
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger
 from fairaudit.result import (
     AuditResult,
     Provenance,
 )
-from fairaudit.spec import Shown
+from fairaudit.spec import MetricRequest
 from fairaudit.suppress.cells import Cells
 from fairaudit.suppress.disclosure_support import Support
 from fairaudit.suppress.ledger import published_ledger
@@ -35,7 +35,7 @@ class Data:
     """
 
     cube: Cube
-    shown: tuple[Shown, ...]
+    shown: tuple[MetricRequest, ...]
     histograms: Mapping[str, tuple[Histogram, ...]]
     columns: Mapping[str, str]
     cuts: Mapping[str, Cuts] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class _Publication:
             )
 
 
-def _sides(parts: Iterable[Part]) -> list[Estimate]:
+def _sides(parts: Iterable[ComparisonPart]) -> list[Estimate]:
     sides = (side for part in parts for side in (part.first, part.second))
     return [side.estimate for side in sides if side is not None]
 

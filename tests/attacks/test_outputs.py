@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from fairaudit import cli
-from fairaudit.cli.files import Identity, Outputs, begin
+from fairaudit.cli.files import Identity, Outputs
+from fairaudit.cli.output import clear_outputs
 from fairaudit.errors import UsageError
 
 ROWS = "group,y,n\na,1,48\na,0,52\nb,1,50\nb,0,50\n"
@@ -231,7 +232,7 @@ def test_a_report_that_cannot_be_removed_is_emptied(
     old = tmp_path / "r.txt"
     old.write_text("PASS")
     monkeypatch.setattr(Path, "unlink", refused)
-    begin([old], list)
+    clear_outputs([old], list)
     assert not old.read_bytes()
 
 

@@ -1,0 +1,488 @@
+"""A batch into a folder: every file has its report, and the index leads to all of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import polars as pl
+import pytest
+
+import fairaudit
+from fairaudit import cli
+from fairaudit.cli import folder
+from fairaudit.cli.app import app
+from fairaudit.errors import UsageError
+from fairaudit.pipeline import audit
+from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone
+from fairaudit.report.labels import labels, natural, short
+from fairaudit.report.pictures import Lines
+from fairaudit.report.summary import document
+from fairaudit.result import Answer
+
+COLUMNS: dict[str, Any] = {
+    "protected": ["group"],
+    "decision": {"column": "hired", "positive": "1", "negative": "0"},
+}
+SPEC: dict[str, Any] = {
+    "version": 1,
+    "columns": COLUMNS,
+    "metrics": [{"metric": "demographic_parity_ratio", "fail": {"below": 0.5}}],
+}
+HOSTILE = (
+    "a<b>&amp;\"'.csv",
+    "50 % of #1?.csv",
+    "x..y.csv",
+    "%2e%2e%2fup.csv",
+    "münchen 日本.csv",
+    "index.csv",
+    "Index.csv",
+    "aux.csv",
+    "-o.csv",
+    "javascript:alert(1).csv",
+    "same.csv",
+    "SAME.parquet",
+    "jan/same.csv",
+    "feb/same.csv",
+    "jan-same.csv",
+    "n" * 200 + ".csv",
+)
+
+
+def rows(chance: random.Random, gap: float = 0.0) -> pl.DataFrame:
+    groups = [chance.choice("ab") for _ in range(40)]
+    hired = [int(chance.random() < 0.6 - gap * (one == "b")) for one in groups]
+    return pl.DataFrame({"group": groups, "hired": hired})
+
+
+def exports(path: Path) -> list[str]:
+    """200 files: 20 with a gap, three broken ones, and names that nobody should give a file."""
+    chance = random.Random(20240131)
+    names = [*HOSTILE, *(f"day {at}.csv" for at in range(200 - len(HOSTILE) - 3))]
+    for at, name in enumerate(names):
+        one = path / name
+        one.parent.mkdir(parents=True, exist_ok=True)
+        frame = rows(chance, gap=0.55 if at % 10 == 0 else 0.0)
+        frame.write_parquet(one) if name.endswith("parquet") else frame.write_csv(one)
+    (path / "ragged.csv").write_text("group,hired\na,1\nb\n")
+    (path / "lacks.csv").write_text("group,fired\na,1\nb,0\n")
+    rows(chance).write_parquet(path / "cut.parquet")
+    whole = (path / "cut.parquet").read_bytes()
+    (path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    return [*names, "ragged.csv", "lacks.csv", "cut.parquet"]
+
+
+class _Links(HTMLParser):
+    """The addresses of a page, and its texts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.texts: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.links += [value or "" for name, value in attrs if tag == "a" and name == "href"]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a spec, to run the command in."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spec.yaml").write_text(json.dumps(SPEC))
+    return tmp_path
+
+
+def listed(path: Path) -> list[dict[str, Any]]:
+    """The audits that the index of a folder lists."""
+    found: list[dict[str, Any]] = json.loads((path / "index.json").read_text("utf-8"))["audits"]
+    return found
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def test_200_files_and_three_broken_ones(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Pictures take a second a page, and are tested where they are drawn.
+    monkeypatch.setattr("fairaudit.report.drawing.svg", lambda _: '<svg width="1"></svg>')
+    names = exports(place / "exports")
+    assert len(names) == 200
+    assert cli._run(["run", "spec.yaml", "--data", "exports", "-o", "reports/", "-q"]) == 2
+    told = capsys.readouterr()
+    reports = place / "reports"
+    audits = listed(reports)
+    assert {one["data"] for one in audits} == {f"exports/{name}" for name in names}
+    words = Counter(one["verdict"] for one in audits)
+    assert words["error"] == 3
+    assert words["fail"] >= 15
+    assert words["error"] + words["fail"] + words["pass"] == 200
+    errors = {one["data"]: one["error"] for one in audits if one["verdict"] == "error"}
+    assert "exports/ragged.csv:3" in errors["exports/ragged.csv"]
+    assert "'hired'" in errors["exports/lacks.csv"]
+    assert "exports/cut.parquet" in errors["exports/cut.parquet"]
+    assert all(name in told.err for name in errors)
+
+    # Every report is there, holds what it says, and no other file does.
+    written = [name for one in audits for name in one["reports"].values()]
+    assert len({name.casefold() for name in written}) == len(written) == 400
+    assert {path.name for path in reports.iterdir()} == {
+        *written,
+        *("index.html", "index.json", "summary.csv", "checks.csv"),
+    }
+    assert {path.name for path in place.iterdir()} == {"spec.yaml", "exports", "reports"}
+    for one in audits:
+        tree = json.loads((reports / one["reports"]["json"]).read_text("utf-8"))
+        assert tree["summary"]["verdict"] == one["verdict"]
+        if one["verdict"] != "error":
+            assert [file["path"] for file in tree["data"]["files"]] == [one["data"]]
+
+    # The index lists all, worst first, and each link leads to the report of that file.
+    page = _Links((reports / "index.html").read_text("utf-8"))
+    pages = [link for link in page.links if "://" not in link and not link.startswith("#")]
+    assert sorted(unquote(link) for link in pages) == sorted(
+        one["reports"]["html"] for one in audits
+    )
+    assert [unquote(link) for link in pages[:3]] == ["cut.html", "lacks.html", "ragged.html"]
+    for link in pages:
+        assert (reports / unquote(link)).resolve().parent == reports.resolve()
+        assert (reports / unquote(link)).is_file()
+        assert not set(link) & set(' <>"#?:/\\')
+    text = " ".join(page.texts)
+    assert all(name in text for name in errors)
+    assert "a<b>&amp;\"'.csv" in text
+    assert page.tags["b"] == 0
+    assert page.tags["svg"] >= 1
+
+    # The lists say the same.
+    found = table(reports / "summary.csv")
+    assert [one["verdict"] for one in found] == [one["verdict"] for one in audits]
+    assert [one["rows"] for one in found] == ["" if one["error"] else "40" for one in found]
+    checks = table(reports / "checks.csv")
+    assert len(checks) == 197
+    for one in checks:
+        tree = json.loads((reports / one["report"]).read_text("utf-8"))["checks"][0]
+        assert (one["status"], one["check"]) == (tree["status"], tree["id"])
+        assert (float(one["value"]) if one["value"] else None) == tree["value"]
+
+
+def test_equal_files_make_equal_folders(place: Path) -> None:
+    rows(random.Random(1)).write_csv(place / "a.csv")
+    rows(random.Random(2)).write_csv(place / "b.csv")
+    written = []
+    for name in ("one", "two"):
+        (place / name).mkdir()
+        assert cli._run(["run", "spec.yaml", "--data", "*.csv", "-o", name, "-q"]) in {0, 1}
+        written.append({path.name: path.read_bytes() for path in (place / name).iterdir()})
+    assert written[0] == written[1]
+
+
+def test_a_single_audit_has_a_folder_too(place: Path) -> None:
+    rows(random.Random(1)).write_csv(place / "a.csv")
+    assert cli._run(["run", "spec.yaml", "--data", "a.csv", "-o", "new/deep/", "-q"]) in {0, 1}
+    assert [one["reports"]["json"] for one in listed(place / "new" / "deep")] == ["a.json"]
+
+
+def test_other_files_are_left_alone_and_old_reports_are_told(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b", "c"):
+        rows(random.Random(name)).write_csv(place / f"{name}.csv")
+    reports = place / "reports"
+    reports.mkdir()
+    (reports / "mine.html").write_text("mine")
+    (reports / "mine.json").write_text("mine")
+    line = ["run", "spec.yaml", "-o", "reports", "-q", "--data"]
+    cli._run([*line, "*.csv"])
+    assert "earlier" not in capsys.readouterr().err
+    (place / "c.csv").unlink()
+    cli._run([*line, "*.csv"])
+    told = capsys.readouterr().err
+    assert "reports: 2 files are of an earlier run, and not in the index" in told
+    assert [one["data"] for one in listed(reports)] == ["a.csv", "b.csv"]
+    assert "c.html" not in (reports / "index.html").read_text()
+    assert (reports / "c.json").exists()
+    assert (reports / "mine.html").read_text() == (reports / "mine.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "left", ["[", '{"audits": [{"reports": {"json": "../spec.yaml"}}]}', "[1]"]
+)
+def test_an_index_that_is_not_ours_is_no_obstacle(
+    place: Path, left: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows(random.Random(1)).write_csv(place / "a.csv")
+    (place / "reports").mkdir()
+    (place / "reports" / "index.json").write_text(left)
+    assert cli._run(["run", "spec.yaml", "--data", "a.csv", "-o", "reports"]) in {0, 1}
+    assert "earlier" not in capsys.readouterr().err
+    assert len(listed(place / "reports")) == 1
+
+
+def test_where_nothing_is_found_the_folder_says_so(place: Path) -> None:
+    rows(random.Random(1)).write_csv(place / "a.csv")
+    line = ["run", "spec.yaml", "--data", "*.csv", "-o", "reports/", "-q"]
+    assert cli._run(line) in {0, 1}
+    (place / "a.csv").unlink()
+    assert cli._run(line) == 3
+    assert [one["verdict"] for one in listed(place / "reports")] == ["nothing"]
+
+
+def test_a_spec_that_cannot_be_read_stops_no_other(place: Path) -> None:
+    for name in ("a", "b"):
+        rows(random.Random(name)).write_csv(place / f"{name}.csv")
+    (place / "bad.yaml").write_text("version: 1\ncolumns: 3\n")
+    line = ["run", "bad.yaml", "spec.yaml", "--data", "*.csv", "-o", "reports/", "-q"]
+    assert cli._run(line) == 2
+    found = listed(place / "reports")
+    assert [(one["spec"], one["data"]) for one in found] == [
+        ("bad.yaml", "*.csv"),
+        ("spec.yaml", "a.csv"),
+        ("spec.yaml", "b.csv"),
+    ]
+    assert [one["reports"]["json"] for one in found] == ["bad.json", "spec-a.json", "spec-b.json"]
+
+
+def test_what_is_no_folder_is_refused_before_anything_is_read(place: Path) -> None:
+    (place / "file").write_text("")
+    line = ["run", "no such spec.yaml", "-o"]
+    for name, why in (
+        ("file/", "File exists"),
+        ("file/x/", "Not a directory"),
+        ("reports", "suffix"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            app([*line, name], standalone_mode=False)
+
+
+def test_a_folder_that_is_called_like_a_report_is_meant_only_with_a_slash(place: Path) -> None:
+    rows(random.Random(1)).write_csv(place / "a.csv")
+    (place / "all.json").mkdir()
+    line = ["run", "spec.yaml", "--data", "a.csv", "-q", "-o"]
+    assert cli._run([*line, "all.json"]) == 2
+    assert not [*(place / "all.json").iterdir()]
+    assert cli._run([*line, "all.json/"]) in {0, 1}
+    assert len(listed(place / "all.json")) == 1
+
+
+NOTHING = UsageError("no")
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ([("s.yaml", None)], ["s"]),
+        ([("a/s.yaml", None), ("b/s.yaml", None)], ["a-s", "b-s"]),
+        ([("s.yaml", "x/d.csv"), ("t.yaml", "x/d.csv")], ["s-d", "t-d"]),
+        ([("s.yaml", "d.csv"), ("s.yaml", "d.parquet")], ["d.csv", "d.parquet"]),
+        ([("s.yaml", "d.csv.gz"), ("s.yaml", "D.csv")], ["d.csv.gz", "D.csv"]),
+        ([("s.yaml", "p/d.csv"), ("s.yaml", "q/d.csv")], ["p-d", "q-d"]),
+        ([("s.yaml", "a b.csv"), ("s.yaml", "a#b.csv")], ["a-b", "a-b-2"]),
+        ([("s.yaml", "../../d.csv"), ("s.yaml", "summary.csv")], ["d", "summary.csv"]),
+        ([("s.yaml", "checks.csv"), ("s.yaml", "nul.txt")], ["checks.csv", "data-nul"]),
+        ([("s.yaml", "...csv"), ("s.yaml", "2024.01.31.csv.zst")], ["data", "2024.01.31"]),
+    ],
+)
+def test_names_are_safe_and_no_two_alike(
+    asked: list[tuple[str, str | None]], expected: list[str]
+) -> None:
+    found = folder.file_names(asked)
+    assert found == expected
+
+
+def test_names_that_are_equal_to_a_file_system_are_not_both_used() -> None:
+    composed, apart = "caf\u00e9.csv", "cafe\u0301.csv"
+    first, second = folder.file_names([("s", composed), ("s", apart)])
+    assert first.casefold() != second.casefold()
+    (long,) = folder.file_names([("s", "é" * 300 + "1.csv")])
+    assert len(long.encode()) <= 120
+    assert long.endswith("1")
+
+
+def test_labels_leave_out_what_all_share() -> None:
+    def of(*asked: tuple[str, str | None]) -> list[str]:
+        return labels([Answer(spec, data, NOTHING) for spec, data in asked])
+
+    assert of(("s.yaml", "x/y/1.csv"), ("s.yaml", "x/z/2.csv")) == ["y/1.csv", "z/2.csv"]
+    assert of(("p/s.yaml", None), ("p/t.yaml", None)) == ["s.yaml", "t.yaml"]
+    assert of(("s.yaml", "x/1.csv"), ("t.yaml", "x/2.csv")) == ["s.yaml 1.csv", "t.yaml 2.csv"]
+    assert of(("s.yaml", "/x/1.csv"), ("s.yaml", "2.csv")) == ["/x/1.csv", "2.csv"]
+    assert len(short("a" * 100)) <= 36
+    assert sorted(["10", "2b", "2a", "a", "02"], key=natural) == ["02", "2a", "2b", "10", "a"]
+
+
+NOBODY = -1
+
+
+@pytest.fixture
+def audits(tmp_path: Path) -> Callable[..., list[Answer]]:
+    """Answers to a spec on files: 8 of 10 in group a are hired, so many of 10 in group b."""
+
+    def made(*hired: int | None, **more: Any) -> list[Answer]:
+        found = []
+        for at, count in enumerate(hired):
+            name = f"day {at}.csv"
+            if count is None:
+                found.append(Answer("spec.yaml", name, UsageError("broken")))
+                continue
+            best = 8 if count != NOBODY else 0
+            people = [("a", int(row < best)) for row in range(10)]
+            people += [("b", int(row < count)) for row in range(10)]
+            columns = {name: [who for who, _ in people] for name in ("group", *"xyz")}
+            frame = pl.DataFrame({**columns, "hired": [hired for _, hired in people]})
+            frame.write_csv(tmp_path / name)
+            result = audit({**SPEC, **more}, tmp_path / name)
+            found.append(Answer("spec.yaml", name, result))
+        return found
+
+    return made
+
+
+def test_the_summary_says_who_is_worst_and_which_checks_fail(
+    audits: Callable[..., list[Answer]],
+) -> None:
+    two = [*SPEC["metrics"], {"metric": "demographic_parity_difference", "warn": {"above": 0.3}}]
+    answers = audits(8, 7, None, 2, 1, *[6] * 7, metrics=two)
+    answers[0], answers[9] = answers[9], answers[0]
+    blocks = document(answers)
+    summary, checks = [one for one in blocks if isinstance(one, Table)]
+    verdict = next(one for one in blocks if isinstance(one, Entries))
+    assert verdict.rows == [
+        (Cell("ERROR", Tone.BAD), "12 audits: 1 error, 2 fail, 9 pass, worst first")
+    ]
+    names = [row[0].text for row in summary.rows]
+    assert names[:5] == ["day 2.csv", "day 3.csv", "day 4.csv", "day 0.csv", "day 1.csv"]
+    assert names[-2:] == ["day 10.csv", "day 11.csv"]
+    assert [cell.text for cell in checks.rows[0]] == [
+        "demographic_parity_ratio/group/decision", "2", "0", "9", "11",
+    ]  # fmt: skip
+    assert [cell.text for cell in checks.rows[1]][1:] == ["0", "2", "9", "11"]
+
+
+def test_a_trend_has_a_point_for_each_number_in_natural_order(
+    audits: Callable[..., list[Answer]],
+) -> None:
+    hired = (8, None, 0, 4, 6, 6, 6, 6, 6, 6, 6, 2)
+    figure = next(one for one in document(audits(*hired)) if isinstance(one, Figure))
+    assert isinstance(figure.picture, Lines)
+    (line,) = figure.picture.lines
+    wanted = {f"day {at}.csv": count / 8 for at, count in enumerate(hired) if count is not None}
+    assert {point.x: point.y for point in line.points} == pytest.approx(wanted)
+    assert [point.x for point in line.points] == list(wanted)
+    assert figure.picture.limits == (0.5,)
+    assert "from 0.0000 (day 2.csv) to 1.0000 (day 0.csv); limit 0.5" in figure.description
+    assert "failed 2" in figure.description
+    assert figure.note.startswith("No result of day 1.csv.")
+
+
+def test_many_files_stand_by_their_numbers_and_leave_gaps(
+    audits: Callable[..., list[Answer]],
+) -> None:
+    (figure,) = _figures(audits(*[8] * 9, NOBODY, *[4] * 6))
+    assert isinstance(figure.picture, Lines)
+    assert [point.x for point in figure.picture.lines[0].points] == [*range(1, 10), *range(11, 17)]
+    assert figure.picture.x == "file, from day 0.csv to day 15.csv"
+    assert "(day 10.csv) to" in figure.description
+
+
+def test_very_many_files_are_drawn_without_their_intervals(
+    audits: Callable[..., list[Answer]],
+) -> None:
+    answers = audits(6, 6)
+    (figure,) = _figures(answers)
+    assert isinstance(figure.picture, Lines)
+    assert figure.picture.lines[0].points[0].low is not None
+    (figure,) = _figures([replace(answers[0], data=f"{at}.csv") for at in range(61)])
+    assert isinstance(figure.picture, Lines)
+    assert {point.low for point in figure.picture.lines[0].points} == {None}
+    assert figure.note == "So many intervals are not drawn."
+
+
+def test_undefined_values_are_no_points(audits: Callable[..., list[Answer]]) -> None:
+    (figure,) = _figures(audits(8, 4, NOBODY, 0))
+    assert isinstance(figure.picture, Lines)
+    assert [point.x for point in figure.picture.lines[0].points] == [
+        f"day {at}.csv" for at in (0, 1, 3)
+    ]
+    assert figure.description.endswith("failed 1, inconcl. 1, passed 2; no number in 1.")
+    assert _figures(audits(NOBODY, 4, NOBODY)) == []
+
+
+def test_many_checks_are_drawn_worst_first_and_the_rest_is_told(
+    audits: Callable[..., list[Answer]],
+) -> None:
+    limits = {
+        "demographic_parity_ratio": ("below", 0.3, 0.6, 0.9),
+        "demographic_parity_difference": ("above", 0.5, 0.3, 0.1),
+        "impact_ratio": ("below", 0.3, 0.6, 0.9),
+    }
+    spec = {
+        "columns": {**COLUMNS, "protected": ["x", "y", "z"]},
+        "metrics": [
+            {"metric": metric, "by": [name], "fail": {side: limit}}
+            for metric, (side, *each) in limits.items()
+            for name, limit in zip("xyz", each, strict=True)
+        ],
+    }
+    figures = _figures(audits(8, 6, 4, 2, **spec))
+    assert len(figures) == 6
+    drawn = [one.picture.limits for one in figures if isinstance(one.picture, Lines)]
+    # Of the ratios 1, 0.75, 0.5 and 0.25 three are below 0.9, two below 0.6, one below 0.3.
+    assert drawn == [(0.9,), (0.1,), (0.9,), (0.6,), (0.3,), (0.6,)]
+    assert [one.note for one in figures[:5]] == [""] * 5
+    assert figures[5].note.startswith("3 more checks are not drawn")
+
+
+def test_each_group_has_a_line_of_its_own_and_the_worst_is_told_beside() -> None:
+    """Where another group is the worst, no line leads from the one to the other."""
+    spec = {
+        "columns": {**COLUMNS, "count": "n"},
+        "metrics": [{"metric": "selection_rate", "fail": {"below": "0.1"}}],
+    }
+    shares = {"a": (20, 60, 60), "b": (50, 40, 30), "c": (70, 70, 70)}
+    answers = []
+    for at in range(3):
+        found = [
+            {"group": group, "hired": hired, "n": n}
+            for group, several in shares.items()
+            for hired, n in ((1, several[at]), (0, 100 - several[at]))
+        ]
+        answers.append(Answer("s.yaml", f"{at}.csv", fairaudit.audit(spec, pl.DataFrame(found))))
+    (figure,) = _figures(answers)
+    assert isinstance(figure.picture, Lines)
+    lines = {line.label: [point.y for point in line.points] for line in figure.picture.lines}
+    assert lines == {
+        group: [pytest.approx(one / 100) for one in several] for group, several in shares.items()
+    }
+    assert [point.x for point in figure.picture.lines[0].points] == ["0.csv", "1.csv", "2.csv"]
+    assert "the worst value from 0.2000 (0.csv) to 0.4000 (1.csv)" in figure.description
+    assert "of group=b in 2, group=a in 1" in figure.description
+
+
+def _figures(answers: list[Answer]) -> list[Figure]:
+    return [one for one in document(answers) if isinstance(one, Figure)]
+
+
+def test_a_long_summary_is_cut_and_says_what_it_leaves_out() -> None:
+    answers = [Answer("s.yaml", f"{at}.csv", UsageError("broken")) for at in range(300)]
+    (table_,) = [one for one in document(answers) if isinstance(one, Table)]
+    assert len(table_.rows) == 40
+    assert "and 260 more (260 error)" in table_.more
+    (whole,) = [one for one in document(answers, all_rows=True) if isinstance(one, Table)]
+    assert len(whole.rows) == 300

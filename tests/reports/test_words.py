@@ -1,0 +1,453 @@
+"""What reports say of numbers: no sentence claims more than the numbers beside it.
+
+Numbers that sentences must hold are worked out by hand, or read from the papers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from statistics import NormalDist
+from typing import Any
+
+import polars as pl
+import pytest
+from evidence_specs import YES, Rate, of_rates
+from typer.testing import CliRunner
+
+import fairaudit
+from fairaudit.cli.app import app
+from fairaudit.evidence import methods
+from fairaudit.metrics import CATALOGUE
+from fairaudit.report import content, explain, format_of, listing, sentences, summary, terminal
+from fairaudit.report import json as report_json
+from fairaudit.result import Answer, AuditResult, definition
+
+
+def told(result: AuditResult, *, all_rows: bool = False) -> str:
+    """The report in one line."""
+    return " ".join(terminal.render(content.document(result, all_rows=all_rows)).split())
+
+
+def audited(
+    cells: dict[tuple[str, ...], Rate],
+    protected: tuple[str, ...],
+    *metrics: Any,
+    **more: Any,
+) -> AuditResult:
+    """The audit of groups with so many selected of so many people; names beyond are strata."""
+    given = [f"s{at}" for at in range(len(next(iter(cells))) - len(protected))]
+    rows = [
+        {**dict(zip((*protected, *given), levels, strict=True)), "d": selected, "n": count}
+        for levels, (a, n) in cells.items()
+        for selected, count in ((1, a), (0, n - a))
+        if count
+    ]
+    columns: dict[str, Any] = {
+        "protected": list(protected),
+        "decision": {"column": "d", **YES},
+        "count": "n",
+    }
+    if given:
+        columns["strata"] = given
+    columns |= more.pop("columns", {})
+    spec = {"columns": columns, "metrics": list(metrics), **more}
+    return fairaudit.audit(spec, pl.DataFrame(rows))
+
+
+# Differential fairness -----------------------------------------------------------------------
+
+CROSSED: dict[tuple[str, ...], Rate] = {
+    ("f", "x"): (30, 100), ("f", "y"): (40, 100), ("m", "x"): (50, 100), ("m", "y"): (60, 100),
+}  # fmt: skip
+EPSILON = "differential_fairness"
+
+
+def test_epsilon_has_its_interval_and_a_scale_and_is_no_promise() -> None:
+    """ε = ln(.6 / .3) = 0.6931: four fifths are ln 1.25 = 0.22, a fair coin ln 3 = 1.10."""
+    result = audited(CROSSED, ("sex", "team"), EPSILON)
+    text = told(result)
+    (entry,) = [row.entries[0] for row in result.lattice if len(row.by) == 2]
+    low, high = entry.estimate.low, entry.estimate.high
+    assert f"ε by sex × team is 0.6931 [{low:.4f}, {high:.4f}] (no smoothing)" in text
+    assert "four fifths is 0.22, randomized response with a fair coin 1.10" in text
+    assert "for every non-negative utility of the outcome alone (equation 5)" in text
+    assert "no guarantee within strata" in text
+    assert "high-privacy" not in text
+
+
+def test_subsets_are_bounded_where_all_count_the_same_people() -> None:
+    text = told(audited(CROSSED, ("sex", "team"), EPSILON))
+    assert "Every subset is within 1.3863, twice as much (Theorem 3.2)" in text
+    assert "none exceeds 0.6931 itself" in text
+
+
+@pytest.mark.parametrize(
+    ("cells", "metric", "more", "why"),
+    [
+        (CROSSED, {"metric": EPSILON, "smoothing": 1000}, {}, "the rates are smoothed"),
+        ({**CROSSED, ("m", "tiny"): (0, 3)}, EPSILON, {"groups": {"min_size": 10}}, "not compared"),
+        ({**CROSSED, ("m", "?"): (0, 90)}, EPSILON, {}, "some levels are not known"),
+    ],
+)
+def test_theorem_3_2_is_told_only_where_it_holds(
+    cells: dict[tuple[str, ...], Rate], metric: Any, more: dict[str, Any], why: str
+) -> None:
+    """Else a subset's rate is no average of the rates that ε is made of."""
+    columns = {"protected": {"sex": {}, "team": {"unknown": ["?"]}}}
+    result = audited(cells, ("sex", "team"), metric, columns=columns, **more)
+    text = told(result)
+    assert "Every subset is within" not in text
+    assert "It bounds no subset's ε (Theorem 3.2 does not apply)" in text
+    assert why in result.epsilons[0].unbounded
+    assert not result.epsilons[0].bounds_subsets
+
+
+# Beyond a limit without evidence -------------------------------------------------------------
+
+THIN: dict[tuple[str, ...], Rate] = {("a",): (6, 20), ("b",): (11, 20)}
+"""A gap of .25 with z = .25 / sqrt(.425 · .575 / 10) = 1.599, p = .1098."""
+GAP = "demographic_parity_difference"
+
+
+def unproven(on: str, **more: Any) -> AuditResult:
+    """A gap beyond a limit that asks for significance, and has none."""
+    return audited(THIN, ("g",), {"metric": GAP, on: {"above": 0.1, "significant": True}, **more})
+
+
+@pytest.mark.parametrize(("on", "word"), [("warn", "passed"), ("fail", "warned")])
+def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word: str) -> None:
+    result = unproven(on)
+    (finding,) = result.findings
+    assert (str(finding.status), finding.not_cleared) == (word[:4], True)
+    sentence = sentences.answer(finding)
+    assert " > 0.1, p of no disparity = .1098 (z, χ²(1) = 2.56)" in sentence
+    assert "beyond the limit, not significant: not cleared" in sentence
+    assert "these numbers cannot tell it from no difference" in sentence
+    # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
+    assert [*sentences.in_practice(finding)] == [
+        "g=a: 5 people short of the other group's rate, 3 short of the limit"
+    ]
+
+
+@pytest.mark.parametrize("on", ["warn", "fail"])
+@pytest.mark.parametrize("name", ["terminal", "markdown", "html", "junit", "github"])
+def test_every_format_says_that_a_check_is_not_cleared(on: str, name: str) -> None:
+    form = format_of(name)
+    assert form is not None
+    rendered = form.render([Answer("spec.yaml", None, unproven(on))], False)  # noqa: FBT003  # the signature of the renderers
+    assert isinstance(rendered, str)
+    text = " ".join(rendered.split())
+    assert "beyond the limit, not significant: not cleared" in text
+    assert "chance may explain" not in text
+    if name in {"terminal", "markdown", "html"}:
+        assert "; 1 not cleared" in text
+    if name == "junit":
+        assert '<property name="not_cleared" value="1"' in text
+
+
+def test_every_summary_counts_the_checks_that_are_not_cleared() -> None:
+    result = unproven("warn")
+    assert result.not_cleared == 1
+    assert sentences.tally(result).endswith("; 1 not cleared")
+    tree = json.loads(report_json.render(result))
+    assert tree["summary"]["not_cleared"] == 1
+    assert [row["not_cleared"] for row in tree["checks"]] == [True]
+    assert report_json.read(tree).not_cleared == 1
+    answers = [Answer("one.yaml", None, result), Answer("two.yaml", None, cleared())]
+    text = terminal.render(summary.document(answers))
+    assert "not cleared" in text.splitlines()[4]
+    listed = [listing.Listed(one, {}) for one in answers]
+    assert [row["not_cleared"] for row in listing.index(listed)["audits"]] == [1, 0]
+    assert ",not_cleared," in listing.summary_csv(listed)
+
+
+def cleared() -> AuditResult:
+    """A value within its limit."""
+    return audited(THIN, ("g",), {"metric": GAP, "fail": {"above": 0.5, "significant": True}})
+
+
+def test_a_limit_that_fails_in_doubt_is_told_beside_the_one_that_warns() -> None:
+    (finding,) = unproven("fail", warn={"above": 0.05}).findings
+    assert (str(finding.status), finding.not_cleared) == ("warn", True)
+    said = "beyond the limit that fails (above 0.1, if significant), without that evidence"
+    assert said in sentences.answer(finding)
+
+
+def test_what_fails_or_lies_within_is_no_open_question() -> None:
+    assert cleared().not_cleared == 0
+    sure = audited({("a",): (60, 200), ("b",): (110, 200)}, ("g",),
+                   {"metric": GAP, "fail": {"above": 0.1, "significant": True}})  # fmt: skip
+    assert (str(sure.verdict), sure.not_cleared) == ("fail", 0)
+
+
+# People --------------------------------------------------------------------------------------
+
+
+def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing_else() -> None:
+    """48/80 of 40 are 24, 12 more than 12; a gap of .1 takes 20 of 40 selected."""
+    cells: dict[tuple[str, ...], Rate] = {("a",): (12, 40), ("b",): (48, 80)}
+    (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.1}}).findings
+    (text,) = sentences.in_practice(finding)
+    assert text == "g=a: 12 people short of the other group's rate, 8 short of the limit"
+    assert finding.practice is not None
+    assert (finding.practice.shortfall, finding.practice.to_parity) == (8, 12)
+    (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}}).findings
+    (text,) = sentences.in_practice(finding)
+    assert text.endswith(", 4 short of the limit"), ".4 of 40 are 16"
+
+
+# Signs, sides and levels ----------------------------------------------------------------------
+
+
+def test_a_subgroup_below_everybody_is_told_with_its_sign() -> None:
+    """10/100 against 160/400: .1 - .4; the value in JSON stays a size."""
+    cells: dict[tuple[str, ...], Rate] = {("a",): (10, 100), ("b",): (150, 300)}
+    more = {"over": ["g"], "rates": ["selection_rate"], "depth": 1, "min_size": 10}
+    result = audited(cells, ("g",), "selection_rate", subgroups={**more, "fail": {"above": 0.1}})
+    (finding,) = result.findings
+    assert finding.estimate is not None
+    assert finding.estimate.value == pytest.approx(0.3)
+    low, high = finding.estimate.low, finding.estimate.high
+    assert low is not None
+    assert high is not None
+    said = f"against everybody 40.0 %: -0.3000 [-{high:.4f}, -{low:.4f}] < -0.1, p of no disparity "
+    assert said in sentences.answer(finding)
+    (kept,) = audited(
+        cells, ("g",), "selection_rate", subgroups={**more, "fail": {"above": 0.4}}
+    ).findings
+    assert "] (fails below -0.4), p of no disparity " in sentences.answer(kept)
+
+
+def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() -> None:
+    cells: dict[tuple[str, ...], Rate] = {("a",): (60, 100), ("b",): (30, 100)}
+    ratio = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+    turned = {"metric": "mean_difference", "reference": "a", "fail": {"above": 0.1}}
+    of_ratio, of_difference = audited(cells, ("g",), ratio, turned).findings
+    both = "g=b 30.0 % (30/100) against g=a 60.0 % (60/100)"
+    assert f"{both}: 0.5000 [" in sentences.answer(of_ratio)
+    assert f"{both} (reference - group): 0.3000 [" in sentences.answer(of_difference)
+
+
+@pytest.mark.parametrize(
+    ("metric", "of", "label"),
+    [
+        ("calibration_in_the_large", {"score": "s"}, YES),
+        ("mean_residual", {"prediction": {"column": "s", "number": "true"}},
+         {"number": "true"}),
+    ],
+)  # fmt: skip
+def test_an_error_with_a_sign_has_the_farthest_from_0_first(
+    metric: str, of: dict[str, Any], label: dict[str, Any]
+) -> None:
+    """By people: 1 - .75 and 0 - .5 of a, 1 - .5 of b, 0 of c: means of -.125, .5 and 0."""
+    rows = [("a", 1, 0.75), ("a", 0, 0.5), ("b", 1, 0.5), ("c", 1, 1.0)]
+    frame = pl.DataFrame(rows, ["g", "y", "s"], orient="row")
+    columns = {"protected": ["g"], "label": {"column": "y", **label}, **of}
+    spec = {"columns": columns, "metrics": [metric]}
+    result = fairaudit.audit(spec, frame)
+    found = [(row.group[0][1], row.estimate.value) for row in result.rates if row.by]
+    assert found == [("b", 0.5), ("a", -0.125), ("c", 0)]
+    assert "Rates, worst first" in told(result)
+
+
+def test_rates_without_a_better_way_are_called_lowest_first() -> None:
+    """A score by itself harms nobody; beside a selection rate its table alone is named so."""
+    rows = [("a", 1, 0.75), ("b", 0, 0.25), ("b", 1, 0.5)]
+    frame = pl.DataFrame(rows, ["g", "d", "s"], orient="row")
+    columns = {"protected": ["g"], "decision": {"column": "d", **YES}, "score": "s"}
+    alone = told(fairaudit.audit({"columns": columns, "metrics": ["mean_score"]}, frame))
+    assert "Rates, lowest first" in alone
+    assert "worst first" not in alone
+    both = ["selection_rate", "mean_score"]
+    text = told(fairaudit.audit({"columns": columns, "metrics": both}, frame))
+    assert "Rates, worst first" in text
+    assert text.count("by g, lowest first") == 1
+
+
+def test_what_few_people_may_miss_is_a_share_of_samples_at_a_level() -> None:
+    """Cohen's h of 24/40 against 48/80: -.2673 and .2386; of two comparisons each has half."""
+    cells: dict[tuple[str, ...], Rate] = {("a",): (24, 40), ("b",): (48, 80)}
+    ratio = {"metric": "disparate_impact_ratio", "reference": "b", "fail": {"below": 0.8}}
+    (finding,) = audited(cells, ("g",), ratio).findings
+    assert sentences.thin(finding) == (
+        "g=a, 40 against 80 people: a gap of less than 26.7 points below or 23.9 points above "
+        "would be found in fewer than 80 % of such samples, at level .05"
+    )
+    (finding,) = audited({**cells, ("c",): (48, 80)}, ("g",), ratio).findings
+    assert str(sentences.thin(finding)).endswith(" of such samples, at level .025")
+
+
+# Words of the label, of missing people, of a turned model ------------------------------------
+
+
+def of_label(**more: Any) -> AuditResult:
+    """Incomes by sex and by school: what is audited is the label itself."""
+    cells = {("f", "x"): (20, 100), ("f", "y"): (70, 100),
+             ("m", "x"): (30, 300), ("m", "y"): (50, 90)}  # fmt: skip
+    rows = [(*levels, y, n) for levels, (a, m) in cells.items() for y, n in ((1, a), (0, m - a))]
+    columns = {"protected": ["sex", "school"], "label": {"column": "y", **YES}, "count": "n"}
+    frame = pl.DataFrame(rows, ["sex", "school", "y", "n"], orient="row")
+    spec = {"columns": columns, "metrics": [{"metric": GAP, "fail": {"above": 0.1}}], **more}
+    return fairaudit.audit(spec, frame)
+
+
+@pytest.mark.parametrize("name", ["terminal", "markdown", "html", "junit", "github", "json"])
+def test_nobody_is_selected_by_a_label(name: str) -> None:
+    """An income is a base rate, in the checks, the reversals, the subgroups and the tables."""
+    result = of_label(subgroups={"min_size": 20}, simpson={"fail": True})
+    form = format_of(name)
+    assert form is not None
+    rendered = form.render([Answer("spec.yaml", None, result)], True)  # noqa: FBT003  # all rows
+    assert isinstance(rendered, str)
+    text = " ".join(rendered.replace("&#160;", " ").split())
+    assert "ase rate" in text
+    told_of = text.partition("Definitions")[0] if name != "json" else " ".join(
+        row["sentence"] for row in [*json.loads(text)["checks"], *json.loads(text)["reversals"]]
+    )  # fmt: skip
+    assert "election rate" not in told_of
+
+
+def test_a_declared_factor_is_not_called_legitimate() -> None:
+    cells: dict[tuple[str, ...], Rate] = {
+        ("a", "x"): (6, 20), ("b", "x"): (11, 20), ("a", "y"): (6, 20), ("b", "y"): (11, 20),
+    }  # fmt: skip
+    metric = {"metric": GAP, "given": "s0"}
+    text = told(audited(cells, ("g",), metric))
+    assert "People alike in a declared factor" in text
+    assert "whether it is legitimate is your judgement" in text
+
+
+@pytest.mark.parametrize(("label", "turned"), [((70, 30), False), ((30, 70), True)])
+def test_a_model_that_turns_the_gap_round_is_told_where_its_size_is_the_same(
+    label: tuple[int, int], turned: bool
+) -> None:
+    """ε is ln(7/3) of the label and of the prediction: Δε = 0, though b is ahead now."""
+    rows = []
+    for g, predicted, positives in (("a", 70, label[0]), ("b", 30, label[1])):
+        for y, p in ((1, 1), (1, 0), (0, 1), (0, 0)):
+            n = positives if y else 100 - positives
+            rows.append((g, y, p, n * (predicted if p else 100 - predicted)))
+    columns = {"protected": ["g"], "label": {"column": "y", **YES}, "count": "n",
+               "prediction": {"column": "p", **YES}}  # fmt: skip
+    frame = pl.DataFrame(rows, ["g", "y", "p", "n"], orient="row")
+    result = fairaudit.audit({"columns": columns, "metrics": ["bias_amplification"]}, frame)
+    found = [text for text in result.notices if "turned round" in text]
+    assert bool(found) == turned
+    if turned:
+        assert "Δε by g is 0.0000, but the gap turned round: by the label " in found[0]
+
+
+def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
+    """10/40 against 9/10 fails at .7; were the 60 of a all selected, 70/100 would not.
+
+    Group c might be beyond the limit, were it known: that turns no verdict of a check that fails.
+    """
+    rows = [("a", 1, 10), ("a", 0, 30), ("a", None, 60), ("b", 1, 90), ("b", 0, 10), ("c", 1, 65),
+            ("c", 0, 15), ("c", None, 30)]  # fmt: skip
+    columns = {"protected": {"g": {"reference": "b"}}, "decision": {"column": "d", **YES},
+               "count": "n"}  # fmt: skip
+    metric = {"metric": "disparate_impact_ratio", "fail": {"below": 0.7}}
+    frame = pl.DataFrame(rows, ["g", "d", "n"], orient="row")
+    spec = {"columns": columns, "metrics": [metric], "missing": {"prediction": "aside"}}
+    (finding,) = fairaudit.audit(spec, frame).findings
+    assert str(finding.status) == "fail"
+    assert finding.missing is not None
+    assert finding.missing.others
+    text = sentences.answer(finding)
+    assert "between 0.1111 and 0.7778, whatever the missing values are" in text
+    assert "; were they known, the check might not fail" in text
+    assert "turn the verdict" not in text
+    assert "could put" not in text
+
+
+# Two entries, two families -------------------------------------------------------------------
+
+
+def test_entries_of_one_measure_say_how_they_differ() -> None:
+    """Numbers behind a name tell nobody which is which."""
+    gap = {"metric": GAP, "by": [["sex"]], "fail": {"above": 0.3}}
+    result = audited(CROSSED, ("sex", "team"), gap, {**gap, "by": [["team"]]})
+    titles = [entry.title for entry in result.lattice[0].entries]
+    assert [title.partition(" (")[2] for title in titles] == ["by sex)", "by team)"]
+    assert "(2)" not in told(result)
+
+
+def test_a_star_names_its_family() -> None:
+    """Two tests of three groups: b against a has p = .0122, and .0243 by Holm over both."""
+    cells: dict[tuple[str, ...], Rate] = {
+        ("a",): (150, 400), ("b",): (185, 400), ("c",): (30, 80),
+    }  # fmt: skip
+    text = told(audited(cells, ("g",), "selection_rate"))
+    z = (150 / 400 - 185 / 400) / ((335 / 800) * (465 / 800) * 2 / 400) ** 0.5
+    p = 2 * NormalDist().cdf(-abs(z))
+    assert 2 * p < 0.05
+    assert "*: p below 0.05 by Holm over the 2 tests of this table" in text
+    assert "a check's p-value is corrected among those of the checks" in text
+    same: dict[tuple[str, ...], Rate] = {("a",): (150, 400), ("b",): (150, 400)}
+    assert "*: p below" not in told(audited(same, ("g",), "selection_rate"))
+
+
+# Names of methods ----------------------------------------------------------------------------
+
+ASKED_FOR = (
+    "Wilson", "Newcombe", "Koopman", "Katz", "MOVER", "Welch", "Bonett", "DeLong", "Woolf", "Gart",
+    "Student", "Fisher", "chi-square", "G", "McNemar", "Cochran-Mantel-Haenszel", "Mann-Whitney",
+    "Sidak", "Holm", "Benjamini-Hochberg", "wilson", "χ²", "Cochran–Mantel–Haenszel", "ŠIDÁK",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED_FOR)
+def test_each_name_has_one_plain_line_and_its_source(name: str) -> None:
+    method = methods.find_method(name)
+    assert method is not None
+    found = CliRunner().invoke(app, ["explain", name])
+    assert found.exit_code == 0
+    text = " ".join(found.output.split())
+    assert " ".join(method.means.split()) in text
+    assert str(method.source.year) in text
+    assert method.means.count(". ") == 0, "one line"
+
+
+def test_no_name_has_two_entries() -> None:
+    owners: dict[str, set[str]] = {}
+    for one in methods.METHODS:
+        for word in (one.name, *one.also):
+            owners.setdefault(methods._plain(word), set()).add(one.name)
+    assert all(owners)
+    assert {len(each) for each in owners.values()} == {1}
+
+
+@pytest.mark.parametrize("record", CATALOGUE, ids=lambda one: one.id)
+def test_the_page_of_a_metric_has_the_lines_of_the_names_on_it(record: Any) -> None:
+    """Whatever is no reason and no plain word is a name, and has its line."""
+    page = definition(record)
+    text = terminal.render(explain.page(page))
+    for said in (page.interval, page.test):
+        if said.startswith(("none", "it is the test itself", "its interval")) or not said:
+            continue
+        (first, *_) = methods.find_methods(said)
+        assert first.name in text
+        left = said
+        for word in sorted(NAMES, key=len, reverse=True):
+            left = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "", left)
+        assert not re.findall(r"[A-ZŠ]\w+", left), f"a name without a line: {left}"
+
+
+NAMES = [word for one in methods.METHODS for word in (one.name, *one.also)]
+
+
+def test_a_longer_name_is_not_taken_for_a_shorter_one() -> None:
+    said = "Fisher's z; Welch's F; Newcombe, paired; Wilson, mapped"
+    assert [one.name for one in methods.find_methods(said)] == [
+        "Fisher's z", "Welch's F", "Newcombe, paired", "Wilson",
+    ]  # fmt: skip
+
+
+def test_what_is_not_made_of_the_rates_beside_it_says_so() -> None:
+    rates = {"a": (30, 100), "b": (60, 100)}
+    gate = {"metric": "differential_fairness", "fail": {"above": 0.1}}
+    (smoothed,) = of_rates(rates, gate | {"smoothing": 1})
+    assert "(before smoothing): " in smoothed["sentence"]
+    (plain,) = of_rates(rates, gate)
+    assert "smoothing" not in plain["sentence"]
