@@ -89,7 +89,7 @@ def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterato
     if result.earlier is not None:
         one = result.earlier
         path = names.copied(one.path) if one.path else "a document"
-        text = f"{path}, made {one.created} ({baseline.age(one)}), tolerance {one.tolerance}"
+        text = f"{path}, created {one.created} ({baseline.age(one)}), tolerance {one.tolerance}"
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
     yield from _unlooked(result, most)
     if result.notices:
@@ -101,10 +101,10 @@ def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterato
         yield Facts([(names.name(key), names.line(text)) for key, text in context])
 
 
-def _is_open(one: Finding) -> bool:
+def _is_open(finding: Finding) -> bool:
     """Whether a finding is told on the first page: no plain pass."""
-    turns = one.missing is not None and one.missing.turns
-    return turns or one.not_cleared or one.status not in {Status.PASS, Status.SKIPPED}
+    turns = finding.missing is not None and finding.missing.turns
+    return turns or finding.not_cleared or finding.status not in {Status.PASS, Status.SKIPPED}
 
 
 def _summary(result: AuditResult) -> str:
@@ -114,7 +114,7 @@ def _summary(result: AuditResult) -> str:
         who += f", {numbers.whole(result.ledger.people)} people"
     if not result.findings:
         return f"nothing was judged: the spec sets no limit. {who} counted."
-    waived = result.verdict is Verdict.PASS and any(one.waived for one in result.findings)
+    waived = result.verdict is Verdict.PASS and any(finding.waived for finding in result.findings)
     return f"{'passed with waivers: ' if waived else ''}{checks.outcome(result)}. {who} counted."
 
 
@@ -140,7 +140,7 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
             name, worst = max(known, key=lambda pair: pair[1].departure)
             pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
             hidden = any(one.estimate.suppressed for _, one in found)
-            there = "the worst that is told is" if hidden else "the worst there is"
+            there = "the worst published value is" if hidden else "the worst value is"
             text += f"; {there} {numbers.number(worst.estimate.value)} by {name}: {pair}"
         rows.append((Cell("not covered", Tone.MUTED), text))
     yield Entries(rows)
@@ -155,8 +155,8 @@ def _checks(result: AuditResult) -> Iterator[Block]:
     yield from _practice(result)
     left_out = [
         (Cell("not judged", Tone.MUTED), text)
-        for one in result.findings
-        for text in evidence.not_judged(one)
+        for finding in result.findings
+        for text in evidence.not_judged(finding)
     ]
     if left_out:
         yield Entries(left_out)
@@ -165,14 +165,14 @@ def _checks(result: AuditResult) -> Iterator[Block]:
 def _practice(result: AuditResult) -> Iterator[Block]:
     """Each gap in people, and what a pass on few people may have missed."""
     rows = [
-        (Cell("in people", Tone.MUTED), f"{checks.id_of(one)}: {text}")
-        for one in result.findings
-        for text in evidence.people_affected(one)
+        (Cell("in people", Tone.MUTED), f"{checks.id_of(finding)}: {text}")
+        for finding in result.findings
+        for text in evidence.people_affected(finding)
     ]
     rows += [
-        (Cell("few people", Tone.MUTED), f"{checks.id_of(one)}: {text}")
-        for one in result.findings
-        if (text := evidence.few_people(one))
+        (Cell("few people", Tone.MUTED), f"{checks.id_of(finding)}: {text}")
+        for finding in result.findings
+        if (text := evidence.few_people(finding))
     ]
     if rows:
         yield Entries(rows)
@@ -181,12 +181,12 @@ def _practice(result: AuditResult) -> Iterator[Block]:
 def _findings(findings: Sequence[Finding], *, is_first: bool) -> Entries:
     """A statement for each; what the first page tells in full is not told twice."""
     rows = []
-    for one in findings:
-        place = f", {checks.place(one.check.place)}" if one.check.place else ""
-        is_told = not is_first and _is_open(one)
-        told = "told in full at the top" if is_told else checks.sentence(one)
-        text = f"{checks.title(one)}: {told} ({checks.id_of(one)}{place})"
-        rows.append((checks.status_cell(one), text))
+    for finding in findings:
+        place = f", {checks.place(finding.check.place)}" if finding.check.place else ""
+        is_told = not is_first and _is_open(finding)
+        told = "see the top of this report" if is_told else checks.sentence(finding)
+        text = f"{checks.title(finding)}: {told} ({checks.id_of(finding)}{place})"
+        rows.append((checks.status_cell(finding), text))
     return Entries(rows, is_titled=True)
 
 
@@ -197,17 +197,17 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
     yield Heading("Waivers")
     tones = {WaiverState.APPLIED: Tone.WARN, WaiverState.EXPIRED: Tone.BAD}
     rows = []
-    for told in result.waivers:
-        one = told.waiver
+    for outcome in result.waivers:
+        one = outcome.waiver
         whose = numbers.named_group(one.group) if one.group else "all of it"
         place = f" ({checks.place(one.place)})" if one.place else ""
         check = names.copied(one.check)
         text = (
             f"{check} for {whose} until {one.expires}, approved by {names.line(one.approved_by)}: "
         )
-        text += names.line(one.reason) + (f"; {told.why}" if told.why else "")
-        word = str(told.state).replace("_", " ")
-        rows.append((Cell(word, tones.get(told.state, Tone.MUTED)), f"{text}{place}"))
+        text += names.line(one.reason) + (f"; {outcome.why}" if outcome.why else "")
+        word = str(outcome.state).replace("_", " ")
+        rows.append((Cell(word, tones.get(outcome.state, Tone.MUTED)), f"{text}{place}"))
     yield Entries(rows)
 
 
@@ -248,11 +248,15 @@ def _definitions(definitions: Sequence[Definition]) -> Iterator[Block]:
     if not definitions:
         return
     yield Heading("Definitions")
-    yield Facts([(one.title, _meaning_of(one)) for one in definitions])
-
-
-def _meaning_of(one: Definition) -> str:
-    return f"{one.means} {one.formula}. {one.caution} Source: {one.source}."
+    yield Facts(
+        [
+            (
+                record.title,
+                f"{record.means} {record.formula}. {record.caution} Source: {record.source}.",
+            )
+            for record in definitions
+        ]
+    )
 
 
 def _meaning() -> Iterator[Block]:

@@ -107,7 +107,7 @@ _FOUND = {
 
 def columns(answers: Sequence[Answer]) -> tuple[Column, ...]:
     """All columns of the groups of several answers; an error has no groups, and so no row."""
-    rows = [row for one in answers for row in _rows(one)]
+    rows = [row for answer in answers for row in _rows(answer)]
     attributes = dict.fromkeys(name for row in rows for name in row if name.startswith("group."))
     strata = dict.fromkeys(name for row in rows for name in row if name.startswith("given."))
     levels = dict.fromkeys((*attributes, *strata), Kind.TEXT)
@@ -142,7 +142,7 @@ def _key(row: GroupRow | RateRow) -> _Key:
 
 def _asked(answer: Answer, result: AuditResult) -> dict[str, Value]:
     made = result.provenance
-    files = ", ".join(one.path for one in made.files)
+    files = ", ".join(file.path for file in made.files)
     return {"title": made.title, "spec": made.spec_path, "data": answer.data or files}
 
 
@@ -182,9 +182,9 @@ def _beside(row: RateRow, name: str, value: float | None) -> dict[str, Value]:
     return _number(name, value)
 
 
-def _estimate(one: Estimate) -> dict[str, Value]:
-    value, state = stated(None if one.suppressed else one.value)
-    tested = one.significance
+def _estimate(estimate: Estimate) -> dict[str, Value]:
+    value, state = stated(None if estimate.suppressed else estimate.value)
+    tested = estimate.significance
     test: dict[str, Value] = {}
     if tested is not None:
         test = {
@@ -195,18 +195,18 @@ def _estimate(one: Estimate) -> dict[str, Value]:
             "correction": tested.correction,
         }
     return {
-        "n": one.n,
-        "numerator": one.numerator,
-        "denominator": one.denominator,
-        "scale": None if one.numerator is None else one.scale,
+        "n": estimate.n,
+        "numerator": estimate.numerator,
+        "denominator": estimate.denominator,
+        "scale": None if estimate.numerator is None else estimate.scale,
         "value": value,
         "state": state,
-        "reason": one.reason,
-        "error": stated(one.error)[0] if one.error else None,
-        **({} if one.low is None else _number("low", one.low)),
-        **({} if one.high is None else _number("high", one.high)),
-        "method": one.method or None,
-        "no_interval": one.no_interval or None,
+        "reason": estimate.reason,
+        "error": stated(estimate.error)[0] if estimate.error else None,
+        **({} if estimate.low is None else _number("low", estimate.low)),
+        **({} if estimate.high is None else _number("high", estimate.high)),
+        "method": estimate.method or None,
+        "no_interval": estimate.no_interval or None,
         **test,
     }
 
@@ -238,8 +238,10 @@ def written_csv(columns: Sequence[Column]) -> str:
     page = _Page()
     # The module quotes only what may end a line of its own, so lines end otherwise here.
     writer = csv.writer(page, lineterminator="\r\n")
-    writer.writerow([safe(one.name) for one in columns])
-    writer.writerows(map(_cell, row) for row in zip(*(one.values for one in columns), strict=True))
+    writer.writerow([safe(column.name) for column in columns])
+    writer.writerows(
+        map(_cell, row) for row in zip(*(column.values for column in columns), strict=True)
+    )
     return MARK + "".join(page.lines)
 
 

@@ -42,12 +42,12 @@ class _Case:
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """A suite for each answer, under one root where there are several."""
-    suites = [_suite(one, name) for one, name in zip(answers, _names(answers), strict=True)]
+    suites = [_suite(answer, name) for answer, name in zip(answers, _names(answers), strict=True)]
     root = suites[0]
     if len(suites) > 1:
         # The schema knows no `skipped` here.
         totals = ("tests", "failures", "errors")
-        counts = {one: str(sum(int(each.attrib[one]) for each in suites)) for one in totals}
+        counts = {total: str(sum(int(suite.attrib[total]) for suite in suites)) for total in totals}
         root = ET.Element("testsuites", {"name": "fairaudit", **counts, "time": "0"})
         root.extend(suites)
     ET.indent(root)
@@ -58,9 +58,9 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
 def _names(answers: Sequence[Answer]) -> Iterator[str]:
     """What each answer is called: no two alike, also where a spec is named twice."""
     seen: dict[str, int] = {}
-    for one in answers:
-        seen[one.title] = seen.get(one.title, 0) + 1
-        yield one.title if seen[one.title] == 1 else f"{one.title} ({seen[one.title]})"
+    for answer in answers:
+        seen[answer.title] = seen.get(answer.title, 0) + 1
+        yield answer.title if seen[answer.title] == 1 else f"{answer.title} ({seen[answer.title]})"
 
 
 def _suite(answer: Answer, name: str) -> ET.Element:
@@ -68,7 +68,7 @@ def _suite(answer: Answer, name: str) -> ET.Element:
     cases = _no_verdict(found) if isinstance(found, FairauditError) else _cases(found)
     counts = {
         "tests": len(cases),
-        **{each: sum(one.element == word for one in cases) for each, word in _COUNTED.items()},
+        **{each: sum(case.element == word for case in cases) for each, word in _COUNTED.items()},
     }
     suite = ET.Element("testsuite", {"name": printable(name)})
     suite.attrib.update({each: str(count) for each, count in counts.items()}, time="0")
@@ -79,7 +79,7 @@ def _suite(answer: Answer, name: str) -> ET.Element:
         for what, value in _properties(found):
             names = {"name": printable(what), "value": printable(value)}
             ET.SubElement(properties, "property", names)
-    suite.extend(_element(one, name) for one in cases)
+    suite.extend(_element(case, name) for case in cases)
     return suite
 
 
@@ -89,8 +89,8 @@ def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
     yield "title", made.title
     yield "spec", made.spec_path
     yield "spec_sha256", made.spec_sha256
-    for one in made.files:
-        yield "data", one.path
+    for file in made.files:
+        yield "data", file.path
     yield "rows", numbers.SUPPRESSED if made.rows is None else str(made.rows)
     yield "counts_sha256", made.cube_sha256 or numbers.SUPPRESSED
     yield "verdict", str(result.verdict)
@@ -100,10 +100,10 @@ def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
 
 
 def _cases(result: AuditResult) -> list[_Case]:
-    cases = [_case(one, result) for one in result.findings]
+    cases = [_case(finding, result) for finding in result.findings]
     if result.verdict is Verdict.NONE:
         cases.append(_Case("(no limit)", "skipped", "none", "nothing was judged"))
-    elif result.exit_code and not any(one.element in {"failure", "error"} for one in cases):
+    elif result.exit_code and not any(case.element in {"failure", "error"} for case in cases):
         why = f"nothing could be evaluated: {checks.tally(result)}"
         cases.append(_Case("(verdict)", "error", "inconclusive", why))
     return cases
@@ -124,7 +124,7 @@ def _case(finding: Finding, result: AuditResult) -> _Case:
     facts += [("in people", text) for text in _practice(finding)]
     facts += [("not judged", text) for text in evidence.not_judged(finding)]
     if check.place is not None:
-        facts.append(("asked in", str(check.place)))
+        facts.append(("line of the spec", str(check.place)))
     message = f"{checks.title(finding)}: {checks.sentence(finding)}"
     details = (message, *(f"{what}: {text}" for what, text in facts))
     return _Case(check.id, element, str(status), message, details)

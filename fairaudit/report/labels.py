@@ -15,7 +15,10 @@ _DIGITS = re.compile(r"(\d+)")
 
 def labels(answers: Sequence[Answer]) -> list[str]:
     """A name for each audit: what tells it from the others, without the folder they share."""
-    specs, data = told_apart([one.spec for one in answers]), [one.data for one in answers]
+    specs, data = (
+        told_apart([answer.spec for answer in answers]),
+        [answer.data for answer in answers],
+    )
     if len({*data}) == 1:
         return specs
     files = told_apart([name or "" for name in data])

@@ -71,7 +71,7 @@ def _worst(rows: Sequence[LatticeRow], lead: str) -> list[LatticeRow]:
 
 def _departure(row: LatticeRow, title: str) -> float:
     """How far a measure is from parity in a subset; nowhere where it does not exist."""
-    found = [one.departure for one in row.entries if one.title == title]
+    found = [entry.departure for entry in row.entries if entry.title == title]
     return found[0] if found and not math.isnan(found[0]) else -math.inf
 
 
@@ -83,8 +83,8 @@ def _epsilon(rows: Sequence[LatticeRow]) -> str | None:
 def _epsilons(rows: Sequence[LatticeRow]) -> dict[str, None]:
     """The titles of all of them, in their order."""
     wanted = DIFFERENTIAL_FAIRNESS.id
-    entries = (one for row in rows for one in row.entries)
-    return {one.title: None for one in entries if one.metric == wanted}
+    entries = (entry for row in rows for entry in row.entries)
+    return {entry.title: None for entry in entries if entry.metric == wanted}
 
 
 def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table:
@@ -104,7 +104,7 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
         cells += [Cell(numbers.whole(row.smallest)), *_chosen(row, chosen)]
         cells.append(Cell(_pair(found.get(lead))))
         if marks:
-            groups = len({one.group for one in row.appears})
+            groups = len({appearance.group for appearance in row.appears})
             cells.append(Cell(numbers.whole(groups) if groups else "", Tone.WARN))
         table.append(cells)
     return Table(
@@ -124,13 +124,13 @@ def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
     """What the columns of the table mean."""
     text = (
         "fewest: people in the smallest group; worst pair: the two groups that are farthest "
-        f"apart by {lead}, each with its people"
+        f"apart by {lead}, each with its number of people"
     )
-    found = [one for row in rows for one in row.entries if one.title == lead]
+    found = [entry for row in rows for entry in row.entries if entry.title == lead]
     if any(set(one.first) & set(one.second) for one in found):
-        text += ", and before a colon the levels they share"
+        text += "; before a colon stand the levels that both share"
     if _has_marks(rows):
-        text += "; gaps: how many groups a gap first appears in, named below"
+        text += "; gaps: the number of groups where a gap first appears, named below"
     if is_more:
         text += "; the worst pairs of the other measures: --verbose, or -o report.json"
     return text + "."
@@ -212,24 +212,24 @@ def _pairs(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]
         )
 
 
-def _reading_aid(one: EpsilonReading) -> str:
+def _reading_aid(epsilon: EpsilonReading) -> str:
     """ε of the full intersection with its interval, a scale, and what it bounds."""
     ends = ""
-    if one.low is not None and one.high is not None:
-        ends = f" [{numbers.number(one.low)}, {numbers.number(one.high)}]"
+    if epsilon.low is not None and epsilon.high is not None:
+        ends = f" [{numbers.number(epsilon.low)}, {numbers.number(epsilon.high)}]"
     head = (
-        f"ε by {numbers.subset(one.by)} is {numbers.number(one.epsilon)}{ends} "
-        f"({one.parameters}); {one.regime}."
+        f"ε by {numbers.subset(epsilon.by)} is {numbers.number(epsilon.epsilon)}{ends} "
+        f"({epsilon.parameters}); {epsilon.regime}."
     )
-    if math.isinf(one.epsilon):
+    if math.isinf(epsilon.epsilon):
         return head
     means = (
         " In these numbers, for every non-negative utility of the outcome alone (equation 5), two "
-        f"groups' expected utilities differ by a factor of at most {numbers.number(one.factor, 2)}."
-        " This is no guarantee within strata: among people alike in another column the groups may "
-        "lie farther apart."
+        "groups' expected utilities differ by a factor of at most "
+        f"{numbers.number(epsilon.factor, 2)}. This is no guarantee within strata: "
+        "among people alike in another column the groups may lie farther apart."
     )
-    return f"{head}{means}{_of_subsets(one)}"
+    return f"{head}{means}{_of_subsets(epsilon)}"
 
 
 def _of_subsets(one: EpsilonReading) -> str:
@@ -256,9 +256,9 @@ def _figures(result: AuditResult) -> Iterator[Figure]:
     if len(rows) < 2:
         return
     entries = [entry for row in rows for entry in row.entries]
-    titles = list(dict.fromkeys(one.title for one in entries))
-    epsilon = [one.title for one in entries if one.metric == DIFFERENTIAL_FAIRNESS.id]
-    judged = [one.title for one in sorted(entries, key=_by_status(result)) if one.judged]
+    titles = list(dict.fromkeys(entry.title for entry in entries))
+    epsilon = [entry.title for entry in entries if entry.metric == DIFFERENTIAL_FAIRNESS.id]
+    judged = [entry.title for entry in sorted(entries, key=_by_status(result)) if entry.judged]
     for title in list(dict.fromkeys([*epsilon[:1], *judged, *titles[:1]]))[:_MEASURES]:
         found = [next((e for e in row.entries if e.title == title), None) for row in rows]
         yield _figure(title, rows, found)
@@ -268,10 +268,10 @@ def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
     """A key that sorts measures by the worst status of a check on them, the worst first."""
     order = list(Status)
     ranks: dict[tuple[str, str], int] = {}
-    for one in result.findings:
-        if isinstance(one.check, Check):
-            key = (one.check.asked.id, one.check.of)
-            ranks[key] = max(ranks.get(key, 0), order.index(one.status))
+    for finding in result.findings:
+        if isinstance(finding.check, Check):
+            key = (finding.check.asked.id, finding.check.of)
+            ranks[key] = max(ranks.get(key, 0), order.index(finding.status))
     return lambda entry: -ranks.get((entry.metric, entry.of), 0)
 
 
@@ -287,7 +287,7 @@ def _figure(
     is_judged = any(entry is not None and entry.judged for entry in entries)
     is_boxes = isinstance(picture, Lattice)
     what = (
-        "The stronger the colour, the farther from parity among these subsets"
+        "The stronger the colour, the farther from parity, among these subsets"
         if is_boxes
         else "Longer is farther from parity"
     )
@@ -341,7 +341,7 @@ def _bars(title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry
         )
         for row, entry in zip(rows, entries, strict=True)
     ]
-    order = sorted(bars, key=lambda one: one.panel)
+    order = sorted(bars, key=lambda bar: bar.panel)
     panels = list(dict.fromkeys(one.panel for one in order))
     shown = [
         row

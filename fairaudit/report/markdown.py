@@ -76,7 +76,9 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOS
 
     Where no tables but short ones leave room for all sections, the tables are short.
     """
-    rows = sum(len(one.found.rates) for one in answers if isinstance(one.found, AuditResult))
+    rows = sum(
+        len(answer.found.rates) for answer in answers if isinstance(answer.found, AuditResult)
+    )
     # Half a million rows take minutes to write, and would not fit.
     all_rows = all_rows and rows * _LEAST_ROW <= most
     text, left_out = _rendered(answers, all_rows=all_rows, most=most)
@@ -91,23 +93,23 @@ def page(document: Document, most: int = MOST) -> str:
     The longest of the others are left out, with a word, where it would be longer.
     """
     top, *others = _sections(document)
-    return _page(top, [], [(None, _fold(one)) for one in others], most)[0]
+    return _page(top, [], [(None, _fold(other)) for other in others], most)[0]
 
 
 def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
     """The text, and how many sections are left out of it."""
     if len(answers) == 1:
         top, *others = _sections(summary.report(answers, all_rows=all_rows))
-        return _page(top, [], [(None, _fold(one)) for one in others], most)
+        return _page(top, [], [(None, _fold(other)) for other in others], most)
     top, *others = _sections(summary.document(answers, all_rows=all_rows))
     heads: list[_Fold] = []
-    inner: list[tuple[_Fold | None, _Fold]] = [(None, _fold(one)) for one in others]
+    inner: list[tuple[_Fold | None, _Fold]] = [(None, _fold(other)) for other in others]
     for one in sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code)):
         if isinstance(one.found, AuditResult):
             first, *others = _sections(content.document(one.found, all_rows=all_rows))
             head = _fold((f"{one.title}: {first[0]}", first[1]), is_open=one.exit_code != 0)
             heads.append(head)
-            inner += [(head, _fold(each)) for each in others]
+            inner += [(head, _fold(other)) for other in others]
     return _page(top, heads, inner, most)
 
 
@@ -164,7 +166,7 @@ def _told(
 def _note(left_out: Sequence[_Fold], most: int) -> str:
     if not left_out:
         return ""
-    named = "; ".join(phrase(one.title, 60) for one in left_out[:_NAMED])
+    named = "; ".join(phrase(fold.title, 60) for fold in left_out[:_NAMED])
     more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
     return (
         f"Left out, as this page has room for {most:,} bytes: {named}{more}. "
@@ -195,7 +197,7 @@ def _fitted(parts: Iterable[_Part], room: int) -> str:
         elif not part.rows:
             left_out += 1
     if left_out:
-        texts.append(f"{left_out:,} more statements are left out here, for want of room.")
+        texts.append(f"{left_out:,} more statements are left out here, for lack of room.")
     return "\n\n".join(texts)
 
 

@@ -81,7 +81,9 @@ def _escaped(text: str) -> str:
         return _inert(text)
     # Every other piece is one of the addresses.
     pieces = _addresses().split(text)
-    return "".join(f"<{one}>" if at % 2 else _inert(one) for at, one in enumerate(pieces))
+    return "".join(
+        f"<{piece}>" if index % 2 else _inert(piece) for index, piece in enumerate(pieces)
+    )
 
 
 def _inert(text: str) -> str:

@@ -136,13 +136,13 @@ def per_cent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-def test(found: Significance) -> str:
+def test(test: Significance) -> str:
     """The name of a test, with its statistic and its degrees of freedom: `z, χ²(1) = 9.60`."""
-    if found.statistic is None:
-        return found.test
-    freedom = ", ".join(f"{df:.4g}" for df in found.freedom)
-    name = "" if found.test == found.letter else f"{found.test}, "
-    return f"{name}{found.letter}({freedom}) = {number(found.statistic, 2)}"
+    if test.statistic is None:
+        return test.test
+    freedom = ", ".join(f"{df:.4g}" for df in test.freedom)
+    name = "" if test.test == test.letter else f"{test.test}, "
+    return f"{name}{test.letter}({freedom}) = {number(test.statistic, 2)}"
 
 
 def against(value: float, limit: Limit, exact: Fraction | None = None) -> str:

@@ -35,16 +35,16 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         return
     yield Heading("Rates of groups, worse first")
     tables: dict[_Key, list[RateChange]] = {}
-    for one in changes.rates:
+    for row in changes.rates:
         key = (
-            one.metric,
-            one.of,
-            one.by,
-            one.stratum,
-            metric_titles.options(one.parameters, one.averaged),
+            row.metric,
+            row.of,
+            row.by,
+            row.stratum,
+            metric_titles.options(row.parameters, row.averaged),
         )
-        tables.setdefault(key, []).append(one)
-    everybody = [one for one in changes.rates if not one.by]
+        tables.setdefault(key, []).append(row)
+    everybody = [row for row in changes.rates if not row.by]
     if everybody:
         yield _everybody(everybody, changes)
     told, pictures, left = list[Table](), list[Figure](), list[list[RateChange]]()
@@ -52,7 +52,7 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
     for (metric, of, by, stratum, said), rows in tables.items():
         if not by:
             continue
-        is_sure = any(one.change.is_significant(changes.alpha) for one in rows)
+        is_sure = any(row.change.is_significant(changes.alpha) for row in rows)
         is_large = (metric, of, by, stratum, said) in shown_untested
         if most is not None and not (is_sure or is_large):
             left.append(rows)
@@ -71,14 +71,14 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
     yield from told
     yield from _left_out(left)
     pairs = (
-        "-/+: people whom the first model alone counts in the rate, and the second alone; "
+        "-/+: people counted in the rate by the first model only, and by the second only; "
         if changes.sampling is Sampling.PAIRED
         else ""
     )
     yield Paragraph(
         f"change: of shares in points; {pairs}p: * where it is below {changes.alpha:g} among all "
-        "rates, and then the last word says which way; without a * these numbers cannot tell the "
-        "change from none, and without a p it is not tested.",
+        "rates, and then the last column gives the direction; without a * the "
+        "change is not significant, without a p it is not tested.",
         Tone.MUTED,
     )
 
@@ -86,17 +86,17 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
 def _is_tested(rows: Sequence[RateChange]) -> bool:
     """Whether every change of a table that is a number has a test; groups set aside have none."""
     return all(
-        one.change.significance is not None
-        for one in rows
-        if one.is_compared
-        and not math.isnan(one.change.value)
-        and one.change.way is not Direction.SAME
+        change.change.significance is not None
+        for change in rows
+        if change.is_compared
+        and not math.isnan(change.change.value)
+        and change.change.way is not Direction.SAME
     )
 
 
 def _largest(rows: Sequence[RateChange]) -> RateChange:
     """The change of a table that is largest among those without a test."""
-    return max((one for one in rows if one.change.significance is None), key=_size)
+    return max((change for change in rows if change.change.significance is None), key=_size)
 
 
 def _size(one: RateChange) -> float:
@@ -121,7 +121,7 @@ def _left_out(left: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
     untested = sorted(
         (rows for rows in left if not _is_tested(rows)), key=lambda rows: -_size(_largest(rows))
     )
-    same = sum(all(one.change.way is Direction.SAME for one in rows) for rows in left)
+    same = sum(all(row.change.way is Direction.SAME for row in rows) for rows in left)
     tested = len(left) - len(untested) - same
     all_of_them = "--verbose, or -o changes.json, has them all."
     for count, what in ((tested, "a significant change"), (same, "any change")):
@@ -187,8 +187,8 @@ def _table(
     return Table(title, header, cells, numeric, more=more)
 
 
-def _pairs(one: RateChange) -> str:
-    found = one.change.cells
+def _pairs(change: RateChange) -> str:
+    found = change.change.cells
     if found is None:
         return ""
     return f"{numbers.whole(found.first_only)}/{numbers.whole(found.second_only)}"
@@ -213,10 +213,10 @@ def _row(name: str, one: RateChange, alpha: float) -> list[Cell]:
     return [Cell(text, tone) for text in texts]
 
 
-def _value(one: Estimate, *, share: bool) -> str:
-    if one.suppressed:
+def _value(estimate: Estimate, *, share: bool) -> str:
+    if estimate.suppressed:
         return numbers.SUPPRESSED
-    return numbers.percent(one.value) if share else numbers.number(one.value, 3)
+    return numbers.percent(estimate.value) if share else numbers.number(estimate.value, 3)
 
 
 def _moved(change: Change, *, share: bool) -> str:
@@ -243,44 +243,44 @@ def _p(change: Change, alpha: float) -> str:
     return f"{text}{'*' if test.adjusted < alpha else ''}"
 
 
-def _note(one: RateChange, *, sure: bool) -> str:
+def _note(change: RateChange, *, sure: bool) -> str:
     """The direction where it is sure; else what keeps a group from being compared."""
-    if one.standing_before is not one.standing_after:
+    if change.standing_before is not change.standing_after:
         return " → ".join(
-            str(each).replace("_", " ") for each in (one.standing_before, one.standing_after)
+            str(each).replace("_", " ") for each in (change.standing_before, change.standing_after)
         )
-    if not one.is_compared:
-        return str(one.standing_after).replace("_", " ")
-    return _MARKS[one.change.way] if sure else ""
+    if not change.is_compared:
+        return str(change.standing_after).replace("_", " ")
+    return _MARKS[change.change.way] if sure else ""
 
 
 def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) -> Lines | None:
     """A line for each group that is compared, from before to after; those that stand first."""
     lines = [
         Line(
-            numbers.group(one.group),
-            [_point(sides[0], one.change.before), _point(sides[1], one.change.after)],
+            numbers.group(change.group),
+            [_point(sides[0], change.change.before), _point(sides[1], change.change.after)],
         )
-        for one in rows
-        if one.is_compared
-        and not math.isnan(one.change.value)
-        and math.isfinite(one.change.before.value)
-        and math.isfinite(one.change.after.value)
+        for change in rows
+        if change.is_compared
+        and not math.isnan(change.change.value)
+        and math.isfinite(change.change.before.value)
+        and math.isfinite(change.change.after.value)
     ]
     share = metric_titles.is_share(metric)
     shown = lines[:_MOST_LINES]
     return Lines("", metric_titles.title(metric), shown, percent=share) if lines else None
 
 
-def _point(x: str, one: Estimate) -> Point:
-    return Point(x, one.value, one.low, one.high)
+def _point(x: str, estimate: Estimate) -> Point:
+    return Point(x, estimate.value, estimate.low, estimate.high)
 
 
 def _described(rows: Sequence[RateChange], alpha: float) -> str:
     """The picture in words."""
-    if not any(one.change.significance for one in rows):
+    if not any(change.change.significance for change in rows):
         return "From before to after, not tested."
-    sure = [one for one in rows if one.change.is_significant(alpha)]
+    sure = [change for change in rows if change.change.is_significant(alpha)]
     if not sure:
         return "From before to after no group changes significantly."
     named = ", ".join(f"{numbers.group(one.group)} {_MARKS[one.change.way]}" for one in sure[:5])
@@ -293,15 +293,15 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
     if not changes.people:
         return
     yield Heading("Who is in the data")
-    yield Entries([_entry(one, changes.alpha) for one in changes.people])
-    for one in changes.people:
-        if most is not None and not _is_otherwise(one, changes.alpha):
+    yield Entries([_entry(change, changes.alpha) for change in changes.people])
+    for change in changes.people:
+        if most is not None and not _is_otherwise(change, changes.alpha):
             continue
         ordered = sorted(
-            one.groups, key=lambda row: -abs(_shift(row.share_before, row.share_after))
+            change.groups, key=lambda row: -abs(_shift(row.share_before, row.share_after))
         )
         shown = ordered if most is None else ordered[:most]
-        by = numbers.subset(one.by)
+        by = numbers.subset(change.by)
         yield Table(
             f"People by {by}; shares of those whose group is known",
             (by, "before", "after", "share before", "share after", "points"),
@@ -321,27 +321,27 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
         )
 
 
-def _is_otherwise(one: PeopleChange, alpha: float) -> bool:
+def _is_otherwise(change: PeopleChange, alpha: float) -> bool:
     """Whether people are significantly spread otherwise, or groups are new or gone."""
-    test = one.significance
-    return bool(one.new or one.gone) or (test is not None and test.adjusted < alpha)
+    test = change.significance
+    return bool(change.new or change.gone) or (test is not None and test.adjusted < alpha)
 
 
-def _entry(one: PeopleChange, alpha: float) -> tuple[Cell, str]:
+def _entry(change: PeopleChange, alpha: float) -> tuple[Cell, str]:
     """Whether people are spread as before, and who is new or gone."""
-    test, word, tone = one.significance, "untested", Tone.MUTED
-    text = f"by {numbers.subset(one.by)}: "
+    test, word, tone = change.significance, "untested", Tone.MUTED
+    text = f"by {numbers.subset(change.by)}: "
     if test is None:
-        text += one.why
-        if one.most_moved:
-            text += f"; the largest move of a share is {100 * one.most_moved:.1f} points"
+        text += change.why
+        if change.most_moved:
+            text += f"; the largest change of a share is {100 * change.most_moved:.1f} points"
     else:
         is_sure = test.adjusted < alpha
         word, tone = ("moved", Tone.WARN) if is_sure else ("unsure", Tone.MUTED)
-        text += f"the largest move of a share is {100 * one.most_moved:.1f} points, "
+        text += f"the largest change of a share is {100 * change.most_moved:.1f} points, "
         text += "" if is_sure else "not significant, "
         text += f"p {numbers.probability(test.p, alpha)} ({test.test})"
-    for names, what in ((one.new, "new"), (one.gone, "gone")):
+    for names, what in ((change.new, "new"), (change.gone, "gone")):
         if names:
             text += f"; {what}: {', '.join(map(numbers.group, names))}"
     return Cell(word, tone), text

@@ -24,16 +24,16 @@ def rates(result: AuditResult) -> Iterator[Figure]:
             key = (row.metric, row.of, metric_titles.options(row.parameters, row.averaged))
             found.setdefault(key, {}).setdefault(row.by, []).append(row)
     figures = [one for key, tables in found.items() for one in _of_rate(result, key, tables)]
-    for at, one in enumerate(figures[: pictures.MOST_RATE_PICTURES]):
-        is_last = at + 1 == pictures.MOST_RATE_PICTURES
+    for index, figure in enumerate(figures[: pictures.MOST_RATE_PICTURES]):
+        is_last = index + 1 == pictures.MOST_RATE_PICTURES
         left = len(figures) - pictures.MOST_RATE_PICTURES if is_last else 0
         more = pictures.not_shown(left, "pictures of rates", "the tables below have them")
-        yield Figure(one.title, one.description, one.picture, one.note + more)
+        yield Figure(figure.title, figure.description, figure.picture, figure.note + more)
 
 
 def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) -> Iterator[Figure]:
     metric, of, said = key
-    known = next(one.title for one in result.definitions if one.id == metric)
+    known = next(definition.title for definition in result.definitions if definition.id == metric)
     title = metric_titles.heading(metric, of, known)
     named = f"{title} of the {of}{said}"
     rules = [] if said else [rule for by in tables for rule in _limits(result, metric, of, by)]
@@ -50,7 +50,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
             row
             for by in bys
             for row in pictures.first_rows(
-                [_row(one) for one in tables[by]], pictures.rows_per_panel(len(bys))
+                [_row(table) for table in tables[by]], pictures.rows_per_panel(len(bys))
             )
         ]
         yield Figure(
@@ -61,7 +61,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
                 rows,
                 [
                     *_references(tables, bys),
-                    *(one for one in rules if one.panel in map(numbers.subset, bys)),
+                    *(rule for rule in rules if rule.panel in map(numbers.subset, bys)),
                 ],
                 percent=metric_titles.is_share(metric),
                 domain=domain,
@@ -70,9 +70,9 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
         )
 
 
-def _row(one: RateRow) -> Interval:
-    mark = Mark.REFERENCE if one.group == one.reference else Mark.GROUP
-    if one.standing is not Eligibility.ELIGIBLE:
+def _row(row: RateRow) -> Interval:
+    mark = Mark.REFERENCE if row.group == row.reference else Mark.GROUP
+    if row.standing is not Eligibility.ELIGIBLE:
         mark = Mark.ASIDE
     words = {
         Eligibility.UNKNOWN: " not known",
@@ -80,19 +80,19 @@ def _row(one: RateRow) -> Interval:
         Eligibility.FEW_EVENTS: " few events",
         Eligibility.EXCLUDED: " excluded",
     }
-    estimate = one.estimate
+    estimate = row.estimate
     value = numbers.SUPPRESSED
     if not estimate.suppressed:
-        share = metric_titles.is_share(one.metric)
+        share = metric_titles.is_share(row.metric)
         value = numbers.percent(estimate.value) if share else numbers.number(estimate.value, 3)
     return Interval(
-        label=numbers.group(one.group),
+        label=numbers.group(row.group),
         value=math.nan if estimate.suppressed else estimate.value,
         low=estimate.low,
         high=estimate.high,
-        panel=numbers.subset(one.by),
+        panel=numbers.subset(row.by),
         mark=mark,
-        text=value + (" reference" if mark is Mark.REFERENCE else words.get(one.standing, "")),
+        text=value + (" reference" if mark is Mark.REFERENCE else words.get(row.standing, "")),
     )
 
 

@@ -42,7 +42,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 def _first_groupings(result: AuditResult, rows: Sequence[RateRow]) -> list[RateRow]:
     """The rows of few subsets: of each attribute, of those that are judged, and of the next."""
-    judged = {one.check.by for one in result.findings if isinstance(one.check, Check)}
+    judged = {finding.check.by for finding in result.findings if isinstance(finding.check, Check)}
     every = dict.fromkeys(row.by for row in rows)
     first = [by for by in every if len(by) == 1 or by in judged]
     more = [by for by in every if by not in first]
@@ -117,13 +117,13 @@ def legend(result: AuditResult) -> Paragraph:
     """What the columns of a table of rates mean."""
     level = _level(result)
     return Paragraph(
-        "of known: the group's share of the people whose group is known; count: people counted in "
-        "the rate, of those it is taken over; diff. (points) and ratio: to the group marked as "
-        f"reference, the declared one or else the largest; {level}: the interval (Wilson's, of a "
-        "share), for each group by itself; p: of no difference to the reference, by a z test, or F "
-        "by Fisher's where a count below 5 is expected, * where it is below "
-        f"{result.provenance.inference.alpha:g} among the tests of its own table "
-        f"({_corrected(result)}): a check's p-value is corrected among those of the checks; "
+        "of known: the group's share of the people whose group is known; count: numerator and "
+        "denominator of the rate; diff. (points) and ratio: to the group marked as reference, the "
+        f"declared one or else the largest; {level}: the interval (Wilson's for a share) of each "
+        "group by itself; p: of no difference to the reference, by a z test, or by Fisher's exact "
+        "test (F) where a count below 5 is expected, with * where it is below "
+        f"{result.provenance.inference.alpha:g} corrected over its own table "
+        f"({_corrected(result)}); a check's p-value is corrected over the checks; "
         f"small: fewer than `min_size` in the denominator, not compared{_set_aside(result)}.",
         Tone.MUTED,
     )
@@ -149,7 +149,7 @@ def _set_aside(result: AuditResult) -> str:
 
 
 def _title(metric: str, result: AuditResult) -> str:
-    return next(one.title for one in result.definitions if one.id == metric)
+    return next(definition.title for definition in result.definitions if definition.id == metric)
 
 
 def _heading(row: RateRow, result: AuditResult) -> str:
@@ -159,7 +159,7 @@ def _heading(row: RateRow, result: AuditResult) -> str:
 def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
     """Every rate of all people together, those of unknown groups included."""
     return Table(
-        "Everybody, those whose group is not known included",
+        "Everybody, including people of unknown group",
         ("", "of the", "count", "rate", _level(result)),
         [
             [

@@ -45,7 +45,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Paragraph(_DECLARED, Tone.MUTED)
     yield from _by_stratum(result)
     yield Table(
-        "each comparison in a stratum, or averaged over strata with equal weights for both sides",
+        "comparisons within strata, or averaged over strata with the same weights for both groups",
         ("measure", "who", "where", "value"),
         rows,
         (False, False, False, True),
@@ -83,10 +83,10 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
     """
     if check.terms.average is None or part.first is None or part.second is None:
         return ()
-    rows = [one for one in result.rates if _is_of(one, check, part.metric)]
+    rows = [row for row in result.rates if _is_of(row, check, part.metric)]
     found = []
-    for stratum in dict.fromkeys(one.stratum for one in rows):
-        groups = {one.group: _share(one) for one in rows if one.stratum == stratum}
+    for stratum in dict.fromkeys(row.stratum for row in rows):
+        groups = {row.group: _share(row) for row in rows if row.stratum == stratum}
         pair = [_of_side(side, part.first.group, groups) for side in (part.first, part.second)]
         if pair[0] is None or pair[1] is None:
             continue
@@ -99,18 +99,18 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
     told = [Weighed(one.stratum, one.first, one.second, one.weight / total) for one in found]
     values = (part.first.estimate.value, part.second.estimate.value)
     sums = (average_of(told, first=True), average_of(told, first=False))
-    fits = all(abs(one - two) <= _NEAR for one, two in zip(sums, values, strict=True))
+    fits = all(abs(average - value) <= _NEAR for average, value in zip(sums, values, strict=True))
     return tuple(told) if fits else ()
 
 
-def _is_of(one: RateRow, check: Check, metric: str) -> bool:
-    columns = {name for name, _ in one.stratum}
-    same = one.metric == metric and one.of == check.of and set(one.by) == set(check.by)
-    return same and columns == set(check.given) and not {"class", "at"} & set(one.parameters)
+def _is_of(row: RateRow, check: Check, metric: str) -> bool:
+    columns = {name for name, _ in row.stratum}
+    same = row.metric == metric and row.of == check.of and set(row.by) == set(check.by)
+    return same and columns == set(check.given) and not {"class", "at"} & set(row.parameters)
 
 
-def _share(one: RateRow) -> GroupRate | None:
-    found = one.estimate
+def _share(row: RateRow) -> GroupRate | None:
+    found = row.estimate
     if found.numerator is None or found.denominator is None or found.n is None:
         return None
     return GroupRate(found.numerator, found.denominator, found.n, found.scale)
@@ -150,7 +150,7 @@ def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> 
 
 def average_of(strata: tuple[Weighed, ...] | list[Weighed], *, first: bool) -> Fraction:
     """The average of one side over its strata."""
-    sides = ((one.weight, one.first if first else one.second) for one in strata)
+    sides = ((stratum.weight, stratum.first if first else stratum.second) for stratum in strata)
     return sum((weight * Fraction(one.over, one.under) for weight, one in sides), Fraction(0))
 
 
@@ -173,7 +173,9 @@ def _by_stratum(result: AuditResult) -> Iterator[Figure]:
         : pictures.MOST_STRATUM_PICTURES
     ]:
         strata = list(dict.fromkeys(row.stratum for row in rows))
-        known = next(one.title for one in result.definitions if one.id == metric)
+        known = next(
+            definition.title for definition in result.definitions if definition.id == metric
+        )
         title = metric_titles.heading(metric, of, known)
         named = f"{title} of the {of}{said}, {numbers.subset(by)} by {numbers.subset(given)}"
         yield _figure(named, title, rows, strata)
@@ -222,6 +224,6 @@ def _point(estimate: Estimate | None, stratum: Group) -> Iterator[Point]:
 def _words(line: Line) -> str:
     if not line.points:
         return f"{line.label}: no number."
-    low, high = (f(line.points, key=lambda one: one.y) for f in (min, max))
+    low, high = (f(line.points, key=lambda point: point.y) for f in (min, max))
     ends = [f"{numbers.number(one.y, 3)} ({one.x})" for one in (low, high)]
     return f"{line.label}: from {ends[0]} to {ends[1]}."

@@ -170,9 +170,9 @@ def _table(block: Table, text: _Writes, page: int, *, plain: bool) -> Renderable
         padding=(0, 1, 0, 0),
     )
     room = _room(block, page)
-    for at, (name, numeric) in enumerate(zip(block.header, block.numeric, strict=True)):
+    for index, (name, numeric) in enumerate(zip(block.header, block.numeric, strict=True)):
         justify = "right" if numeric else "left"
-        most = page // 5 if block.slim and not at else None
+        most = page // 5 if block.slim and not index else None
         # A number is never broken: names give way.
         table.add_column(
             text(name),
@@ -196,8 +196,8 @@ def _least(block: Table) -> int:
     """How narrow a table may become before a number or a short word is cut."""
     rows = [block.header, *([cell.text for cell in row] for row in block.rows)]
     found = 0
-    for at, column in enumerate(zip(*rows, strict=True)):
-        if block.numeric[at]:
+    for index, column in enumerate(zip(*rows, strict=True)):
+        if block.numeric[index]:
             found += max(map(cell_len, column))
         else:
             words = (word for text in column for word in text.split())

@@ -99,7 +99,7 @@ def _sheet(picture: Intervals | Bars, domain: tuple[float, float]) -> _Sheet:
 
 def _room(words: Sequence[str], ends: tuple[float, float]) -> float:
     """The pixels for the longest of some words, within both ends."""
-    longest = max((columns(one) for one in words), default=0)
+    longest = max((columns(word) for word in words), default=0)
     return min(max(longest * _PER_COLUMN + 20, ends[0]), ends[1])
 
 
@@ -141,11 +141,11 @@ def _limits(
     low, high = domain
     sides: dict[Align, list[dict[str, Any]]] = {"left": [], "right": [], "center": []}
     for panel, (start, _) in sheet.panels.items():
-        mine = [one for one in rules if one.is_limit and one.panel == panel]
-        for at, one in enumerate(sorted(mine, key=lambda one: one.value)):
-            is_last, place = at == len(mine) - 1, (one.value - low) / (high - low)
+        mine = [rule for rule in rules if rule.is_limit and rule.panel == panel]
+        for index, one in enumerate(sorted(mine, key=lambda one: one.value)):
+            is_last, place = index == len(mine) - 1, (one.value - low) / (high - low)
             # Words that end at a line near the start of the axis would begin among the names.
-            is_near = at == 0 and place * sheet.plot < columns(one.label) * _PER_COLUMN
+            is_near = index == 0 and place * sheet.plot < columns(one.label) * _PER_COLUMN
             side: Align = "left" if is_last or is_near else "right"
             if len(mine) == 1 and _MARGIN < place < 1 - _MARGIN:
                 side = "center"

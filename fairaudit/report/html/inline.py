@@ -45,8 +45,8 @@ def linked(words: str) -> Markup:
     """The same as `signs`, with addresses as links that say where they lead."""
     parts = _ADDRESS.split(words)
     found = [
-        Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(part) if at % 2 else signs(part)
-        for at, part in enumerate(parts)
+        Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(part) if index % 2 else signs(part)
+        for index, part in enumerate(parts)
         if part
     ]
     return Markup().join(found)

@@ -104,10 +104,10 @@ def outlined(document: Document) -> Outline:
     titles = [block.text for block in document if isinstance(block, Heading)]
     title = titles[0] if titles else "fairaudit"
     parts: list[tuple[str, list[Block]]] = [("", [])]
-    for at, block in enumerate(document):
+    for index, block in enumerate(document):
         if not isinstance(block, Heading):
             parts[-1][1].append(block)
-        elif parts[-1][0] or parts[-1][1] or block.text != title or at:
+        elif parts[-1][0] or parts[-1][1] or block.text != title or index:
             parts.append((block.text, []))
     opening = parts[0][1]
     banner = None
@@ -171,7 +171,9 @@ def _items(
     for is_figure, run in groupby(blocks, key=lambda block: isinstance(block, Figure)):
         if is_figure:
             figures = [one for one in run if isinstance(one, Figure)]
-            yield Pictures([Place(one, names.of(f"picture {one.title}")) for one in figures])
+            yield Pictures(
+                [Place(figure, names.of(f"picture {figure.title}")) for figure in figures]
+            )
             continue
         for block in run:
             match block:
@@ -197,7 +199,9 @@ def _items(
 
 def _apart(table: Table, blocks: Sequence[Block]) -> str:
     """What sets a table apart from those of the same caption: its own columns."""
-    alike = [one for one in blocks if isinstance(one, Table) and one.caption == table.caption]
+    alike = [
+        block for block in blocks if isinstance(block, Table) and block.caption == table.caption
+    ]
     own = [name for name in table.header if any(name not in one.header for one in alike)]
     return f": {', '.join(own)}" if own else ""
 
