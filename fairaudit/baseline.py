@@ -202,7 +202,7 @@ def definition(check: AnyCheck, spec: Spec) -> str:
     a key that is new in a later version changes nothing. Data, titles and places are no part.
     """
     if isinstance(check, Check):
-        columns: Grouping = (*check.by, *check.given, *check.parameters.controls)
+        columns: Grouping = (*check.by, *check.strata)
         of = {check.of, check.against, "label"}
         asked: dict[str, Any] = {}
     elif isinstance(check, SubgroupCheck):
@@ -221,7 +221,7 @@ def definition(check: AnyCheck, spec: Spec) -> str:
         asked = {"rate": rate and _plain(rate), "scan": scan and _plain(replace(scan, rates=()))}
     whole = {
         **asked,
-        "check": _plain(check),
+        "check": _flat(_plain(check)),
         "columns": [
             _plain(one) for one in (*spec.groupable, *spec.features) if one.name in columns
         ],
@@ -230,6 +230,12 @@ def definition(check: AnyCheck, spec: Spec) -> str:
     }
     text = json.dumps(whole, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:_LENGTH]
+
+
+def _flat(check: dict[str, Any]) -> dict[str, Any]:
+    """A check with its terms among its own members, as fingerprints have always had them."""
+    terms = check.pop("terms", {})
+    return {**check, **terms}
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a line a kind

@@ -230,9 +230,9 @@ class _Question:
         """The result, from the counts of a plan that is this one's, or finer."""
         recoded = recode(raw, counted_by, self.spec)
         cube, read = recoded.cube, self.spec
-        refuse_unknown(read.shown, cube)
+        refuse_unknown(read.requests, cube)
         refuse_explosion(cube, read)
-        whole = has_room_for_lattice(cube, read.shown)
+        whole = has_room_for_lattice(cube, read.requests)
 
         outcomes = {one.name: one for one in read.outcomes}
 
@@ -287,7 +287,7 @@ class _Question:
             read.waivers, findings, [one.id for one in read.checks], today
         )
         models = [one.name for one in read.predictions]
-        listing = tabulate(cube, table, read.shown, self.checks, models, whole=whole)
+        listing = tabulate(cube, table, read.requests, self.checks, models, whole=whole)
         result = AuditResult(
             provenance=made,
             ledger=cube.ledger,
@@ -305,15 +305,15 @@ class _Question:
                 *_unpaired(read),
                 *raw.notices,
                 *recoded.notices,
-                *unweighed(read.shown, cube),
+                *unweighed(read.requests, cube),
                 *unequal_rates(table, [one.name for one in read.predictions if one.binary]),
                 *unjudged(read.checks, [one.name for one in read.predictions]),
                 *impossible(self.checks, table),
                 *turned_round(listing.lattice),
                 *too_few_to_show(self.checks, table),
                 *repeated(cube),
-                *(matched(cube, read.shown) if read.cluster is None else by_rows(read)),
-                *medians(table, read.shown),
+                *(matched(cube, read.requests) if read.cluster is None else by_rows(read)),
+                *medians(table, read.requests),
                 *(() if whole else (_NARROWED,)),
                 *_told_of(searched),
                 *_unscanned(scanned),
@@ -335,7 +335,7 @@ class _Question:
             return result
         columns = {one.name: one.column.value for one in read.groupable}
         columns |= {one.name: one.column.value for one in read.outcomes}
-        data = Data(cube, read.shown, summaries, columns, _cuts(read, recoded.scores))
+        data = Data(cube, read.requests, summaries, columns, _cuts(read, recoded.scores))
         return suppress(result, read.suppress_below, data)
 
     def _settled(
@@ -528,7 +528,7 @@ class _LeftOut:
 
     def gone(self, check: Check) -> list[NotEvaluated]:
         """The groups that were seen and cannot be judged; of an average in no stratum alone."""
-        given = () if check.average else check.given
+        given = () if check.terms.average else check.given
         return of_gone(check, self._rows.gone(check.by, given), self._rule)
 
     def could_turn(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
@@ -617,10 +617,10 @@ def _cuts(read: Spec, scores: Mapping[str, Distribution]) -> dict[str, Cuts]:
     found = {}
     for column, one in scores.items():
         scored = {each.name for each in read.outcomes if each.score and each.score.value == column}
-        mine = [each for each in read.shown if {each.of, each.against} & scored]
-        above_median = [each for each in mine if SCORING_RATE in quantities(each.asked)]
-        asked = [each for each in mine if each.at is not None] + above_median
-        points = {float(each.at) for each in asked if each.at is not None}
+        mine = [each for each in read.requests if {each.of, each.against} & scored]
+        above_median = [each for each in mine if SCORING_RATE in quantities(each.metric)]
+        asked = [each for each in mine if each.terms.at is not None] + above_median
+        points = {float(each.terms.at) for each in asked if each.terms.at is not None}
         for each in read.outcomes:
             if each.threshold and each.column.value == column:
                 points |= {*each.threshold.edges()}
@@ -634,7 +634,7 @@ def _cuts(read: Spec, scores: Mapping[str, Distribution]) -> dict[str, Cuts]:
         found[column] = Cuts(
             tuple(points),
             tuple(one.histogram(*table) for table in tables if one.covers(*table)),
-            by_label=any(Requirement.LABEL in each.asked.requirements for each in asked),
+            by_label=any(Requirement.LABEL in each.metric.requirements for each in asked),
         )
     return found
 

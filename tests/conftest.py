@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -19,20 +20,45 @@ SAMPLES = ROOT / "sample_data"
 SPECS = ROOT / "audit_specs"
 SHARED = ROOT.parent / "shared" / "data"
 
-collect_ignore = ["transcripts"]  # run by hand, with packages that are no test dependency
+collect_ignore = ["published/transcripts"]  # run by hand, with packages that are no test dependency
 
-settings.register_profile(
-    "fairaudit",
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-settings.load_profile("fairaudit")
+for profile, share in (("quick", 20), ("all", 100)):
+    settings.register_profile(
+        profile,
+        max_examples=share,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`pytest --rewrite-goldens` writes the expected texts anew; read the diff."""
+    """`--all` runs the long tests too; `--rewrite-goldens` writes the expected texts anew."""
+    parser.addoption("--all", action="store_true", help="the long tests too, and more examples")
     parser.addoption("--rewrite-goldens", action="store_true", help="write the goldens anew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leaves out what is marked `long` and draws a fifth of the examples, unless `--all`."""
+    everything = config.getoption("--all")
+    settings.load_profile("all" if everything else "quick")
+    if not everything:
+        config.option.markexpr = config.option.markexpr or "not long"
+
+
+def examples(number: int) -> settings:
+    """So many examples of a law with `--all`, a fifth of them in the quick run."""
+    return settings(max_examples=max(number * settings().max_examples // 100, 3))
+
+
+def long(*values: Any) -> Any:
+    """A case of a parametrized test that runs with `--all` alone."""
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
+def seeds(number: int, quick: int) -> list[Any]:
+    """The seeds below `number`, of which the first few belong to the quick run."""
+    return [*range(min(quick, number)), *map(long, range(quick, number))]
 
 
 @pytest.fixture
@@ -45,6 +71,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
         assert text == path.read_text("utf-8"), f"{path.name}: see --rewrite-goldens"
 
     return check
+
+
+@pytest.fixture
+def no_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps statsmodels from collecting all garbage in every correction of a family."""
+    monkeypatch.setattr(gc, "collect", lambda *_: 0)
 
 
 @pytest.fixture

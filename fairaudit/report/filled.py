@@ -130,7 +130,9 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
                 told.add(str(line))
                 yield line
         pseudo = (
-            Fraction(check.parameters.per_outcome(outcomes)) if comparison is None else Fraction(0)
+            Fraction(check.terms.parameters.per_outcome(outcomes))
+            if comparison is None
+            else Fraction(0)
         )
         found = _part(one, comparison) if not pseudo else _smoothed(one, pseudo, outcomes)
         if found is None:

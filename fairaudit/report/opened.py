@@ -112,10 +112,12 @@ def _asked(finding: Finding) -> Iterator[Block]:
         pairs.append(("by", numbers.subset(check.by)))
         if check.given:
             pairs.append(("given", numbers.subset(check.given)))
-        if check.average is not None:
-            pairs.append(("averaged", names.line(str(check.average))))
-        if check.minimum.size:
-            pairs.append(("smallest group", f"{check.minimum.size} people in the denominator"))
+        if check.terms.average is not None:
+            pairs.append(("averaged", names.line(str(check.terms.average))))
+        if check.terms.minimum.size:
+            pairs.append(
+                ("smallest group", f"{check.terms.minimum.size} people in the denominator")
+            )
     pairs.append(("limit", _limit(finding)))
     distance = _distance(finding)
     if distance:
@@ -163,7 +165,7 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
         return
     rows = [(Cell("formula", Tone.MUTED), formula)]
     rows += [(Cell(str(at), Tone.MUTED), line) for at, line in enumerate(lines, 1)]
-    if check.average is not None and not weighed:
+    if check.terms.average is not None and not weighed:
         rows.append((Cell("strata", Tone.MUTED), _UNWEIGHED))
     if relation := sentences.relation(finding):
         rows.append((Cell("so", Tone.MUTED), f"{_value(finding)} {relation}"))

@@ -91,9 +91,11 @@ def title(finding: Finding) -> str:
     asked = check.asked
     words = [f"{heading_of(asked.id, check.of, asked.title)} of the {names.name(check.of)}"]
     to = ""
-    if check.reference is not None:
-        named = numbers.named_group(check.reference.group) if check.reference.group else ""
-        to = f"to {named or check.reference.policy}"
+    if check.terms.reference is not None:
+        named = (
+            numbers.named_group(check.terms.reference.group) if check.terms.reference.group else ""
+        )
+        to = f"to {named or check.terms.reference.policy}"
     elif isinstance(asked, Disparity) and asked.reference and asked.has_other_side:
         to = f"to the {asked.reference} group"
     if isinstance(asked, Disparity) and asked.id == asked.parts[0][0].id:
@@ -104,16 +106,18 @@ def title(finding: Finding) -> str:
     words += [to] if to else []
     if isinstance(asked, Disparity) and asked.mean:
         words.append("mean over groups")
-    words += [f"{name} {value}" for name, value in check.parameters.as_texts().items()]
-    if check.of_class is not None:
-        words.append(f"class {names.name(check.of_class)}")
-    if check.at is not None:
-        words.append(f"at a score of {check.at}")
+    words += [f"{name} {value}" for name, value in check.terms.parameters.as_texts().items()]
+    if check.terms.of_class is not None:
+        words.append(f"class {names.name(check.terms.of_class)}")
+    if check.terms.at is not None:
+        words.append(f"at a score of {check.terms.at}")
     if check.against is not None:
         words.append(f"less that of {names.name(check.against)}")
     words.append(f"by {numbers.subset(check.by)}")
     if check.given:
-        averaged = f" (averaged, {names.line(str(check.average))})" if check.average else ""
+        averaged = (
+            f" (averaged, {names.line(str(check.terms.average))})" if check.terms.average else ""
+        )
         words.append(f"given {numbers.subset(check.given)}{averaged}")
     return ", ".join(words)
 
@@ -174,7 +178,7 @@ def _made_otherwise(finding: Finding) -> str:
     check = finding.check
     if not isinstance(check, Check):
         return ""
-    if check.parameters.as_texts().get("smoothing"):
+    if check.terms.parameters.as_texts().get("smoothing"):
         return "before smoothing"
     comparison = check.asked.comparison if isinstance(check.asked, Disparity) else None
     if comparison is SHORTFALL:

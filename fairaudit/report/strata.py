@@ -31,7 +31,7 @@ def weighed(check: Check, part: Part, result: AuditResult) -> tuple[Weighed, ...
 
     Weights add up to 1. What the sides come to must be the values that the finding has.
     """
-    if check.average is None or part.first is None or part.second is None:
+    if check.terms.average is None or part.first is None or part.second is None:
         return ()
     rows = [one for one in result.rates if _is_of(one, check, part.metric)]
     found = []
@@ -94,9 +94,9 @@ def _of_side(side: Side, group: Group, groups: dict[Group, Share | None]) -> Sha
 
 def _weight(check: Check, stratum: Group, pair: tuple[Share, Share]) -> Fraction | None:
     """What a stratum weighs, before weights are scaled; None where that is not so simple."""
-    assert check.average is not None
+    assert check.terms.average is not None
     first, second = pair
-    match check.average.weights:
+    match check.terms.average.weights:
         case Weights.POOLED:
             return Fraction(first.under + second.under)
         case Weights.UNIFORM:
@@ -107,7 +107,7 @@ def _weight(check: Check, stratum: Group, pair: tuple[Share, Share]) -> Fraction
             return Fraction(first.under)
         case Weights.LEVELS:
             name = ", ".join(level for _, level in stratum)
-            return Fraction(check.average.levels.get(name, 0))
+            return Fraction(check.terms.average.levels.get(name, 0))
         case _:
             return None
 

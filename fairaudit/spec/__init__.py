@@ -17,19 +17,19 @@ from fairaudit.spec.model import (
     RESERVED,
     Format,
     Kind,
+    MetricRequest,
     Missing,
     Others,
     Outcome,
     Policy,
     Protected,
-    Shown,
     Spec,
-    Text,
     Threshold,
     value_of,
 )
 from fairaudit.spec.schema import json_schema
 from fairaudit.spec.searched import searched
+from fairaudit.spec.text import Text
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 """What stands between texts in YAML."""
@@ -86,13 +86,13 @@ __all__ = [
     "Cut",
     "Format",
     "Kind",
+    "MetricRequest",
     "Missing",
     "Others",
     "Outcome",
     "Policy",
     "Protected",
     "Quantile",
-    "Shown",
     "Spec",
     "SpecError",
     "Text",

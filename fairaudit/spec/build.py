@@ -6,19 +6,22 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from decimal import Decimal
 
 from fairaudit.errors import SpecError
 from fairaudit.inputs import NO_PATH, can_be_named
+from fairaudit.metrics.inference import Inference
 from fairaudit.spec import schema
+from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.columns import Columns, read_columns
+from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.model import Format, Kind, Missing, Policy, Spec
-from fairaudit.spec.questions import Questions
 from fairaudit.spec.scans import read_scan, read_search
 from fairaudit.spec.text import Document, Draft
 from fairaudit.spec.waivers import read_waivers
-from fairaudit.verdict import Check
+from fairaudit.verdict import AnyCheck, Check
 
 _LEAST_TO_SUPPRESS = 2
 
@@ -49,10 +52,11 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         tuple(attribute.name for attribute in columns.protected),
         tuple(stratum.name for stratum in columns.strata),
     )
-    questions = Questions(draft, validated, groupings, columns)
-    shown, checks, notices = questions.all()
-    scan, gates = read_scan(draft, shape, groupings, columns, questions.inference)
-    search, limits = read_search(draft, shape, columns, questions.inference)
+    inference = _read_inference(draft, shape.inference)
+    context = Context(draft, shape, groupings, columns, inference)
+    requests, checks, notices = read_metrics(context, validated.skipped)
+    scan, gates = read_scan(context)
+    search, limits = read_search(context)
     return Spec(
         path=draft.document.name,
         sha256=sha256,
@@ -72,8 +76,8 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         filter=draft.optional(("filter",), shape.filter),
         minimum=shape.groups.minimum,
         exclude_below=shape.groups.rule,
-        inference=questions.inference,
-        shown=shown,
+        inference=inference,
+        requests=requests,
         checks=(*checks, *gates, *limits),
         simpson=scan,
         subgroups=search,
@@ -90,9 +94,7 @@ def _refuse_paths(draft: Draft, shape: schema.AuditSpec) -> None:
             draft.fault(("data", at), f"this is no path: {NO_PATH}")
 
 
-def _refuse_suppression(
-    draft: Draft, shape: schema.AuditSpec, checks: Iterable[AnyCheck]
-) -> None:
+def _refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[AnyCheck]) -> None:
     """Faults of a spec that hides small counts, and has verdicts or searches that tell them.
 
     Each verdict tells on which side of its limit a number lies: a ladder of limits would tell it.
@@ -101,7 +103,7 @@ def _refuse_suppression(
     if threshold is None:
         return
     times = Counter(
-        (check.asked.id, check.of, check.by, check.given, check.against, check.of_class)
+        (check.asked.id, check.of, check.by, check.given, check.against, check.terms.of_class)
         for check in checks
         if isinstance(check, Check)
     )
@@ -152,6 +154,21 @@ def _refuse_cluster(draft: Draft, shape: schema.AuditSpec) -> None:
             "counts of few people: leave out `cluster` or `suppress_below`"
         )
         draft.fault(where, message)
+
+
+def _read_inference(draft: Draft, shape: schema.Inference) -> Inference:
+    """How sure to be."""
+    if not Decimal("0.5") <= shape.confidence < 1:
+        draft.fault(("inference", "confidence"), "a confidence lies from 0.5 to below 1")
+    return Inference(
+        shape.confidence,
+        shape.correction,
+        shape.ratio,
+        shape.z,
+        shape.t,
+        shape.fisher,
+        shape.yates,
+    )
 
 
 def _read_format(draft: Draft, shape: schema.FileFormat) -> Format:

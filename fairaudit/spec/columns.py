@@ -95,7 +95,7 @@ def _read_protected(
         quantiles=_read_quantiles(draft, path, shape),
         reference=draft.optional((*path, "reference"), shape.reference),
     )
-    draft.faults += reference_faults(attribute)
+    draft.faults.extend(reference_faults(attribute))
     return attribute
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -13,17 +13,15 @@ from itertools import pairwise
 from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.disclosure import Notice
 from fairaudit.metrics import (
-    Average,
     Disparity,
     Metric,
     Minimum,
-    Parameters,
     Reference,
     Requirement,
     Terms,
     list_requirements,
 )
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.simpson import Scan
 from fairaudit.spec.text import Text
 from fairaudit.subgroups import Search
@@ -173,41 +171,29 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class MetricRequest:
     """A metric to report: of which outcome, for which groupings, in which strata.
 
-    `references` holds the resolved reference for each grouping that has one, `declared` the one
-    that the columns declare, whether or not the metric asks for it; `levels` are the strata that an
-    average gives a weight, as the spec writes them.
+    The reference of its `terms` is as the spec writes it; `references` holds the resolved one for
+    each grouping that has one, `declared` the one that the columns declare, whether or not the
+    metric asks for it. `class_text` and `stratum_texts` are the class that counts as positive and
+    the strata that an average gives a weight, as the spec writes them.
     """
 
-    asked: Metric
+    metric: Metric
     of: str
     by: tuple[Grouping, ...]
     given: tuple[Grouping, ...]
-    reference: Reference | None
+    terms: Terms
     references: Mapping[Grouping, Reference]
     declared: Mapping[Grouping, Reference]
-    parameters: Parameters
-    minimum: Minimum
-    average: Average | None = None
-    of_class: Text | None = None
     against: str | None = None
-    at: Decimal | None = None
-    levels: tuple[Text, ...] = ()
-    inference: Inference = DEFAULT_INFERENCE
+    class_text: Text | None = None
+    stratum_texts: tuple[Text, ...] = ()
 
-    def terms(self, by: Grouping) -> Terms:
-        """On what terms the measure is asked of a grouping."""
-        return Terms(
-            self.references.get(by),
-            self.minimum,
-            self.parameters,
-            self.average,
-            value_of(self.of_class),
-            self.at,
-            self.inference,
-        )
+    def terms_for(self, by: Grouping) -> Terms:
+        """The terms with the reference that a grouping has."""
+        return replace(self.terms, reference=self.references.get(by))
 
     def is_of(self, one: Outcome) -> bool:
         """Whether it measures an outcome, be it to subtract it from another."""
@@ -215,24 +201,25 @@ class Shown:
 
     def uses(self, what: Requirement) -> bool:
         """Whether the measure is made of that, where the spec has it."""
-        by_threshold = self.at is not None and what is Requirement.DISTRIBUTION
-        return by_threshold or what in list_requirements(self.asked)
+        by_threshold = self.terms.at is not None and what is Requirement.DISTRIBUTION
+        return by_threshold or what in list_requirements(self.metric)
 
     @property
     def said(self) -> dict[str, object]:
         """What an entry says beside the measure, its outcome and its groups, by name."""
-        found: dict[str, object] = self.parameters.as_values()
-        if self.average is not None:
-            levels = {name: float(weight) for name, weight in self.average.levels.items()}
-            found["average"] = levels or str(self.average)
-        mean = isinstance(self.asked, Disparity) and self.asked.mean
+        terms = self.terms
+        words: dict[str, object] = terms.parameters.as_values()
+        if terms.average is not None:
+            levels = {name: float(weight) for name, weight in terms.average.levels.items()}
+            words["average"] = levels or str(terms.average)
+        mean = isinstance(self.metric, Disparity) and self.metric.mean
         named = {
-            "class": value_of(self.of_class),
+            "class": terms.of_class,
             "against": self.against,
             "aggregate": "mean" if mean else None,
         }
-        found |= {name: text for name, text in named.items() if text is not None}
-        return found if self.at is None else {**found, "at": float(self.at)}
+        words |= {name: text for name, text in named.items() if text is not None}
+        return words if terms.at is None else {**words, "at": float(terms.at)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +250,7 @@ class Spec:
     minimum: Minimum
     exclude_below: ExcludeBelow | None
     inference: Inference
-    shown: tuple[Shown, ...]
+    requests: tuple[MetricRequest, ...]
     checks: tuple[AnyCheck, ...]
     simpson: Scan | None
     subgroups: Search | None = None
@@ -307,12 +294,12 @@ class Spec:
         if self.shows_histogram(one):
             # The lattice looks at every subset.
             asked.append({*attributes})
-        for shown in self.shown:
-            if shown.is_of(one) and shown.uses(Requirement.DISTRIBUTION):
-                asked += [{*by, *given} for given in shown.given for by in ((), *shown.by)]
+        for request in self.requests:
+            if request.is_of(one) and request.uses(Requirement.DISTRIBUTION):
+                asked += [{*by, *given} for given in request.given for by in ((), *request.by)]
         for check in self.checks:
             if isinstance(check, Check) and one.name in {check.of, check.against}:
-                ranks = check.at is not None or Requirement.DISTRIBUTION in list_requirements(
+                ranks = check.terms.at is not None or Requirement.DISTRIBUTION in list_requirements(
                     check.asked
                 )
                 asked += [{*check.by, *check.given}] if ranks else []
@@ -322,17 +309,22 @@ class Spec:
 
     def shows_histogram(self, one: Outcome) -> bool:
         """Whether a metric asks for the histogram of the score of an outcome."""
-        return any(each.is_of(one) and each.uses(Requirement.DISTRIBUTION) for each in self.shown)
+        return any(
+            request.is_of(one) and request.uses(Requirement.DISTRIBUTION)
+            for request in self.requests
+        )
 
     def adds_score(self, one: Outcome) -> bool:
         """Whether the score of an outcome is added up: where a metric asks, and none has weight."""
-        asked = any(each.is_of(one) and each.uses(Requirement.SCORE) for each in self.shown)
+        asked = any(
+            request.is_of(one) and request.uses(Requirement.SCORE) for request in self.requests
+        )
         return asked and one.score is not None and self.weight is None
 
     def attributes_measured(self, one: Outcome) -> tuple[Protected, ...]:
         """The columns whose own numbers are added up for an outcome: those that have bins."""
         asked = any(
-            each.is_of(one) and each.uses(Requirement.NUMERIC_ATTRIBUTE) for each in self.shown
+            each.is_of(one) and each.uses(Requirement.NUMERIC_ATTRIBUTE) for each in self.requests
         )
         if not asked or self.weight is not None:
             return ()

@@ -42,7 +42,7 @@ def searched(spec: Spec) -> Spec | None:
         numbers=spec.numbers if "numbers" in drops else (),
         features=(),
         subgroups=None,
-        shown=(),
+        requests=(),
         checks=(),
         simpson=None,
     )

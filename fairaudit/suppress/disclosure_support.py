@@ -29,7 +29,7 @@ from fairaudit.result import (
     RateRow,
 )
 from fairaudit.simpson import Reversal
-from fairaudit.spec import Shown, value_of
+from fairaudit.spec import MetricRequest
 from fairaudit.suppress.cells import Cells, Regions, has_few
 from fairaudit.verdict import Check
 
@@ -74,7 +74,7 @@ class Support:
         min_size: int | None,
         excluding: ExcludeBelow | None,
         threshold: int,
-        shown: tuple[Shown, ...],
+        shown: tuple[MetricRequest, ...],
     ) -> None:
         self.cells = cells
         self.excluding = excluding
@@ -188,7 +188,7 @@ class Support:
         for one in self.shown:
             asked = [
                 each
-                for each in _numbers(one.asked)
+                for each in _numbers(one.metric)
                 if each.id == row.metric and _said(one, each) == row.parameters
             ]
             if one.of != row.of or not asked:
@@ -200,10 +200,10 @@ class Support:
                 given=tuple(name for name, _ in row.stratum),
                 stratum=row.stratum,
                 groups=(group,),
-                of_class=value_of(one.of_class),
-                cut=one.at is not None or _scored(asked),
+                of_class=one.terms.of_class,
+                cut=one.terms.at is not None or _scored(asked),
             )
-            if one.average is not None or any(each.conditional for each in asked):
+            if one.terms.average is not None or any(each.conditional for each in asked):
                 wide = replace(value, stratum=None, groups=None, wide=True)
                 own = [row.averaged] if row.averaged else one.given
                 found += [replace(wide, given=given) for given in own if given in one.given]
@@ -218,7 +218,7 @@ class Support:
         return [
             _compared(self._entry(one, row.by, given), stratum, row)
             for one in self.shown
-            if (one.asked.id, one.asked.title, one.of) == (row.metric, row.title, row.of)
+            if (one.metric.id, one.metric.title, one.of) == (row.metric, row.title, row.of)
             and one.said == row.parameters
         ]
 
@@ -227,7 +227,7 @@ class Support:
         return [
             self._entry(each, row.by, ())
             for each in self.shown
-            if (each.asked.id, each.of) == (one.metric, one.of) and each.given == ((),)
+            if (each.metric.id, each.of) == (one.metric, one.of) and each.given == ((),)
         ]
 
     def appearance(self, one: Appearance) -> list[Value]:
@@ -246,19 +246,19 @@ class Support:
             for group in (one.group, *(parent.group for parent in one.parents))
         ]
 
-    def _entry(self, one: Shown, by: Grouping, given: Grouping) -> Value:
-        asked = _numbers(one.asked)
+    def _entry(self, one: MetricRequest, by: Grouping, given: Grouping) -> Value:
+        asked = _numbers(one.metric)
         return Value(
             asked=asked,
             of=one.of,
             by=by,
             given=given,
-            wide=one.average is not None or _is_wide(one.asked, one.reference),
-            everybody=bool(_policies(one.asked, one.reference) & POOLED_REFERENCES),
-            pairs=_policies(one.asked, one.reference) <= SINGLE_REFERENCES,
-            of_class=value_of(one.of_class),
+            wide=one.terms.average is not None or _is_wide(one.metric, one.terms.reference),
+            everybody=bool(_policies(one.metric, one.terms.reference) & POOLED_REFERENCES),
+            pairs=_policies(one.metric, one.terms.reference) <= SINGLE_REFERENCES,
+            of_class=one.terms.of_class,
             against=one.against,
-            cut=one.at is not None or _scored(asked) or _is_finer(one.asked, one.against),
+            cut=one.terms.at is not None or _scored(asked) or _is_finer(one.metric, one.against),
         )
 
     def check(self, check: Check) -> Value:
@@ -270,11 +270,13 @@ class Support:
             by=check.by,
             given=check.given,
             stratum=None,
-            wide=check.average is not None or _is_wide(check.asked, check.reference),
-            everybody=bool(_policies(check.asked, check.reference) & POOLED_REFERENCES),
-            of_class=check.of_class,
+            wide=check.terms.average is not None or _is_wide(check.asked, check.terms.reference),
+            everybody=bool(_policies(check.asked, check.terms.reference) & POOLED_REFERENCES),
+            of_class=check.terms.of_class,
             against=check.against,
-            cut=check.at is not None or _scored(asked) or _is_finer(check.asked, check.against),
+            cut=check.terms.at is not None
+            or _scored(asked)
+            or _is_finer(check.asked, check.against),
         )
 
     def epsilon(self, row: EpsilonReading) -> Value:
@@ -306,9 +308,9 @@ def _numbers(asked: Metric | None) -> tuple[Number, ...]:
     return () if asked is None else (asked,)
 
 
-def _said(one: Shown, asked: Number) -> dict[str, object]:
+def _said(one: MetricRequest, asked: Number) -> dict[str, object]:
     """What an entry says of one of its quantities, as its rows repeat it."""
-    others = {"against", "aggregate", *(one.parameters.as_texts().keys() - {*asked.takes})}
+    others = {"against", "aggregate", *(one.terms.parameters.as_texts().keys() - {*asked.takes})}
     return {name: value for name, value in one.said.items() if name not in others}
 
 

@@ -16,7 +16,7 @@ from fairaudit.result import (
     AuditResult,
     Provenance,
 )
-from fairaudit.spec import Shown
+from fairaudit.spec import MetricRequest
 from fairaudit.suppress.cells import Cells
 from fairaudit.suppress.disclosure_support import Support
 from fairaudit.suppress.ledger import published_ledger
@@ -35,7 +35,7 @@ class Data:
     """
 
     cube: Cube
-    shown: tuple[Shown, ...]
+    shown: tuple[MetricRequest, ...]
     histograms: Mapping[str, tuple[Histogram, ...]]
     columns: Mapping[str, str]
     cuts: Mapping[str, Cuts] = field(default_factory=dict)

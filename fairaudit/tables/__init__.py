@@ -17,7 +17,7 @@ from fairaudit.result import (
     RateRow,
     definition,
 )
-from fairaudit.spec import Shown
+from fairaudit.spec import MetricRequest
 from fairaudit.tables.comparisons import comparisons
 from fairaudit.tables.entries import TableOf, compare_of, quantities
 from fairaudit.tables.lattice import epsilons, lattice
@@ -42,7 +42,7 @@ class Listing:
 def tabulate(
     cube: Cube,
     table: TableOf,
-    shown: tuple[Shown, ...],
+    shown: tuple[MetricRequest, ...],
     checks: Iterable[AnyCheck],
     models: Sequence[str] = (),
     *,
@@ -64,15 +64,15 @@ def tabulate(
     )
 
 
-def _definitions(shown: tuple[Shown, ...]) -> Iterator[Definition]:
+def _definitions(shown: tuple[MetricRequest, ...]) -> Iterator[Definition]:
     seen: dict[str, None] = {}
     for one in shown:
-        records: list[Metric] = [*quantities(one.asked)]
-        if isinstance(one.asked, TableMetric) or (
-            isinstance(one.asked, Disparity) and compare_of(one.asked) is None
+        records: list[Metric] = [*quantities(one.metric)]
+        if isinstance(one.metric, TableMetric) or (
+            isinstance(one.metric, Disparity) and compare_of(one.metric) is None
         ):
-            records.insert(0, one.asked)
-        comparison = [one.asked.comparison] if isinstance(one.asked, Disparity) else []
+            records.insert(0, one.metric)
+        comparison = [one.metric.comparison] if isinstance(one.metric, Disparity) else []
         for record in (*records, *comparison):
             if record.id not in seen:
                 seen[record.id] = None

@@ -14,7 +14,7 @@ from fairaudit.evidence.appearances import (
 )
 from fairaudit.metrics import Disparity, Metric, Rate, TableMetric
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.spec import Shown, value_of
+from fairaudit.spec import MetricRequest
 from fairaudit.tables.entries import TableOf
 
 
@@ -26,7 +26,9 @@ class First:
     tested: Mapping[Grouping, Mapping[str, int]]
 
 
-def first_appearances(subsets: Sequence[Grouping], table: TableOf, shown: Iterable[Shown]) -> First:
+def first_appearances(
+    subsets: Sequence[Grouping], table: TableOf, shown: Iterable[MetricRequest]
+) -> First:
     """The groups where a gap first appears, by the rates that the lattice compares.
 
     Of what is no rate (ε, mutual information) the selection rate is looked at. The tests of one
@@ -37,8 +39,8 @@ def first_appearances(subsets: Sequence[Grouping], table: TableOf, shown: Iterab
     by_outcome: dict[str, list[Sought]] = {}
     for rate, one in _rates(shown):
         tables = {by: table(by, (), one.of) for by in subsets}
-        terms = replace(one.terms(()), reference=None)
-        if one.of_class or rate is not SELECTION_RATE or _has_positive(tables.values()):
+        terms = replace(one.terms_for(()), reference=None)
+        if one.terms.of_class or rate is not SELECTION_RATE or _has_positive(tables.values()):
             by_outcome.setdefault(one.of, []).append(Sought(rate, tables, terms))
     each = {of: find_appearances(family) for of, family in by_outcome.items()}
     return First(
@@ -50,14 +52,19 @@ def first_appearances(subsets: Sequence[Grouping], table: TableOf, shown: Iterab
     )
 
 
-def _rates(shown: Iterable[Shown]) -> Iterator[tuple[Rate, Shown]]:
+def _rates(shown: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequest]]:
     """Each rate of an outcome once, with the first entry that asks for it."""
     seen = set()
     for one in shown:
-        if one.given != ((),) or one.at is not None or one.against is not None or one.average:
+        if (
+            one.given != ((),)
+            or one.terms.at is not None
+            or one.against is not None
+            or one.terms.average
+        ):
             continue
-        of_class = value_of(one.of_class)
-        for rate in _rates_of(one.asked):
+        of_class = one.terms.of_class
+        for rate in _rates_of(one.metric):
             key = (one.of, of_class, rate.cells)
             if key not in seen:
                 seen.add(key)

@@ -13,7 +13,7 @@ from itertools import accumulate
 from fairaudit.cube import Cube, Grouping, distinct_rows
 from fairaudit.errors import SpecError
 from fairaudit.names import quoted
-from fairaudit.spec import Shown, Spec
+from fairaudit.spec import MetricRequest, Spec
 
 MOST_ROWS = 500_000
 """So many groups the entries of a spec may list together: about a minute, and 1 GB."""
@@ -26,7 +26,7 @@ def refuse_explosion(cube: Cube, spec: Spec) -> None:
     """Raises `SpecError` where the groups that a spec asks for are too many to list."""
     asked = [
         tuple(dict.fromkeys((*by, *given)))
-        for one in spec.shown for by in one.by for given in one.given
+        for one in spec.requests for by in one.by for given in one.given
     ]  # fmt: skip
     if not _exceed(cube, asked, MOST_ROWS):
         return
@@ -41,7 +41,7 @@ def refuse_explosion(cube: Cube, spec: Spec) -> None:
     raise SpecError([widest.column.fault(message)])
 
 
-def has_room_for_lattice(cube: Cube, shown: Iterable[Shown]) -> bool:
+def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
     """Whether all subsets can be looked at, those included that the spec does not ask for."""
     entries = [one for one in shown if one.given == ((),)]
     asked = {by for one in entries for by in one.by}

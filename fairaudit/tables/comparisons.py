@@ -9,7 +9,7 @@ import numpy as np
 from fairaudit.evidence import band, parts_of, significances
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric
 from fairaudit.result import ComparisonRow
-from fairaudit.spec import Shown
+from fairaudit.spec import MetricRequest
 from fairaudit.tables.entries import (
     TableOf,
     asked_of,
@@ -20,10 +20,10 @@ from fairaudit.tables.entries import (
 )
 
 
-def comparisons(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[ComparisonRow]:
+def comparisons(table: TableOf, shown: tuple[MetricRequest, ...]) -> Iterator[ComparisonRow]:
     """A row for each spread, and for each group that is compared with a reference."""
     for one, by, given in asked_of(shown):
-        if isinstance(one.asked, GroupMetric):
+        if isinstance(one.metric, GroupMetric):
             continue
         evaluation = evaluated(one, by, given, table)
         if evaluation is None:
@@ -31,11 +31,11 @@ def comparisons(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[Comparison
         yield from _comparison_rows(one, evaluation)
 
 
-def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonRow]:
+def _comparison_rows(one: MetricRequest, evaluation: Evaluation) -> Iterator[ComparisonRow]:
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
-    compare, parameters = compare_of(one.asked), one.said
-    alone = spread or (isinstance(one.asked, Disparity) and not one.asked.has_other_side)
+    compare, parameters = compare_of(one.metric), one.said
+    alone = spread or (isinstance(one.metric, Disparity) and not one.metric.has_other_side)
     over = None if evaluation.averaged is None else evaluation.strata
     averaged = () if over is None else over.given
     of_all, of_each = band(evaluation), significances(evaluation)
@@ -47,7 +47,7 @@ def _comparison_rows(one: Shown, evaluation: Evaluation) -> Iterator[ComparisonR
         for w in np.flatnonzero(evaluation.judged[z]).tolist():
             yield ComparisonRow(
                 metric=evaluation.metric.id,
-                title=one.asked.title,
+                title=one.metric.title,
                 compare=compare,
                 of=table.of,
                 by=table.by,

@@ -19,7 +19,7 @@ from fairaudit.metrics import (
     evaluate_against,
     explain_undefined,
 )
-from fairaudit.spec import Shown
+from fairaudit.spec import MetricRequest
 
 
 class TableOf(Protocol):
@@ -32,8 +32,8 @@ class TableOf(Protocol):
 
 
 def asked_of(
-    shown: Iterable[Shown], *, everybody: bool = False
-) -> Iterator[tuple[Shown, Grouping, Grouping]]:
+    shown: Iterable[MetricRequest], *, everybody: bool = False
+) -> Iterator[tuple[MetricRequest, Grouping, Grouping]]:
     """Every grouping and conditioning of every entry; a column never conditions on itself.
 
     With `everybody` the grouping without a column comes first: everybody is one group.
@@ -53,17 +53,19 @@ def quantities(asked: Metric) -> list[GroupMetric]:
     return [quantity for quantity, _ in parts if quantity.listed]
 
 
-def evaluated(one: Shown, by: Grouping, given: Grouping, table: TableOf) -> Evaluation | None:
+def evaluated(
+    one: MetricRequest, by: Grouping, given: Grouping, table: TableOf
+) -> Evaluation | None:
     """The measure on a table; None where a control is in the grouping, or a reference it lacks."""
-    controls = one.parameters.controls
-    if one.reference is not None and one.references.get(by) is None:
+    controls = one.terms.parameters.controls
+    if one.terms.reference is not None and one.references.get(by) is None:
         return None
     if set(by) & set(controls):
         return None
     strata = (*given, *controls)
     cut = table(by, strata, one.of, one.against)
     against = one.against and table(by, strata, one.against, one.of)
-    return evaluate_against(one.asked, cut, one.terms(by), against or None)
+    return evaluate_against(one.metric, cut, one.terms_for(by), against or None)
 
 
 def estimate_of(

@@ -27,14 +27,19 @@ from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.metrics.reference import ReferencePolicy
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
-from fairaudit.spec import Shown, value_of
+from fairaudit.spec import MetricRequest
 from fairaudit.tables.appearances import first_appearances
 from fairaudit.tables.entries import TableOf, estimate_of, evaluated, group_at
 from fairaudit.verdict import Check
 
 
 def lattice(
-    cube: Cube, table: TableOf, shown: tuple[Shown, ...], checks: list[Check], *, whole: bool
+    cube: Cube,
+    table: TableOf,
+    shown: tuple[MetricRequest, ...],
+    checks: list[Check],
+    *,
+    whole: bool,
 ) -> Iterator[LatticeRow]:
     """A row for each subset, with the worst value of each measure that a spec asks for.
 
@@ -57,27 +62,28 @@ def lattice(
             groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
             mine = [check for check in checks if _asks(check, one)]
             judged = any(check.by == by for check in mine)
-            spread = replace(one, asked=_as_spread(one.asked))
+            spread = replace(one, metric=_as_spread(one.metric))
             evaluation = evaluated(spread, by, (), table)
             if evaluation is not None:
                 entries.append(_worst(title, evaluation, judged=judged, limited=bool(mine)))
         yield LatticeRow(by, groups, smallest, tuple(entries), first.found[by], first.tested[by])
 
 
-def _asks(check: Check, one: Shown) -> bool:
+def _asks(check: Check, one: MetricRequest) -> bool:
     """Whether a check asks what an entry of the report shows."""
     return (
-        check.asked == one.asked
+        check.asked == one.metric
         and check.of == one.of
         and not check.given
-        and check.parameters == one.parameters
-        and (check.of_class, check.against, check.at)
-        == (value_of(one.of_class), one.against, one.at)
-        and (check.reference and check.reference.policy) == (one.reference and one.reference.policy)
+        and check.terms.parameters == one.terms.parameters
+        and (check.terms.of_class, check.against, check.terms.at)
+        == (one.terms.of_class, one.against, one.terms.at)
+        and (check.terms.reference and check.terms.reference.policy)
+        == (one.terms.reference and one.terms.reference.policy)
     )
 
 
-def _titles(asked: Sequence[Shown]) -> list[str]:
+def _titles(asked: Sequence[MetricRequest]) -> list[str]:
     """A title for each entry, none like another: with its outcome, and how it differs."""
     titles = [_title(one) for one in asked]
     if len({one.of for one in asked}) > 1:
@@ -97,7 +103,7 @@ def _titles(asked: Sequence[Shown]) -> list[str]:
     ]
 
 
-def _differences(several: Sequence[Shown]) -> list[str]:
+def _differences(several: Sequence[MetricRequest]) -> list[str]:
     """In what entries of one title differ, of each in a few words; empty where in nothing."""
     found: list[list[str]] = [[] for _ in several]
     for tell in _TOLD_APART:
@@ -108,8 +114,8 @@ def _differences(several: Sequence[Shown]) -> list[str]:
     return [", ".join(filter(None, parts)) for parts in found]
 
 
-_TOLD_APART: tuple[Callable[[Shown], str], ...] = (
-    lambda one: one.asked.id,
+_TOLD_APART: tuple[Callable[[MetricRequest], str], ...] = (
+    lambda one: one.metric.id,
     lambda one: f"by {', '.join(' × '.join(by) for by in one.by)}",
     lambda one: "; ".join(
         dict.fromkeys(
@@ -120,28 +126,28 @@ _TOLD_APART: tuple[Callable[[Shown], str], ...] = (
 """What may differ between two entries of one title, in words."""
 
 
-def _title(one: Shown) -> str:
+def _title(one: MetricRequest) -> str:
     """The short name of an entry, with what sets it apart."""
     # A bare rate is shown by its gap.
-    gap = " gap" if isinstance(one.asked, GroupMetric) else ""
+    gap = " gap" if isinstance(one.metric, GroupMetric) else ""
     # Nobody is selected by a label.
-    asked = BASE_RATE if one.asked is SELECTION_RATE and one.of == "label" else one.asked
+    asked = BASE_RATE if one.metric is SELECTION_RATE and one.of == "label" else one.metric
     words = [f"{asked.short or asked.id}{gap}"]
-    if one.of_class is not None:
-        words.append(f"of {one.of_class.value}")
-    if one.at is not None:
-        words.append(f"at {one.at}")
+    if one.terms.of_class is not None:
+        words.append(f"of {one.terms.of_class}")
+    if one.terms.at is not None:
+        words.append(f"at {one.terms.at}")
     if one.against is not None:
         words.append(f"against {one.against}")
-    if one.reference is not None:
-        policy = one.reference.policy
+    if one.terms.reference is not None:
+        policy = one.terms.reference.policy
         words.append(f"to {'reference' if policy is ReferencePolicy.DECLARED else policy}")
     return " ".join(words) + _parameters_in_words(one)
 
 
-def _parameters_in_words(one: Shown) -> str:
+def _parameters_in_words(one: MetricRequest) -> str:
     """The pseudo-counts of an entry: both parameters, whichever the spec names."""
-    return "".join(f", {name} {value}" for name, value in one.parameters.as_texts().items())
+    return "".join(f", {name} {value}" for name, value in one.terms.parameters.as_texts().items())
 
 
 def _as_spread(asked: Metric) -> Metric:
@@ -193,18 +199,18 @@ def _departures(values: Floats, ideal: int | Fraction) -> Floats:
 
 
 def epsilons(
-    cube: Cube, table: TableOf, shown: tuple[Shown, ...], *, whole: bool
+    cube: Cube, table: TableOf, shown: tuple[MetricRequest, ...], *, whole: bool
 ) -> Iterator[EpsilonReading]:
     """ε of the full intersection for every entry that asks for it, with its bounds."""
     full = cube.protected
     for one in shown:
-        if one.asked is not DIFFERENTIAL_FAIRNESS or one.given != ((),):
+        if one.metric is not DIFFERENTIAL_FAIRNESS or one.given != ((),):
             continue
         subsets = cube.subsets() if whole else one.by
         if full not in subsets:
             continue
-        terms = Terms(None, one.minimum, one.parameters)
-        found = {by: evaluate(one.asked, table(by, (), one.of), terms) for by in subsets}
+        terms = Terms(None, one.terms.minimum, one.terms.parameters)
+        found = {by: evaluate(one.metric, table(by, (), one.of), terms) for by in subsets}
         values = {
             by: float(each.value[0, 0]) if len(each.table.strata) else math.nan
             for by, each in found.items()
@@ -214,7 +220,7 @@ def epsilons(
             continue
         cut = table(full, (), one.of)
         classes = len(cut.classes)
-        pseudo = one.parameters.per_outcome(classes)
+        pseudo = one.terms.parameters.per_outcome(classes)
         unbounded = _why_unbounded(found.values(), smoothed=bool(pseudo))
         bounds = not unbounded
         largest = max(values.values())

@@ -15,12 +15,12 @@ from fairaudit.metrics import GroupMetric, count_pairs, find_eligibility, find_p
 from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.values import compute, counts_for
 from fairaudit.result import ModelChange
-from fairaudit.spec import Shown
+from fairaudit.spec import MetricRequest
 from fairaudit.tables.entries import TableOf, asked_of, quantities
 
 
 def model_changes(
-    table: TableOf, shown: Sequence[Shown], models: Sequence[str]
+    table: TableOf, shown: Sequence[MetricRequest], models: Sequence[str]
 ) -> Iterator[ModelChange]:
     """A row for each rate of two models that counts the same people, of everybody and each group.
 
@@ -28,35 +28,37 @@ def model_changes(
     averaged, for which no person is a hit or not.
     """
     plain = [
-        one for one in shown if one.at is None and one.of_class is None and one.average is None
+        one
+        for one in shown
+        if one.terms.at is None and one.terms.of_class is None and one.terms.average is None
     ]
     for first, second in combinations(models, 2):
         seen: set[tuple[object, ...]] = set()
         mine = [one for one in plain if one.of in {first, second}]
         for one, by, given in asked_of(mine, everybody=True):
-            for quantity in quantities(one.asked):
+            for quantity in quantities(one.metric):
                 if (quantity.id, by, given) not in seen:
                     seen.add((quantity.id, by, given))
                     yield from _rows(quantity, one, table(by, given, first, second), second)
 
 
 def _rows(
-    quantity: GroupMetric, one: Shown, table: GroupTable, second: str
+    quantity: GroupMetric, one: MetricRequest, table: GroupTable, second: str
 ) -> Iterator[ModelChange]:
     """The rows of one rate, corrected over the groups of each stratum."""
     pairs = count_pairs(quantity, table)
     if pairs is None:
         return
     reading = compute(quantity, counts_for(quantity, table))
-    takes_part = find_participants(table, reading, one.minimum)
+    takes_part = find_participants(table, reading, one.terms.minimum)
     tests = pairs_tested(pairs, (quantity.id, "paired"))
-    ends = [end.tolist() for end in pairs.ends(one.inference.alpha)]
+    ends = [end.tolist() for end in pairs.ends(one.terms.inference.alpha)]
     cells = np.stack([pairs.both, pairs.first, pairs.second, pairs.neither])
     counted = np.moveaxis(cells, 0, -1).tolist()
     people, compared = reading.n.tolist(), takes_part.tolist()
     values = pairs.difference.tolist()
     for z, stratum in enumerate(table.strata):
-        each = _family(tests, z, takes_part[z] & (cells[:, z].sum(axis=0) > 0), one.inference)
+        each = _family(tests, z, takes_part[z] & (cells[:, z].sum(axis=0) > 0), one.terms.inference)
         for g, group in enumerate(table.groups):
             both, mine, theirs, neither = counted[z][g]
             total = both + mine + theirs + neither
@@ -70,7 +72,7 @@ def _rows(
                 stratum=stratum,
                 group=group,
                 standing=find_eligibility(
-                    table, g, people[z][g], one.minimum, takes_part=compared[z][g]
+                    table, g, people[z][g], one.terms.minimum, takes_part=compared[z][g]
                 ),
                 n=people[z][g],
                 **_counts(counted[z][g], weighted=pairs.weighted),

@@ -36,7 +36,7 @@ from fairaudit.metrics.reference import EXTREME_REFERENCES
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
 from fairaudit.result import LatticeEntry, LatticeRow
-from fairaudit.spec import Shown, Spec
+from fairaudit.spec import MetricRequest, Spec
 from fairaudit.stats import normal
 from fairaudit.tables.entries import TableOf, quantities
 from fairaudit.verdict import AnyCheck, Check, Limit
@@ -85,9 +85,9 @@ def unequal_rates(table: TableOf, models: Iterable[str]) -> Iterator[Notice]:
         )
 
 
-def medians(table: TableOf, shown: Iterable[Shown]) -> Iterator[Notice]:
+def medians(table: TableOf, shown: Iterable[MetricRequest]) -> Iterator[Notice]:
     """Where the median lies that scoring rates are taken above, and how many share it."""
-    asked = {one.of for one in shown if SCORING_RATE in quantities(one.asked)}
+    asked = {one.of for one in shown if SCORING_RATE in quantities(one.metric)}
     for of in sorted(asked):
         yield from _median_of(table((), (), of))
 
@@ -138,14 +138,14 @@ def impossible(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[Notice]:
 
 def _tied(check: Check) -> set[str]:
     """Which of the tied rates a check wants equal; a floor for each group asks for no equality."""
-    plain = not (check.given or check.against or check.of_class or check.at)
+    plain = not (check.given or check.against or check.terms.of_class or check.terms.at)
     if check.fail is None or not plain or not isinstance(check.asked, Disparity):
         return set()
     return {_TIED[quantity.id] for quantity, _ in check.asked.parts if quantity.id in _TIED}
 
 
 def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
-    sizes = [check.minimum.size for check in checks]
+    sizes = [check.terms.minimum.size for check in checks]
     smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
     counts = count_groups(table).weighted
     tp, fp, fn, tn = (one[:1].sum(axis=0) for one in (counts.tp, counts.fp, counts.fn, counts.tn))
@@ -180,7 +180,7 @@ def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     )
 
 
-def matched(cube: Cube, shown: Iterable[Shown]) -> Iterator[Notice]:
+def matched(cube: Cube, shown: Iterable[MetricRequest]) -> Iterator[Notice]:
     """Strata that look like matched sets: very many of them, with a few people each.
 
     Where rows of a set are alike, a test that takes them for independent people is wrong.
@@ -268,7 +268,7 @@ def too_few_to_show(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[Noti
             continue
         rate = _rate_over_all(check)
         limit = check.fail or check.warn
-        if rate is None or limit is None or check.minimum != NO_MINIMUM or check.given:
+        if rate is None or limit is None or check.terms.minimum != NO_MINIMUM or check.given:
             continue
         cut = table(check.by, (), check.of)
         reading = rate.compute(count_groups(cut))
@@ -299,7 +299,7 @@ def _rate_over_all(check: Check) -> Rate | None:
         return SELECTION_RATE if asked.of_log_ratios and asked.cells else None
     if not isinstance(asked, Disparity) or asked.mean:
         return None
-    policy = asked.reference or (check.reference.policy if check.reference else None)
+    policy = asked.reference or (check.terms.reference.policy if check.terms.reference else None)
     quantity = asked.parts[0][0]
     over_all = not asked.to_reference or policy in EXTREME_REFERENCES
     return quantity if over_all and isinstance(quantity, Rate) and quantity.of_group else None

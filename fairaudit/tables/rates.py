@@ -27,16 +27,16 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.result import GroupRow, RateRow
-from fairaudit.spec import Shown
+from fairaudit.spec import MetricRequest
 from fairaudit.tables.entries import TableOf, asked_of, group_at, quantities
 
 
-def groups(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[GroupRow]:
+def groups(table: TableOf, shown: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
     """A row for everybody and for each group: its people, share and outcomes."""
     places = dict.fromkeys(
         (one.of, by, given) for one, by, given in asked_of(shown, everybody=True)
     )
-    minimum = next((one.minimum for one in shown), NO_MINIMUM)
+    minimum = next((one.terms.minimum for one in shown), NO_MINIMUM)
     for of, by, given in places:
         cut = table(by, given, of)
         by_class = cut.people.sum(axis=1)
@@ -58,24 +58,24 @@ def groups(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[GroupRow]:
                     )
 
 
-def rates(table: TableOf, shown: tuple[Shown, ...]) -> Iterator[RateRow]:
+def rates(table: TableOf, shown: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
     """A row for each rate of everybody and of each group, each rate once."""
     seen: set[tuple[object, ...]] = set()
     for one, by, given in asked_of(shown, everybody=True):
-        for quantity in quantities(one.asked):
+        for quantity in quantities(one.metric):
             key = (quantity.id, one.of, by, given, repr(_said(one, quantity)))
             if key not in seen:
                 seen.add(key)
                 yield from _rate_rows(quantity, one, table(by, given, one.of))
 
 
-def _rate_rows(quantity: GroupMetric, one: Shown, table: GroupTable) -> list[RateRow]:
+def _rate_rows(quantity: GroupMetric, one: MetricRequest, table: GroupTable) -> list[RateRow]:
     """The rows of one rate in each stratum; small and unknown groups last.
 
     The worst come first: the farthest from 0, where that is best. Where neither way is better, the
     lowest come first.
     """
-    terms = replace(one.terms(table.by), reference=None)
+    terms = replace(one.terms_for(table.by), reference=None)
     evaluation = evaluate(quantity, table, terms)
     reading = _reading(evaluation)
     beside = replace(terms, reference=_beside(one, table))
@@ -94,7 +94,7 @@ def _rate_rows(quantity: GroupMetric, one: Shown, table: GroupTable) -> list[Rat
         for g, group in enumerate(table.groups):
             if not people[z][g]:
                 continue
-            estimate = estimate_at(reading, z, g, one.inference.alpha)
+            estimate = estimate_at(reading, z, g, one.terms.inference.alpha)
             if (z, g) in tests:
                 estimate = replace(estimate, significance=tests[z, g])
             if evaluation.error is not None:
@@ -111,13 +111,13 @@ def _rate_rows(quantity: GroupMetric, one: Shown, table: GroupTable) -> list[Rat
                     group=group,
                     estimate=estimate,
                     standing=find_eligibility(
-                        table, g, counted[z][g], one.minimum, takes_part=takes_part[z][g]
+                        table, g, counted[z][g], one.terms.minimum, takes_part=takes_part[z][g]
                     ),
                     reference=group_at(table, references[z][g]),
                     difference=differences[z][g],
                     ratio=ratios[z][g],
                     parameters=said,
-                    alpha=one.inference.alpha,
+                    alpha=one.terms.inference.alpha,
                     averaged=averaged,
                 )
             )
@@ -134,9 +134,9 @@ def _rate_rows(quantity: GroupMetric, one: Shown, table: GroupTable) -> list[Rat
     return sorted(rows, key=worst_first)
 
 
-def _said(one: Shown, quantity: GroupMetric) -> dict[str, object]:
+def _said(one: MetricRequest, quantity: GroupMetric) -> dict[str, object]:
     """What an entry says of one of its quantities."""
-    parameters = one.parameters.as_texts().keys()
+    parameters = one.terms.parameters.as_texts().keys()
     left_out = {
         "against",
         "aggregate",
@@ -151,7 +151,7 @@ def _reading(evaluation: Evaluation) -> GroupValues:
     return evaluation.group_values
 
 
-def _beside(one: Shown, table: GroupTable) -> Reference:
+def _beside(one: MetricRequest, table: GroupTable) -> Reference:
     """Whom a table of rates compares with: the declared reference, else the largest group."""
     declared = one.declared.get(table.by)
     if declared is not None and find_group(table.groups, declared.group) != NO_GROUP:

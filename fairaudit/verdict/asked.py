@@ -6,7 +6,7 @@ A limit is the decimal as written. Floats decide far from it and fractions withi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -17,16 +17,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place
-from fairaudit.metrics import (
-    NO_MINIMUM,
-    NO_PARAMETERS,
-    Average,
-    Metric,
-    Minimum,
-    Parameters,
-    Reference,
-    Terms,
-)
+from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import Kind
 
@@ -133,14 +124,8 @@ class Check:
     of: str
     by: Grouping
     given: Grouping = ()
-    reference: Reference | None = None
-    parameters: Parameters = NO_PARAMETERS
-    average: Average | None = None
-    of_class: str | None = None
     against: str | None = None
-    at: Decimal | None = None
-    minimum: Minimum = NO_MINIMUM
-    inference: Inference = DEFAULT_INFERENCE
+    terms: Terms = field(default_factory=Terms)
     undefined: OnUndefined = OnUndefined.FAIL
     warn: Limit | None = None
     fail: Limit | None = None
@@ -149,20 +134,12 @@ class Check:
     @property
     def strata(self) -> Grouping:
         """The columns by which its table is stratified: what it is given, and its controls."""
-        return (*self.given, *self.parameters.controls)
+        return (*self.given, *self.terms.parameters.controls)
 
     @property
-    def terms(self) -> Terms:
-        """On what terms the measure is asked."""
-        return Terms(
-            self.reference,
-            self.minimum,
-            self.parameters,
-            self.average,
-            self.of_class,
-            self.at,
-            self.inference,
-        )
+    def inference(self) -> Inference:
+        """How sure the answer is to be, as of every kind of check."""
+        return self.terms.inference
 
     @property
     def family(self) -> tuple[str, str | None, bool]:

@@ -57,7 +57,7 @@ def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[Not
             reason = f"the stratum is not known ({_crowd(table, z)})"
             missing.append(NotEvaluated((), stratum, reason, blocks=False, tells_people=True))
             continue
-        alone = _stands_alone(evaluation, z) if check.given and not check.average else None
+        alone = _stands_alone(evaluation, z) if check.given and not check.terms.average else None
         if alone is not None:
             missing.append(alone)
             continue
@@ -168,7 +168,7 @@ def most_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]
     if check.given and evaluation.strata is None:
         alone = [_stands_alone(evaluation, z) is not None for z in range(len(table.strata))]
         passed_over = passed_over | np.array(alone, dtype=np.bool_)
-    elif len(check.parameters.controls) == 1:
+    elif len(check.terms.parameters.controls) == 1:
         passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
     people = table.n[:, table.eligible].sum(axis=1)
     off = float(people[passed_over].sum() / max(people.sum(), 1))

@@ -32,7 +32,7 @@ def of_gone(
         standing = None
         if rule is not None and one.share < rule.share:
             standing = Eligibility.EXCLUDED
-        elif check.minimum.size is not None and one.people < check.minimum.size:
+        elif check.terms.minimum.size is not None and one.people < check.terms.minimum.size:
             standing = Eligibility.SMALL
         else:
             open_by.setdefault((one.stratum, one.why), []).append(one.group)
@@ -57,7 +57,7 @@ def could_cross(
     bounded = [may_cross(wide, limit) for limit in asked]
     if True in bounded:
         return True
-    minimum = check.minimum.size is not None or check.minimum.events is not None
+    minimum = check.terms.minimum.size is not None or check.terms.minimum.events is not None
     if None not in bounded and not minimum:
         return False
     return any(_crosses(check, one, asked) for one in tried)

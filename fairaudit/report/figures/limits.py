@@ -33,7 +33,11 @@ def limits(result: AuditResult, metric: str, of: str, by: Grouping) -> Iterator[
 def _is_plain(check: Check) -> bool:
     """Whether the rates it compares are those of the plain table."""
     return not (
-        check.strata or check.average or check.of_class or check.at is not None or check.against
+        check.strata
+        or check.terms.average
+        or check.terms.of_class
+        or check.terms.at is not None
+        or check.against
     )
 
 

@@ -18,6 +18,7 @@ from fairaudit.metrics import (
     Parameters,
     Reference,
     ReferencePolicy,
+    Terms,
     Weights,
     build_disparity,
     find_comparison,
@@ -78,14 +79,16 @@ def read_check(row: Member) -> AnyCheck:
         of=row["of"].text(),
         by=row["by"].texts(),
         given=row["given"].texts(),
-        reference=asked["reference"].or_none(_read_reference),
-        parameters=_read_parameters(asked["parameters"]),
-        average=asked["average"].or_none(_read_average),
-        of_class=asked["class"].or_none(Member.text),
         against=asked["against"].or_none(Member.text),
-        at=asked["at"].or_none(Member.decimal),
-        minimum=read_minimum(asked),
-        inference=read_inference(asked["inference"]),
+        terms=Terms(
+            reference=asked["reference"].or_none(_read_reference),
+            minimum=read_minimum(asked),
+            parameters=_read_parameters(asked["parameters"]),
+            average=asked["average"].or_none(_read_average),
+            of_class=asked["class"].or_none(Member.text),
+            at=asked["at"].or_none(Member.decimal),
+            inference=read_inference(asked["inference"]),
+        ),
         undefined=asked["undefined"].one_of(OnUndefined),
         warn=row["warn"].or_none(read_limit),
         fail=row["fail"].or_none(read_limit),
@@ -122,18 +125,19 @@ def _read_search(
 
 def _terms(check: Check) -> dict[str, Any]:
     """The measure, and on which terms it is asked."""
-    to, average = check.reference, check.average
+    terms = check.terms
+    to, average = terms.reference, terms.average
     return {
         **_record(check.asked),
         "reference": to and {"policy": str(to.policy), "group": write_group(to.group)},
-        "parameters": _parameters(check.parameters),
+        "parameters": _parameters(terms.parameters),
         "average": average and {"weights": str(average.weights), "levels": _texts(average.levels)},
-        "class": check.of_class,
+        "class": terms.of_class,
         "against": check.against,
-        "at": None if check.at is None else str(check.at),
-        **write_minimum(check.minimum),
+        "at": None if terms.at is None else str(terms.at),
+        **write_minimum(terms.minimum),
         "undefined": str(check.undefined),
-        "inference": write_inference(check.inference),
+        "inference": write_inference(terms.inference),
     }
 
 

@@ -1,0 +1,22 @@
+"""The schema of the JSON report, compiled once: a document is held against it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import jsonschema
+
+from fairaudit.report import json as report_json
+
+
+@cache
+def _validator() -> jsonschema.Draft202012Validator:
+    schema = report_json.schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def validate(document: Any) -> None:
+    """Raise `jsonschema.ValidationError` unless it is a report as the schema tells."""
+    _validator().validate(document)

@@ -1,0 +1,462 @@
+"""The JSON report is lossless: read back, a result makes every report that its run made."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+from decimal import Decimal
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from conftest import SPECS
+from json_cases import CASES
+from schemas import validate
+
+import fairaudit
+from fairaudit.errors import (
+    DataError,
+    FairauditError,
+    Fault,
+    NothingToAudit,
+    Place,
+    SpecError,
+    UsageError,
+)
+from fairaudit.metrics import (
+    CATALOGUE,
+    COMPARISONS,
+    Disparity,
+    GroupMetric,
+    Metric,
+    build_disparity,
+    macro_average,
+)
+from fairaudit.report import FORMATS, content, summary
+from fairaudit.report import json as report_json
+from fairaudit.report.json.asked import read_check, write_check
+from fairaudit.report.json.reading import Member
+from fairaudit.result import Answer, AuditResult, ComparisonRow
+from fairaudit.verdict import Check, Limit
+
+NAMES = sorted(path.stem for path in SPECS.glob("*.yaml"))
+Path_ = tuple[str | int, ...]
+
+NOT_READ = re.compile(
+    r"\.(rates|lattice|comparisons|findings\[\d+\]\.parts)\b.*\.exact"
+    r"|\.provenance\.(files\[\d+\]\.modified|weight_error)"
+)
+"""Fractions of values that are no check's, fractions of a second, and the error of no weight."""
+
+
+@cache
+def validator() -> jsonschema.Draft202012Validator:
+    """Of results alone: among several kinds of document a fault would not be found."""
+    tree = report_json.schema()
+    return jsonschema.Draft202012Validator({**tree, "anyOf": [{"$ref": "#/$defs/result"}]})
+
+
+def pieces(one: object) -> Iterator[tuple[str, object]]:
+    """What a value of a result is made of, by name; nothing for what is one piece."""
+    if isinstance(one, Mapping):
+        yield from ((f"[{name!r}]", each) for name, each in one.items())
+    elif isinstance(one, tuple | list):
+        yield from ((f"[{at}]", each) for at, each in enumerate(one))
+    elif is_dataclass(one):
+        yield from ((f".{each.name}", getattr(one, each.name)) for each in fields(one))
+
+
+def differences(one: object, other: object, path: str = "") -> Iterator[str]:
+    """Where two results differ, to the type and the sign of every number."""
+    if isinstance(one, ComparisonRow) and not one.first and not one.second:
+        one = replace(one, decided_by=None)  # which rate decides where nobody attains a value
+    mine, theirs = dict(pieces(one)), dict(pieces(other))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        is_other = list(one) != list(other)
+    else:
+        is_other = type(one) is not type(other) or mine.keys() != theirs.keys()
+        is_other = is_other or not (mine or repr(one) == repr(other))
+    if is_other:
+        yield path
+    for name in mine.keys() & theirs.keys():
+        yield from differences(mine[name], theirs[name], path + name)
+
+
+@pytest.fixture(autouse=True)
+def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A picture is what it shows: equal ones are drawn alike, which takes most of the time."""
+
+    def shown(one: object) -> str:
+        return f'<svg width="1">{escape(repr(one))}</svg>'
+
+    monkeypatch.setattr("fairaudit.report.drawing.svg", shown)
+
+
+def holds(result: AuditResult) -> None:
+    """The law: nothing that a report reads is lost, whatever is in the result."""
+    text = report_json.render(result)
+    validator().validate(json.loads(text))
+    again = report_json.read(report_json.parse(text))
+    assert report_json.render(again) == text
+    for all_rows in (False, True):
+        told, same = (content.document(one, all_rows=all_rows) for one in (result, again))
+        # As text: a picture may hold a number that is none, which equals nothing.
+        assert repr(told) == repr(same)
+        for each in FORMATS:
+            answers = [Answer("spec.yaml", None, one) for one in (result, again)]
+            text_of_run, text_again = (each.render([one], all_rows) for one in answers)
+            assert text_again == text_of_run, each.name
+    found = (again.verdict, again.tally, again.exit_code, repr(again))
+    assert found == (result.verdict, result.tally, result.exit_code, repr(result))
+    lost = [one for one in differences(result, again) if not NOT_READ.fullmatch(one)]
+    assert not lost
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sample_specs_are_read_back(name: str) -> None:
+    holds(fairaudit.audit(SPECS / f"{name}.yaml"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_kind_of_result_is_read_back(name: str, tmp_path: Path) -> None:
+    make, is_one = CASES[name]
+    result = make(tmp_path)
+    assert is_one(result), "the case shows what it is called"
+    holds(result)
+
+
+def rewritten(result: AuditResult, **changes: Any) -> AuditResult:
+    """The result with another first finding."""
+    first, *others = result.findings
+    return replace(result, findings=(replace(first, **changes), *others))
+
+
+def test_the_law_sees_what_is_lost(tmp_path: Path) -> None:
+    result = CASES["gates"][0](tmp_path)
+    check = result.findings[0].check
+    assert isinstance(check, Check)
+    lossy = {
+        "findings[0].check.fail.below": rewritten(
+            result, check=replace(check, fail=Limit(below=Decimal("0.8")))
+        ),
+        "findings[0].check.place": rewritten(result, check=replace(check, place=Place("a", 1, 1))),
+        "findings[0].crossed": rewritten(result, crossed=()),
+        "rates[0].estimate.value": replace(
+            result,
+            rates=(
+                replace(result.rates[0], estimate=replace(result.rates[0].estimate, value=-0.0)),
+                *result.rates[1:],
+            ),
+        ),
+        "groups": replace(result, groups=result.groups[1:]),
+        "compared": replace(result, compared=1),
+    }
+    for path, other in lossy.items():
+        assert any(one.startswith(f".{path}") for one in differences(result, other)), path
+    assert not [one for one in differences(result, replace(result)) if "decided_by" not in one]
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A report that holds something of nearly every kind."""
+    result = CASES["a baseline"][0](tmp_path_factory.mktemp("then"))
+    found: dict[str, Any] = json.loads(report_json.render(result))
+    return found
+
+
+def places(tree: object, path: Path_ = ()) -> Iterator[Path_]:
+    """The path of every member of a document."""
+    if path:
+        yield path
+    if isinstance(tree, dict):
+        for name, one in tree.items():
+            yield from places(one, (*path, name))
+    elif isinstance(tree, list):
+        for at, one in enumerate(tree):
+            yield from places(one, (*path, at))
+
+
+def parent(tree: Any, path: Path_) -> Any:
+    for step in path[:-1]:
+        tree = tree[step]
+    return tree
+
+
+JUNK: tuple[Any, ...] = (
+    None, True, 0, -1, 7, 10**400, 0.5, -0.25, 1e308, "", "x", "1/0", "2026-13-01", [], {}, [[]],
+    {"a": 1}, "pass", "infinite", "0.80", ["a", "b"], {"state": "defined", "value": None},
+)  # fmt: skip
+
+
+@contextmanager
+def damaged(tree: dict[str, Any], path: Path_, value: Any) -> Iterator[None]:
+    """The document with another value at a place, or with none where it is `GONE`."""
+    at = parent(tree, path)
+    before = copy.copy(at)
+    if value is GONE:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    try:
+        yield
+    finally:
+        # In the same order as before: groups name their columns in it.
+        at.clear()
+        at.update(before) if isinstance(at, dict) else at.extend(before)
+
+
+def refusal(tree: dict[str, Any]) -> UsageError | None:
+    """Why a document is not read; one that is read makes reports."""
+    try:
+        result = report_json.read(tree)
+    except UsageError as error:
+        return error
+    content.document(result, all_rows=True)
+    report_json.render(result)
+    return None
+
+
+@pytest.mark.parametrize("name", ["waivers", "a baseline", "subgroups", "reversals", "scores",
+                                  "suppressed", "missing values"])  # fmt: skip
+def test_damage_is_told_and_never_a_crash(name: str, tmp_path: Path) -> None:
+    tree = json.loads(report_json.render(CASES[name][0](tmp_path)))
+    everywhere, chance = list(places(tree)), random.Random(name)
+    told = 0
+    for _ in range(80):
+        with damaged(tree, chance.choice(everywhere), chance.choice((*JUNK, GONE, GONE))):
+            found = refusal(tree)
+        if found is not None:
+            told += 1
+            assert found.message
+            assert found.hint
+    assert 20 < told < 80
+    assert refusal(tree) is None
+
+
+def test_every_member_that_is_missing_is_named(tmp_path: Path) -> None:
+    """Of each list the first row; a member that may be missing is one that others tell."""
+    tree = json.loads(report_json.render(CASES["waivers"][0](tmp_path)))
+    whole, told = copy.deepcopy(tree), 0
+    for path in list(places(tree)):
+        names = [step for step in path if isinstance(step, str)]
+        is_first = not any(isinstance(step, int) and step for step in path)
+        if not is_first or path[-1] != names[-1] or is_named_freely(path):
+            continue
+        with damaged(tree, path, GONE):
+            found = refusal(tree)
+            if found is None:
+                again = json.loads(report_json.render(report_json.read(tree)))
+                assert again == whole or path[-1] in {"method", "no_interval", "error"}, path
+            else:
+                told += 1
+                assert {names[-1], "summary", "fairaudit"} & set(re.findall(r"\w+", str(found)))
+    assert told > 150
+
+
+def is_named_freely(path: Path_) -> bool:
+    """Whether a member's name is one of the data: a group's column, a class, a control."""
+    return any(step in FREE for step in path[-3:-1])
+
+
+GONE = object()
+FREE = {"group", "given", "counts", "context", "tested", "left_out", "parameters", "levels", "high",
+        "low", "reference", "between", "stratum", "worse_off", "decided_by"}  # fmt: skip
+
+
+STATUSES = "pass, skipped, waived, warn, inconclusive, fail"
+NEAR = "did you mean 'selection_rate'"
+FAULTS: dict[str, tuple[Path_, Any]] = {
+    f'checks[1].status is none of {STATUSES}: "passd"': (("checks", 1, "status"), "passd"),
+    "checks[0].fail.below_text is no text: 0.8": (("checks", 0, "fail", "below_text"), 0.8),
+    f'rates[2].denominator is no whole number: "{"x" * 39}…': (
+        ("rates", 2, "denominator"), "x" * 99),
+    f"checks[0].asked.metric is no metric of this version; {NEAR}": (
+        ("checks", 0, "asked", "metric"), "selection_rat"),
+    "checks[0].limit is neither limit of the check": (
+        ("checks", 0, "limit"), {"below": 0.8, "below_text": "0.81"}),
+    "ledger.read is not the sum of what became of the rows: 1": (("ledger", "read"), 1),
+    'summary.verdict is not what the checks of the result say: "pass"': (
+        ("summary", "verdict"), "pass"),
+    "groups is no list: {}": (("groups",), {}),
+    "checks[0].baseline is set, but the result has no baseline": (("baseline",), None),
+    'rates[0].metric is not among the definitions: "selection_rate"': (("definitions",), []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", FAULTS)
+def test_a_fault_names_its_member(document: dict[str, Any], message: str) -> None:
+    with damaged(document, *FAULTS[message]), pytest.raises(UsageError) as found:
+        report_json.read(document)
+    assert found.value.message.startswith(f"the result cannot be read: {message}")
+    assert found.value.hint == "make it again: fairaudit run SPEC -o result.json"
+
+
+def test_two_checks_of_one_id_are_refused(document: dict[str, Any]) -> None:
+    twice = document["checks"][0]["id"]
+    with damaged(document, ("checks", 1, "id"), twice), pytest.raises(UsageError) as found:
+        report_json.read(document)
+    assert "checks[1].id stands twice" in found.value.message
+
+
+@pytest.mark.parametrize("text", ["", "{", "nope", '{"a": NaN}', "[1]", "[" * 100_000, b"\xff{}"])
+def test_what_is_no_json_is_refused(text: str | bytes) -> None:
+    with pytest.raises(UsageError, match=r"not JSON|no result of fairaudit"):
+        report_json.parse(text)
+
+
+@pytest.mark.parametrize("tree", [{}, {"tool": 1}, {"tool": {"name": "other"}}, {"checks": []}])
+def test_what_is_no_result_is_refused(tree: dict[str, Any]) -> None:
+    for read in (report_json.read, report_json.read_answers):
+        with pytest.raises(UsageError, match="no result of fairaudit"):
+            read(tree)
+
+
+@pytest.mark.parametrize("version", ["2.0", "0.9", "1", "one", "", "1.0.0", "99999999999.0"])
+def test_another_major_version_is_refused(document: dict[str, Any], version: str) -> None:
+    with pytest.raises(UsageError, match="schema version") as found:
+        report_json.read({**document, "schema_version": version})
+    assert "the fairaudit that wrote it" in str(found.value.hint)
+
+
+def test_a_later_minor_version_is_read_and_its_new_members_are_not_looked_at(
+    document: dict[str, Any],
+) -> None:
+    later = copy.deepcopy(document)
+    for path in [*places(document)]:
+        at = parent(later, path)[path[-1]]
+        if isinstance(at, dict) and not any(step in FREE for step in path[-2:]):
+            at["new_in_1_7"] = {"of": ["any", None]}
+    later |= {"schema_version": "1.7", "annotations": [{"x": 1}]}
+    again = report_json.read(later)
+    assert json.loads(report_json.render(again)) == document
+
+
+def test_a_metric_of_another_version_is_read_with_the_words_it_had(
+    document: dict[str, Any],
+) -> None:
+    older = copy.deepcopy(document)
+    older["definitions"][0] |= {"version": 7, "means": "Something else."}
+    again = report_json.read(older)
+    assert (again.definitions[0].version, again.definitions[0].means) == (7, "Something else.")
+
+
+def test_limits_are_read_as_they_were_written(document: dict[str, Any]) -> None:
+    again = report_json.read(document)
+    limits = {str(one.check.fail) for one in again.findings if isinstance(one.check.fail, Limit)}
+    assert {"below 0.80", "outside [-0.50, 0.5]"} <= limits
+    assert again.earlier is not None
+    assert str(again.earlier.tolerance) == "0.010"
+
+
+def variants() -> Iterator[Metric]:
+    """Every record bare, compared in every way, as a macro mean, and as a mean over groups."""
+    for one in CATALOGUE:
+        yield one
+        if isinstance(one, GroupMetric):
+            yield macro_average(one)
+            for how in COMPARISONS:
+                yield from (
+                    build_disparity(one, how),
+                    replace(build_disparity(one, how), mean=True),
+                )
+                yield build_disparity(macro_average(one), how)
+        if isinstance(one, Disparity):
+            yield replace(one, mean=True)
+            yield replace(one, parts=tuple((macro_average(each), how) for each, how in one.parts))
+
+
+def test_every_record_that_a_check_can_name_is_found_again() -> None:
+    several = [*variants()]
+    for one in several:
+        check = Check("x", one, "label", ("g",), fail=Limit(below=Decimal("0.50")))
+        row = json.loads(json.dumps({"id": "x", **write_check(check)}))
+        assert read_check(Member(row)) == check
+    assert len(several) > 10 * len(CATALOGUE)
+
+
+ERRORS: tuple[FairauditError, ...] = (
+    UsageError("the call\n<b>", "do this"),
+    DataError("the data", None),
+    NothingToAudit("no row", "look again"),
+    SpecError(
+        [
+            Fault("wrong", "metrics[0]", Place("spec.yaml", 3, 5), "  - {metrc: x}"),
+            Fault("wrong, too"),
+        ]
+    ),
+    FairauditError.crashed(ValueError("x")),
+)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda one: type(one).__name__)
+def test_errors_are_read_back(error: FairauditError) -> None:
+    answer = Answer("<spec>.yaml", "a.csv", error)
+    tree = json.loads(report_json.written(report_json.of_answers([answer])))
+    validate(tree)
+    (one,) = report_json.read_answers(tree)
+    again = one.found
+    assert (one.title, type(again)) == (answer.title, type(error))
+    assert isinstance(again, FairauditError)
+    assert summary.report([one]) == summary.report([answer])
+    for each in FORMATS:
+        for all_rows in (False, True):
+            texts = [each.render([told], all_rows) for told in (one, answer)]
+            assert texts[0] == texts[1], each.name
+    assert report_json.of_answers([one]) == tree
+    (bare,) = report_json.read_answers(report_json.error_document(error))
+    assert (bare.spec, bare.data, str(bare.found)) == ("", None, str(error))
+    assert (str(again), again.message, again.hint) == (str(error), error.message, error.hint)
+    assert again.exit_code == error.exit_code
+    assert getattr(again, "faults", ()) == getattr(error, "faults", ())
+    with pytest.raises(UsageError, match="error"):
+        report_json.read(tree)
+
+
+def test_several_answers_are_read_back(document: dict[str, Any]) -> None:
+    result = report_json.read(document)
+    answers = [
+        Answer("one.yaml", "a.csv", result),
+        Answer("two.yaml", None, ERRORS[3]),
+        Answer("x", "b", result),
+    ]
+    text = report_json.written(report_json.of_answers(answers))
+    tree = json.loads(text)
+    validate(tree)
+    again = report_json.read_answers(tree)
+    assert [one.title for one in again] == ["one.yaml a.csv", "two.yaml", "x b"]
+    assert report_json.written(report_json.of_answers(again)) == text
+    for all_rows in (False, True):
+        told, same = (summary.report(each, all_rows=all_rows) for each in (answers, again))
+        # As text: a picture may hold a number that is none, which equals nothing.
+        assert repr(told) == repr(same)
+        for one in FORMATS:
+            assert one.render(again, all_rows) == one.render(answers, all_rows), one.name
+    with pytest.raises(UsageError, match="several results"):
+        report_json.read(tree)
+    tree["answers"][2]["result"]["checks"][0]["status"] = 1
+    with pytest.raises(UsageError, match=r"answers\[2\]\.result\.checks\[0\]\.status"):
+        report_json.read_answers(tree)
+    tree["answers"][0]["result"]["tool"]["name"] = "x"
+    with pytest.raises(UsageError, match="no result of fairaudit"):
+        report_json.read_answers(tree)
+    with pytest.raises(UsageError, match="answers is empty"):
+        report_json.read_answers({**tree, "answers": []})
+
+
+def test_one_answer_says_what_was_asked(document: dict[str, Any]) -> None:
+    result = report_json.read(document)
+    answer = Answer("spec.yaml", "data.csv", result)
+    tree = json.loads(report_json.written(report_json.of_answers([answer])))
+    validator().validate(tree)
+    (one,) = report_json.read_answers(tree)
+    assert (one.spec, one.data) == ("spec.yaml", "data.csv")
+    (bare,) = report_json.read_answers(document)
+    assert (bare.spec, bare.data) == (result.provenance.spec_path, None)

@@ -1,0 +1,440 @@
+"""The intervals that the whole tool prints, against an oracle that asks every ordered pair.
+
+The oracle (evidence_oracle.py) was written from the definitions before the code was read. Numbers
+in `VECTORS` were computed elsewhere, and stand at the end of the project's list of measures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import evidence_oracle as oracle
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pytest
+from conftest import examples
+from evidence_specs import YES, Cells, Rate, confused, document, ends, named, people, spec
+from hypothesis import given
+from hypothesis import strategies as st
+from stats_oracle import koopman, printed, wilson
+
+from fairaudit.metrics import CATALOGUE, Disparity, Metric, Requirement
+from fairaudit.stats import mover, proportions, simultaneous
+
+Floats = npt.NDArray[np.float64]
+APPLICANTS = {"a": (12, 40), "b": (48, 80)}
+ADMITTED = {"A1": (81, 87), "A2": (234, 270), "B1": (55, 80), "B2": (192, 263)}
+"""The kidney stones of Charig et al. (1986), told as admissions: 1.511 is their ε."""
+FOUR = {"a": (250, 1000), "b": (270, 1000), "c": (240, 1000), "d": (260, 1000)}
+LEVEL: dict[str, Any] = {"reference": "b"}
+
+
+def comparisons(rates: dict[str, Rate], *metrics: Any, **more: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = document(spec(*metrics, **more), people(rates))["comparisons"]
+    return found
+
+
+def of_group(rows: Sequence[dict[str, Any]], group: str) -> dict[str, Any]:
+    """The row of one group; of a spread the only one."""
+    (row,) = [one for one in rows if one["group"] is None or one["group"] == {"g": group}]
+    return row
+
+
+VECTORS: list[tuple[dict[str, Rate], dict[str, Any], str]] = [
+    (APPLICANTS, {"metric": "disparate_impact_ratio", **LEVEL}, ".5 .293345 .793865"),
+    (APPLICANTS, {"metric": "disparate_impact_ratio", "reference": "rest"}, ".5 .293345 .793865"),
+    (APPLICANTS, {"metric": "disparate_impact_ratio", "reference": "largest"},
+     ".5 .293345 .793865"),
+    (APPLICANTS, {"metric": "disparate_impact_ratio", "reference": "highest"},
+     ".5 .293345 .793865"),
+    (APPLICANTS, {"metric": "impact_ratio"}, ".5 .293345 .793865"),
+    (APPLICANTS, {"metric": "demographic_parity_ratio"}, ".5 .293345 .793865"),
+    (APPLICANTS, {"metric": "selection_rate", "compare": "ratio", **LEVEL}, ".5 .293345 .793865"),
+    (APPLICANTS, {"metric": "selection_rate", "compare": "log_ratio", **LEVEL},
+     "-.69315 -1.22641 -.23084"),
+    (APPLICANTS, {"metric": "selection_odds_ratio", **LEVEL}, ".285714 .132101 .653896"),
+    (APPLICANTS, {"metric": "statistical_parity_difference", **LEVEL}, "-.3 -.455876 -.110768"),
+    (APPLICANTS, {"metric": "statistical_parity_difference", "reference": "rest"},
+     "-.3 -.455876 -.110768"),
+    (APPLICANTS, {"metric": "statistical_parity_difference", "reference": "highest"},
+     "-.3 -.455876 -.110768"),
+    (APPLICANTS, {"metric": "mean_difference", **LEVEL}, ".3 .110768 .455876"),
+    (APPLICANTS, {"metric": "demographic_parity_difference"}, ".3 .110768 .455876"),
+    (APPLICANTS, {"metric": "statistical_parity_difference", "reference": "overall"},
+     "-.2 -.303918 -.073845"),
+    (APPLICANTS, {"metric": "disparate_impact_ratio", "reference": "overall"},
+     ".6 .383735 .852437"),
+    (APPLICANTS, {"metric": "elift"}, ".6 .383735 .852437"),
+    (FOUR, {"metric": "demographic_parity_ratio"}, ".888889 .726578 1"),
+    (FOUR, {"metric": "demographic_parity_difference"}, ".03 0 .081089"),
+    (ADMITTED, {"metric": "demographic_parity_difference"}, ".243534 .084823 .396583"),
+    (ADMITTED, {"metric": "demographic_parity_ratio"}, ".738426 .576267 .895107"),
+    (ADMITTED, {"metric": "differential_fairness"}, "1.511 .386592 2.684610"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rates", "metric", "expected"), VECTORS)
+def test_published_vectors(rates: dict[str, Rate], metric: dict[str, Any], expected: str) -> None:
+    row = of_group(comparisons(rates, metric), next(iter(rates)))
+    for value, text in zip((row["value"], *ends(row)), expected.split(), strict=True):
+        assert printed(value, text), (value, text)
+
+
+def test_the_vector_of_one_rate_and_of_logarithms() -> None:
+    found = document(spec("selection_rate"), people(APPLICANTS))
+    (row,) = [one for one in found["rates"] if one["group"] == {"g": "a"}]
+    assert ends(row) == pytest.approx((0.180748, 0.454300), abs=6e-7)
+    assert row["method"] == "Wilson"
+    metric = {"metric": "disparate_impact_ratio", **LEVEL}
+    row = of_group(comparisons(APPLICANTS, metric, inference={"ratio": "katz"}), "a")
+    assert ends(row) == pytest.approx((0.3014, 0.8294), abs=6e-5)
+    assert row["method"] == "Katz"
+
+
+def test_confidence_is_that_of_the_spec() -> None:
+    metric = {"metric": "disparate_impact_ratio", **LEVEL}
+    for confidence in ("0.5", "0.9", "0.999"):
+        row = of_group(comparisons(APPLICANTS, metric, inference={"confidence": confidence}), "a")
+        expected = koopman(12, 40, 48, 80, 1 - float(confidence))
+        assert ends(row) == pytest.approx(expected, rel=1e-7)
+
+
+def test_the_interval_of_f1_is_that_of_the_share_it_is_made_of() -> None:
+    """F1 is 2s/(1 + s) of s = tp/(tp + fp + fn), which is a share of people."""
+    found = document(spec("f1", labels=True), confused({"a": (30, 7, 13, 9), "b": (5, 5, 5, 5)}))
+    (row,) = [one for one in found["rates"] if one["group"] == {"g": "a"}]
+    expected = [2 * s / (1 + s) for s in wilson(30, 50, 0.05)]
+    assert ends(row) == pytest.approx(expected, rel=1e-9)
+
+
+def test_balanced_accuracy_adds_the_errors_of_both_rates() -> None:
+    """MOVER: the distances of a mean of independent rates add up as squares."""
+    asked = spec("balanced_accuracy", labels=True)
+    found = document(asked, confused({"a": (30, 7, 13, 9), "b": (5, 5, 5, 5)}))
+    (row,) = [one for one in found["rates"] if one["group"] == {"g": "a"}]
+    value = (30 / 43 + 9 / 16) / 2
+    (l1, u1), (l2, u2) = wilson(30, 43, 0.05), wilson(9, 16, 0.05)
+    low = value - math.hypot(30 / 43 - l1, 9 / 16 - l2) / 2
+    high = value + math.hypot(u1 - 30 / 43, u2 - 9 / 16) / 2
+    assert ends(row) == pytest.approx((low, high), rel=1e-9)
+
+
+def test_the_odds_of_what_is_no_share_recover_their_ratio_from_both() -> None:
+    """F1 has odds and no counts of its own: Donner & Zou (2012) of the odds of its ends."""
+    groups = {"a": (30, 7, 13, 9), "b": (15, 15, 15, 5)}
+    asked = spec({"metric": "f1", "compare": "odds_ratio", "reference": "a"}, labels=True)
+    found = document(asked, confused(groups))
+    rows = {one["group"].get("g"): one for one in found["rates"] if one["metric"] == "f1"}
+    (l2, q, u2), (l1, p, u1) = (
+        [x / (1 - x) for x in (rows[g]["low"], rows[g]["value"], rows[g]["high"])] for g in "ab"
+    )
+    low = (p * q - math.sqrt((p * q) ** 2 - l1 * (2 * p - l1) * u2 * (2 * q - u2))) / (
+        u2 * (2 * q - u2)
+    )
+    high = (p * q + math.sqrt((p * q) ** 2 - u1 * (2 * p - u1) * l2 * (2 * q - l2))) / (
+        l2 * (2 * q - l2)
+    )
+    (row,) = [one for one in found["comparisons"] if one["group"] == {"g": "b"}]
+    assert row["value"] == pytest.approx(p / q)
+    assert ends(row) == pytest.approx((low, high), rel=1e-6)
+
+
+def test_odds_that_may_be_infinite_leave_their_ratio_open() -> None:
+    groups = {"a": (30, 0, 0, 9), "b": (5, 5, 5, 5), "c": (20, 3, 0, 0)}
+    metric = {"metric": "f1", "compare": "odds_ratio", "reference": "b"}
+    found = document(spec(metric, labels=True), confused(groups))["comparisons"]
+    above, below = of_group(found, "a"), of_group(found, "c")
+    assert (above["state"], above["high_state"]) == ("infinite", "infinite")
+    assert below["low"] > 0
+    asked = spec({**metric, "reference": "a"}, labels=True)
+    turned = of_group(document(asked, confused(groups))["comparisons"], "b")
+    assert (turned["value"], turned["low"]) == (0, 0)
+
+
+# No record is forgotten ----------------------------------------------------------------------
+
+UTILITIES = {"tp": 2, "fp": 1, "fn": -1, "tn": "0.5"}
+NUMBERS = {Requirement.NUMBER, Requirement.NUMERIC_LABEL}
+
+
+def everybody() -> pl.DataFrame:
+    """People of three groups and two strata with everything that a measure can ask for."""
+    draw = np.random.default_rng(11)
+    rows = []
+    for at in range(360):
+        score = round(float(draw.uniform(0.02, 0.98)), 2)
+        label = int(draw.random() < score)
+        rows.append({
+            "g": "aabc"[at % 4], "z": "xy"[int(draw.integers(2))], "y": label,
+            "p": int(draw.random() < 0.2 + 0.5 * label), "s": score, "age": 20 + at % 40,
+            "u": round(3 + 2 * score + float(draw.normal(0, 0.5)), 3), "v": round(3 + 2 * score, 3),
+        })  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+PEOPLE = everybody()
+
+
+def entry(record: Metric, compare: str | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {"metric": record.id}
+    if compare:
+        found["compare"] = compare
+    if compare in {"difference", "ratio"} or (
+        isinstance(record, Disparity) and record.to_reference and record.reference is None
+    ):
+        found["reference"] = "a"
+    if record.conditional if hasattr(record, "conditional") else False:
+        found["given"] = "z"
+    if record.id == "expected_utility":
+        found["utilities"] = UTILITIES
+    return found
+
+
+def asked_of(record: Metric, compare: str | None = None) -> dict[str, Any]:
+    """A spec with the columns that a record needs, and the record."""
+    numeric = bool(record.requirements & NUMBERS) or record.id in {
+        "mean_residual",
+        "balanced_residuals",
+    }
+    columns: dict[str, Any] = {"protected": ["g"], "strata": ["z"], "score": "s"}
+    if Requirement.NUMERIC_ATTRIBUTE in record.requirements:
+        columns["protected"] = {"age": {"bins": [30, 40]}}
+    columns["label"] = {"column": "y", **YES}
+    columns["prediction"] = {"column": "p", **YES}
+    if numeric:
+        columns = {"protected": ["g"], "label": {"column": "u", "number": True}}
+        columns["prediction"] = {"column": "v", "number": True}
+    return {"columns": columns, "metrics": [entry(record, compare)]}
+
+
+def values(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every value that was asked for, and both sides of every comparison of rates."""
+    yield from found["rates"]
+    for row in found["comparisons"]:
+        yield row
+        for part in row["parts"]:
+            if part["outcome"]:
+                continue
+            for side in (part["first"], part["second"]):
+                if side is not None:
+                    yield {**side, "metric": part["metric"]}
+
+
+WITHOUT = {
+    "brier", "calibration_error", "rmse", "r2", "well_calibration", "explained_difference",
+    "kl_divergence", "differential_fairness_credible", "total_variation", "mutual_information",
+    "normalized_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
+    "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap", "test_fairness",
+    "between_group_generalized_entropy", "trend", "multicalibration",
+}  # fmt: skip
+"""What has no interval: calibration, information, maxima over thresholds, fourth powers."""
+
+AT_THE_END = {"atkinson"}
+"""Without one on these people: somebody has no benefit, which makes it 1 whatever the others do."""
+
+
+@pytest.mark.parametrize("record", CATALOGUE, ids=lambda one: one.id)
+def test_every_value_has_an_interval_or_says_why_not(record: Metric) -> None:
+    found = document(asked_of(record), PEOPLE)
+    asked = [row for row in (*found["rates"], *found["comparisons"]) if row["metric"] == record.id]
+    assert any(row["state"] == "defined" for row in asked)
+    for row in values(found):
+        if row["state"] != "defined":
+            continue
+        if row["low"] is None:
+            assert row["no_interval"].removeprefix("none: "), row
+            assert "method" not in row
+            continue
+        assert row["method"]
+        low, high = ends(row)
+        assert low <= row["value"] <= high
+        assert low < high
+        if row["metric"] == record.id:
+            least, most = record.bounds
+            assert least is None or low >= least - 1e-12
+            assert most is None or high <= most + 1e-12
+    without = {row["low"] is None for row in asked if row["state"] == "defined"}
+    assert without == {record.id in WITHOUT | AT_THE_END}
+
+
+def test_one_value_without_an_interval_says_so_beside_others_that_have_one() -> None:
+    """Of one person's score nobody knows how it varies."""
+    rows = pl.DataFrame({"g": list("aaabbbc"), "s": [1.0, 2, 4, 2, 3, 7, 5], "p": [0, 1] * 3 + [1]})
+    columns = {"protected": ["g"], "prediction": {"column": "p", **YES}, "score": "s"}
+    metric = {"metric": "mean_score", "compare": "difference", "reference": "a"}
+    limit = {"outside": [-9, 9], "conclusive": True}
+    found = document({"columns": columns, "metrics": [{**metric, "fail": limit}]}, rows)
+    by_group = {row["group"]["g"]: row for row in found["comparisons"]}
+    assert by_group["b"]["method"] == "Welch"
+    assert "too little" in by_group["c"]["no_interval"]
+    (alone,) = [row for row in found["rates"] if row["group"] == {"g": "c"}]
+    assert "too little" in alone["no_interval"]
+    (check,) = found["checks"]
+    assert check["group"] == {"g": "c"}, "the value that no interval holds within"
+    assert (check["status"], check["backing"]) == ("inconclusive", "untested")
+
+
+# Over all pairs ------------------------------------------------------------------------------
+
+
+@st.composite
+def rates(draw: st.DrawFn, most: int = 8) -> list[Rate]:
+    """Unequal groups; none and all selected are as likely as anything between."""
+    sizes = draw(st.lists(st.sampled_from([1, 2, 3, 7, 20, 90, 400, 2500]), min_size=2,
+                          max_size=most))  # fmt: skip
+    found = [(draw(st.sampled_from([0, n]) | st.integers(0, n)), n) for n in sizes]
+    x, n = found[0]
+    if not 0 < sum(one for one, _ in found) < sum(sizes):
+        found[0] = (1 if x == 0 else n - 1, max(n, 2))
+    return found
+
+
+SPREADS: list[Any] = ["demographic_parity_difference", "demographic_parity_ratio",
+           "differential_fairness", "impact_ratio",
+           {"metric": "statistical_parity_difference", "reference": "highest"},
+           {"metric": "statistical_parity_difference", "reference": "lowest"},
+           {"metric": "disparate_impact_ratio", "reference": "lowest"}]  # fmt: skip
+
+
+def close(row: dict[str, Any], expected: tuple[float, float]) -> bool:
+    """Whether the ends agree; where there is no value there is no interval."""
+    if row["state"] == "undefined":
+        return row["low"] is None
+    low, high = expected
+    value = {"infinite": math.inf, "negative_infinite": -math.inf}.get(row["state"], row["value"])
+    return ends(row) == pytest.approx((min(low, value), max(high, value)), rel=2e-7, abs=1e-9)
+
+
+@given(found=rates())
+@examples(60)
+def test_intervals_of_maxima_are_those_over_all_ordered_pairs(found: list[Rate]) -> None:
+    rows = comparisons(named(found), *SPREADS)
+    by: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
+    for row in rows:
+        by.setdefault((row["metric"], row["reference"]), []).append(row)
+    spreads: dict[str, Any] = {
+        "demographic_parity_difference": oracle.gap(found, 0.05),
+        "demographic_parity_ratio": oracle.min_ratio(found, 0.05),
+        "differential_fairness": oracle.epsilon([[x, n - x] for x, n in found], 0.05),
+    }
+    for name, expected in spreads.items():
+        (row,) = by[name, None]
+        assert close(row, expected), (name, row, expected)
+    for key, expect in {
+        ("impact_ratio", "highest"): oracle.to_highest_ratio,
+        ("statistical_parity_difference", "highest"): oracle.to_highest_difference,
+        ("statistical_parity_difference", "lowest"): oracle.to_lowest_difference,
+        ("disparate_impact_ratio", "lowest"): oracle.to_lowest_ratio,
+    }.items():
+        assert by[key]
+        for row in by[key]:
+            g = int(row["group"]["g"][1:])
+            assert close(row, expect(found, g, 0.05)), (key, row, expect(found, g, 0.05))
+
+
+@given(
+    groups=st.lists(st.tuples(*[st.one_of(st.just(0), st.integers(0, 60))] * 4), min_size=2,
+                    max_size=6).filter(lambda cells: all(tp + fn and fp + tn
+                                                         for tp, fp, fn, tn in cells))
+)  # fmt: skip
+@examples(40)
+def test_equalized_odds_bounds_both_rates_together(groups: list[Cells]) -> None:
+    asked = ("equalized_odds_difference", "equalized_odds_ratio")
+    everything = sum(sum(cells) for cells in groups)
+    if not 0 < sum(tp + fp for tp, fp, _, _ in groups) < everything:
+        return
+    found = document(spec(*asked, labels=True), confused(named(groups)))["comparisons"]
+    true = [(tp, tp + fn) for tp, _, fn, _ in groups]
+    false = [(fp, fp + tn) for _, fp, _, tn in groups]
+    both = (oracle.both_gaps(true, false, 0.05), oracle.both_ratios(true, false, 0.05))
+    for row, expected in zip(found, both, strict=True):
+        assert close(row, expected), (row, expected)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_three_hundred_groups(seed: int) -> None:
+    """All 89,700 ordered pairs, of which the tool asks only those that can be extreme."""
+    draw = np.random.default_rng(seed)
+    sizes = np.exp(draw.uniform(0, 9, 300)).astype(int) + 1
+    shares = draw.choice([0.0, 0.02, 0.3, 0.5, 1.0], 300) if seed else draw.uniform(0, 1, 300)
+    found = list(zip(draw.binomial(sizes, shares).tolist(), sizes.tolist(), strict=True))
+    rows = comparisons(named(found), *SPREADS[:3])
+    expected = (oracle.gap(found, 0.05), oracle.min_ratio(found, 0.05),
+                oracle.epsilon([[x, n - x] for x, n in found], 0.05))  # fmt: skip
+    for row, both in zip(rows, expected, strict=True):
+        assert close(row, both), (row, both)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
+    """Half a million pairs, with sizes that survey weights make no whole numbers."""
+    draw = np.random.default_rng(seed)
+    k = int(draw.integers(3, 120))
+    size = np.exp(draw.uniform(0, draw.choice([2, 6, 14]), k))
+    few = draw.choice([0.0, 1e-6, 0.01, 0.3, 0.300001, 0.5, 0.99, 0.999999, 1.0], k)
+    share = [draw.uniform(0, 1, k), draw.beta(0.2, 0.2, k), few][seed % 3]
+    alpha = float(draw.choice([0.5, 0.05, 1e-3, 1e-6, 1e-10]))
+    i, j = (grid.ravel() for grid in np.meshgrid(range(k), range(k), indexing="ij"))
+    i, j = i[i != j], j[i != j]
+    mine, tops, is_few = proportions.far_out(share, size, alpha)
+    low, high = proportions.koopman(share[i], size[i], share[j], size[j], alpha)
+    if is_few.any():
+        sides = (share[i], (mine[i], tops[i]), share[j], (mine[j], tops[j]))
+        low, high = mover.ratio(*sides)
+    among = np.ones(k, dtype=np.bool_)
+    found = simultaneous.smallest_ratio(share, size, among, alpha)
+    assert found == pytest.approx((low.min(), high.min()), rel=1e-7)
+    ratio = simultaneous.ratio_to_highest(share, size, among, alpha)
+    for g in range(k):
+        expected = (low[i == g].min(), high[i == g].min())
+        assert (ratio[0][g], ratio[1][g]) == pytest.approx(expected, rel=1e-7)
+    bounds = proportions.wilson(share, size, alpha)
+    down, up = proportions.newcombe(share[i], size[i], share[j], size[j], alpha)
+    gap = simultaneous.largest_difference(share, bounds, among)
+    assert gap == pytest.approx((down.max(), up.max()), abs=1e-12)
+    difference = simultaneous.difference_to_highest(share, bounds, among)
+    for g in range(k):
+        expected = (down[i == g].min(), up[i == g].min())
+        assert (difference[0][g], difference[1][g]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_bounds_of_a_ratio_draw_in_where_there_are_more_people() -> None:
+    """What the choice of pairs rests on: more people at the same rates never widen an interval.
+
+    And a higher rate at the same size moves both ends up, a higher one beside it both down.
+    """
+    draw = np.random.default_rng(5)
+    many = 60_000
+    for alpha, flat in ((0.05, True), (1e-3, False), (1e-7, True), (0.4, False)):
+        n, m = (np.exp(draw.uniform(0, 13, many)) for _ in range(2))
+        p, q = (draw.uniform(0, 1, many) if flat else draw.beta(0.2, 0.2, many) for _ in range(2))
+        more = np.exp(draw.uniform(0, 2, many))
+        up = [one + draw.uniform(0, 1, many) * (1 - one) for one in (p, q)]
+        low, high = _logs(p, n, q, m, alpha)
+        for larger in ((p, n * more, q, m), (p, n, q, m * more)):
+            narrow = _logs(*larger, alpha)
+            assert (narrow[0] >= low - 1e-7).all()
+            assert (narrow[1] <= high + 1e-7).all()
+        for ours, theirs, way in ((up[0], q, 1), (p, up[1], -1)):
+            moved = _logs(ours, n, theirs, m, alpha)
+            assert (way * (moved[0] - low) >= -1e-7).all()
+            assert (way * (moved[1] - high) >= -1e-7).all()
+
+
+def _logs(p: Floats, n: Floats, q: Floats, m: Floats, alpha: float) -> tuple[Floats, Floats]:
+    low, high = (np.log(end) for end in proportions.koopman(p, n, q, m, alpha))
+    return low, high
+
+
+@given(found=rates(5), level=st.integers(0, 4))
+@examples(40)
+def test_against_everybody_is_against_the_rest_mapped(found: list[Rate], level: int) -> None:
+    at = level % len(found)
+    metrics = [{"metric": name, "reference": "overall"} for name in (
+        "statistical_parity_difference", "disparate_impact_ratio")]  # fmt: skip
+    rows = [one for one in comparisons(named(found), *metrics) if one["group"]["g"] == f"g{at:03}"]
+    for row, expected in zip(rows, oracle.to_overall(found, at, 0.05), strict=True):
+        assert close(row, expected), (row, expected)

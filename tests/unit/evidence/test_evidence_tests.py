@@ -1,0 +1,459 @@
+"""Which test stands behind a value, and its p-value.
+
+P-values are those of scipy and statsmodels, of tables counted one by one, or of the oracle.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import evidence_oracle as oracle
+import numpy as np
+import polars as pl
+import pytest
+from conftest import examples
+from evidence_specs import YES, Cells, Rate, document, named, of_cells, of_rates, people
+from evidence_specs import spec as asking
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special, stats
+from stats_oracle import permutation, printed
+from statsmodels.stats.contingency_tables import StratifiedTable
+from statsmodels.stats.oneway import anova_oneway
+
+SURE: dict[str, Any] = {"above": 0.001, "significant": True}
+GAP: dict[str, Any] = {"metric": "demographic_parity_difference", "fail": SURE}
+RATIO: dict[str, Any] = {"metric": "disparate_impact_ratio", "reference": "g001"}
+
+
+def behind(check: dict[str, Any]) -> tuple[str, Any]:
+    """The name and the raw p-value of the test behind a check."""
+    return check["significance"]["test"], check["significance"]["p"]
+
+
+def alone(rates: Sequence[Rate], metric: Any, **more: Any) -> tuple[str, Any]:
+    (check,) = of_rates(named(rates), metric, **more)
+    return behind(check)
+
+
+# Two and more rates --------------------------------------------------------------------------
+
+TO_SECOND: dict[str, Any] = {**RATIO, "fail": {"below": 0.8}}
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "name", "p"),
+    [
+        ((12, 40), (48, 80), "z", ".00194577"),
+        ((1, 10), (3, 10), "Fisher", ".582043"),
+        ((5, 10), (5, 10), "z", "1.0"),
+        ((4, 10), (5, 10), "Fisher", "1.0"),
+    ],
+)
+def test_fisher_counts_where_fewer_than_five_are_expected(
+    one: Rate, two: Rate, name: str, p: str
+) -> None:
+    found = alone([one, two], TO_SECOND)
+    assert found[0] == name
+    assert printed(found[1], p)
+
+
+def test_four_equal_groups_by_chi_square() -> None:
+    name, p = alone([(250, 1000), (270, 1000), (240, 1000), (260, 1000)], GAP)
+    assert name == "χ²"
+    assert printed(p, ".45192")
+
+
+@given(one=st.integers(1, 60), two=st.integers(1, 60), data=st.data())
+@examples(60)
+def test_two_rates_are_tested_by_z_or_fisher(one: int, two: int, data: st.DataObject) -> None:
+    rates = [(data.draw(st.integers(0, n)), n) for n in (one, two)]
+    chosen = sum(x for x, _ in rates)
+    if not 0 < chosen < one + two:
+        return
+    metric = {"metric": "statistical_parity_difference", "reference": "g001"}
+    name, p = alone(rates, {**metric, "fail": {"above": 0.9}})
+    expected = oracle.two_groups(*rates)
+    assert name.lower() == expected[0]
+    assert p == pytest.approx(expected[1], rel=1e-7)
+
+
+@given(rates=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 40)), min_size=3, max_size=5))
+@examples(25)
+def test_several_rates_are_tested_by_chi_square_unless_few_are_expected(
+    rates: list[tuple[int, int]],
+) -> None:
+    found = [(x, x + more) for x, more in rates]
+    if sum(x for x, _ in found) == 0:
+        return
+    name, p = alone(found, GAP)
+    large = [one for one in found if oracle.least_expected_of(one, found) >= 5]
+    if len(large) == len(found):
+        assert (name, p) == ("χ²", pytest.approx(oracle.chi_square(found), rel=1e-9))
+    elif len(large) > 1:
+        assert name == "χ² and pairs"
+        expected = oracle.beside_pairs(oracle.chi_square(large), oracle.clearest_pair(found))
+        assert p == pytest.approx(expected, rel=1e-7)
+    else:
+        assert name == "permutations and pairs"
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        [(0, 4), (3, 4), (2, 5)],
+        [(0, 6), (5, 6), (1, 3)],
+        [(1, 2), (1, 7), (6, 6), (2, 3)],
+        [(3, 3), (0, 9)],
+        [(1, 8), (1, 8), (1, 8)],
+    ],
+)
+def test_permutations_agree_with_every_table_there_is(rates: list[Rate]) -> None:
+    """Within four standard errors of 9,999 draws; the observed table counts as one more.
+
+    Of two groups the one pair is tested, by Fisher's test; nobody is dealt out.
+    """
+    selected, sizes = [x for x, _ in rates], [n for _, n in rates]
+
+    def gap(spread: Sequence[int]) -> float:
+        shares = [x / n for x, n in zip(spread, sizes, strict=True)]
+        return max(shares) - min(shares)
+
+    exact = permutation(selected, sizes, gap)
+    name, p = alone(rates, GAP)
+    if len(rates) == 2:
+        assert (name, p) == ("Fisher", pytest.approx(oracle.two_groups(*rates)[1]))
+        return
+    assert name == "permutations and pairs"
+    spread = 4 * math.sqrt(exact * (1 - exact) / 9999) + 2e-4
+    least, most = (
+        oracle.beside_pairs(exact + side, oracle.clearest_pair(rates)) for side in (-spread, spread)
+    )
+    assert least <= p <= most
+    assert alone(rates, GAP)[1] == p, "the same draws each time"
+
+
+def test_permutations_are_those_of_scipy() -> None:
+    rates, rows = [(1, 12), (7, 11)], [0] * 12 + [1] * 11
+    picked = [1] + [0] * 11 + [1] * 7 + [0] * 4
+    belongs, is_picked = np.array(rows), np.array(picked)
+
+    def gap(x: Any) -> float:
+        return abs(float(x[belongs == 0].mean() - x[belongs == 1].mean()))
+
+    found = stats.permutation_test(
+        (is_picked,), gap, permutation_type="pairings", n_resamples=4000, alternative="greater",
+        rng=np.random.default_rng(1), vectorized=False,
+    )  # fmt: skip
+    *_, p = alone(rates, GAP)
+    assert p == pytest.approx(found.pvalue, abs=0.015)
+
+
+SPARSE = [
+    [[4, 1, 0], [1, 3, 2], [0, 2, 5]],
+    [[8, 1, 3], [2, 6, 1], [3, 1, 4], [1, 2, 2]],
+    [[2, 2, 2], [3, 1, 2], [1, 2, 3]],
+    [[9, 0, 1], [4, 3, 2], [3, 3, 6]],
+]
+
+
+@pytest.mark.parametrize("table", SPARSE)
+@pytest.mark.parametrize("metric", ["differential_fairness", "mutual_information"])
+def test_sparse_tables_of_several_classes_agree_with_tables_drawn(
+    table: list[list[int]], metric: str
+) -> None:
+    """Of χ², or of what the groups tell of the classes, against 20,000 tables of these margins."""
+    rows = [
+        {"g": f"g{g}", "p": f"c{y}", "n": n}
+        for g, row in enumerate(table)
+        for y, n in enumerate(row)
+    ]
+    columns = {"protected": ["g"], "prediction": {"column": "p"}, "count": "n"}
+    asked = {"columns": columns, "metrics": [{"metric": metric, "fail": SURE}]}
+    (check,) = document(asked, pl.DataFrame(rows))["checks"]
+    name, p = behind(check)
+    assert name == "permutations and pairs"
+    counts = np.array(table)
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    drawn = stats.random_table(counts.sum(axis=1), counts.sum(axis=0)).rvs(
+        20_000, random_state=np.random.default_rng(3)
+    )
+
+    def statistic(tables: Any) -> Any:
+        if metric == "mutual_information":
+            return special.xlogy(tables, tables / expected).sum(axis=(-2, -1))
+        return ((tables - expected) ** 2 / expected).sum(axis=(-2, -1))
+
+    simulated = float((statistic(drawn) >= statistic(counts) - 1e-9).mean())
+    by_class = [
+        oracle.clearest_pair([(row[y], sum(row)) for row in table]) for y in range(len(table[0]))
+    ]
+    by_pairs = 1 - (1 - min(by_class)) ** len(by_class)
+    assert p == pytest.approx(oracle.beside_pairs(simulated, by_pairs), abs=0.025)
+
+
+@pytest.mark.parametrize(
+    ("people", "test"),
+    [(10**4, "permutations and pairs"), (10**12, "each against the rest, Bonferroni and pairs")],
+)
+def test_a_rare_class_of_a_large_group_proves_nothing_of_a_small_one(
+    people: int, test: str
+) -> None:
+    """Nearly every table of these margins is the one that was seen, whatever χ² is."""
+    asked = {
+        "columns": {"protected": ["g"], "prediction": {"column": "p"}, "count": "n"},
+        "metrics": [{"metric": "differential_fairness", "fail": SURE}],
+    }
+    alike = [("a", "x", 50), ("a", "y", 50), ("b", "x", people), ("b", "y", people)]
+    for rare, expected in ([("b", "z", 2)], 1.0), ([("a", "z", 2)], 1e-4):
+        rows = pl.DataFrame([*alike, *rare], ["g", "p", "n"], orient="row")
+        (check,) = document(asked, rows)["checks"]
+        name, p = behind(check)
+        assert name == test
+        assert p == pytest.approx(expected, abs=0.02)
+
+
+def test_beyond_a_thousand_million_people_each_group_is_tested_against_the_rest() -> None:
+    """Among so many, those of a small group are as good as drawn one by one: binomial."""
+    many = 10**10
+    rates = [(2, 40), (2, many), (1, 2 * many)]
+    # Two or more of five people fall on forty of thirty thousand million; or beside either other
+    # group alone, the clearer of two pairs.
+    smallest = float(stats.hypergeom.sf(1, 3 * many + 40, 5, 40))
+    pair = float(stats.hypergeom.sf(1, 2 * many + 40, 3, 40))
+    name, p = alone(rates, GAP)
+    expected = oracle.beside_pairs(3 * smallest, oracle.over_pairs(pair, 3))
+    assert name == "each against the rest, Bonferroni and pairs"
+    assert p == pytest.approx(expected, rel=1e-3)
+
+
+def test_over_300_groups_moments_serve_down_to_what_permutations_tell() -> None:
+    hits = np.random.default_rng(5).binomial(6, 0.4, 301)
+    counts = np.stack([hits, 6 - hits])
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    drawn = stats.random_table(counts.sum(axis=1), counts.sum(axis=0)).rvs(
+        2000, random_state=np.random.default_rng(3)
+    )
+    spread = ((drawn - expected) ** 2 / expected).sum(axis=(1, 2))
+    simulated = float((spread >= ((counts - expected) ** 2 / expected).sum()).mean())
+    name, p = alone([(int(x), 6) for x in hits], GAP)
+    assert name == "χ² by exact moments and pairs"
+    assert p == pytest.approx(min(simulated / 0.9, 1), abs=0.05)
+    apart = [(6 * (at % 2), 6) for at in range(301)]
+    name, p = alone(apart, GAP)
+    assert (name, p) == ("χ² by exact moments and pairs", pytest.approx(1e-4 / 0.9))
+
+
+def test_classes_and_information_by_chi_square_and_g() -> None:
+    table = [[30, 20, 25], [18, 33, 22], [25, 15, 44]]
+    rows = [
+        {"g": f"g{g}", "p": f"c{y}", "n": n}
+        for g, row in enumerate(table)
+        for y, n in enumerate(row)
+    ]
+    columns = {"protected": ["g"], "prediction": {"column": "p"}, "count": "n"}
+    metrics = [{"metric": name, "fail": SURE} for name in (
+        "differential_fairness", "mutual_information")]  # fmt: skip
+    metrics.append({"metric": "kl_divergence", "reference": "g2", "fail": SURE})
+    asked = {"columns": columns, "metrics": metrics}
+    chi, information, divergence = map(behind, document(asked, pl.DataFrame(rows))["checks"])
+    square = stats.chi2_contingency(table, correction=False).pvalue
+    assert chi == ("χ²", pytest.approx(square, rel=1e-9))
+    by_likelihood = stats.chi2_contingency(table, correction=False, lambda_="log-likelihood")
+    assert information == ("G", pytest.approx(by_likelihood.pvalue, rel=1e-9))
+    pairs = [
+        stats.chi2_contingency([table[g], table[2]], correction=False, lambda_="log-likelihood")
+        for g in (0, 1)
+    ]
+    assert divergence[0] == "G"
+    assert any(divergence[1] == pytest.approx(one.pvalue, rel=1e-9) for one in pairs)
+
+
+# Means and ranks -----------------------------------------------------------------------------
+
+
+def scored() -> tuple[dict[str, list[float]], pl.DataFrame]:
+    draw = np.random.default_rng(2)
+    found = {g: draw.normal(mean, spread, n).round(2).tolist() for g, mean, spread, n in (
+        ("a", 0.5, 0.1, 14), ("b", 0.56, 0.2, 23), ("c", 0.45, 0.3, 9))}  # fmt: skip
+    rows = [(g, s, at % 2) for g, scores in found.items() for at, s in enumerate(scores)]
+    return found, pl.DataFrame(rows, ["g", "s", "p"], orient="row")
+
+
+def of_scores(*metrics: Any, rows: pl.DataFrame | None = None, **more: Any) -> list[dict[str, Any]]:
+    rows = scored()[1] if rows is None else rows
+    columns = {"protected": ["g"], "prediction": {"column": "p", **YES}, "score": "s"}
+    found = document({"columns": columns, "metrics": list(metrics), **more}, rows)
+    checks: list[dict[str, Any]] = found["checks"]
+    return checks
+
+
+def test_several_means_are_tested_by_welchs_f() -> None:
+    found, _ = scored()
+    metric = {"metric": "mean_score", "compare": "gap", "fail": SURE}
+    (check,) = of_scores(metric)
+    large = [scores for scores in found.values() if len(scores) >= 10]
+    joint = anova_oneway(large, use_var="unequal", welch_correction=True).pvalue
+    pairs = min(
+        stats.ttest_ind(one, two, equal_var=False).pvalue
+        for one, two in itertools.combinations(found.values(), 2)
+    )
+    expected = oracle.beside_pairs(joint, oracle.over_pairs(pairs, 3))
+    assert behind(check) == ("Welch's F and pairs", pytest.approx(expected, rel=1e-7))
+    (check,) = of_scores(metric, rows=pl.concat([scored()[1]] * 2))
+    every = [scores * 2 for scores in found.values()]
+    expected = anova_oneway(every, use_var="unequal", welch_correction=True).pvalue
+    assert behind(check) == ("Welch's F", pytest.approx(expected, rel=1e-7))
+
+
+@pytest.mark.parametrize(("t", "name"), [("welch", "Welch"), ("student", "Student")])
+def test_two_means_are_tested_by_t(t: str, name: str) -> None:
+    found, _ = scored()
+    metric = {"metric": "mean_score", "compare": "difference", "reference": "a"}
+    (check,) = of_scores({**metric, "fail": {"outside": [-9, 9]}}, inference={"t": t})
+    group = check["group"]["g"]
+    expected = stats.ttest_ind(found[group], found["a"], equal_var=t == "student")
+    assert behind(check) == (name, pytest.approx(expected.pvalue, rel=1e-7))
+    if t == "welch":
+        bounds = expected.confidence_interval(0.95)
+        assert (check["low"], check["high"]) == pytest.approx(tuple(bounds), rel=1e-7)
+
+
+def test_ranks_are_tested_by_mann_and_whitney() -> None:
+    found, _ = scored()
+    metric = {"metric": "between_group_auc_score", "reference": "a"}
+    (check,) = of_scores({**metric, "fail": {"outside": [0.1, 0.9]}})
+    expected = stats.mannwhitneyu(
+        found[check["group"]["g"]], found["a"], use_continuity=False, method="asymptotic"
+    )
+    assert behind(check) == ("Mann–Whitney", pytest.approx(expected.pvalue, rel=1e-7))
+
+
+# Strata --------------------------------------------------------------------------------------
+
+STRATA = {
+    "x": {"a": (30, 50), "b": (12, 30), "c": (9, 22)},
+    "y": {"a": (8, 40), "b": (7, 55), "c": (3, 17)},
+    "z": {"a": (20, 21), "b": (33, 41), "c": (12, 15)},
+}
+
+
+def stratified() -> pl.DataFrame:
+    rows = [people(rates).with_columns(z=pl.lit(z)) for z, rates in STRATA.items()]
+    return pl.concat(rows)
+
+
+def in_strata(*metrics: Any, **more: Any) -> list[dict[str, Any]]:
+    asked = asking(*metrics, columns={"strata": ["z"]}, **more)
+    found: list[dict[str, Any]] = document(asked, stratified())["checks"]
+    return found
+
+
+@pytest.mark.parametrize("average", ["pooled", "uniform", "reference"])
+def test_averaged_rates_are_tested_within_their_strata(average: str) -> None:
+    metric = {"metric": "selection_rate", "compare": "difference", "reference": "a", "given": "z"}
+    limit = {"outside": [-0.01, 0.01]}
+    (check,) = in_strata({**metric, "average": average, "fail": limit})
+    group = check["group"]["g"]
+    tables = [[[x, n - x] for x, n in (rates[group], rates["a"])] for rates in STRATA.values()]
+    expected = StratifiedTable([np.array(one) for one in tables]).test_null_odds(correction=False)
+    beside = check["significance"]["beside"]
+    assert beside["test"] == "Cochran–Mantel–Haenszel"
+    assert beside["p"] == pytest.approx(expected.pvalue, rel=1e-9)
+    assert check["significance"]["family"] == 2
+    name, p = behind(check)
+    assert name == "its interval"
+    (turned,) = in_strata(
+        {**metric, "average": average, "fail": limit}, inference={"confidence": f"{1 - p:.12f}"}
+    )
+    assert min(abs(turned["low"]), abs(turned["high"])) == pytest.approx(0, abs=1e-6)
+
+
+def test_averages_of_several_groups_are_tested_by_the_generalised_statistic() -> None:
+    metric = {"metric": "selection_rate", "given": "z", "average": "pooled"}
+    found = in_strata(
+        {**metric, "compare": "gap", "fail": SURE},
+        {**metric, "compare": "min_ratio", "fail": {"below": 0.99}},
+    )
+    strata = [list(rates.values()) for rates in STRATA.values()]
+    expected = oracle.generalised_cochran_mantel_haenszel(strata)
+    for check in found:
+        assert behind(check)[0] == "its interval"
+        beside = check["significance"]["beside"]
+        assert beside["test"] == "Cochran–Mantel–Haenszel"
+        assert beside["p"] == pytest.approx(expected, rel=1e-9)
+        assert check["significance"]["family"] == 2, "intervals of a difference and of a ratio"
+
+
+def test_two_groups_by_the_generalised_statistic_are_those_of_the_plain_one() -> None:
+    strata = [[rates["a"], rates["b"]] for rates in STRATA.values()]
+    tables = [np.array([[x, n - x] for x, n in one]) for one in strata]
+    expected = StratifiedTable(tables).test_null_odds(correction=False).pvalue
+    assert oracle.generalised_cochran_mantel_haenszel(strata) == pytest.approx(expected, rel=1e-9)
+
+
+# Composites, a picked reference, and intervals turned into tests -----------------------------
+
+MANY: dict[str, Cells] = {
+    "a": (60, 20, 25, 95), "b": (40, 45, 35, 60), "c": (35, 30, 20, 55), "d": (22, 16, 21, 40),
+}  # fmt: skip
+
+
+def rates_of(cells: Sequence[Cells]) -> tuple[list[Rate], list[Rate]]:
+    true = [(tp, tp + fn) for tp, _, fn, _ in cells]
+    false = [(fp, fp + tn) for _, fp, _, tn in cells]
+    return true, false
+
+
+def test_composites_are_tested_by_the_smallest_of_their_parts() -> None:
+    true, false = rates_of(list(MANY.values()))
+    spread = {"metric": "equalized_odds_difference", "fail": SURE}
+    signed = {"metric": "average_odds_difference", "reference": "a"}
+    odds, average = of_cells(MANY, spread, {**signed, "fail": {"outside": [-0.01, 0.01]}})
+    expected = oracle.sidak(oracle.chi_square(true), oracle.chi_square(false))
+    assert behind(odds) == ("χ², Šidák over 2", pytest.approx(expected, rel=1e-7))
+    at = list(MANY).index(average["group"]["g"])
+    expected = oracle.sidak(*(oracle.two_groups(one[at], one[0])[1] for one in (true, false)))
+    beside = average["significance"]["beside"]
+    assert (beside["test"], beside["p"]) == ("z, Šidák over 2", pytest.approx(expected, rel=1e-7))
+    assert behind(average)[0] == "its interval", "one may cancel the other"
+
+
+def test_a_reference_that_chance_picks_costs_as_many_tests_as_pairs() -> None:
+    rates = [(120, 400), (150, 400), (90, 400), (155, 400)]
+    (check,) = of_rates(named(rates), {"metric": "impact_ratio", "fail": {"below": 0.8}})
+    assert check["group"] == {"g": "g002"}
+    expected = oracle.over_pairs(oracle.two_groups(rates[2], rates[3])[1], 4)
+    assert behind(check) == ("z over pairs", pytest.approx(expected, rel=1e-6))
+
+
+def test_everybody_is_tested_as_the_rest() -> None:
+    rates = [(120, 400), (150, 400), (90, 300)]
+    for reference in ("overall", "rest"):
+        metric = {"metric": "statistical_parity_difference", "reference": reference}
+        (check,) = of_rates(named(rates), {**metric, "fail": {"outside": [-0.01, 0.01]}})
+        at = int(check["group"]["g"][1:])
+        others = [one for g, one in enumerate(rates) if g != at]
+        rest = (sum(x for x, _ in others), sum(n for _, n in others))
+        assert behind(check) == ("z", pytest.approx(oracle.two_groups(rates[at], rest)[1]))
+
+
+@pytest.mark.parametrize("metric", ["f1", "balanced_accuracy", "error_type_ratio"])
+@pytest.mark.parametrize("compare", ["difference", "ratio", "gap", "min_ratio"])
+def test_p_is_the_level_at_which_parity_leaves_the_interval(metric: str, compare: str) -> None:
+    cells = {"a": (60, 20, 45, 95), "b": (40, 40, 35, 50)}
+    limit = {"below": 0.01} if "ratio" in compare else {"above": 0.9}
+    entry: dict[str, Any] = {"metric": metric, "compare": compare, "fail": limit}
+    if compare in {"difference", "ratio"}:
+        entry["reference"] = "a"
+    (check,) = of_cells(cells, entry)
+    name, p = behind(check)
+    assert name == "its interval"
+    assert p < 0.5
+    (turned,) = of_cells(cells, entry, inference={"confidence": f"{1 - p:.12f}"})
+    ideal = 0 if compare in {"difference", "gap"} else 1
+    nearest = min((turned["low"], turned["high"]), key=lambda end: abs(end - ideal))
+    assert nearest == pytest.approx(ideal, abs=1e-6)

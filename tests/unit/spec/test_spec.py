@@ -1,0 +1,139 @@
+"""The spec: what it accepts, and each fault with its place; see `bad_specs/` for the messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from conftest import ROOT, SPECS
+
+import fairaudit
+from fairaudit import spec as specs
+from fairaudit.errors import FairauditError, SpecError
+from fairaudit.spec.text import read
+
+BAD = sorted((Path(__file__).parent / "bad_specs").glob("*.yaml"))
+GOOD = sorted(SPECS.glob("*.yaml"))
+MINIMAL = """\
+columns:
+  protected: [race]
+  decision: {column: y, positive: 1}
+metrics: [selection_rate]
+"""
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_a_bad_spec_says_what_where_and_what_next(
+    path: Path, golden: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    with pytest.raises(FairauditError) as caught:
+        fairaudit.audit(path.name)
+    assert caught.value.exit_code == 2
+    golden(path.with_suffix(".txt"), f"{caught.value}\n")
+
+
+def test_five_faults_of_one_stage_are_five_messages() -> None:
+    text = MINIMAL.replace("race", "race, {x: 1}").replace("column: y", "colum: y, number: true")
+    text += "titel: x\nundefined: never\ngroups: {min_size: few}\n"
+    with pytest.raises(SpecError) as caught:
+        specs.parse(text)
+    places = [
+        (fault.place.line, fault.place.column) for fault in caught.value.faults if fault.place
+    ]
+    assert len(caught.value.faults) >= 5
+    assert places == sorted(places)
+    assert len(places) == len(caught.value.faults)
+
+
+@pytest.mark.parametrize(
+    "value", ["NO", "012", "1e3", "2020-01-01", "0x1F", "yes", "1.0", "null_", "12:30:45"]
+)
+def test_scalars_stay_text(value: str) -> None:
+    text = MINIMAL.replace("positive: 1", f"positive: {value}")
+    (outcome,) = specs.parse(text).predictions
+    assert [one.value for one in outcome.positive] == [value]
+
+
+def test_places_are_those_of_the_text() -> None:
+    document = read("a: 1\nb:\n  - x\n  - {c: 2}\n", "s.yaml")
+    assert str(document.place(("b", 1, "c"))) == "s.yaml:4:9"
+    assert str(document.place(("b", 1, "c"), key=True)) == "s.yaml:4:6"
+    assert document.tree == {"a": "1", "b": ["x", {"c": "2"}]}
+
+
+def test_a_mapping_means_what_the_text_means() -> None:
+    text = specs.parse(MINIMAL)
+    mapping = specs.of_mapping(yaml.safe_load(MINIMAL))
+    assert [one.id for one in text.checks] == [one.id for one in mapping.checks]
+    assert text.requests == mapping.requests
+
+
+def test_aliases_are_allowed_but_not_endless_ones() -> None:
+    text = MINIMAL.replace("[selection_rate]", "\n  - &m selection_rate\n  - *m")
+    assert len(specs.parse(text).requests) == 2
+    bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+    for last, name in zip("abcdefg", "bcdefgh", strict=True):
+        bomb += f"{name}: &{name} [{','.join(['*' + last] * 10)}]\n"
+    with pytest.raises(SpecError, match="endless or huge"):
+        specs.parse(bomb)
+    with pytest.raises(SpecError, match="endless or huge"):
+        specs.parse("a: &a [*a]\n")
+
+
+def test_nothing_in_a_spec_runs_code() -> None:
+    with pytest.raises(SpecError, match="not allowed"):
+        specs.parse("title: !!python/object/apply:os.getcwd []\n")
+
+
+def test_groupings() -> None:
+    text = MINIMAL.replace("[race]", "[race, sex, age]").replace("[selection_rate]", "\n")
+    text += "  - {metric: demographic_parity_ratio, by: [race, [sex, race]], fail: {below: 0.8}}\n"
+    text += "  - {metric: differential_fairness, fail: {above: 1}}\n"
+    text += "  - {metric: demographic_parity_difference, by: all, fail: {above: 0.1}}\n"
+    by = [check.by for check in specs.parse(text).checks if hasattr(check, "by")]
+    assert by[:3] == [("race",), ("race", "sex"), ("race", "sex", "age")]
+    assert len(by[3:]) == 7
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_good_specs_fit_the_json_schema_and_name_it(path: Path) -> None:
+    schema = json.loads((SPECS / "fairaudit.schema.json").read_text("utf-8"))
+    text = path.read_text("utf-8")
+    assert text.startswith("# yaml-language-server: $schema=fairaudit.schema.json\n")
+    jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(text))
+
+
+def test_the_shipped_json_schema_is_the_printed_one() -> None:
+    shipped = json.loads((SPECS / "fairaudit.schema.json").read_text("utf-8"))
+    assert shipped == specs.json_schema(), "fairaudit schema > audit_specs/fairaudit.schema.json"
+    jsonschema.Draft202012Validator.check_schema(shipped)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"metrics": ["selection_rte"]},
+        {"colums": {}},
+        {"metrics": [{"metric": "selection_rate", "fail": {}}]},
+        {"missing": {"label": "shown"}},
+        {"columns": {"protected": {"a": {"merge": ["x"]}}}},
+    ],
+)
+def test_the_json_schema_refuses_what_the_loader_refuses(wrong: dict[str, object]) -> None:
+    good = yaml.safe_load(MINIMAL)
+    validator = jsonschema.Draft202012Validator(specs.json_schema())
+    validator.validate(good)
+    with pytest.raises(jsonschema.ValidationError):
+        validator.validate({**good, **wrong})
+    with pytest.raises(SpecError):
+        specs.of_mapping({**good, **wrong})
+
+
+def test_readme_speaks_of_every_sample_spec() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert [path.name for path in GOOD if path.name not in readme] == []
