@@ -41,7 +41,7 @@ from fairaudit.recode.left_out import LeftOut
 from fairaudit.recode.scores import Distribution, with_histogram
 from fairaudit.result import AuditResult, DataFile, FailOn, Provenance, ScoreRow, Searched
 from fairaudit.simpson import Scan, Scanned, scan
-from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of, value_of
+from fairaudit.spec import Cut, Quantile, Spec, apply_cuts, needed_quantiles, value_of
 from fairaudit.subgroups import Discovery, discover
 from fairaudit.suppress import Cuts, Data, suppress
 from fairaudit.tables import tabulate
@@ -211,11 +211,11 @@ class _Question:
         before = None if baseline is None else baselines.load(baseline, tolerance, now)
         if before is not None:
             baselines.refuse_other(before, read, asked)
-        return cls(read, plan(read), checks, FailOn(fail_on), asked, quantiles_of(read), before)
+        return cls(read, plan(read), checks, FailOn(fail_on), asked, needed_quantiles(read), before)
 
     def with_cuts(self, cuts: Mapping[Quantile, Cut]) -> _Question:
         """The same question once its quantiles are found."""
-        read = closed(self.spec, cuts)
+        read = apply_cuts(self.spec, cuts)
         return replace(self, spec=read, plan=plan(read), quantiles=())
 
     def files(self, data: str | Path | None) -> tuple[tuple[str, ...], Path]:

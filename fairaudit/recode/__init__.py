@@ -30,7 +30,7 @@ from fairaudit.recode.left_out import notices as left_out_notices
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.scores import Distribution, Recoding
 from fairaudit.recode.tables import feature_recodings, not_known, table_cubes
-from fairaudit.spec import Policy, Spec, searched
+from fairaudit.spec import Policy, Spec, search_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def _searched(cells: RawCells, plan: Plan, spec: Spec) -> dict[str, Cube]:
 
     Faults and notices of its other columns are those of the whole cube.
     """
-    asked = searched(spec)
+    asked = search_spec(spec)
     if asked is None or cells.searched is None:
         return {}
     cubes = {}

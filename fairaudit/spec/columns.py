@@ -9,8 +9,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from fairaudit.cube import UNKNOWN
+from fairaudit.errors import Fault, did_you_mean
+from fairaudit.names import quoted
 from fairaudit.spec import schema
-from fairaudit.spec.cuts import reference_faults
 from fairaudit.spec.model import RESERVED, Kind, Others, Outcome, Protected, Threshold
 from fairaudit.spec.text import Draft, Path, Text
 
@@ -97,6 +98,16 @@ def _read_protected(
     )
     draft.faults.extend(reference_faults(attribute))
     return attribute
+
+
+def reference_faults(column: Protected) -> list[Fault]:
+    """The fault of a reference that is none of the bins."""
+    labels = column.bin_labels()
+    if not labels or column.reference is None or column.reference.value in labels:
+        return []
+    known = ", ".join(quoted(label) for label in labels)
+    hint = did_you_mean(column.reference.value, labels) or f"; there are {known}"
+    return [column.reference.fault(f"no such bin{hint}")]
 
 
 def _refuse_recoding(draft: Draft, path: Path, shape: schema.ProtectedColumn) -> None:

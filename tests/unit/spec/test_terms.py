@@ -311,7 +311,9 @@ def test_who_is_worse_off_does_not_hang_on_the_sign() -> None:
 def test_a_score_in_a_weighted_sample_is_never_replaced_by_its_class() -> None:
     rows = two([("a", 1, 0.9, 1), ("b", 0, 0.1, 1)], "g p s w")
     for name in ("correlation", "balanced_residuals", "auc"):
-        with pytest.raises(SpecError, match=r"weighted sample|survey weights|needs a label|compares"):
+        with pytest.raises(
+            SpecError, match=r"weighted sample|survey weights|needs a label|compares"
+        ):
             judged(rows, {"metric": name, "fail": {"above": 0.5}}, weight="w", score="s")
 
 
