@@ -19,7 +19,7 @@ from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, Source
-from fairaudit.cube import Cube, Excluded, Grouping, GroupTable
+from fairaudit.cube import Cube, ExcludedGroups, Grouping, GroupTable
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import (
     DataError,
@@ -238,9 +238,9 @@ class _Question:
 
         def tables_of(cube: Cube) -> TableOf:
             @cache
-            def excluded(by: Grouping) -> Excluded | None:
+            def excluded(by: Grouping) -> ExcludedGroups | None:
                 rule = read.exclude_below
-                return None if rule is None else cube.excluded(by, rule)
+                return None if rule is None else cube.find_excluded(by, rule)
 
             @cache
             def table(

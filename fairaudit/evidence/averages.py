@@ -34,7 +34,7 @@ from fairaudit.metrics.intervals import (
 )
 from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.metrics.values import compute, counts_for, counts_of_others, reference_counts
-from fairaudit.stats import families
+from fairaudit.stats import multiplicity
 from fairaudit.stats import strata as stratified
 
 _FEW = 20
@@ -164,7 +164,7 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
         if among.sum() > _MOST_STANDARDIZED:
             return None
         hits, people = (counts[:, among] for counts in _count_hits(in_strata, strata))
-        *_, joint = stratified.generalized(np.stack([hits, people - hits], axis=1))
+        *_, joint = stratified.generalized_cmh(np.stack([hits, people - hits], axis=1))
         p = np.full_like(evaluation.value, float(joint))
     else:
         others = _compute_others(evaluation, values)
@@ -206,6 +206,6 @@ def _compare_means_in_strata(
         compare_means(values, z, among[z], inference).p if among[z].sum() > 1 else np.nan
         for z in np.flatnonzero(strata).tolist()
     ])  # fmt: skip
-    smallest = families.sidak(np.fmin.reduce(p, initial=1.0), max(int((~np.isnan(p)).sum()), 1))
+    smallest = multiplicity.sidak(np.fmin.reduce(p, initial=1.0), max(int((~np.isnan(p)).sum()), 1))
     of_values = np.full(evaluation.value.shape, smallest)
     return SideTest("Welch in every stratum, Šidák", _ALIKE_IN_STRATA, of_values, stays_open=True)

@@ -16,7 +16,7 @@ from fairaudit.evidence.intervals import find_intervals
 from fairaudit.evidence.tests import TestKey, Tests
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, TableMetric
 from fairaudit.metrics.reference import EXTREME_REFERENCES
-from fairaudit.stats import normal
+from fairaudit.stats import distributions
 
 _MOST_EXTREME = 100
 """Of more groups none is tested against an extreme one: each needs a search of its own."""
@@ -42,7 +42,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
 
     def margin(z: Floats) -> Floats:
         """How far parity lies outside the interval of that z; negative inside."""
-        alpha = _shape_alpha(evaluation, np.asarray(normal.two_sided(z)))
+        alpha = _shape_alpha(evaluation, np.asarray(distributions.normal_two_sided(z)))
         if to_extreme:
             # All hold together, at one level in a stratum: each group has a level of its own.
             low, high = np.full_like(z, np.nan), np.full_like(z, np.nan)
@@ -56,7 +56,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
 
     z = _find_root(margin, np.abs(distance))
     # Where parity is the value itself no interval is without it.
-    p = np.where(np.abs(distance) < _NEAR, 1.0, normal.two_sided(z))
+    p = np.where(np.abs(distance) < _NEAR, 1.0, distributions.normal_two_sided(z))
     p = np.where(np.isnan(intervals.low) | np.isnan(intervals.high), np.nan, p)
     return Tests(p, ("its interval",), key=_find_interval_key(evaluation), joint=to_extreme)
 

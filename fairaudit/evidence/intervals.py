@@ -58,7 +58,7 @@ from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
 from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP, SINGLE_REFERENCES
 from fairaudit.metrics.scores import NumberMean
 from fairaudit.metrics.values import compute, counts_for, counts_of_others
-from fairaudit.stats import families, mover
+from fairaudit.stats import mover, multiplicity
 
 TOO_LITTLE_VARIATION = "none: too little variation to test"
 _REMAINDER = "how the strata are filled is estimated too"
@@ -168,7 +168,7 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
         raise NoInterval(comparison.no_interval)
     if comparison.shape is ComparisonShape.SPREAD:
         return find_spread_interval(evaluation, values, comparison, alpha, parts)
-    alpha = families.per_comparison(alpha, parts) if parts > 1 else alpha
+    alpha = multiplicity.sidak_level(alpha, parts) if parts > 1 else alpha
     if reference is None:
         raise NoInterval("there is no other side")
     policy = evaluation.terms.policy

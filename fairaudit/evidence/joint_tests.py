@@ -26,8 +26,8 @@ from fairaudit.evidence.tests import (
 )
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import Inference, TTest
-from fairaudit.stats import families, means, permutation, proportions
-from fairaudit.stats.proportions import EXPECTED
+from fairaudit.stats import contingency, means, multiplicity
+from fairaudit.stats.contingency import EXPECTED
 
 MOST_PERMUTED = 300
 """Of more groups than that no people are dealt out anew: χ² is judged by its exact moments."""
@@ -82,7 +82,7 @@ def compare_classes(
     few = _expect_counts(kept) < EXPECTED
     if classes == groups == 2 and (few.any() or not information):
         return _compare_two_groups(kept, inference, weighted=weighted, exact=bool(few.any()))
-    name, test = ("G", proportions.g_test) if information else ("χ²", proportions.chi_square)
+    name, test = ("G", contingency.g_test) if information else ("χ²", contingency.chi_square)
     if not few.any():
         value, df, p = (float(part) for part in test(kept))
         return JointTest(p, name, (name, value, (df,)))
@@ -114,7 +114,7 @@ def _compare_two_groups(
     if exact:
         return JointTest(p, name_share_test(exact=True, inference=inference, weighted=weighted))
     (one, other), (n, m) = sample.share, sample.size
-    z, _ = proportions.z_test(one, n, other, m, pooled=True, yates=inference.yates)
+    z, _ = contingency.z_test(one, n, other, m, pooled=True, yates=inference.yates)
     return JointTest(
         p, name_share_test(exact=False, inference=inference), ("χ²", float(z) ** 2, (1.0,))
     )
@@ -153,7 +153,7 @@ class _AllPairs:
         ]
         # Of two classes the one mirrors the other.
         distinct = 1 if len(self.tests) == 2 else len(self.tests)
-        return float(families.sidak(float(np.fmin.reduce(p)), distinct))
+        return float(multiplicity.sidak(float(np.fmin.reduce(p)), distinct))
 
     def may_decide(self, core: Marks, pair_filter: PairFilter) -> bool:
         """Whether the extremes of the core are pairs that may decide."""
@@ -191,17 +191,17 @@ def _choose_test_of_few(
     if counts.sum() >= MOST_DEALT:
         return "each against the rest, Bonferroni", _compare_each_cell
     if counts.shape[1] > MOST_PERMUTED:
-        return "χ² by exact moments", permutation.by_moments
+        return "χ² by exact moments", contingency.moment_test
     if information:
-        return "permutations", _make_permutation_test(lambda tables: proportions.g_test(tables)[0])
+        return "permutations", _make_permutation_test(lambda tables: contingency.g_test(tables)[0])
     if len(counts) == 2:
         return "permutations", _make_permutation_test(_find_gaps)
-    return "permutations", _make_permutation_test(lambda tables: proportions.chi_square(tables)[0])
+    return "permutations", _make_permutation_test(lambda tables: contingency.chi_square(tables)[0])
 
 
 def _make_permutation_test(statistic: Callable[[Floats], Floats]) -> Callable[[Ints], float]:
     """A test by dealing people out anew."""
-    return lambda counts: permutation.permuted(counts, statistic)
+    return lambda counts: contingency.permutation_test(counts, statistic)
 
 
 def _find_gaps(tables: Floats) -> Floats:
@@ -216,10 +216,10 @@ def _compare_each_cell(counts: Ints) -> float:
     others = of_group.sum() - of_group
     sides = np.broadcast_arrays(counts, of_group, of_class - counts, others)
     shares = (counts / of_group, of_group, sides[2] / others, others)
-    _, p = proportions.z_test(*shares)
-    few = proportions.smallest_expected(*shares) < EXPECTED
+    _, p = contingency.z_test(*shares)
+    few = contingency.smallest_expected(*shares) < EXPECTED
     p = np.where(few, 1.0, p)
-    p[few] = proportions.fisher(*(side[few] for side in sides))
+    p[few] = contingency.fisher(*(side[few] for side in sides))
     # Of two, the one mirrors the other.
     tests = np.prod([1 if number == 2 else number for number in counts.shape])
     return float(np.minimum(np.nanmin(p, initial=1.0) * tests, 1.0))

@@ -52,7 +52,7 @@ from fairaudit.metrics.inference import TTest
 from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.metrics.scores import Distribution, NumberMean
 from fairaudit.metrics.values import compute, counts_for, counts_of_others
-from fairaudit.stats import families, means, normal, proportions, ranks
+from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
 
 
 def run_tests(evaluation: Evaluation) -> Tests:
@@ -146,12 +146,12 @@ def _combine_parts(evaluation: Evaluation) -> Tests:
             tests.p_beyond(part.value, is_beyond)
             for tests, part in zip(parts, evaluation.parts, strict=True)
         ]
-        return np.asarray(families.sidak(np.fmin.reduce(p), len(parts)))
+        return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(parts)))
 
     is_mean = isinstance(evaluation.metric, Disparity) and evaluation.metric.mean
     names = max((part.names for part in parts), key=len)
     return Tests(
-        np.asarray(families.sidak(np.min([part.p for part in parts], axis=0), len(parts))),
+        np.asarray(multiplicity.sidak(np.min([part.p for part in parts], axis=0), len(parts))),
         tuple(f"{name}, Šidák over {len(parts)}" for name in names),
         np.max([part.name_index for part in parts], axis=0),
         key=tuple(part.key for part in parts),
@@ -234,7 +234,9 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
         t, df = first.fit.value / first.fit.error, np.asarray(first.fit.df)
         key = ("least squares", first.metric.id, evaluation.terms.parameters)
         statistic = Statistic("t", t, (np.broadcast_to(df, t.shape),))
-        return Tests(means.two_sided(t, df), ("least squares t",), key=key, statistic=statistic)
+        return Tests(
+            distributions.t_two_sided(t, df), ("least squares t",), key=key, statistic=statistic
+        )
     if first.binomial and second.binomial:
         if clusters.is_clustered(evaluation):
             p = clusters.run_pair_z_test(first, second)
@@ -257,7 +259,7 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
             first.shares * first.effective_n[:, None],
             second.shares * second.effective_n[:, None],
         )
-        value, df, p = proportions.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
+        value, df, p = contingency.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
         return Tests(p, ("G",), key=key, statistic=Statistic("G", value, (df,)))
     return invert_intervals(evaluation)
 
@@ -272,7 +274,7 @@ def _compare_two_shares(evaluation: Evaluation, first: GroupValues, second: Grou
         for is_exact in (False, True)
     )
     shares = [number for sample in samples for number in (sample.share, sample.size)]
-    z, _ = proportions.z_test(*shares, yates=inference.yates)
+    z, _ = contingency.z_test(*shares, yates=inference.yates)
     statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (np.ones_like(z),))
     key = find_test_key(first, evaluation)
     return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)
@@ -283,10 +285,10 @@ def run_mcnemar(pairs: PairedCounts, key: TestKey) -> Tests:
     if pairs.weighted:
         with np.errstate(divide="ignore", invalid="ignore"):
             z = (pairs.first - pairs.second) / np.sqrt(pairs.first + pairs.second)
-        p = np.asarray(normal.two_sided(np.nan_to_num(z)))
+        p = np.asarray(distributions.normal_two_sided(np.nan_to_num(z)))
         return Tests(p, ("McNemar",), key=key)
     counts = (np.rint(count).astype(np.int64) for count in (pairs.first, pairs.second))
-    value, p, exact = proportions.mcnemar(*counts)
+    value, p, exact = contingency.mcnemar(*counts)
     statistic = Statistic("χ²", np.where(exact, np.nan, value), (np.ones_like(value),))
     names = ("McNemar", "McNemar, exact")
     return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)

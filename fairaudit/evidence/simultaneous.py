@@ -23,7 +23,7 @@ from fairaudit.metrics.intervals import (
     of_ratio,
     of_shortfall,
 )
-from fairaudit.stats import families, proportions, simultaneous
+from fairaudit.stats import multiplicity, proportions
 
 SIMULTANEOUS = "simultaneous over pairs"
 _TO_EXTREME = {of_ratio, of_difference, of_log_ratio, of_shortfall}
@@ -72,7 +72,7 @@ def _find_over_all_pairs(
         alone = (among.sum(axis=1) == 2) & (parts == 1)
         strata = zip(values.value, values.effective_n, among, level.tolist(), alone, strict=True)
         low, high = _columns([
-            simultaneous.smallest_ratio(*stratum, alone=bool(is_alone))
+            multiplicity.smallest_ratio(*stratum, alone=bool(is_alone))
             for *stratum, is_alone in strata
         ])  # fmt: skip
         return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
@@ -81,7 +81,7 @@ def _find_over_all_pairs(
         return Interval(low, np.minimum(high, 1.0), f"{values.method}, {SIMULTANEOUS}")
     ends = _find_group_ends(values, level[:, None], among, parts)
     low, high = _columns([
-        simultaneous.largest_difference(value, (low, high), groups)
+        multiplicity.largest_difference(value, (low, high), groups)
         for value, low, high, groups in zip(values.value, *ends, among, strict=True)
     ])  # fmt: skip
     return Interval(np.maximum(low, 0.0), np.maximum(high, 0.0), _name_difference(values))
@@ -97,7 +97,7 @@ def _find_group_ends(values: GroupValues, alpha: Floats, among: Marks, parts: in
     ends = values.ends(alpha)
     if not values.binomial:
         return ends
-    low, high, _ = proportions.far_out(values.value, values.effective_n, alpha)
+    low, high, _ = proportions.tail_bounds(values.value, values.effective_n, alpha)
     alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
     return np.where(alone, ends[0], low), np.where(alone, ends[1], high)
 
@@ -108,15 +108,15 @@ def _name_difference(values: GroupValues) -> str:
 
 def _per_pair(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
     """The α of each pair, [Z], so that all pairs of all parts hold together."""
-    count = np.array([max(parts * simultaneous.pairs(int(k)), 1) for k in among.sum(axis=1)])
+    count = np.array([max(parts * multiplicity.count_pairs(int(k)), 1) for k in among.sum(axis=1)])
     of_stratum = np.broadcast_to(alpha, (len(among), 1))[:, 0]
-    return np.asarray(families.per_comparison(of_stratum, count.astype(np.float64)))
+    return np.asarray(multiplicity.sidak_level(of_stratum, count.astype(np.float64)))
 
 
 def _per_group(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
     """The α of each group, [Z, 1], so that all groups of all parts hold together."""
     count = np.maximum(parts * among.sum(axis=1, keepdims=True), 1).astype(np.float64)
-    return np.asarray(families.per_comparison(alpha, count))
+    return np.asarray(multiplicity.sidak_level(alpha, count))
 
 
 def _columns(rows: Sequence[tuple[float, float]]) -> Ends:
@@ -159,7 +159,7 @@ def find_extreme_interval(
         raise NoInterval(values.metric.no_interval)
     level = _per_pair(among, alpha)
     if comparison.quotient and values.binomial:
-        find = simultaneous.ratio_to_lowest if lowest else simultaneous.ratio_to_highest
+        find = multiplicity.ratio_to_lowest if lowest else multiplicity.ratio_to_highest
         strata = zip(values.value, values.effective_n, among, level.tolist(), strict=True)
         low, high = map(np.stack, zip(*(find(*stratum) for stratum in strata), strict=True))
         interval = Interval(low, high, f"Koopman, {SIMULTANEOUS}")
@@ -171,7 +171,7 @@ def find_extreme_interval(
     if lowest:
         ends, value = (-ends[1], -ends[0]), -value
     rows = [
-        simultaneous.difference_to_highest(row, (low, high), groups)
+        multiplicity.difference_to_highest(row, (low, high), groups)
         for row, low, high, groups in zip(value, *ends, among, strict=True)
     ]
     low, high = (np.minimum(np.stack(end), 0.0) for end in zip(*rows, strict=True))

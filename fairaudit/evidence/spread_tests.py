@@ -30,7 +30,7 @@ from fairaudit.evidence.tests import (
 )
 from fairaudit.metrics import Disparity, Evaluation, GroupValues, TableMetric
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.stats import families, normal
+from fairaudit.stats import distributions, multiplicity
 
 
 def run_spread_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
@@ -141,7 +141,7 @@ def _stack_statistics(statistics: Sequence[StratumStatistic | None]) -> Statisti
 def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     """The tests that outcomes are independent of groups; of some measures another one."""
     if metric.standard_normal:
-        p = np.asarray(normal.two_sided(evaluation.value))
+        p = np.asarray(distributions.normal_two_sided(evaluation.value))
         return Tests(p, (metric.title,), key=(metric.id,))
     if metric.independence is None:
         return invert_intervals(evaluation)
@@ -182,7 +182,7 @@ def _take_smallest(tests: Sequence[Tests]) -> Tests:
     """Of several tables the smallest p-value, for so many (Šidák)."""
 
     def correct(p: list[Floats]) -> Floats:
-        return np.asarray(families.sidak(np.fmin.reduce(p), len(tests)))
+        return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(tests)))
 
     return Tests(
         correct([test.p for test in tests]),

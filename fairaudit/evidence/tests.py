@@ -19,8 +19,8 @@ from fairaudit.estimate import Beside, Significance
 from fairaudit.metrics import ComparisonShape, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.inference import Correction, FisherTest, Inference, TTest, ZTest
 from fairaudit.metrics.values import compare_values
-from fairaudit.stats import families, means, proportions, ranks, simultaneous
-from fairaudit.stats.proportions import EXPECTED
+from fairaudit.stats import contingency, means, multiplicity, ranks
+from fairaudit.stats.contingency import EXPECTED
 
 TestKey: TypeAlias = tuple[object, ...]
 """What makes two tests one: the same counts, compared in the same way."""
@@ -153,7 +153,7 @@ def correct_over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
     groups = np.maximum(evaluation.takes_part.sum(axis=1, keepdims=True), 2)
     if (groups == 2).all():
         return tests
-    p = families.over_pairs(tests.p, groups)
+    p = multiplicity.tukey_kramer(tests.p, groups)
     names = tuple(f"{name} over pairs" for name in tests.names)
     key = (*tests.key, "pairs", evaluation.takes_part.tobytes())
     return replace(tests, p=p, names=names, key=key, joint=True, statistic=None)
@@ -195,13 +195,13 @@ def compare_shares(first: Sample, second: Sample, inference: Inference) -> tuple
     makes no certainty.
     """
     shares = (first.share, first.size, second.share, second.size)
-    _, p = proportions.z_test(*shares, pooled=inference.z is ZTest.POOLED, yates=inference.yates)
+    _, p = contingency.z_test(*shares, pooled=inference.z is ZTest.POOLED, yates=inference.yates)
     counts = np.broadcast_arrays(*_count_tables(first, second))
     few = _expects_few(*counts) & ~np.isnan(p)
     if few.any():
         p = np.array(p)
         mid = inference.fisher is FisherTest.MID_P
-        fisher = proportions.fisher_mid_p if mid else proportions.fisher
+        fisher = contingency.fisher_mid_p if mid else contingency.fisher
         p[few] = fisher(*(count[few] for count in counts))
     return p, few
 
@@ -247,7 +247,7 @@ def choose_pair_test(values: GroupValues, z: int, inference: Inference) -> PairT
     if values.shares is not None:
         counts = (values.shares * values.effective_n[:, None])[z]
         return lambda i, j: _not_exact(
-            proportions.g_test(np.stack([counts[:, i], counts[:, j]], axis=-1).swapaxes(0, 1))[2]
+            contingency.g_test(np.stack([counts[:, i], counts[:, j]], axis=-1).swapaxes(0, 1))[2]
         )
     return None
 
@@ -296,7 +296,7 @@ def smallest_p_of_pairs(
     if not len(high):
         return float("nan")
     p = np.fmin.reduce(test(high, low)[0])
-    return float(families.over_pairs(p, len(groups)))
+    return float(multiplicity.tukey_kramer(p, len(groups)))
 
 
 def smallest_p_to_extreme(  # the two sides, who takes part, which way
@@ -320,7 +320,7 @@ def smallest_p_to_extreme(  # the two sides, who takes part, which way
     sign = -1 if lowest else 1
     rivals = groups
     if len(groups) > _TEST_ALL_PAIRS:
-        rivals = groups[simultaneous.unbeaten(sign * value[groups], precision[groups])]
+        rivals = groups[multiplicity.undominated(sign * value[groups], precision[groups])]
     own, other = (grid.ravel() for grid in np.meshgrid(groups, rivals, indexing="ij"))
     farther = (sign * (value[other] - value[own]) >= 0) & (own != other)
     if pair_filter is not None:
@@ -331,7 +331,7 @@ def smallest_p_to_extreme(  # the two sides, who takes part, which way
     np.minimum.at(smallest, own, np.nan_to_num(p, nan=np.inf))
     is_exact[own[exact & (p == smallest[own])]] = True
     known = np.isfinite(smallest)
-    corrected[known] = families.over_pairs(smallest[known], len(groups))
+    corrected[known] = multiplicity.tukey_kramer(smallest[known], len(groups))
     return corrected, is_exact
 
 
@@ -341,7 +341,7 @@ def _list_pairs(value: Floats, precision: Floats) -> tuple[Ints, Ints]:
         i, j = np.triu_indices(len(value), 1)
         turned = value[i] < value[j]
         return np.where(turned, j, i), np.where(turned, i, j)
-    ends = simultaneous.unbeaten(value, precision), simultaneous.unbeaten(-value, precision)
+    ends = multiplicity.undominated(value, precision), multiplicity.undominated(-value, precision)
     i, j = (grid.ravel() for grid in np.meshgrid(*ends, indexing="ij"))
     kept = (i != j) & (value[i] >= value[j])
     return i[kept], j[kept]

@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 from fairaudit.arrays import Floats
-from fairaudit.stats import families
+from fairaudit.stats import multiplicity
 
 
 class Correction(StrEnum):
@@ -35,8 +35,8 @@ class Correction(StrEnum):
 
 
 _CORRECTIONS: Mapping[Correction, tuple[str, Callable[[Floats], Floats]]] = {
-    Correction.HOLM: ("Holm", families.holm),
-    Correction.BENJAMINI_HOCHBERG: ("Benjamini–Hochberg", families.benjamini_hochberg),
+    Correction.HOLM: ("Holm", multiplicity.holm),
+    Correction.BENJAMINI_HOCHBERG: ("Benjamini–Hochberg", multiplicity.benjamini_hochberg),
     Correction.NONE: ("none", np.asarray),
 }
 """To add a correction, add its name and its function here."""

@@ -214,7 +214,7 @@ def _gathered(
         ledger,
         cells.weight and staying(cells.weight),
         cells.squares and staying(cells.squares),
-        {name: one.changed(lambda n: n[stays], staying) for name, one in added.items()},
+        {name: one.transform(lambda n: n[stays], staying) for name, one in added.items()},
         None if clusters is None else clusters[stays],
     )
 
