@@ -19,6 +19,7 @@ from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, Source
+from fairaudit.counts import Counts
 from fairaudit.cube import Cube, Excluded, Grouping, GroupTable
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import (
@@ -33,7 +34,7 @@ from fairaudit.inputs import can_be_named
 from fairaudit.metrics import Evaluation, Requirement, evaluate_against
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
-from fairaudit.plan import Plan, RawCells, plan
+from fairaudit.plan import Plan, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import recode
 from fairaudit.recode.alike import Alike
@@ -226,7 +227,7 @@ class _Question:
             raise UsageError("the spec names no data", "add `data:` to it, or give --data")
         return self.spec.data, Path(self.spec.path).parent
 
-    def answer(self, raw: RawCells, counted_by: Plan) -> AuditResult:
+    def answer(self, raw: Counts, counted_by: Plan) -> AuditResult:
         """The result, from the counts of a plan that is this one's, or finer."""
         recoded = recode(raw, counted_by, self.spec)
         cube, read = recoded.cube, self.spec
@@ -414,7 +415,7 @@ def _published(found: AuditResult | FairauditError, read: Spec) -> AuditResult |
 
 def _answer(
     question: _Question,
-    counted: RawCells | FairauditError,
+    counted: Counts | FairauditError,
     counted_by: Plan,
     entries: Sequence[str],
     base: Path,
@@ -695,7 +696,7 @@ def _unscanned(scanned: Scanned) -> Iterator[Notice]:
         yield Notice(what, Subjects.ANYBODY)
 
 
-def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
+def _provenance(read: Spec, raw: Counts, cube: Cube) -> Provenance:
     return Provenance(
         version=version(),
         spec_path=read.path,

@@ -404,7 +404,7 @@ def test_histograms_of_every_grouping_equal_those_of_the_rows(
         if kind == "frame"
         else engine.count_files(asked, [str(path)], Path())
     )
-    recoded = recode(raw, asked, read)
+    recoded = recode(raw, read)
     for of, column in (("one", "s"), ("two", "age")):
         for by in ((), ("race",), ("age",), ("race", "age")):
             for strata in ((), ("site",)):
@@ -417,7 +417,7 @@ def test_a_histogram_tells_another_row(tmp_path: Path) -> None:
     read = shaped(MODELS)
     asked = plan(read)
     path = write(tmp_path / "rows.csv", rows)
-    recoded = recode(engine.count_files(asked, [str(path)], Path()), asked, read)
+    recoded = recode(engine.count_files(asked, [str(path)], Path()), read)
     check_histogram(recoded.cube, recoded.scores["s"], ("race",), ("site",), rows, "one")
     changed = [*rows[:2], ("b", 20, 0, 0.25, 1)]
     with pytest.raises(AssertionError):
