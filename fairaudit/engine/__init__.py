@@ -279,6 +279,15 @@ def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | 
     return None
 
 
+def locate_error(error: DataError, plan: Plan, entries: Sequence[str], base: Path) -> DataError:
+    """The error with the place of the first row that it is about, where that can be found."""
+    spot = None
+    if error.seek is not None:
+        with contextlib.suppress(FairauditError):  # the first error is the one to tell
+            spot = locate(plan, entries, base, error.seek)
+    return error.found(spot) if spot else error
+
+
 def find_cuts(
     plan: Plan,
     wanted: Sequence[Quantile],

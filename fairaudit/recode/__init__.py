@@ -30,16 +30,18 @@ from fairaudit.recode.left_out import notices as left_out_notices
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.scores import Distribution, Recoding
 from fairaudit.recode.tables import feature_recodings, not_known, table_cubes
+from fairaudit.result import Searched
 from fairaudit.spec import Policy, Spec, searched
 
 
 @dataclass(frozen=True, slots=True)
-class Recoded:
-    """The cube, and what a reader should know about how the levels came out.
+class Cubes:
+    """The cube of an audit, the small ones beside it, and notices on how the levels came out.
 
-    `tables` are the cubes of what was counted beside it, each of a few columns.
-    `searched` are small cubes, one for each candidate of a search for reversals. `left_out` are the
-    rows that the filter does not remove and the cube does not hold, where there are such.
+    `tables` are the cubes of what was counted beside it, each of a few columns. `searched` are
+    small cubes, one for each candidate of a search for reversals, `searched_columns` tells which.
+    `left_out` are the rows that the filter does not remove and the cube does not hold, where there
+    are such.
     """
 
     cube: Cube
@@ -47,10 +49,11 @@ class Recoded:
     scores: Mapping[str, Distribution]
     tables: tuple[Cube, ...] = ()
     searched: Mapping[str, Cube] = field(default_factory=dict)
+    searched_columns: Searched | None = None
     left_out: LeftOut | None = None
 
 
-def recode(counts: Counts, spec: Spec) -> Recoded:
+def recode(counts: Counts, spec: Spec) -> Cubes:
     """The cube of a spec from raw counts; raises `SpecError` with every fault of the levels."""
     _refuse_nothing(counts)
     findings = Findings()
@@ -76,7 +79,10 @@ def recode(counts: Counts, spec: Spec) -> Recoded:
         *added_notices(added),
         *not_known(tables, features),
     )
-    return Recoded(cube, told, scores, tables, _searched(counts, spec), left_out)
+    searched_cubes, columns = _searched(counts, spec), None
+    if counts.searched is not None:
+        columns = Searched(tuple(searched_cubes), counts.searched.left_out)
+    return Cubes(cube, told, scores, tables, searched_cubes, columns, left_out)
 
 
 def _axes(counts: Counts, spec: Spec, findings: Findings) -> list[Axis]:

@@ -34,7 +34,7 @@ from fairaudit.recode import recode
 from fairaudit.recode.scores import Distribution, with_histogram
 from fairaudit.result import AuditResult, ScoreRow
 from fairaudit.spec import Spec
-from fairaudit.tables import Listing
+from fairaudit.tables import Listing, Tables
 
 SPEC: dict[str, Any] = {
     "columns": {
@@ -437,11 +437,11 @@ def test_tables_come_with_the_histogram_that_is_asked(
     """Of every subset of the attributes, alone and in the strata; but of no other strata."""
     tables: dict[str, Any] = {}
 
-    def tabulate(_cube: Cube, table: Any, *_: Any, **__: Any) -> Listing:
+    def tabulate(_spec: Any, _checks: Any, _cubes: Any, made: Tables, _: Any) -> Listing:
         for strata in ((), ("site",), ("age",)):
-            tables[str(strata)] = table(("race",), strata, "one").histogram
-        tables["label"] = table(("race",), (), "label").histogram
-        return Listing((), (), (), (), (), ())
+            tables[str(strata)] = made.table(("race",), strata, "one").histogram
+        tables["label"] = made.table(("race",), (), "label").histogram
+        return Listing((), (), (), (), (), (), (), (), ())
 
     monkeypatch.setattr("fairaudit.pipeline.tabulate", tabulate)
     rows = [(r, a, y, s, 1 + y) for r, a, y, s, _ in generated(200) if y is not None]
