@@ -10,7 +10,7 @@ from functools import partial
 from fairaudit import baseline as baselines
 from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline
-from fairaudit.evidence import Proof, prove, prove_again
+from fairaudit.evidence import Evidence, correct_families, extend_family
 from fairaudit.metrics import Evaluation, Requirement, evaluate_against
 from fairaudit.recode import Cubes
 from fairaudit.recode.alike import Alike
@@ -80,34 +80,36 @@ class Judge:
             finding = baselines.compare(finding, self._baseline)
         return replace(finding, definition=definition)
 
-    def _correct(self) -> Mapping[Hashable, Proof]:
+    def _correct(self) -> Mapping[Hashable, Evidence]:
         """What speaks for each value: the tests of all checks are corrected together.
 
         Those that are not looked at are among them: what is asked does not change with `only`.
         """
         checks = [check for check in self._spec.checks if isinstance(check, Check)]
-        return prove({check.id: (self._evaluate(check), check.family) for check in checks})
+        return correct_families(
+            {check.id: (self._evaluate(check), check.family) for check in checks}
+        )
 
     def _evaluate(self, check: Check) -> Evaluation:
         return evaluate_check(check, self._tables)
 
     def _judge(self, check: Check) -> Finding:
-        proof = self._evidence[check.id]
-        finding = self._judge_evaluation(check, self._evaluate(check), proof, NO_EXCLUSION)
+        evidence = self._evidence[check.id]
+        finding = self._judge_evaluation(check, self._evaluate(check), evidence, NO_EXCLUSION)
         if self._lookalikes is None:
             return finding
-        return self._lookalikes.name_levels(check, finding, proof)
+        return self._lookalikes.name_levels(check, finding, evidence)
 
     def _judge_evaluation(
-        self, check: Check, evaluation: Evaluation, proof: Proof, exclusion: Exclusion
+        self, check: Check, evaluation: Evaluation, evidence: Evidence, exclusion: Exclusion
     ) -> Finding:
         """The finding of a check, which those who are left out may leave open."""
         if self._left_out is None:
-            return judge(check, evaluation, proof)
+            return judge(check, evaluation, evidence)
         missing = self._left_out.find_gone(check)
-        finding = judge(check, evaluation, proof, missing)
+        finding = judge(check, evaluation, evidence, missing)
         if self._left_out.could_turn(check, finding.status, exclusion):
-            return judge(check, evaluation, proof, missing, [COULD_TURN])
+            return judge(check, evaluation, evidence, missing, [COULD_TURN])
         return finding
 
     def _judge_subgroups(self, check: SubgroupCheck) -> Finding:
@@ -128,10 +130,10 @@ class Judge:
         remaining = waiving.exclude_values(evaluation, exclusion)
         if remaining is None:
             return None
-        proof = self._evidence[check.id]
+        evidence = self._evidence[check.id]
         if exclusion.groups:
-            proof = prove_again(remaining, proof)
-        return self._judge_evaluation(check, remaining, proof, exclusion)
+            evidence = extend_family(remaining, evidence)
+        return self._judge_evaluation(check, remaining, evidence, exclusion)
 
 
 def evaluate_check(check: Check, tables: Tables, exclusion: Exclusion = NO_EXCLUSION) -> Evaluation:
@@ -188,13 +190,13 @@ class _Lookalikes:
     alike: Alike
     tables: Tables
 
-    def name_levels(self, check: Check, finding: Finding, proof: Proof) -> Finding:
+    def name_levels(self, check: Check, finding: Finding, evidence: Evidence) -> Finding:
         """The finding, which names such levels where it would be another one with them joined."""
         names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
         if not names or Requirement.SCORE in check.asked.requirements:
             return finding
         evaluation = evaluate_check(check, self.tables)
-        status = judge(check, evaluation, prove_again(evaluation, proof)).status
+        status = judge(check, evaluation, extend_family(evaluation, evidence)).status
         if status is finding.status:
             return finding
         reason = (

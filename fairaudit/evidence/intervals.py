@@ -55,17 +55,17 @@ from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
 from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP, SINGLE_REFERENCES
 from fairaudit.metrics.scores import NumberMean
 from fairaudit.metrics.values import compute, counts_for, counts_of_others
-from fairaudit.stats import families, mover, proportions, simultaneous
+from fairaudit.stats import mover, multiplicity, proportions
 
 SIMULTANEOUS = "simultaneous over pairs"
-TOO_LITTLE = "none: too little varies to tell"
+TOO_LITTLE_VARIATION = "none: too little varies to tell"
 _REMAINDER = "none: how the strata are filled is estimated too"
 _MEAN_OF_GROUPS = "none: biased away from parity by chance"
 _TO_EXTREME = {of_ratio, of_difference, of_log_ratio, of_shortfall}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Band:
+class Intervals:
     """The ends of the interval of every value, [Z, W]; NaN, and `why`, where there is none.
 
     `other` are the ends of a second interval in which the true value may lie as well: where it is
@@ -92,7 +92,7 @@ class Band:
         return [first] if np.isnan(low) or np.isnan(high) else [first, (low, high)]
 
 
-def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
+def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
     """The interval of every value of an evaluation, at the confidence it was asked with."""
     alpha = evaluation.terms.inference.alpha if alpha is None else alpha
     lacking = by_clusters.lacks_clusters(evaluation)
@@ -100,18 +100,20 @@ def band(evaluation: Evaluation, alpha: Alpha | None = None) -> Band:
         found = lacking or _interval(evaluation, alpha)
     if isinstance(found, str):
         nothing = np.full_like(evaluation.value, np.nan)
-        return Band(nothing, nothing, "", found)
+        return Intervals(nothing, nothing, "", found)
     # No value, no interval; and none that the value itself is outside of.
     open_ = np.isnan(evaluation.value) | np.isnan(found.low) | np.isnan(found.high)
     open_ |= by_clusters.few_clusters(evaluation)
-    too_little = by_clusters.TOO_FEW if by_clusters.is_clustered(evaluation) else TOO_LITTLE
+    too_little = (
+        by_clusters.TOO_FEW if by_clusters.is_clustered(evaluation) else TOO_LITTLE_VARIATION
+    )
     low = np.where(open_, np.nan, np.fmin(found.low, evaluation.value))
     high = np.where(open_, np.nan, np.fmax(found.high, evaluation.value))
     why = too_little if open_.all() else ""
-    return Band(low, high, found.method, why, _other_part(evaluation, alpha))
+    return Intervals(low, high, found.method, why, _other_part(evaluation, alpha))
 
 
-def lacks_interval(asked: Metric) -> str | None:
+def explain_no_interval(asked: Metric) -> str | None:
     """Why a measure has no interval, whatever the data; None where it has one."""
     if isinstance(asked, Disparity):
         if asked.mean:
@@ -122,7 +124,7 @@ def lacks_interval(asked: Metric) -> str | None:
             return f"none: {asked.comparison.no_interval}"
         if asked.comparison.contrast is not None:
             return None
-        return next(filter(None, (lacks_interval(one) for one, _ in asked.parts)), None)
+        return next(filter(None, (explain_no_interval(one) for one, _ in asked.parts)), None)
     return None if _has_interval(asked) else f"none: {asked.no_interval}"
 
 
@@ -170,7 +172,7 @@ def _compared(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval 
         return f"none: {how.no_interval}"
     if how.shape is ComparisonShape.SPREAD:
         return _over_pairs(evaluation, reading, how, alpha, parts)
-    alpha = families.per_comparison(alpha, parts) if parts > 1 else alpha
+    alpha = multiplicity.sidak_level(alpha, parts) if parts > 1 else alpha
     if evaluation.reference_values is None:
         return "none: there is no other side"
     policy = evaluation.terms.policy
@@ -277,7 +279,7 @@ def _over_every_pair(
     if how.quotient and reading.binomial:
         alone = [parts == 1 and one.sum() == 2 for one in among]
         rows = [
-            simultaneous.smallest_ratio(
+            multiplicity.smallest_ratio(
                 reading.value[z], reading.effective_n[z], among[z], float(each[z]), alone=alone[z]
             )
             for z in range(len(among))
@@ -289,7 +291,7 @@ def _over_every_pair(
         return Interval(low, np.minimum(high, 1.0), f"{reading.method}, {SIMULTANEOUS}")
     ends = _ends_for_pairs(reading, each[:, None], among, parts)
     rows = [
-        simultaneous.largest_difference(reading.value[z], (ends[0][z], ends[1][z]), among[z])
+        multiplicity.largest_difference(reading.value[z], (ends[0][z], ends[1][z]), among[z])
         for z in range(len(among))
     ]
     low, high = _columns(rows)
@@ -307,22 +309,22 @@ def _ends_for_pairs(reading: GroupValues, alpha: Floats, among: Marks, parts: in
     found = reading.ends(alpha)
     if not reading.binomial:
         return found
-    low, high, _ = proportions.far_out(reading.value, reading.effective_n, alpha)
+    low, high, _ = proportions.tail_bounds(reading.value, reading.effective_n, alpha)
     alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
     return np.where(alone, found[0], low), np.where(alone, found[1], high)
 
 
 def _for_pairs(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
     """The α of each pair, [Z], so that all pairs of all parts hold together."""
-    count = np.array([max(parts * simultaneous.pairs(int(k)), 1) for k in among.sum(axis=1)])
+    count = np.array([max(parts * multiplicity.count_pairs(int(k)), 1) for k in among.sum(axis=1)])
     asked = np.broadcast_to(alpha, (len(among), 1))[:, 0]
-    return np.asarray(families.per_comparison(asked, count.astype(np.float64)))
+    return np.asarray(multiplicity.sidak_level(asked, count.astype(np.float64)))
 
 
 def _for_groups(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
     """The α of each group, [Z, 1], so that all groups of all parts hold together."""
     count = np.maximum(parts * among.sum(axis=1, keepdims=True), 1).astype(np.float64)
-    return np.asarray(families.per_comparison(alpha, count))
+    return np.asarray(multiplicity.sidak_level(alpha, count))
 
 
 def _columns(rows: Sequence[tuple[float, float]]) -> Ends:
@@ -362,7 +364,7 @@ def _to_extreme(
         return _nothing(reading)
     among, each = evaluation.takes_part, _for_pairs(evaluation.takes_part, alpha)
     if how.quotient and reading.binomial:
-        find = simultaneous.ratio_to_lowest if lowest else simultaneous.ratio_to_highest
+        find = multiplicity.ratio_to_lowest if lowest else multiplicity.ratio_to_highest
         rows = [
             find(reading.value[z], reading.effective_n[z], among[z], float(each[z]))
             for z in range(len(among))
@@ -377,7 +379,7 @@ def _to_extreme(
     if lowest:
         ends, value = (-ends[1], -ends[0]), -value
     rows = [
-        simultaneous.difference_to_highest(value[z], (ends[0][z], ends[1][z]), among[z])
+        multiplicity.difference_to_highest(value[z], (ends[0][z], ends[1][z]), among[z])
         for z in range(len(among))
     ]
     low, high = (np.stack([row[side] for row in rows]) for side in (0, 1))

@@ -10,8 +10,8 @@ from fairaudit.arrays import Floats
 from fairaudit.cube import Ints, Marks
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import FisherTest, Inference, ZTest
-from fairaudit.stats import proportions
-from fairaudit.stats.proportions import EXPECTED
+from fairaudit.stats import contingency
+from fairaudit.stats.contingency import EXPECTED
 
 
 class Sample(NamedTuple):
@@ -36,7 +36,7 @@ class Sample(NamedTuple):
         return Sample(self.share[index], self.size[index], over, under)
 
 
-def two_samples(one: Sample, two: Sample, inference: Inference) -> tuple[Floats, Marks]:
+def compare_shares(one: Sample, two: Sample, inference: Inference) -> tuple[Floats, Marks]:
     """The p-values of no difference, of the shape both broadcast to, and which are Fisher's.
 
     Where a count below 5 is expected the normal distribution fails, and tables are counted. Under
@@ -44,7 +44,7 @@ def two_samples(one: Sample, two: Sample, inference: Inference) -> tuple[Floats,
     makes no certainty.
     """
     pooled = inference.z is ZTest.POOLED
-    _, p = proportions.z_test(
+    _, p = contingency.z_test(
         one.share, one.size, two.share, two.size, pooled=pooled, yates=inference.yates
     )
     sides = np.broadcast_arrays(*_counts(one, two))
@@ -52,7 +52,7 @@ def two_samples(one: Sample, two: Sample, inference: Inference) -> tuple[Floats,
     if few.any():
         p = np.array(p)
         mid = inference.fisher is FisherTest.MID_P
-        count = proportions.fisher_mid_p if mid else proportions.fisher
+        count = contingency.fisher_mid_p if mid else contingency.fisher
         p[few] = count(*(side[few] for side in sides))
     return p, few
 
@@ -77,7 +77,7 @@ def _few_expected(a: Ints, n: Ints, c: Ints, m: Ints) -> Marks:
     return np.asarray(fewer * np.minimum(n, m) < EXPECTED * (n + m))
 
 
-def name_of_test(*, exact: bool, inference: Inference, weighted: bool = False) -> str:
+def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False) -> str:
     """What a test of two shares is called."""
     mid = ", mid-p" if inference.fisher is FisherTest.MID_P else ""
     if exact:

@@ -219,7 +219,7 @@ def _gathered(
         ledger,
         counts.weight and staying(counts.weight),
         counts.squares and staying(counts.squares),
-        {name: one.changed(lambda n: n[stays], staying) for name, one in added.items()},
+        {name: one.transform(lambda n: n[stays], staying) for name, one in added.items()},
         None if clusters is None else clusters[stays],
     )
 

@@ -205,7 +205,7 @@ def notices(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[No
         for gone in left_out.gone((attribute.name,), ()):
             what = f"{describe_group(gone.group)} is in the data and not in the audit: {gone.why}"
             # Beside a check that it does not leave open, it would tell that it is small.
-            few = gone.is_set_aside(spec.minimum.size, spec.exclude_below)
+            few = gone.is_too_small(spec.minimum.size, spec.exclude_below)
             yield Notice(what, Subjects.NEVER if few else Subjects.NOBODY)
 
 

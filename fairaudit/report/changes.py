@@ -11,13 +11,13 @@ from fairaudit.compare import (
     Change,
     Changes,
     CheckChange,
+    ComparedResult,
+    DifferentCheck,
+    Direction,
     GroupChange,
-    Origin,
-    Otherwise,
     ReversalChange,
     Sampling,
     Scale,
-    Way,
 )
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import moves, numbers, sentences
@@ -39,7 +39,7 @@ _FEW_REVERSALS = 5
 _FEW_GROUPS = 4
 _SAID = ": the same people both times"
 """A reason that stands at the top for everything."""
-_SURE_TONES = {Way.WORSE: Tone.BAD, Way.BETTER: Tone.GOOD}
+_SURE_TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
 _SAMPLING = {
     Sampling.INDEPENDENT: "taken to be different people: each change is tested as one of two "
     "independent samples",
@@ -95,7 +95,7 @@ def summary(changes: Changes) -> str:
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
     sure = [one.change for one in changes.rates if one.change.is_significant(changes.alpha)]
-    down, up = (sum(one.way is way for one in sure) for way in (Way.WORSE, Way.BETTER))
+    down, up = (sum(one.way is way for one in sure) for way in (Direction.WORSE, Direction.BETTER))
     other = len(sure) - down - up
     rates = len(changes.rates)
     text += f"; {numbers.whole(rates)} {_plural('rate', rates)} of groups: "
@@ -109,7 +109,7 @@ def _plural(word: str, count: int) -> str:
     return word if count == 1 else f"{word}s"
 
 
-def _heading(before: Origin, after: Origin) -> str:
+def _heading(before: ComparedResult, after: ComparedResult) -> str:
     """What the two are called: their models or titles, or where those are one, their data."""
     called = [names.name(one.of) if one.of else _named(one) for one in (before, after)]
     if called[0] != called[1]:
@@ -121,12 +121,12 @@ def _heading(before: Origin, after: Origin) -> str:
     return f"{called[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else called[0]
 
 
-def _named(one: Origin) -> str:
+def _named(one: ComparedResult) -> str:
     """The title of an audit, or else its spec."""
     return names.line(one.provenance.title) or names.copied(one.provenance.spec_path)
 
 
-def _origin(one: Origin) -> str:
+def _origin(one: ComparedResult) -> str:
     made = one.provenance
     files = ", ".join(names.copied(file.path) for file in made.files[:2])
     more = f" and {len(made.files) - 2} more" if len(made.files) > 2 else ""
@@ -149,7 +149,7 @@ def _checks(changes: Changes) -> Iterator[Block]:
         yield Entries(rows)
 
 
-def _otherwise(one: Otherwise) -> str:
+def _otherwise(one: DifferentCheck) -> str:
     """A check that asks something else: its statuses, and what of it changed."""
     statuses = " → ".join(sentences.STATUS[each.status] for each in (one.before, one.after))
     return f"{one.after.check.id}: {statuses}; {one.why} changed"
@@ -173,7 +173,7 @@ def _word(one: CheckChange, alpha: float) -> Cell:
         return Cell("BETTER", Tone.GOOD)
     if one.is_significant(alpha):
         return Cell("CHANGED", Tone.WARN)
-    if all(change.way is Way.SAME for change in one.tested):
+    if all(change.way is Direction.SAME for change in one.tested):
         return Cell("SAME", Tone.MUTED)
     return Cell("UNSURE" if one.is_tested else "UNTESTED", Tone.MUTED)
 
@@ -235,7 +235,7 @@ def changed(change: Change, alpha: float) -> str:
     if math.isnan(change.value):
         return change.why
     turned = " in its distance from parity, because its sign changed" if change.turned else ""
-    if change.way is Way.SAME:
+    if change.way is Direction.SAME:
         return f"no change{turned}"
     is_ratio = change.scale is Scale.RATIO
     text = numbers.number(change.value) if is_ratio else f"{change.value:+.4f}"
@@ -248,7 +248,7 @@ def changed(change: Change, alpha: float) -> str:
 
 def _surely(change: Change, alpha: float) -> str:
     """How strong the evidence of a change is."""
-    ways = {Way.WORSE: "worse", Way.BETTER: "better"}
+    ways = {Direction.WORSE: "worse", Direction.BETTER: "better"}
     way = ways.get(change.way, str(change.way))
     test = change.significance
     if test is None:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import Part, Side
+from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
 from fairaudit.metrics.disparities import REMAINDER, Fold
 from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
 from fairaudit.report import numbers, sentences
-from fairaudit.subgroups import Searched, Subgroup
+from fairaudit.subgroups import SearchedRate, Subgroup
 from fairaudit.verdict import Check, Finding
 
 _EXACT = 1e-9
@@ -113,7 +113,7 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def divergence(one: Subgroup, search: Searched) -> Line:
+def divergence(one: Subgroup, search: SearchedRate) -> Line:
     """How far a subgroup lies from everybody, who are in it too."""
     sides = Fraction(one.over, one.under), Fraction(search.over, search.under)
     text = f"|{one.over:,}/{one.under:,} - {search.over:,}/{search.under:,}|"
@@ -173,7 +173,7 @@ def _fold(check: Check, parts: int) -> Fold | None:
     return check.asked.fold if isinstance(check.asked, Disparity) and parts > 1 else None
 
 
-def _sides(one: Part, of: str) -> Iterator[Line]:
+def _sides(one: ComparisonPart, of: str) -> Iterator[Line]:
     record = find_metric(one.metric)
     formula = record.formula if isinstance(record, GroupMetric) else ""
     for side in (one.first, one.second):
@@ -182,25 +182,25 @@ def _sides(one: Part, of: str) -> Iterator[Line]:
             yield Line(_whose(one, of, side), formula, found)
 
 
-def _whose(one: Part, of: str, side: Side) -> str:
+def _whose(one: ComparisonPart, of: str, side: Side) -> str:
     who = side.crowd or numbers.named_group(side.group)
     if one.outcome is not None:
         return f"share of {numbers.outcome(one.outcome)}, {who}"
     return f"{_title(one, of)}, {who}"
 
 
-def _title(one: Part, of: str) -> str:
+def _title(one: ComparisonPart, of: str) -> str:
     record = find_metric(one.metric)
     return one.metric if record is None else sentences.heading_of(one.metric, of, record.title)
 
 
-def _named(one: Part, of: str, comparison: Comparison | None) -> str:
+def _named(one: ComparisonPart, of: str, comparison: Comparison | None) -> str:
     if comparison is None:
         return "ε" if find_metric(one.metric) is not None else f"ε of {numbers.outcome(one.metric)}"
     return f"{comparison.id.replace('_', ' ')} of {_title(one, of)}"
 
 
-def _part(one: Part, comparison: Comparison | None) -> Term | None:
+def _part(one: ComparisonPart, comparison: Comparison | None) -> Term | None:
     """A comparison filled in; of a burden by the shares that are spared, as it is defined then."""
     sides = [None if side is None else rate(side.estimate) for side in (one.first, one.second)]
     first, second = sides
@@ -214,7 +214,7 @@ def _part(one: Part, comparison: Comparison | None) -> Term | None:
     return None
 
 
-def _smoothed(one: Part, pseudo: Fraction, outcomes: int) -> Term | None:
+def _smoothed(one: ComparisonPart, pseudo: Fraction, outcomes: int) -> Term | None:
     """ε of one outcome in two groups, with pseudo-counts added to all outcomes of each."""
     sides = []
     for side in (one.first, one.second):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit import names
 from fairaudit.cube import Group
-from fairaudit.evidence.appearances import LEAST_GAP, Appearance, ranked
+from fairaudit.evidence.appearances import LEAST_GAP, Appearance, rank_appearances
 from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import appearances, figures, numbers, sentences
@@ -250,7 +250,7 @@ def _of_subsets(one: EpsilonReading) -> str:
 
 def _appearances(result: AuditResult, most: int | None) -> Iterator[Block]:
     """The groups where a gap first appears, a sentence each, and what is meant by that."""
-    found = ranked(one for row in result.lattice for one in row.appears)
+    found = rank_appearances(one for row in result.lattice for one in row.appears)
     tests = _tests(result)
     by_group: dict[Group, list[Appearance]] = {}
     for one in found:

@@ -6,26 +6,26 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from fairaudit.compare import Change, Changes, PeopleChange, RateChange, Sampling, Scale, Way
+from fairaudit.compare import Change, Changes, Direction, PeopleChange, RateChange, Sampling, Scale
 from fairaudit.estimate import Estimate
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
 
 _MARKS = {
-    Way.WORSE: "worse",
-    Way.BETTER: "better",
-    Way.HIGHER: "higher",
-    Way.LOWER: "lower",
-    Way.SAME: "",
-    Way.UNKNOWN: "",
+    Direction.WORSE: "worse",
+    Direction.BETTER: "better",
+    Direction.HIGHER: "higher",
+    Direction.LOWER: "lower",
+    Direction.SAME: "",
+    Direction.UNKNOWN: "",
 }
 _FEW_UNTESTED = 6
 """So many tables without tests are shown, those with the largest changes."""
 _MOST_LINES = 8
 """More lines are not told apart."""
 
-_TONES = {Way.WORSE: Tone.BAD, Way.BETTER: Tone.GOOD}
+_TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
 _Key: TypeAlias = tuple[str, str, tuple[str, ...], tuple[tuple[str, str], ...], str]
 
 
@@ -88,7 +88,9 @@ def _is_tested(rows: Sequence[RateChange]) -> bool:
     return all(
         one.change.significance is not None
         for one in rows
-        if one.is_compared and not math.isnan(one.change.value) and one.change.way is not Way.SAME
+        if one.is_compared
+        and not math.isnan(one.change.value)
+        and one.change.way is not Direction.SAME
     )
 
 
@@ -119,7 +121,7 @@ def _left_out(left: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
     untested = sorted(
         (rows for rows in left if not _is_tested(rows)), key=lambda rows: -_size(_largest(rows))
     )
-    same = sum(all(one.change.way is Way.SAME for one in rows) for rows in left)
+    same = sum(all(one.change.way is Direction.SAME for one in rows) for rows in left)
     tested = len(left) - len(untested) - same
     all_of_them = "--verbose, or -o changes.json, has them all."
     for count, what in ((tested, "a significant change"), (same, "any change")):

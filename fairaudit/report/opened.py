@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit import names
 from fairaudit.errors import UsageError, did_you_mean
-from fairaudit.evidence import Part
+from fairaudit.evidence import ComparisonPart
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import disparities, explain, filled, numbers, reversals, sentences, strata
 from fairaudit.report.blocks import (
@@ -24,7 +24,7 @@ from fairaudit.report.blocks import (
 from fairaudit.report.content import TONES, by_urgency
 from fairaudit.report.subgroups import whose_rate
 from fairaudit.result import AuditResult
-from fairaudit.subgroups import Searched
+from fairaudit.subgroups import SearchedRate
 from fairaudit.verdict import Backing, Check, Crossing, Finding, Limit, ReversalCheck, SubgroupCheck
 
 _CANDIDATES = 10
@@ -193,7 +193,7 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
 
 def _weighed(
     result: AuditResult, finding: Finding
-) -> list[tuple[Part, tuple[strata.Weighed, ...]]]:
+) -> list[tuple[ComparisonPart, tuple[strata.Weighed, ...]]]:
     """The parts whose rates are averaged, with their strata."""
     check = finding.check
     if not isinstance(check, Check):
@@ -207,7 +207,7 @@ def _outcomes(result: AuditResult, check: Check) -> int:
     return len({level for row in result.groups if row.of == check.of for level in row.counts})
 
 
-def _sides(part: Part) -> tuple[str, str]:
+def _sides(part: ComparisonPart) -> tuple[str, str]:
     assert part.first is not None
     assert part.second is not None
     first, second = (
@@ -216,7 +216,7 @@ def _sides(part: Part) -> tuple[str, str]:
     return first, second
 
 
-def _weights(part: Part, found: Sequence[strata.Weighed], check: Check) -> Table:
+def _weights(part: ComparisonPart, found: Sequence[strata.Weighed], check: Check) -> Table:
     first, second = _sides(part)
     rows = [
         [
@@ -235,7 +235,7 @@ def _weights(part: Part, found: Sequence[strata.Weighed], check: Check) -> Table
     )
 
 
-def _subgroup(search: Searched | None, finding: Finding) -> Iterator[Block]:
+def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
     """The subgroup that decides beside everybody, and the groups that it is part of."""
     found = finding.subgroup
     if found is None or search is None:

@@ -11,7 +11,7 @@ from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult
-from fairaudit.simpson import Kind, Reversal, Share
+from fairaudit.simpson import GroupRate, Reversal, ReversalKind
 from fairaudit.verdict import Status
 
 _FULL = 3
@@ -22,7 +22,10 @@ _TOLD = 6
 """So many reversals are told at all, where the report is short."""
 _SEEN = 0.0005
 """A gap of less would read as 0.0 points."""
-_WHOSE = {Kind.MASKED: "the gap after adjustment", Kind.EXPLAINED: "the gap overall"}
+_WHOSE = {
+    ReversalKind.MASKED: "the gap after adjustment",
+    ReversalKind.EXPLAINED: "the gap overall",
+}
 """Which gap the test of a note is about."""
 _NOT_LEFT = "not left after adjustment"
 _PATTERN = "not established"
@@ -113,7 +116,9 @@ def _patterns(
         return
     counted = Counter(one.kind for one in found)
     kinds = ", ".join(
-        f"{numbers.whole(counted[kind])} {sentences.KIND[kind]}" for kind in Kind if counted[kind]
+        f"{numbers.whole(counted[kind])} {sentences.KIND[kind]}"
+        for kind in ReversalKind
+        if counted[kind]
     )
     patterns = "sign pattern" if len(found) == 1 else "sign patterns"
     text = f"{numbers.whole(len(found))} {patterns} {word}: {kinds}"
@@ -207,7 +212,7 @@ def _adjusted(one: Reversal, alpha: float) -> str:
     if joined.p is not None:
         text += f", p {numbers.probability(joined.p, alpha)} (Cochran–Mantel–Haenszel)"
     sure = joined.p is not None and joined.p < alpha
-    if one.kind is Kind.MASKED or not one.crude:
+    if one.kind is ReversalKind.MASKED or not one.crude:
         return f"{after} {text}"
     if gap * one.crude <= 0 and sure:
         return f"{after} the other way, {text}"
@@ -235,9 +240,9 @@ def _size(value: float) -> str:
 
 def _pattern(one: Reversal) -> str:
     """In which strata the gap points the other way, or what share goes with their mix."""
-    if one.kind is Kind.MASKED:
+    if one.kind is ReversalKind.MASKED:
         return ""
-    if one.kind is Kind.EXPLAINED:
+    if one.kind is ReversalKind.EXPLAINED:
         return _explained(one)
     count, strata = one.reversed_strata, one.estimable_strata
     if count == strata:
@@ -285,7 +290,7 @@ def _sureness(one: Reversal, alpha: float) -> str:
     return f" ({text} {by} {numbers.whole(found.family)} comparisons)"
 
 
-def share(one: Share) -> str:
+def share(one: GroupRate) -> str:
     """A rate with its counts, or under survey weights with its people."""
     behind = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
     if one.scale != 1:

@@ -9,16 +9,16 @@ from dataclasses import replace
 from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.errors import Place
-from fairaudit.evidence import Part, Side
-from fairaudit.evidence.practice import Practice
+from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.evidence.people_affected import PeopleAffected
 from fairaudit.metrics import Disparity, GroupMetric, Mean, Rate, find_metric
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, MIN_RATIO, SHORTFALL
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult, Verdict
-from fairaudit.simpson import Kind, Reversal
-from fairaudit.subgroups import Searched, Subgroup
+from fairaudit.simpson import Reversal, ReversalKind
+from fairaudit.subgroups import SearchedRate, Subgroup
 from fairaudit.verdict import (
     Backing,
     Before,
@@ -64,11 +64,11 @@ _WITHIN = {
     "unusual if the groups were treated alike",
 }
 KIND = {
-    Kind.EVERY_STRATUM: "reversed in every stratum",
-    Kind.ADJUSTED: "reversed after adjustment",
-    Kind.MOST_PEOPLE: "reversed for most people",
-    Kind.MASKED: "a gap hidden in the aggregate",
-    Kind.EXPLAINED: "a gap that goes with the mix of strata",
+    ReversalKind.EVERY_STRATUM: "reversed in every stratum",
+    ReversalKind.ADJUSTED: "reversed after adjustment",
+    ReversalKind.MOST_PEOPLE: "reversed for most people",
+    ReversalKind.MASKED: "a gap hidden in the aggregate",
+    ReversalKind.EXPLAINED: "a gap that goes with the mix of strata",
 }
 _BESIDE = {
     "alike in every stratum": "no stratum has a gap",
@@ -411,7 +411,7 @@ def _sides(finding: Finding) -> str:
     return "; ".join(parts) or witness(finding.first, finding.second, None)
 
 
-def _on_top_first(part: Part, finding: Finding) -> Part:
+def _on_top_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:
     """The part with the side first that stands on top of a quotient: the lower, of the least."""
     comparison = getattr(getattr(finding.check, "asked", None), "comparison", None)
     first, second = part.first, part.second
@@ -421,7 +421,7 @@ def _on_top_first(part: Part, finding: Finding) -> Part:
     return replace(part, first=second, second=first) if is_turned else part
 
 
-def _deciding(finding: Finding) -> tuple[Part, ...]:
+def _deciding(finding: Finding) -> tuple[ComparisonPart, ...]:
     """The parts to tell: the one that attains the value, or all of them where all count."""
     if finding.estimate is None or len(finding.parts) < 2:  # one part is told
         return finding.parts
@@ -433,7 +433,7 @@ def _deciding(finding: Finding) -> tuple[Part, ...]:
     return tuple(same[:1]) or finding.parts
 
 
-def _part(part: Part, of: str) -> str:
+def _part(part: ComparisonPart, of: str) -> str:
     whose = f"{part.metric}: " if find_metric(part.metric) is None else ""
     head = f"{whose}share of {numbers.outcome(part.outcome)}: " if part.outcome else ""
     if part.first is not None and part.second is None:
@@ -484,37 +484,39 @@ def beside_words(hypothesis: str) -> str:
 
 def in_practice(finding: Finding) -> Iterator[str]:
     """A gap told in people, and how much of it rests on how few."""
-    kit = finding.practice
-    if kit is None:
+    people_affected = finding.practice
+    if people_affected is None:
         return
     is_open = finding.not_cleared or finding.status is not Status.PASS
-    if is_open and kit.to_parity:
-        how = "more than at" if kit.burden else "short of"
-        people = "person" if kit.to_parity == 1 else "people"
-        people = f"{_whose_people(finding)}{numbers.whole(kit.to_parity)} {people} {how} "
+    if is_open and people_affected.to_parity:
+        how = "more than at" if people_affected.burden else "short of"
+        people = "person" if people_affected.to_parity == 1 else "people"
+        people = (
+            f"{_whose_people(finding)}{numbers.whole(people_affected.to_parity)} {people} {how} "
+        )
         people += "the other group's rate"
-        if kit.to_limit is not None:
-            limit = "more than the limit allows" if kit.burden else "short of the limit"
-            people += f", {numbers.whole(kit.to_limit)} {limit}"
+        if people_affected.to_limit is not None:
+            limit = "more than the limit allows" if people_affected.burden else "short of the limit"
+            people += f", {numbers.whole(people_affected.to_limit)} {limit}"
         yield people
-    if kit.flips and is_open:
+    if people_affected.flips and is_open:
         yield "unstable: one selection moved from one group to the other turns the gap round"
 
 
-def at_both_rates(kit: Practice) -> str:
+def at_both_rates(people_affected: PeopleAffected) -> str:
     """The people of a gap, were both groups at the rate of both together."""
-    what = "too many" if kit.burden else "too few"
-    return f"at the rate of both together: {kit.shortfall:,.1f} people {what}"
+    what = "too many" if people_affected.burden else "too few"
+    return f"at the rate of both together: {people_affected.shortfall:,.1f} people {what}"
 
 
 def _whose_people(finding: Finding) -> str:
     """The side that the people of a gap belong to: the one with fewer of what is good."""
-    kit, part = finding.practice, finding.parts[0]
-    assert kit is not None
+    people_affected, part = finding.practice, finding.parts[0]
+    assert people_affected is not None
     assert part.first is not None
     assert part.second is not None
     sides = sorted((part.first, part.second), key=lambda side: side.estimate.value)
-    side = sides[-1] if kit.burden else sides[0]
+    side = sides[-1] if people_affected.burden else sides[0]
     return f"{side.crowd or numbers.named_group(side.group)}: "
 
 
@@ -613,7 +615,7 @@ def pair(one: Reversal) -> str:
     return f"{names.name(one.attribute)}: {first} against {second}"
 
 
-def subgroup(one: Subgroup, searched: Searched, inference: Inference) -> str:
+def subgroup(one: Subgroup, searched: SearchedRate, inference: Inference) -> str:
     """A subgroup in one sentence of numbers, with the groups it is part of."""
     low, high = (f"{100 * end:.1f}" for end in one.ends)
     more = "more" if one.divergence >= 0 else "less"

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fairaudit.cube import Group
-from fairaudit.evidence import Part, Side
+from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics.average import Weights
 from fairaudit.report.filled import Line, Term
 from fairaudit.result import AuditResult, RateRow
-from fairaudit.simpson import Share
+from fairaudit.simpson import GroupRate
 from fairaudit.verdict import Check
 
 _NEAR = 1e-9
@@ -21,12 +21,12 @@ class Weighed:
     """A stratum where both sides have somebody: their counts, and the weight of the stratum."""
 
     stratum: Group
-    first: Share
-    second: Share
+    first: GroupRate
+    second: GroupRate
     weight: Fraction
 
 
-def weighed(check: Check, part: Part, result: AuditResult) -> tuple[Weighed, ...]:
+def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[Weighed, ...]:
     """The strata behind a part whose rates are averaged; none where they do not lead to it.
 
     Weights add up to 1. What the sides come to must be the values that the finding has.
@@ -73,14 +73,14 @@ def _is_of(one: RateRow, check: Check, metric: str) -> bool:
     return same and columns == set(check.given) and not {"class", "at"} & set(one.parameters)
 
 
-def _share(one: RateRow) -> Share | None:
+def _share(one: RateRow) -> GroupRate | None:
     found = one.estimate
     if found.numerator is None or found.denominator is None or found.n is None:
         return None
-    return Share(found.numerator, found.denominator, found.n, found.scale)
+    return GroupRate(found.numerator, found.denominator, found.n, found.scale)
 
 
-def _of_side(side: Side, group: Group, groups: dict[Group, Share | None]) -> Share | None:
+def _of_side(side: Side, group: Group, groups: dict[Group, GroupRate | None]) -> GroupRate | None:
     """The counts of a side in one stratum: of a group, of everybody, or of all but the group."""
     if side.crowd is None:
         return groups.get(side.group)
@@ -89,10 +89,10 @@ def _of_side(side: Side, group: Group, groups: dict[Group, Share | None]) -> Sha
     if side.crowd not in {"rest", "overall"} or len(known) != len(others):
         return None
     over, under, n = (sum(one[at] for one in known) for at in range(3))
-    return Share(over, under, n)
+    return GroupRate(over, under, n)
 
 
-def _weight(check: Check, stratum: Group, pair: tuple[Share, Share]) -> Fraction | None:
+def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> Fraction | None:
     """What a stratum weighs, before weights are scaled; None where that is not so simple."""
     assert check.terms.average is not None
     first, second = pair

@@ -9,7 +9,7 @@ from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult
-from fairaudit.subgroups import Searched, Subgroup, Subgroups
+from fairaudit.subgroups import SearchedRate, Subgroup, Subgroups
 from fairaudit.verdict import SubgroupCheck
 
 _ABOUT = (
@@ -62,7 +62,7 @@ def _p_of(inference: Inference) -> str:
     return "p" if inference.correction is Correction.NONE else "adj. p"
 
 
-def whose_rate(result: AuditResult, check: SubgroupCheck) -> Searched | None:
+def whose_rate(result: AuditResult, check: SubgroupCheck) -> SearchedRate | None:
     """What the search found of the rate that a check is about."""
     rates = () if result.subgroups is None else result.subgroups.rates
     return next((one for one in rates if (one.rate, one.of) == (check.rate, check.of)), None)
@@ -79,7 +79,7 @@ def _looked_at(search: Subgroups) -> str:
     )
 
 
-def _summary(one: Searched, search: Subgroups) -> str:
+def _summary(one: SearchedRate, search: Subgroups) -> str:
     title = sentences.title_of(one.rate, one.of)
     counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
     text = f"{title[:1].upper()}{title[1:]} of the {names.name(one.of)}: everybody "
@@ -101,7 +101,7 @@ def _summary(one: Searched, search: Subgroups) -> str:
     return text + "."
 
 
-def _table(one: Searched, level: str, inference: Inference) -> Table:
+def _table(one: SearchedRate, level: str, inference: Inference) -> Table:
     return Table(
         f"{sentences.title_of(one.rate, one.of)}: whom no larger group explains",
         ("subgroup", "of all", "count", "rate", "diff.", level, _p_of(inference)),
@@ -126,7 +126,7 @@ def _cells(one: Subgroup, alpha: float) -> list[Cell]:
     ]
 
 
-def _unfairness(one: Searched, worst: Subgroup) -> str:
+def _unfairness(one: SearchedRate, worst: Subgroup) -> str:
     """Kearns' measure: the largest product of a subgroup's share and its divergence."""
     chance = "" if worst.significant else ", not significant"
     return (

@@ -13,7 +13,7 @@ from fairaudit.spec import schema
 from fairaudit.spec.model import Kind, Outcome
 from fairaudit.spec.scans import Fault, chosen_outcome, chosen_rates
 from fairaudit.spec.text import Document, Path
-from fairaudit.subgroups import MOST_DEEP, Search
+from fairaudit.subgroups import MOST_DEEP, SubgroupSearch
 from fairaudit.verdict import Limit, SubgroupCheck
 
 _MOST_COMBINATIONS = 2_000
@@ -29,7 +29,7 @@ def read_search(
     of: str,
     inference: Inference,
     fault: Fault,
-) -> tuple[Search | None, list[SubgroupCheck]]:
+) -> tuple[SubgroupSearch | None, list[SubgroupCheck]]:
     """The search of a spec and a check for each of its rates, None and none where it has none.
 
     Whatever stands in its way is told to `fault`, with its path.
@@ -50,7 +50,7 @@ def read_search(
         fault((_HERE, "rates"), "name at least one rate, such as `selection_rate`")
     so = "no subgroup diverges by it"
     rates = chosen_rates(_HERE, asked.rates, of, outcomes, fault, so=so)
-    search = Search(
+    search = SubgroupSearch(
         rates=tuple(rates),
         of=of,
         over=over,

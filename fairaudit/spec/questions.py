@@ -9,7 +9,7 @@ from decimal import Decimal
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, did_you_mean
-from fairaudit.evidence import lacks_interval, lacks_test
+from fairaudit.evidence import explain_no_interval, explain_no_test
 from fairaudit.metrics import (
     Average,
     Bounds,
@@ -560,10 +560,13 @@ class Questions:
         """Faults for evidence that a limit asks for and that no data could give."""
         policy = asked.reference if isinstance(asked, Disparity) else None
         said = entry.reference.get("") if entry.reference else policy
-        lacking = {"significant": lacks_test(asked, said), "conclusive": lacks_interval(asked)}
+        lacking = {
+            "significant": explain_no_test(asked, said),
+            "conclusive": explain_no_interval(asked),
+        }
         if entry.against is not None and isinstance(asked, GroupMetric):
             # Of two outcomes a rate itself is compared.
-            lacking["significant"] = lacks_interval(asked)
+            lacking["significant"] = explain_no_interval(asked)
         for side, bound in (("warn", entry.warn), ("fail", entry.fail)):
             for key, why in lacking.items():
                 if why and bound is not None and getattr(bound, key):

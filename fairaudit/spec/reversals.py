@@ -9,7 +9,7 @@ from itertools import combinations
 from fairaudit.cube import Grouping
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics.inference import Inference
-from fairaudit.simpson import Pairs, Scan
+from fairaudit.simpson import PairChoice, ReversalScan
 from fairaudit.spec import schema
 from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.model import Outcome, Protected
@@ -32,7 +32,7 @@ def read_scan(
     protected: Sequence[Protected],
     inference: Inference,
     fault: Fault,
-) -> tuple[Scan | None, list[ReversalCheck]]:
+) -> tuple[ReversalScan | None, list[ReversalCheck]]:
     """The scan of a spec, None where nothing can be held fixed, and a gate for each of its rates.
 
     Whatever stands in its way is told to `fault`, with its path.
@@ -55,9 +55,9 @@ def read_scan(
     elif gated and not conditioned:
         fault((_HERE,), "no second column to condition on: name strata")
     without = [one for one in by if one not in references]
-    if without and asked.pairs is Pairs.REFERENCE:
+    if without and asked.pairs is PairChoice.REFERENCE:
         fault((_HERE, "pairs"), f"{', '.join(without)} has no declared `reference`")
-    scan = Scan(
+    scan = ReversalScan(
         rates=tuple(rates),
         of=of,
         attributes=by,

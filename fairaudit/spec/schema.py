@@ -41,7 +41,7 @@ from fairaudit.metrics.inference import (
     TTest,
     ZTest,
 )
-from fairaudit.simpson import Kind, Pairs
+from fairaudit.simpson import PairChoice, ReversalKind
 from fairaudit.simpson.kinds import FORMER_NAMES
 from fairaudit.verdict import OnUndefined
 
@@ -52,7 +52,7 @@ _LONGEST = 400
 """So many signs a number may have: exact arithmetic with a million digits would take for ever."""
 _SCALAR = {"type": ["string", "number", "boolean"]}
 _NUMERIC = {"type": "number"}
-_KINDS = [str(kind) for kind in Kind]
+_KINDS = [str(kind) for kind in ReversalKind]
 
 
 def _text(value: object) -> object:
@@ -519,7 +519,7 @@ class Metric(_Strict):
 class Turned(_Strict):
     """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
 
-    kind: Kind = Kind.MOST_PEOPLE
+    kind: ReversalKind = ReversalKind.MOST_PEOPLE
     significant: Flag = False
 
 
@@ -548,7 +548,7 @@ class Simpson(_Strict):
     given: GroupingsOrNone = [["all"]]
     together: Whole = 1
     search: Flag = False
-    pairs: Pairs = Pairs.ALL
+    pairs: PairChoice = PairChoice.ALL
     min_gap: Number = Decimal("0.01")
     warn: _TurnedLimit = None
     fail: _TurnedLimit = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fairaudit.cube import Cube
 from fairaudit.disclosure import Notice, Subjects, redact
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import Part
+from fairaudit.evidence import ComparisonPart
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger
 from fairaudit.recode import Cubes
@@ -170,7 +170,7 @@ class _Publication:
             )
 
 
-def _sides(parts: Iterable[Part]) -> list[Estimate]:
+def _sides(parts: Iterable[ComparisonPart]) -> list[Estimate]:
     sides = (side for part in parts for side in (part.first, part.second))
     return [side.estimate for side in sides if side is not None]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from fairaudit.cube import Grouping, GroupTable
 from fairaudit.evidence.appearances import (
     Appearance,
-    Sought,
+    RateInSubsets,
     find_appearances,
-    ranked,
+    rank_appearances,
 )
 from fairaudit.metrics import Disparity, Metric, Rate, TableMetric
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -36,16 +36,16 @@ def first_appearances(
     negatives, are one rate. What conditions on strata, subtracts outcomes or cuts a score is left
     to its own tables.
     """
-    by_outcome: dict[str, list[Sought]] = {}
+    by_outcome: dict[str, list[RateInSubsets]] = {}
     for rate, one in _rates(requests):
         by_subset = {by: tables.table(by, (), one.of) for by in subsets}
         terms = replace(one.terms_for(()), reference=None)
         if one.terms.of_class or rate is not SELECTION_RATE or _has_positive(by_subset.values()):
-            by_outcome.setdefault(one.of, []).append(Sought(rate, by_subset, terms))
+            by_outcome.setdefault(one.of, []).append(RateInSubsets(rate, by_subset, terms))
     each = {of: find_appearances(family) for of, family in by_outcome.items()}
     return First(
         {
-            by: ranked(found for one in each.values() for found in one.found.get(by, ()))
+            by: rank_appearances(found for one in each.values() for found in one.found.get(by, ()))
             for by in subsets
         },
         {by: {of: one.tested[by] for of, one in each.items() if one.tested[by]} for by in subsets},

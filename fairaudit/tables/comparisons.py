@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fairaudit.evidence import band, parts_of, significances
+from fairaudit.evidence import find_intervals, find_parts, find_significances
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric
 from fairaudit.result import ComparisonRow
 from fairaudit.spec import MetricRequest
@@ -37,7 +37,7 @@ def _comparison_rows(one: MetricRequest, evaluation: Evaluation) -> Iterator[Com
     alone = spread or (isinstance(one.metric, Disparity) and not one.metric.has_other_side)
     over = None if evaluation.averaged is None else evaluation.strata
     averaged = () if over is None else over.given
-    of_all, of_each = band(evaluation), significances(evaluation)
+    of_all, of_each = find_intervals(evaluation), find_significances(evaluation)
     firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
@@ -55,7 +55,7 @@ def _comparison_rows(one: MetricRequest, evaluation: Evaluation) -> Iterator[Com
                 reference=str(policy.policy) if policy and not alone else None,
                 parameters=parameters,
                 estimate=write_estimate(evaluation, z, w, of_all, of_each.get((z, w))),
-                parts=parts_of(evaluation, z, w),
+                parts=find_parts(evaluation, z, w),
                 decided_by=evaluation.decided_by(z, w),
                 first=group_at(table, firsts[z][w]),
                 second=group_at(table, seconds[z][w]),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairaudit.cube import Cube, Excluded, Group, Grouping, GroupTable
+from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.evidence import TOO_LITTLE, Band
+from fairaudit.evidence import TOO_LITTLE_VARIATION, Intervals
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -40,7 +40,7 @@ class Tables:
         self._spec = spec
         self._outcomes = {outcome.name: outcome for outcome in spec.outcomes}
         self._tables: dict[tuple[Grouping, Grouping, str, str | None], GroupTable] = {}
-        self._excluded: dict[Grouping, Excluded | None] = {}
+        self._excluded: dict[Grouping, ExcludedGroups | None] = {}
         self._evaluations: dict[object, Evaluation] = {}
 
     def of_cube(self, cube: Cube) -> Tables:
@@ -103,11 +103,11 @@ class Tables:
             return table
         return with_histogram(table, score)
 
-    def _find_excluded(self, by: Grouping) -> Excluded | None:
+    def _find_excluded(self, by: Grouping) -> ExcludedGroups | None:
         """The groups of a grouping that are too small a share of all, whatever the strata."""
         rule = self._spec.exclude_below
         if by not in self._excluded:
-            self._excluded[by] = None if rule is None else self.cube.excluded(by, rule)
+            self._excluded[by] = None if rule is None else self.cube.find_excluded(by, rule)
         return self._excluded[by]
 
 
@@ -134,7 +134,11 @@ def list_rates(metric: Metric) -> list[GroupMetric]:
 
 
 def write_estimate(
-    evaluation: Evaluation, z: int, w: int, band: Band, significance: Significance | None = None
+    evaluation: Evaluation,
+    z: int,
+    w: int,
+    band: Intervals,
+    significance: Significance | None = None,
 ) -> Estimate:
     """A value as it is listed, with a reason where there is none; only checks need it exact.
 
@@ -147,7 +151,7 @@ def write_estimate(
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     ends = band.at(z, w)
     low, high = (None, None) if ends is None else ends
-    why = "" if ends is not None or math.isnan(value) else band.why or TOO_LITTLE
+    why = "" if ends is not None or math.isnan(value) else band.why or TOO_LITTLE_VARIATION
     return Estimate(
         value,
         low=low,

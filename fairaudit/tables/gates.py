@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.cube import Grouping, GroupTable, Marks
 from fairaudit.disclosure import Notice, NoticeRate, Subjects
-from fairaudit.evidence import Part
+from fairaudit.evidence import ComparisonPart
 from fairaudit.metrics import (
     NO_MINIMUM,
     Disparity,
@@ -34,7 +34,7 @@ from fairaudit.metrics.rates import (
 from fairaudit.metrics.reference import EXTREME_REFERENCES
 from fairaudit.names import quoted
 from fairaudit.result import LatticeEntry, LatticeRow
-from fairaudit.stats import normal
+from fairaudit.stats import distributions
 from fairaudit.tables.evaluations import Tables
 from fairaudit.verdict import AnyCheck, Check, Limit
 
@@ -145,7 +145,7 @@ def _is_turned(entry: LatticeEntry) -> bool:
     return bool(one and other) and same and (one, other) == (second, first)
 
 
-def _side(part: Part) -> str:
+def _side(part: ComparisonPart) -> str:
     """Who has which outcome more often."""
     assert part.first is not None
     assert part.second is not None
@@ -221,7 +221,7 @@ def _few_people(
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(share * (1 - share) * (1 / n + 1 / (total - n)))
     alpha = check.inference.alpha
-    few = (n > 0) & (n < total) & (gap < float(normal.critical(alpha)) * error)
+    few = (n > 0) & (n < total) & (gap < float(distributions.normal_critical(alpha)) * error)
     return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))
 
 

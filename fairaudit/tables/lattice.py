@@ -11,7 +11,7 @@ import numpy as np
 
 from fairaudit.cube import Floats, Ints
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import band, parts_of
+from fairaudit.evidence import find_intervals, find_parts
 from fairaudit.metrics import (
     Evaluation,
     GroupMetric,
@@ -167,7 +167,7 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
     departure, w = (float(departures[worst]), int(answered[worst])) if known else (math.nan, 0)
     table = evaluation.table
     estimate = (
-        write_estimate(evaluation, 0, w, band(evaluation))
+        write_estimate(evaluation, 0, w, find_intervals(evaluation))
         if known
         else _nothing(evaluation, answered)
     )
@@ -180,7 +180,7 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
         estimate=estimate,
         first=first,
         second=second,
-        parts=parts_of(evaluation, 0, w) if known else (),
+        parts=find_parts(evaluation, 0, w) if known else (),
         spread=evaluation.spread,
         decided_by=evaluation.decided_by(0, w) if known else None,
         judged=judged,
@@ -232,7 +232,7 @@ def epsilons(
             raise AssertionError(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
-        ends = band(found[full]).at(0, 0) or (None, None)
+        ends = find_intervals(found[full]).at(0, 0) or (None, None)
         yield EpsilonReading(
             of=one.of,
             by=full,

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.cube import GroupTable, Marks
 from fairaudit.estimate import Significance
-from fairaudit.evidence import corrected, pairs_tested, significance_at
+from fairaudit.evidence import correct_p_values, run_mcnemar, significance_at
 from fairaudit.evidence.significance import Tests
 from fairaudit.metrics import GroupMetric, count_pairs, find_eligibility, find_participants
 from fairaudit.metrics.inference import Inference
@@ -51,7 +51,7 @@ def _rows(
         return
     reading = compute(quantity, counts_for(quantity, table))
     takes_part = find_participants(table, reading, one.terms.minimum)
-    tests = pairs_tested(pairs, (quantity.id, "paired"))
+    tests = run_mcnemar(pairs, (quantity.id, "paired"))
     ends = [end.tolist() for end in pairs.ends(one.terms.inference.alpha)]
     cells = np.stack([pairs.both, pairs.first, pairs.second, pairs.neither])
     counted = np.moveaxis(cells, 0, -1).tolist()
@@ -88,7 +88,7 @@ def _rows(
 def _family(tests: Tests, z: int, among: Marks, inference: Inference) -> dict[int, Significance]:
     """The tests of the groups of one stratum, adjusted for how many there are."""
     p = np.where(among, tests.p[z], np.nan)
-    adjusted = corrected(p, inference.correction)
+    adjusted = correct_p_values(p, inference.correction)
     at = np.flatnonzero(~np.isnan(p)).tolist()
     words = inference.correction.words
     return {g: significance_at(tests, z, g, float(adjusted[g]), len(at), words) for g in at}

@@ -19,7 +19,7 @@ from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
 from fairaudit.recode import Cubes
 from fairaudit.result import LatticeRow, Searched
-from fairaudit.simpson import Scanned
+from fairaudit.simpson import ScanResult
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables.evaluations import Tables, list_rates
 from fairaudit.tables.gates import impossible, too_few_to_show, turned_round
@@ -215,7 +215,7 @@ def _unpaired(read: Spec) -> Iterator[Notice]:
         )
 
 
-def _unscanned(scanned: Scanned) -> Iterator[Notice]:
+def _unscanned(scanned: ScanResult) -> Iterator[Notice]:
     """Notices on what the scan for reversals could not compare, and what it does not list."""
     for group, aside in scanned.left_out:
         if not group:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fairaudit.cube import GroupTable
-from fairaudit.evidence import estimate_at, significances
+from fairaudit.evidence import build_estimate, find_significances
 from fairaudit.metrics import (
     NO_GROUP,
     NO_MINIMUM,
@@ -84,7 +84,7 @@ def _rate_rows(quantity: GroupMetric, one: MetricRequest, table: GroupTable) -> 
     )
     strata = None if evaluation.averaged is None else evaluation.strata
     averaged = () if strata is None else strata.given
-    table, tests = evaluation.table, significances(difference)
+    table, tests = evaluation.table, find_significances(difference)
     rows, said = [], _said(one, quantity)
     people, counted = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
@@ -94,7 +94,7 @@ def _rate_rows(quantity: GroupMetric, one: MetricRequest, table: GroupTable) -> 
         for g, group in enumerate(table.groups):
             if not people[z][g]:
                 continue
-            estimate = estimate_at(reading, z, g, one.terms.inference.alpha)
+            estimate = build_estimate(reading, z, g, one.terms.inference.alpha)
             if (z, g) in tests:
                 estimate = replace(estimate, significance=tests[z, g])
             if evaluation.error is not None:

@@ -7,9 +7,9 @@ from functools import cache
 
 from fairaudit.recode import Cubes
 from fairaudit.result import Searched
-from fairaudit.simpson import Scanned, scan
+from fairaudit.simpson import ScanResult, scan_reversals
 from fairaudit.spec import Spec
-from fairaudit.subgroups import Discovery, discover
+from fairaudit.subgroups import Discovery, search_subgroups
 from fairaudit.tables.evaluations import Tables
 
 
@@ -17,20 +17,20 @@ from fairaudit.tables.evaluations import Tables
 class Searches:
     """What the searches of a spec found: reversals, subgroups, and columns to condition on."""
 
-    reversals: Scanned
+    reversals: ScanResult
     subgroups: Discovery | None
     columns: Searched | None
 
 
 def search(spec: Spec, cubes: Cubes, tables: Tables) -> Searches:
     """What the searches that a spec asks for find."""
-    reversals, columns = Scanned(), cubes.searched_columns
+    reversals, columns = ScanResult(), cubes.searched_columns
     if spec.simpson is not None:
         more = () if columns is None else columns.columns
         given = (*spec.simpson.given, *((name,) for name in more))
         table = tables.table if spec.cluster is None else cache(tables.table_of_rows)
-        reversals = scan(table, replace(spec.simpson, given=given))
+        reversals = scan_reversals(table, replace(spec.simpson, given=given))
     subgroups = None
     if spec.subgroups is not None:
-        subgroups = discover(cubes.tables or (cubes.cube,), spec.subgroups)
+        subgroups = search_subgroups(cubes.tables or (cubes.cube,), spec.subgroups)
     return Searches(reversals, subgroups, columns)

@@ -426,7 +426,7 @@ def test_the_page_of_a_metric_has_the_lines_of_the_names_on_it(record: Any) -> N
     for said in (page.interval, page.test):
         if said.startswith(("none", "it is the test itself", "its interval")) or not said:
             continue
-        (first, *_) = methods.methods_in(said)
+        (first, *_) = methods.find_methods(said)
         assert first.name in text
         left = said
         for word in sorted(NAMES, key=len, reverse=True):
@@ -439,7 +439,7 @@ NAMES = [word for one in methods.METHODS for word in (one.name, *one.also)]
 
 def test_a_longer_name_is_not_taken_for_a_shorter_one() -> None:
     said = "Fisher's z; Welch's F; Newcombe, paired; Wilson, mapped"
-    assert [one.name for one in methods.methods_in(said)] == [
+    assert [one.name for one in methods.find_methods(said)] == [
         "Fisher's z", "Welch's F", "Newcombe, paired", "Wilson",
     ]  # fmt: skip
 

@@ -9,10 +9,10 @@ from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Figure
 from fairaudit.report.figures import most
 from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
-from fairaudit.subgroups import Searched
+from fairaudit.subgroups import SearchedRate
 
 
-def subgroups(one: Searched) -> Iterator[Figure]:
+def subgroups(one: SearchedRate) -> Iterator[Figure]:
     """A picture of those listed, whoever stands out most first."""
     if not one.listed:
         return

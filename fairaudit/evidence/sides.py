@@ -9,7 +9,7 @@ from fairaudit.cube import Group
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import NOT_BY_CLUSTERS, TOO_FEW
-from fairaudit.evidence.intervals import TOO_LITTLE
+from fairaudit.evidence.intervals import TOO_LITTLE_VARIATION
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 
@@ -26,7 +26,7 @@ class Side:
 
 @declare_subjects(row="metric value first second outcome")
 @dataclass(frozen=True, slots=True)
-class Part:
+class ComparisonPart:
     """One comparison behind a value: of which rate (or outcome), its value, and both sides."""
 
     metric: str
@@ -36,7 +36,7 @@ class Part:
     outcome: str | None = None
 
 
-def estimate_at(reading: GroupValues, z: int, g: int, alpha: float) -> Estimate:
+def build_estimate(reading: GroupValues, z: int, g: int, alpha: float) -> Estimate:
     """One value of a reading with its counts and interval."""
     known, key = reading.estimates, (z, g, alpha)
     if key not in known:
@@ -46,10 +46,10 @@ def estimate_at(reading: GroupValues, z: int, g: int, alpha: float) -> Estimate:
     return known[key]
 
 
-def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
+def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, ...]:
     """The comparisons behind one value, both sides of each."""
     if evaluation.parts:
-        return tuple(part for one in evaluation.parts for part in parts_of(one, z, w))
+        return tuple(part for one in evaluation.parts for part in find_parts(one, z, w))
     if evaluation.table_value is not None:
         return _outcome_parts(evaluation, z)
     reading = evaluation.group_values
@@ -57,7 +57,7 @@ def parts_of(evaluation: Evaluation, z: int, w: int) -> tuple[Part, ...]:
         return ()
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
     return (
-        Part(
+        ComparisonPart(
             reading.metric.id,
             float(evaluation.value[z, w]),
             None if first == NO_GROUP else _side(evaluation, reading, z, first),
@@ -77,19 +77,20 @@ def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | N
     ):
         # Averaged over the strata that both sides share, so beside each group another number.
         return Side(
-            evaluation.table.groups[second], estimate_at(evaluation.reference_values, z, w, alpha)
+            evaluation.table.groups[second],
+            build_estimate(evaluation.reference_values, z, w, alpha),
         )
     if second != NO_GROUP and evaluation.group_values is not None:
         return _side(evaluation, evaluation.group_values, z, second)
     if evaluation.reference_values is None or evaluation.terms.reference is None:
         return None
-    one = estimate_at(evaluation.reference_values, z, w, alpha)
+    one = build_estimate(evaluation.reference_values, z, w, alpha)
     return Side((), one, crowd=str(evaluation.terms.reference.policy))
 
 
 def _side(evaluation: Evaluation, reading: GroupValues, z: int, g: int) -> Side:
     alpha = evaluation.terms.inference.alpha
-    return Side(evaluation.table.groups[g], estimate_at(reading, z, g, alpha))
+    return Side(evaluation.table.groups[g], build_estimate(reading, z, g, alpha))
 
 
 def _estimate(reading: GroupValues, bounds: tuple[float, float], at: tuple[int, int]) -> Estimate:
@@ -117,11 +118,11 @@ def _why_none(reading: GroupValues) -> str:
     """Why a value has no interval."""
     by_clusters = reading.method.endswith(CLUSTER_ROBUST)
     if reading.ends is not None:
-        return TOO_FEW if by_clusters else TOO_LITTLE
+        return TOO_FEW if by_clusters else TOO_LITTLE_VARIATION
     return NOT_BY_CLUSTERS if by_clusters else f"none: {reading.metric.no_interval}"
 
 
-def _outcome_parts(evaluation: Evaluation, z: int) -> tuple[Part, ...]:
+def _outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart, ...]:
     """The pair and outcome that attain ε; both of them where two ε are subtracted."""
     whole = evaluation.table_value
     assert whole is not None
@@ -131,7 +132,7 @@ def _outcome_parts(evaluation: Evaluation, z: int) -> tuple[Part, ...]:
         y = int(one.outcome[z])
         if y == NO_GROUP:
             if whole.parts:
-                found.append(Part(name, float(one.value[z])))
+                found.append(ComparisonPart(name, float(one.value[z])))
             continue
         sides = []
         for g in (int(one.high[z]), int(one.low[z])):
@@ -148,5 +149,5 @@ def _outcome_parts(evaluation: Evaluation, z: int) -> tuple[Part, ...]:
                     ),
                 )
             )
-        found.append(Part(name, float(one.value[z]), sides[0], sides[1], one.outcomes[y]))
+        found.append(ComparisonPart(name, float(one.value[z]), sides[0], sides[1], one.outcomes[y]))
     return tuple(found)

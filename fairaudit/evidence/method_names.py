@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairaudit.evidence.intervals import SIMULTANEOUS, lacks_interval
-from fairaudit.evidence.significance import is_tested, lacks_test
+from fairaudit.evidence.intervals import SIMULTANEOUS, explain_no_interval
+from fairaudit.evidence.significance import explain_no_test, has_direct_test
 from fairaudit.metrics import (
     Disparity,
     FirstOf,
@@ -19,7 +19,7 @@ from fairaudit.metrics.disparities import MAX, MEAN, MIN, ComparisonShape
 from fairaudit.metrics.group_metrics import Formula
 from fairaudit.metrics.reference import EXTREME_REFERENCES
 from fairaudit.metrics.scores import Distribution, NumberMean
-from fairaudit.stats.proportions import EXPECTED
+from fairaudit.stats.contingency import EXPECTED
 
 _FEW = f"where a count below {EXPECTED} is expected"
 _FEW_GROUPS = (
@@ -48,9 +48,9 @@ _COMPARED = {
 """The interval by the comparison, of two shares where it matters."""
 
 
-def interval_in_words(asked: Metric) -> str:
+def name_interval(asked: Metric) -> str:
     """The way to a measure's interval, or why it has none."""
-    lacking = lacks_interval(asked)
+    lacking = explain_no_interval(asked)
     if lacking is not None:
         return lacking
     if isinstance(asked, TableMetric):
@@ -82,9 +82,9 @@ def interval_in_words(asked: Metric) -> str:
     return found
 
 
-def significance_in_words(asked: Metric) -> str:
+def name_test(asked: Metric) -> str:
     """The test of no disparity, or why there is none."""
-    lacking = lacks_test(asked)
+    lacking = explain_no_test(asked)
     if isinstance(asked, GroupMetric):
         return "none: it compares nobody"
     if lacking is not None:
@@ -101,7 +101,7 @@ def significance_in_words(asked: Metric) -> str:
 def _of_measure(asked: Disparity) -> str:
     quantity = asked.parts[0][0]
     spread = asked.comparison.shape is ComparisonShape.SPREAD
-    if not all(is_tested(part) for part, _ in asked.parts):
+    if not all(has_direct_test(part) for part, _ in asked.parts):
         return "its interval"
     if asked.conditional and asked.averages:
         beside = "; Cochran–Mantel–Haenszel stands beside it" if quantity.is_proportion else ""

@@ -13,30 +13,30 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Marks
 from fairaudit.estimate import Beside, Significance
-from fairaudit.evidence.intervals import Band, band
-from fairaudit.evidence.significance import Crosses, Tests, is_tested, tested
+from fairaudit.evidence.intervals import Intervals, find_intervals
+from fairaudit.evidence.significance import Crosses, Tests, has_direct_test, run_tests
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.metrics.reference import EXTREME_REFERENCES
-from fairaudit.stats import families
+from fairaudit.stats import multiplicity
 
 _CORRECTIONS: Mapping[Correction, Callable[[Floats], Floats]] = {
-    Correction.HOLM: families.holm,
-    Correction.BENJAMINI_HOCHBERG: families.benjamini_hochberg,
+    Correction.HOLM: multiplicity.holm,
+    Correction.BENJAMINI_HOCHBERG: multiplicity.benjamini_hochberg,
     Correction.NONE: np.asarray,
 }
 
 
-def corrected(p: Floats, correction: Correction) -> Floats:
+def correct_p_values(p: Floats, correction: Correction) -> Floats:
     """The p-values of one family, adjusted; NaN stays NaN and does not count."""
     return np.asarray(_CORRECTIONS[correction](p))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Proof:
+class Evidence:
     """The evidence for every value of an evaluation, [Z, W]; `adjusted` is NaN without a test."""
 
-    band: Band
+    intervals: Intervals
     tests: Tests
     adjusted: Floats
     family: int
@@ -96,10 +96,12 @@ def significance_at(  # the parts of one row
     )  # fmt: skip
 
 
-def prove(asked: Mapping[Hashable, tuple[Evaluation, Hashable]]) -> dict[Hashable, Proof]:
+def correct_families(
+    asked: Mapping[Hashable, tuple[Evaluation, Hashable]],
+) -> dict[Hashable, Evidence]:
     """The evidence for each evaluation, adjusted within the family that stands beside it."""
-    bands = {name: band(one) for name, (one, _) in asked.items()}
-    found = {name: tested(one) for name, (one, _) in asked.items()}
+    bands = {name: find_intervals(one) for name, (one, _) in asked.items()}
+    found = {name: run_tests(one) for name, (one, _) in asked.items()}
     counted = {name: _counted(one, found[name]) for name, (one, _) in asked.items()}
     kinds = {name: (family, _kind(one, found[name])) for name, (one, family) in asked.items()}
     members: dict[Hashable, dict[Hashable, Marks]] = {}
@@ -119,14 +121,14 @@ def prove(asked: Mapping[Hashable, tuple[Evaluation, Hashable]]) -> dict[Hashabl
     sizes = {
         family: sum(int(marks.sum()) for marks in mine.values()) for family, mine in members.items()
     }
-    proofs: dict[Hashable, Proof] = {}
+    proofs: dict[Hashable, Evidence] = {}
     for name, (evaluation, _) in asked.items():
         family, kind = kinds[name]
         of_values = np.where(counted[name], adjusted[family][kind], np.nan)
         if found[name].joint:
             of_values = _joined(of_values, found[name].p, sizes[family], evaluation)
         inference = evaluation.terms.inference
-        proofs[name] = Proof(bands[name], found[name], of_values, sizes[family], inference)
+        proofs[name] = Evidence(bands[name], found[name], of_values, sizes[family], inference)
     return proofs
 
 
@@ -138,7 +140,7 @@ def _adjusted(
     """The adjusted p-values of one family, by kind; all of a spec are corrected alike."""
     inference = next(iter(asked.values()))[0].terms.inference
     flat = [values[kind][marks] for kind, marks in members.items()]
-    adjusted = corrected(np.concatenate(flat), inference.correction)
+    adjusted = correct_p_values(np.concatenate(flat), inference.correction)
     found, start = {}, 0
     for kind, marks in members.items():
         found[kind] = np.full(marks.shape, np.nan)
@@ -192,7 +194,7 @@ def _kind(evaluation: Evaluation, found: Tests) -> Hashable:
     return found.about, whom, chosen, crowd if is_crowd else evaluation.second.tobytes()
 
 
-def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]:
+def find_significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]:
     """The tests of every group against its reference, by place; those of one table are a family.
 
     Only shares, means, ranks and classes are tested here: they have a test of their own.
@@ -200,26 +202,26 @@ def significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]
     asked = evaluation.metric
     if evaluation.spread or evaluation.subtracts or not isinstance(asked, Disparity):
         return {}
-    if not all(is_tested(quantity) for quantity, _ in asked.parts):
+    if not all(has_direct_test(quantity) for quantity, _ in asked.parts):
         return {}
-    inference, found = evaluation.terms.inference, tested(evaluation)
+    inference, found = evaluation.terms.inference, run_tests(evaluation)
     p = np.where(evaluation.judged, found.p, np.nan)
     correction = inference.correction
     places = {}
     for z, row in enumerate(p):
         at = np.flatnonzero(~np.isnan(row)).tolist()
-        adjusted = corrected(row, correction).tolist()
+        adjusted = correct_p_values(row, correction).tolist()
         for w in at:
             places[z, w] = significance_at(found, z, w, adjusted[w], len(at), correction.words)
     return places
 
 
-def prove_again(evaluation: Evaluation, before: Proof) -> Proof:
+def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:
     """The evidence where groups of a spread are set aside: a test more in the family it was of.
 
     It is adjusted for the whole family (Bonferroni), which no method of correction exceeds.
     """
-    alone, inference = prove({"": (evaluation, "")})[""], before.inference
+    alone, inference = correct_families({"": (evaluation, "")})[""], before.inference
     adjusted = alone.tests.p
     if inference.correction is not Correction.NONE:
         adjusted = np.minimum(adjusted * before.family, 1.0)

@@ -9,14 +9,14 @@ from typing import TypeAlias
 from fairaudit.compare.records import CheckChange, RateChange, ReversalChange
 from fairaudit.metrics import describe_rule
 from fairaudit.result import AuditResult
-from fairaudit.simpson import Kind, Reversal
+from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.verdict import Check
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 _Turned: TypeAlias = tuple[str, str, str, frozenset[str], frozenset[str]]
 
 
-def conditions(
+def list_conditions(
     before: AuditResult,
     after: AuditResult,
     checks: Sequence[CheckChange],
@@ -100,7 +100,7 @@ def _asked(result: AuditResult) -> list[str]:
     ]
 
 
-def reversal_changes(before: AuditResult, after: AuditResult) -> list[ReversalChange]:
+def compare_reversals(before: AuditResult, after: AuditResult) -> list[ReversalChange]:
     """The reversals that are new, of another kind, or gone; the surest and strongest first."""
     found = _reversal_changes(before, after)
     return sorted(found, key=lambda one: one.strength, reverse=True)
@@ -126,13 +126,13 @@ def _turned(one: Reversal) -> _Turned:
 
 
 def _reversal_change(
-    one: Reversal, before: Kind | None, after: Kind | None, *, significant: bool
+    one: Reversal, before: ReversalKind | None, after: ReversalKind | None, *, significant: bool
 ) -> ReversalChange:
     named = (one.rate, one.of, one.attribute, one.pair, one.given)
     return ReversalChange(*named, before, after, significant)
 
 
-def new_and_gone(
+def compare_notices(
     before: Sequence[str], after: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The notices that are new, and those that are gone; other numbers make no other notice."""

@@ -16,8 +16,15 @@ import numpy as np
 
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.disclosure import declare_subjects
-from fairaudit.evidence.completions import Adds, Range, Way, adds_of, nine, who_may_be
-from fairaudit.evidence.extremes import policy_of, range_of
+from fairaudit.evidence.measure_bounds import policy_of, range_of
+from fairaudit.evidence.missing_people import (
+    Bounds,
+    Contributions,
+    Placement,
+    find_contributions,
+    nine,
+    who_may_be,
+)
 from fairaudit.metrics import (
     NO_GROUP,
     Disparity,
@@ -51,7 +58,7 @@ class _Limited(Protocol):
 
 @declare_subjects(row="group stratum low high")
 @dataclass(frozen=True, slots=True)
-class Swayed:
+class UncertainValue:
     """A value that is within a limit, and might not be: of which group, in which stratum."""
 
     group: Group
@@ -85,16 +92,16 @@ class MissingBounds:
     proportional_low: float | None = None
     proportional_high: float | None = None
     turns: bool = False
-    others: tuple[Swayed, ...] = ()
+    others: tuple[UncertainValue, ...] = ()
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class BoundsOfAll:
+class AllMissingBounds:
     """The bounds of every value of an evaluation, for each way: arrays [Z, W]; or why none."""
 
     evaluation: Evaluation
-    ranges: dict[Way, Range]
+    ranges: dict[Placement, Bounds]
     reason: str | None = None
 
     def at(self, z: int, w: int) -> MissingBounds:
@@ -102,16 +109,19 @@ class BoundsOfAll:
         outcome, group = _people(self.evaluation, z, w)
         if not self.ranges:
             return MissingBounds(outcome, group, reason=self.reason)
-        low, high = self._ends(Way.ANYWHERE, z, w)
-        apart, proportional = self._ends(Way.APART, z, w), self._ends(Way.PROPORTIONAL, z, w)
+        low, high = self._ends(Placement.ANYWHERE, z, w)
+        apart, proportional = (
+            self._ends(Placement.APART, z, w),
+            self._ends(Placement.PROPORTIONAL, z, w),
+        )
         return MissingBounds(outcome, group, low, high, *apart, *proportional)
 
-    def _ends(self, way: Way, z: int, w: int) -> tuple[float, float]:
+    def _ends(self, way: Placement, z: int, w: int) -> tuple[float, float]:
         low, high = self.ranges[way]
         return float(low[z, w]), float(high[z, w])
 
 
-def missing_bounds(evaluation: Evaluation) -> BoundsOfAll | None:
+def find_missing_bounds(evaluation: Evaluation) -> AllMissingBounds | None:
     """The bounds of each value if every missing outcome and group were known; None if all are.
 
     Manski's worst case: every missing outcome is against the group, or for it. For a rate over all
@@ -119,24 +129,24 @@ def missing_bounds(evaluation: Evaluation) -> BoundsOfAll | None:
     """
     if not _is_missing(evaluation):
         return None
-    found = {way: range_of(evaluation, way) for way in Way}
+    found = {way: range_of(evaluation, way) for way in Placement}
     reasons = [one for one in found.values() if isinstance(one, str)]
     ranges = {way: one for way, one in found.items() if not isinstance(one, str)}
-    return BoundsOfAll(evaluation, {} if reasons else ranges, *reasons[:1])
+    return AllMissingBounds(evaluation, {} if reasons else ranges, *reasons[:1])
 
 
-def missing_at(
+def judge_missing(
     evaluation: Evaluation, z: int, w: int, fail: _Limited | None, warn: _Limited | None
 ) -> MissingBounds | None:
     """The bounds of the value that decides, and whether a verdict by these limits could turn."""
-    found = missing_bounds(evaluation)
+    found = find_missing_bounds(evaluation)
     if found is None:
         return None
     one = found.at(z, w)
     if not found.ranges:
         return one if one.missing_outcome or one.missing_group else None
     entries = _entries(evaluation)
-    low, high = (end[entries] for end in found.ranges[Way.ANYWHERE])
+    low, high = (end[entries] for end in found.ranges[Placement.ANYWHERE])
     value = evaluation.value[entries]
     swayed = np.zeros(len(value), dtype=np.bool_)
     worst = best = now = 0
@@ -151,7 +161,9 @@ def missing_at(
             )
     table, places = evaluation.table, np.argwhere(entries)
     others = tuple(
-        Swayed(() if evaluation.spread else table.groups[g], table.strata[y], float(a), float(b))
+        UncertainValue(
+            () if evaluation.spread else table.groups[g], table.strata[y], float(a), float(b)
+        )
         for (y, g), a, b in zip(places[swayed].tolist(), low[swayed], high[swayed], strict=True)
         if (y, g) != (z, w)
     )
@@ -166,7 +178,7 @@ def may_cross(evaluation: Evaluation, limit: _Limited) -> bool | None:
 
     Those of no known group stay where they are counted.
     """
-    found = range_of(evaluation, Way.APART)
+    found = range_of(evaluation, Placement.APART)
     if isinstance(found, str):
         return None
     entries = _entries(evaluation)
@@ -279,7 +291,7 @@ def _without_number(table: GroupTable) -> Ints:
     return np.asarray(table.n - np.min(found, axis=0)) if found else np.zeros_like(table.n)
 
 
-def _kinds_of(evaluation: Evaluation) -> list[Adds]:
+def _kinds_of(evaluation: Evaluation) -> list[Contributions]:
     """What each kind of person adds to the rates behind an evaluation; none without rates."""
     asked = evaluation.metric
     if isinstance(asked, TableMetric):
@@ -293,5 +305,5 @@ def _kinds_of(evaluation: Evaluation) -> list[Adds]:
     rates = [
         rate for one in quantities for rate in (one.parts if isinstance(one, Mean) else (one,))
     ]
-    found = [adds_of(one) if isinstance(one, Rate) else None for one in rates]
+    found = [find_contributions(one) if isinstance(one, Rate) else None for one in rates]
     return [one for one in found if one is not None]

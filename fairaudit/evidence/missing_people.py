@@ -20,11 +20,11 @@ from fairaudit.metrics import GroupMetric, Mean, Rate
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
 _ROUNDING = 1e-12
 
-Range: TypeAlias = tuple[Floats, Floats]
+Bounds: TypeAlias = tuple[Floats, Floats]
 """The lowest and the highest value, arrays of one shape."""
 
 
-class Way(Enum):
+class Placement(Enum):
     """Where people of no known group go: nowhere, to groups by their sizes, or anywhere."""
 
     APART = "apart"
@@ -33,7 +33,7 @@ class Way(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Crowds:
+class IncompleteCells:
     """The mass of a table (under weights: times its scale) by what is known, [Z, 3, 3, G].
 
     `own` are those of each column of the table; `shown` and `aside` those of no known group who may
@@ -48,14 +48,14 @@ class Crowds:
 
 
 @memoize
-def crowds_of(table: GroupTable) -> Crowds:
+def count_incomplete(table: GroupTable) -> IncompleteCells:
     """The people of a table by what is known of them; computed once."""
     own = nine(table, table.mass)
     outside = None if table.ungrouped is None else nine(table, table.ungrouped.mass)
     shown, aside, share = visitors(table, own, outside)
     nobody = np.zeros((*own.shape[:3], 1))
     everybody = nobody if outside is None else outside.sum(axis=3, keepdims=True)
-    return Crowds(own, shown, aside, share, everybody)
+    return IncompleteCells(own, shown, aside, share, everybody)
 
 
 def nine(table: GroupTable, joint: Ints) -> Floats:
@@ -125,7 +125,7 @@ def _by_key(cells: Floats, keys: Ints, size: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Adds:
+class Contributions:
     """What a person of each kind adds to a rate at its lowest and highest: [2 over/under, 3, 3].
 
     The `free` ones may also stay out. `open` marks the kinds whose part is not settled, `matters`
@@ -141,7 +141,7 @@ class Adds:
     fixed: bool
 
 
-def adds_of(rate: Rate) -> Adds | None:
+def find_contributions(rate: Rate) -> Contributions | None:
     """None for a rate whose denominator is everybody's."""
     if rate.cells & {"all_selected", "all_rejected"}:
         return None
@@ -159,7 +159,7 @@ def adds_of(rate: Rate) -> Adds | None:
         free_low[:, y, p], free_high[:, y, p] = min(either, key=_pull), max(either, key=_pull)
         undecided[y, p], matters[y, p] = len(options) > 1, options != {(0, 0)}
         fixed = fixed and len({under for _, under in options}) == 1
-    return Adds(low, high, free_low, free_high, undecided, matters, fixed)
+    return Contributions(low, high, free_low, free_high, undecided, matters, fixed)
 
 
 def _added(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
@@ -200,7 +200,7 @@ def divided(sums: Floats, empty: float) -> Floats:
         return np.asarray(np.where((under == 0) & (over == 0), empty, over / under))
 
 
-def ends_of(quantity: GroupMetric, crowd: tuple[Floats, Floats]) -> Range | None:
+def ends_of(quantity: GroupMetric, crowd: tuple[Floats, Floats]) -> Bounds | None:
     """The lowest and the highest value of a rate of some people, [Z, G]; None if not known."""
     if isinstance(quantity, Mean):
         found = [ends_of(part, crowd) for part in quantity.parts]
@@ -209,7 +209,7 @@ def ends_of(quantity: GroupMetric, crowd: tuple[Floats, Floats]) -> Range | None
             return None
         low, high = (np.mean([one[at] for one in ends], axis=0) for at in range(2))
         return low, high
-    adds = adds_of(quantity) if isinstance(quantity, Rate) else None
+    adds = find_contributions(quantity) if isinstance(quantity, Rate) else None
     if adds is None:
         return None
     top = float("inf") if quantity.bounds[1] is None else quantity.bounds[1]
@@ -219,33 +219,35 @@ def ends_of(quantity: GroupMetric, crowd: tuple[Floats, Floats]) -> Range | None
     )
 
 
-def own_of(crowds: Crowds, way: Way) -> tuple[Floats, Floats]:
+def own_of(crowds: IncompleteCells, way: Placement) -> tuple[Floats, Floats]:
     """Who is in each group, and who may be."""
     match way:
-        case Way.APART:
+        case Placement.APART:
             return crowds.own, np.zeros_like(crowds.own)
-        case Way.PROPORTIONAL:
+        case Placement.PROPORTIONAL:
             return crowds.own + crowds.share, np.zeros_like(crowds.own)
-        case Way.ANYWHERE:
+        case Placement.ANYWHERE:
             return crowds.own, crowds.shown + crowds.aside
 
 
-def rest_of(crowds: Crowds, way: Way) -> tuple[Floats, Floats]:
+def rest_of(crowds: IncompleteCells, way: Placement) -> tuple[Floats, Floats]:
     """Who is in the rest beside each group, and who may be."""
     own, total = crowds.own, crowds.own.sum(axis=3, keepdims=True)
     match way:
-        case Way.APART:
+        case Placement.APART:
             return total - own, np.zeros_like(own)
-        case Way.PROPORTIONAL:
+        case Placement.PROPORTIONAL:
             everybody = total + crowds.all_aside
             left = everybody - own - crowds.share
             # Shares are fractions: what rounding leaves of nobody is nobody.
             return np.where(left > _ROUNDING * everybody, left, 0.0), np.zeros_like(own)
-        case Way.ANYWHERE:
+        case Placement.ANYWHERE:
             return total - own - crowds.shown, crowds.shown + crowds.all_aside
 
 
-def overall_of(crowds: Crowds, way: Way, strata: Marks | None) -> tuple[Floats, Floats]:
+def overall_of(
+    crowds: IncompleteCells, way: Placement, strata: Marks | None
+) -> tuple[Floats, Floats]:
     """Who is in the whole stratum, and who may be; of all the strata that are named, if any."""
     total, aside = crowds.own.sum(axis=3, keepdims=True), crowds.all_aside
     if strata is not None:
@@ -253,11 +255,11 @@ def overall_of(crowds: Crowds, way: Way, strata: Marks | None) -> tuple[Floats, 
     total, aside = (np.broadcast_to(one, crowds.own.shape) for one in (total, aside))
     nobody = np.zeros_like(crowds.own)
     match way:
-        case Way.APART:
+        case Placement.APART:
             return total, nobody
-        case Way.PROPORTIONAL:
+        case Placement.PROPORTIONAL:
             return total + aside, nobody
-        case Way.ANYWHERE:
+        case Placement.ANYWHERE:
             return total, aside
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
-from fairaudit.evidence.samples import Sample, name_of_test, two_samples
+from fairaudit.evidence.samples import Sample, compare_shares, name_share_test
 from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.group_metrics import Rate, effective_n
 from fairaudit.metrics.inference import Inference
@@ -22,7 +22,7 @@ _CLOSE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Crowds:
+class PooledGroups:
     """Crowds of people, each with a share that is counted in them: arrays of one shape.
 
     `over` of `under` are integers, of people or (divided by `scale`) of survey weights; `n` counts
@@ -36,7 +36,7 @@ class Crowds:
     scale: int = 1
 
     @classmethod
-    def of(cls, rate: Rate, tally: GroupCounts) -> Crowds:
+    def of(cls, rate: Rate, tally: GroupCounts) -> PooledGroups:
         """The groups of a table [G], in its one stratum, by a rate of their own people."""
 
         def total(counts: ConfusionCounts, cells: Sequence[str]) -> Ints:
@@ -71,24 +71,24 @@ class Crowds:
             return Sample(self.value, self.size, None, None)
         return Sample(self.value, self.size, self.over, self.under)
 
-    def at(self, index: Ints | Marks) -> Crowds:
+    def at(self, index: Ints | Marks) -> PooledGroups:
         """The crowds that an index or marks choose."""
         squares = None if self.squares is None else self.squares[index]
-        return Crowds(self.over[index], self.under[index], self.n[index], squares, self.scale)
+        return PooledGroups(self.over[index], self.under[index], self.n[index], squares, self.scale)
 
-    def without(self, part: Crowds) -> Crowds:
+    def without(self, part: PooledGroups) -> PooledGroups:
         """Each crowd without a crowd that is part of it."""
         squares = None
         if self.squares is not None and part.squares is not None:
             squares = self.squares - part.squares
-        return Crowds(
+        return PooledGroups(
             self.over - part.over, self.under - part.under, self.n - part.n, squares, self.scale
         )
 
-    def others(self) -> Crowds:
+    def others(self) -> PooledGroups:
         """For each crowd all the others together."""
         squares = None if self.squares is None else self.squares.sum(keepdims=True)
-        everybody = Crowds(
+        everybody = PooledGroups(
             self.over.sum(keepdims=True),
             self.under.sum(keepdims=True),
             self.n.sum(keepdims=True),
@@ -112,17 +112,17 @@ class Crowds:
         )
 
 
-def differ(one: Crowds, other: Crowds, inference: Inference) -> tuple[Floats, Marks]:
+def differ(one: PooledGroups, other: PooledGroups, inference: Inference) -> tuple[Floats, Marks]:
     """The two-sided p-values of equal shares in two crowds, and where Fisher's test gave them.
 
     The crowds of a pair share nobody. The test is z, or Fisher's where a count below 5 is expected;
     under survey weights no table can be counted, and z has the effective sizes. NaN where one of
     the two is empty.
     """
-    return two_samples(one.sample, other.sample, inference)
+    return compare_shares(one.sample, other.sample, inference)
 
 
-def exceeds(one: Crowds, other: Crowds, least: Fraction) -> Marks:
+def exceeds(one: PooledGroups, other: PooledGroups, least: Fraction) -> Marks:
     """Whether two shares differ by more than `least`, either way; decided by whole numbers.
 
     False where one of the two is empty.
@@ -139,7 +139,7 @@ def exceeds(one: Crowds, other: Crowds, least: Fraction) -> Marks:
 
 @declare_subjects(row="other difference low high p test")
 @dataclass(frozen=True, slots=True)
-class Apart:
+class ShareGap:
     """How a crowd differs from one it shares nobody with: the first minus the other, one test.
 
     `low` and `high` are Newcombe's bounds of the difference, by itself.
@@ -154,8 +154,8 @@ class Apart:
 
     @classmethod
     def of(
-        cls, one: Crowds, other: Crowds, p: float, inference: Inference, *, exact: bool
-    ) -> Apart:
+        cls, one: PooledGroups, other: PooledGroups, p: float, inference: Inference, *, exact: bool
+    ) -> ShareGap:
         """Two crowds, each an array of one, with what `differ` said of them."""
         sides = (one.value, one.size, other.value, other.size)
         low, high = proportions.newcombe(*sides, inference.alpha)
@@ -165,5 +165,5 @@ class Apart:
             low=float(low[0]),
             high=float(high[0]),
             p=p,
-            test=name_of_test(exact=exact, inference=inference),
+            test=name_share_test(exact=exact, inference=inference),
         )

@@ -12,10 +12,10 @@ import numpy as np
 from fairaudit.cube import Floats, Group
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.evidence.parts import Part
+from fairaudit.evidence.sides import ComparisonPart
 from fairaudit.metrics import Disparity, Evaluation
-from fairaudit.stats import normal, power, proportions, simultaneous
-from fairaudit.stats.proportions import EXPECTED
+from fairaudit.stats import contingency, distributions, multiplicity, proportions
+from fairaudit.stats.contingency import EXPECTED
 
 _NEAR = 1e-12
 
@@ -24,7 +24,7 @@ _NEAR = 1e-12
     row="shortfall to_limit limit ratio below flips large deviations burden limit_of to_parity"
 )
 @dataclass(frozen=True, slots=True)
-class Practice:
+class PeopleAffected:
     """Two rates in people: `lower` and `higher` say which side is which of the part.
 
     `shortfall` is how many more of the group with the lower rate would be selected at the rate of
@@ -51,7 +51,7 @@ class Practice:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class AllowedGap:
     """How far apart a limit lets two rates lie: the least ratio of the lower, or the widest gap."""
 
     size: Fraction
@@ -75,7 +75,7 @@ class Allowance:
 
 @declare_subjects(row="group stratum down up n m power level")
 @dataclass(frozen=True, slots=True)
-class Detectable:
+class DetectableGap:
     """The smallest gaps to a reference that a test finds in four of five such samples, as shares.
 
     Of the group whose gap may be widest and still go unseen; NaN where no gap of that side would be
@@ -93,9 +93,9 @@ class Detectable:
     level: float | None = None
 
 
-def practice(
-    part: Part, allowed: Allowance | None = None, *, burden: bool = False
-) -> Practice | None:
+def count_people_affected(
+    part: ComparisonPart, allowed: AllowedGap | None = None, *, burden: bool = False
+) -> PeopleAffected | None:
     """The practice kit of two rates; None where a side has no counts of people.
 
     `allowed` is what the check's own limit allows, None where the value is not beyond one. Where
@@ -110,15 +110,15 @@ def practice(
     pooled = Fraction(a + c, n + m)
     to_limit = None if allowed is None else _to_limit((a, n), (c, m), allowed, burden=burden)
     shares = [np.asarray(one) for one in (a / n, float(n), c / m, float(m))]
-    apart, _ = proportions.z_test(*shares)
-    return Practice(
+    apart, _ = contingency.z_test(*shares)
+    return PeopleAffected(
         shortfall=float(n * pooled - a),
         to_limit=to_limit,
         limit=None if allowed is None else allowed.size,
         ratio=a * m / (c * n) if c else math.nan,
         below=to_limit is not None,
         flips=Fraction(a, n) < Fraction(c, m) and Fraction(a + 1, n) > Fraction(c - 1, m),
-        large=bool(proportions.smallest_expected(*shares) >= EXPECTED),
+        large=bool(contingency.smallest_expected(*shares) >= EXPECTED),
         deviations=abs(float(apart)),
         burden=burden,
         limit_of=None if allowed is None else allowed.of,
@@ -126,18 +126,18 @@ def practice(
     )
 
 
-def by_clusters(kit: Practice, found: Significance | None) -> Practice | None:
+def adjust_for_clusters(kit: PeopleAffected, found: Significance | None) -> PeopleAffected | None:
     """The kit of rows that come in clusters: as many standard errors apart as their own test says.
 
     None where that test is of more than the two groups, or there is none.
     """
     if found is None or not found.test.startswith("z"):
         return None
-    return replace(kit, deviations=float(normal.critical(found.p)))
+    return replace(kit, deviations=float(distributions.normal_critical(found.p)))
 
 
 def _to_limit(
-    lower: tuple[int, int], higher: tuple[int, int], allowed: Allowance, *, burden: bool
+    lower: tuple[int, int], higher: tuple[int, int], allowed: AllowedGap, *, burden: bool
 ) -> int | None:
     """How many people of the worse side the limit asks for; None where it is reached.
 
@@ -152,9 +152,9 @@ def _to_limit(
     return missing if missing > 0 else None
 
 
-def detectable(
+def find_detectable_gap(
     evaluation: Evaluation, below: Decimal | None, above: Decimal | None
-) -> Detectable | None:
+) -> DetectableGap | None:
     """What a pass may have missed; None where a gap as wide as the limit allows would be found.
 
     Of a comparison of two rates; a gap or least ratio is looked at from the highest group.
@@ -174,12 +174,12 @@ def detectable(
     if two is None:
         return None
     looks = [
-        simultaneous.pairs(int(k)) if evaluation.spread else int(k) - 1
+        multiplicity.count_pairs(int(k)) if evaluation.spread else int(k) - 1
         for k in evaluation.takes_part.sum(axis=1)
     ]
     comparisons = np.maximum(np.array(looks, dtype=np.float64), 1)[:, None]
     alpha = evaluation.terms.inference.alpha
-    seen = power.smallest_detectable(
+    seen = proportions.smallest_detectable(
         two.value, one.effective_n, two.effective_n, alpha, comparisons
     )
     allowed = [
@@ -202,7 +202,7 @@ def detectable(
     n, m = (int(np.broadcast_to(side.effective_n, thin.shape)[z, g]) for side in (one, two))
     table = evaluation.table
     level = float(alpha / comparisons[z, 0])
-    return Detectable(table.groups[g], table.strata[z], down, up, n, m, level=level)
+    return DetectableGap(table.groups[g], table.strata[z], down, up, n, m, level=level)
 
 
 def _allowed(bound: Decimal | None, share: Floats, *, quotient: bool) -> Floats:

@@ -18,12 +18,12 @@ import numpy as np
 
 from fairaudit.arrays import Floats
 from fairaudit.cube import Cube, Grouping, Ints, Marks
-from fairaudit.evidence import Sample, corrected, name_of_test, two_samples
+from fairaudit.evidence import Sample, compare_shares, correct_p_values, name_share_test
 from fairaudit.metrics.inference import Inference
 from fairaudit.stats import proportions
-from fairaudit.subgroups.asked import Search
-from fairaudit.subgroups.counting import Enumerated, enumerated
-from fairaudit.subgroups.records import Part, Searched, Subgroup, Subgroups
+from fairaudit.subgroups.asked import SubgroupSearch
+from fairaudit.subgroups.counting import CountedSubgroups, count_subgroups
+from fairaudit.subgroups.records import ParentGroup, SearchedRate, Subgroup, Subgroups
 
 _SAFE = 2**62
 
@@ -33,23 +33,23 @@ class Discovery:
     """A whole search: what is told of it, and every subgroup of each rate for a limit."""
 
     told: Subgroups
-    tested: tuple[Tested, ...]
+    tested: tuple[TestedSubgroups, ...]
 
-    def of(self, rate: str) -> Tested:
+    def of(self, rate: str) -> TestedSubgroups:
         """The subgroups of one rate."""
         return next(one for one in self.tested if one.entries.rate.id == rate)
 
 
-def discover(cubes: Sequence[Cube], asked: Search) -> Discovery:
+def search_subgroups(cubes: Sequence[Cube], asked: SubgroupSearch) -> Discovery:
     """The subgroups of cubes that have each combination of columns in one of them."""
-    found = enumerated(cubes, asked)
+    found = count_subgroups(cubes, asked)
     ps = [_p_values(one, asked.inference) for one in found]
     ends = np.cumsum([len(p) for p, _ in ps])[:-1]
     # One family: every subgroup of every rate, listed or not.
-    family = corrected(np.concatenate([p for p, _ in ps]), asked.inference.correction)
+    family = correct_p_values(np.concatenate([p for p, _ in ps]), asked.inference.correction)
     adjusted = np.split(family, ends)
     tested = tuple(
-        Tested(one, asked.inference, p, exact, mine)
+        TestedSubgroups(one, asked.inference, p, exact, mine)
         for one, (p, exact), mine in zip(found, ps, adjusted, strict=True)
     )
     told = Subgroups(
@@ -63,12 +63,12 @@ def discover(cubes: Sequence[Cube], asked: Search) -> Discovery:
     return Discovery(told, tested)
 
 
-def _searched(tested: Tested, asked: Search) -> Searched:
+def _searched(tested: TestedSubgroups, asked: SubgroupSearch) -> SearchedRate:
     whole, entries = tested.entries.everybody, np.arange(len(tested.p))
     significant = entries[tested.adjusted < asked.inference.alpha]
     explained = tested.explained(significant)
     ranked = tested.ranked(significant[~explained])
-    return Searched(
+    return SearchedRate(
         rate=tested.entries.rate.id,
         of=asked.of,
         over=whole.over,
@@ -84,10 +84,10 @@ def _searched(tested: Tested, asked: Search) -> Searched:
 
 
 @dataclass(frozen=True, eq=False)
-class Tested:
+class TestedSubgroups:
     """Every subgroup of one rate with its p-value, alone and among all; arrays are [S]."""
 
-    entries: Enumerated
+    entries: CountedSubgroups
     inference: Inference
     p: Floats
     exactly: Marks
@@ -155,7 +155,7 @@ class Tested:
         child, mine, theirs = child[~as_much], mine[~as_much], theirs[~as_much]
         p, _ = _against_rest(self.entries, mine, theirs, self.inference)
         # NaN: nobody else is in it, so it is the same people.
-        found[child[~(corrected(p, self.inference.correction) < alpha)]] = True
+        found[child[~(correct_p_values(p, self.inference.correction) < alpha)]] = True
         return found
 
     def subgroup(self, at: int) -> Subgroup:
@@ -176,23 +176,23 @@ class Tested:
             high=float(high[0]),
             p=float(self.p[at]),
             adjusted=float(self.adjusted[at]),
-            test=name_of_test(exact=bool(self.exactly[at]), inference=self.inference),
+            test=name_share_test(exact=bool(self.exactly[at]), inference=self.inference),
             unfairness=abs(over * whole.under - under * whole.over) / scale,
             significant=bool(self.adjusted[at] < self.inference.alpha),
             parts=tuple(self._parts(at)),
         )
 
-    def _parts(self, at: int) -> Iterator[Part]:
+    def _parts(self, at: int) -> Iterator[ParentGroup]:
         """The groups of one condition less, where they are less than everybody."""
         names = self.entries.combination(at)
         fewer = [*combinations(names, len(names) - 1)]
         for _, found in _parents(self.entries, np.array([at]), fewer):
             for one in found.tolist():
                 over, under = int(self.entries.over[one]), int(self.entries.under[one])
-                yield Part(self.entries.group(one), over, under, float(self.divergence[one]))
+                yield ParentGroup(self.entries.group(one), over, under, float(self.divergence[one]))
 
 
-def _p_values(entries: Enumerated, inference: Inference) -> tuple[Floats, Marks]:
+def _p_values(entries: CountedSubgroups, inference: Inference) -> tuple[Floats, Marks]:
     """The test of every subgroup against all others; equal integers are tested once.
 
     Where Fisher's test counts tables, thousands of subgroups have the same few.
@@ -201,12 +201,12 @@ def _p_values(entries: Enumerated, inference: Inference) -> tuple[Floats, Marks]
         return np.zeros(0), np.zeros(0, dtype=np.bool_)
     integers = np.stack([entries.over, entries.under], axis=1)
     _, first, place = np.unique(integers, axis=0, return_index=True, return_inverse=True)
-    p, exactly = two_samples(*_sides(entries, first), inference)
+    p, exactly = compare_shares(*_sides(entries, first), inference)
     place = place.reshape(-1)
     return p[place], exactly[place]
 
 
-def _sides(entries: Enumerated, which: Ints) -> tuple[Sample, Sample]:
+def _sides(entries: CountedSubgroups, which: Ints) -> tuple[Sample, Sample]:
     """Some subgroups, and for each all others."""
     whole = entries.everybody
     over, under = entries.over[which], entries.under[which]
@@ -214,12 +214,12 @@ def _sides(entries: Enumerated, which: Ints) -> tuple[Sample, Sample]:
 
 
 def _against_rest(
-    entries: Enumerated, mine: Ints, theirs: Ints, inference: Inference
+    entries: CountedSubgroups, mine: Ints, theirs: Ints, inference: Inference
 ) -> tuple[Floats, Marks]:
     """The tests of subgroups against the rest of groups that contain them."""
     over, under = entries.over, entries.under
     rest = _sample(over[theirs] - over[mine], under[theirs] - under[mine])
-    return two_samples(_sample(over[mine], under[mine]), rest, inference)
+    return compare_shares(_sample(over[mine], under[mine]), rest, inference)
 
 
 def _sample(over: Ints, under: Ints) -> Sample:
@@ -228,7 +228,7 @@ def _sample(over: Ints, under: Ints) -> Sample:
 
 
 def _parents(
-    entries: Enumerated, which: Ints, only: Sequence[Grouping] | None = None
+    entries: CountedSubgroups, which: Ints, only: Sequence[Grouping] | None = None
 ) -> Iterator[tuple[Ints, Ints]]:
     """Places in `which` of subgroups, and entries of groups that contain them, pair by pair."""
     for names, where in entries.slices.items():

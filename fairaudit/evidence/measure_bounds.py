@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from fairaudit.cube import Floats, Marks
-from fairaudit.evidence.completions import (
-    Range,
-    Way,
-    adds_of,
-    crowds_of,
+from fairaudit.evidence.missing_people import (
+    Bounds,
+    Placement,
+    count_incomplete,
     divided,
     ends_of,
+    find_contributions,
     overall_of,
     own_of,
     rest_of,
@@ -49,7 +49,7 @@ def policy_of(evaluation: Evaluation) -> ReferencePolicy | None:
     return (evaluation.parts or (evaluation,))[0].terms.policy
 
 
-def range_of(evaluation: Evaluation, way: Way) -> Range | str:
+def range_of(evaluation: Evaluation, way: Placement) -> Bounds | str:
     """The bounds of each value, or why there are none."""
     asked = evaluation.metric
     if evaluation.averaged is not None:
@@ -73,13 +73,15 @@ def range_of(evaluation: Evaluation, way: Way) -> Range | str:
     return _of_rate(asked, evaluation, way)
 
 
-def _of_rate(asked: GroupMetric | Disparity, evaluation: Evaluation, way: Way) -> Range | str:
+def _of_rate(
+    asked: GroupMetric | Disparity, evaluation: Evaluation, way: Placement
+) -> Bounds | str:
     """The bounds of a rate, or of one comparison of a rate."""
     reading = evaluation.group_values
     own = (
         None
         if reading is None
-        else ends_of(reading.metric, own_of(crowds_of(evaluation.table), way))
+        else ends_of(reading.metric, own_of(count_incomplete(evaluation.table), way))
     )
     if reading is None or own is None:
         return "it is no rate of people"
@@ -100,24 +102,26 @@ def _of_rate(asked: GroupMetric | Disparity, evaluation: Evaluation, way: Way) -
     return _around((corner(own[0], against[1]), corner(own[1], against[0])), evaluation.value)
 
 
-def _around(ends: Range, value: Floats) -> Range:
+def _around(ends: Bounds, value: Floats) -> Bounds:
     """The ends in order; where one is 0/0 there is no value at it, so that of today stands in."""
     one, two = (np.where(np.isnan(end), value, end) for end in ends)
     return np.fmin(one, two), np.fmax(one, two)
 
 
-def _against(evaluation: Evaluation, own: Range, way: Way) -> Range:
+def _against(evaluation: Evaluation, own: Bounds, way: Placement) -> Bounds:
     """The reference at its lowest, where the group is at its highest, and the other way round."""
     assert evaluation.group_values is not None
-    quantity, crowds = evaluation.group_values.metric, crowds_of(evaluation.table)
+    quantity, crowds = evaluation.group_values.metric, count_incomplete(evaluation.table)
     policy = policy_of(evaluation)
     if policy in EXTREME_REFERENCES:
         return _extreme(own, evaluation.takes_part, highest=policy is ReferencePolicy.HIGHEST)
     if policy is ReferencePolicy.REST:
         found = ends_of(quantity, rest_of(crowds, way))
     elif policy is ReferencePolicy.OVERALL:
-        adds = adds_of(quantity) if isinstance(quantity, Rate) else None
-        settled = way is not Way.ANYWHERE or not (crowds.shown.any() or crowds.all_aside.any())
+        adds = find_contributions(quantity) if isinstance(quantity, Rate) else None
+        settled = way is not Placement.ANYWHERE or not (
+            crowds.shown.any() or crowds.all_aside.any()
+        )
         if adds is not None and adds.fixed and settled:
             # Who is counted is fixed, so everybody is the group and the rest, at opposite ends.
             mine, others = own_of(crowds, way), rest_of(crowds, way)
@@ -135,7 +139,7 @@ def _against(evaluation: Evaluation, own: Range, way: Way) -> Range:
     return found
 
 
-def _extreme(own: Range, takes_part: Marks, *, highest: bool) -> Range:
+def _extreme(own: Bounds, takes_part: Marks, *, highest: bool) -> Bounds:
     """The highest (or lowest) of all groups beside each: the others' ends, and the group's own."""
     low, high = own
     if highest:
@@ -158,7 +162,7 @@ def _of_others(value: Floats, among: Marks) -> Floats:
     return np.asarray(np.where(others, np.take_along_axis(marked, at, axis=1), second))
 
 
-def _spread(compare: Comparison, own: Range, evaluation: Evaluation) -> Range | str:
+def _spread(compare: Comparison, own: Bounds, evaluation: Evaluation) -> Bounds | str:
     """The smallest and the largest distance between groups: one value a stratum."""
     if compare.id not in {"gap", "min_ratio"}:
         return f"no bounds are known for the {compare.id}"
@@ -175,7 +179,7 @@ def _spread(compare: Comparison, own: Range, evaluation: Evaluation) -> Range | 
     return _around((ends[0][:, None], ends[1][:, None]), evaluation.value)
 
 
-def _widest(own: Range, among: Marks) -> list[tuple[Floats, Floats]]:
+def _widest(own: Bounds, among: Marks) -> list[tuple[Floats, Floats]]:
     """Two candidates [Z] for the farthest ends of two different groups: either may give way."""
     top = np.where(among, own[1], -np.inf)
     bottom = np.where(among, own[0], np.inf)
@@ -187,7 +191,7 @@ def _widest(own: Range, among: Marks) -> list[tuple[Floats, Floats]]:
     ]
 
 
-def _narrowest(own: Range, among: Marks) -> tuple[Floats, Floats]:
+def _narrowest(own: Bounds, among: Marks) -> tuple[Floats, Floats]:
     """The largest low end and the smallest high end [Z]: groups cannot come closer."""
     return (
         np.where(among, own[0], -np.inf).max(axis=1),
@@ -195,7 +199,7 @@ def _narrowest(own: Range, among: Marks) -> tuple[Floats, Floats]:
     )
 
 
-def _folded(evaluation: Evaluation, ranges: Sequence[Range], *, less: bool) -> Range:
+def _folded(evaluation: Evaluation, ranges: Sequence[Bounds], *, less: bool) -> Bounds:
     """The bounds of what several values are folded to."""
     lows, highs = (np.stack([one[at] for one in ranges]) for at in range(2))
     asked = evaluation.metric
@@ -216,7 +220,7 @@ def _folded(evaluation: Evaluation, ranges: Sequence[Range], *, less: bool) -> R
     return lows.mean(axis=0), highs.mean(axis=0)
 
 
-def _minus(ranges: Sequence[Range]) -> Range:
+def _minus(ranges: Sequence[Bounds]) -> Bounds:
     one, two = ranges
     with np.errstate(invalid="ignore"):
         low, high = one[0] - two[1], one[1] - two[0]
@@ -226,7 +230,7 @@ def _minus(ranges: Sequence[Range]) -> Range:
     )
 
 
-def _whole(asked: TableMetric, evaluation: Evaluation, way: Way) -> Range | str:
+def _whole(asked: TableMetric, evaluation: Evaluation, way: Placement) -> Bounds | str:
     """The bounds of ε, over all outcomes and pairs of groups."""
     table, parameters = evaluation.table, evaluation.terms.parameters
     if asked is not DIFFERENTIAL_FAIRNESS:
@@ -237,8 +241,8 @@ def _whole(asked: TableMetric, evaluation: Evaluation, way: Way) -> Range | str:
     own = table.mass.sum(axis=1) / table.scale
     outside = None if table.ungrouped is None else table.ungrouped.mass.sum(axis=1) / table.scale
     shown, aside, share = visitors(table, own, outside)
-    free = shown + aside if way is Way.ANYWHERE else np.zeros_like(own)
-    required = own + share if way is Way.PROPORTIONAL else own
+    free = shown + aside if way is Placement.ANYWHERE else np.zeros_like(own)
+    required = own + share if way is Placement.PROPORTIONAL else own
     known, unknown = required[:, :-1] + smoothing, required[:, -1:]
     all_free, total = free.sum(axis=1, keepdims=True), known.sum(axis=1, keepdims=True) + unknown
     joining = free[:, :-1] + free[:, -1:]
@@ -253,7 +257,7 @@ def _whole(asked: TableMetric, evaluation: Evaluation, way: Way) -> Range | str:
     return _around((low[:, None], high[:, None]), evaluation.value)
 
 
-def _epsilon_ends(logs: Range, among: Marks) -> Range:
+def _epsilon_ends(logs: Bounds, among: Marks) -> Bounds:
     """The least and the largest log-ratio of one outcome; 0 where no group may ever have it."""
     with np.errstate(invalid="ignore"):
         wide = np.fmax.reduce([high - low for high, low in _widest(logs, among)])
