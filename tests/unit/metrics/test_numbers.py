@@ -355,9 +355,10 @@ def test_specs_with_and_without_numbers_share_a_pass(tmp_path: Path) -> None:
     counted = engine.count_together(
         [dataclasses.replace(one, scores={}) for one in plans], [str(tmp_path / "rows.csv")], Path()
     )
-    assert counted[0] is counted[1]
-    for read, counts in zip(reads, counted, strict=True):
-        assert not isinstance(counts, FairauditError)
+    sound = [counts for counts in counted if not isinstance(counts, FairauditError)]
+    assert len(sound) == 2
+    assert sound[0].plan is sound[1].plan
+    for read, counts in zip(reads, sound, strict=True):
         assert recode(counts, read).cube == cube_of(read, tmp_path / "rows.csv")
 
 
