@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fairaudit import spec as specs
 from fairaudit.cube import Cube, KeyColumn, Role
-from fairaudit.evidence import prove
+from fairaudit.evidence import correct_families
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import evaluate
 from fairaudit.verdict import Check, Finding, Status, judge
@@ -95,9 +95,9 @@ def findings(asked: Sequence[Check], cube: Cube) -> tuple[list[Finding], int]:
         one.id: evaluate(one.asked, cube.table(one.by, one.given, one.of), one.terms)
         for one in asked
     }
-    proofs = prove({one.id: (evaluations[one.id], one.family) for one in asked})
-    found = [judge(one, evaluations[one.id], proofs[one.id]) for one in asked]
-    return found, max(proof.family for proof in proofs.values())
+    evidence_of = correct_families({one.id: (evaluations[one.id], one.family) for one in asked})
+    found = [judge(one, evaluations[one.id], evidence_of[one.id]) for one in asked]
+    return found, max(evidence.family for evidence in evidence_of.values())
 
 
 def nothing_wrong(random: Generator, *, tiny: bool = False) -> Ints:

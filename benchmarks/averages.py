@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from samples import TO_FIRST, binned, intervals, scored, table_of
 from singles import Point, Study, how, measure
 
-from fairaudit.evidence import band
+from fairaudit.evidence import find_intervals
 from fairaudit.metrics import Average, Reference, ReferencePolicy, Terms, Weights, evaluate
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ def in_strata(random: Generator, runs: int) -> Iterator[Study]:
                 table = replace(table_of(np.stack([drawn - hits, hits], axis=1)[:, None]))
                 asked = how("selection_rate", "gap" if spread else "difference")
                 terms = Terms(None if spread else TO_FIRST, average=Average(weights))
-                ends = band(evaluate(asked, table, terms)).at(0, 0 if spread else 1)
+                ends = find_intervals(evaluate(asked, table, terms)).at(0, 0 if spread else 1)
                 without += ends is None
                 hit += ends is not None and ends[0] <= truth <= ends[1]
             points.append(
@@ -68,7 +68,9 @@ def in_sparse_strata(random: Generator, runs: int) -> Iterator[Study]:
                 hits = random.binomial(sizes, rates)
                 table = table_of(np.stack([sizes - hits, hits], axis=1)[:, None])
                 terms = Terms(TO_FIRST, average=Average(Weights.POOLED))
-                ends = band(evaluate(how("selection_rate", compare), table, terms)).at(0, 1)
+                ends = find_intervals(evaluate(how("selection_rate", compare), table, terms)).at(
+                    0, 1
+                )
                 without += ends is None
                 hit += ends is not None and ends[0] <= truth <= ends[1]
             where = f"{strata} strata of {n} and {m}, {shift:+.2f}"

@@ -15,7 +15,7 @@ from decimal import Decimal
 from catalogue import cube_of, tables_of
 
 from fairaudit.cube import GroupTable
-from fairaudit.evidence import band, prove, significances
+from fairaudit.evidence import correct_families, find_intervals, find_significances
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -67,8 +67,8 @@ def main() -> None:
     evaluated = time.process_time() - started
     started = time.process_time()
     for each in evaluations:
-        band(each)
-        significances(each)
+        find_intervals(each)
+        find_significances(each)
     listed = time.process_time() - started
     # Each gate on another subset, the widest first; then all of them on the widest.
     spread = _judged(list(zip(asked(), reversed(tables), strict=False)))
@@ -90,10 +90,10 @@ def _judged(gates: list[tuple[Metric, GroupTable]]) -> tuple[float, int]:
     started = time.process_time()
     checks = {one.id: check_of(one, table) for one, table in gates}
     evaluations = {one.id: evaluate(one, table, checks[one.id].terms) for one, table in gates}
-    proofs = prove({name: (one, "all") for name, one in evaluations.items()})
+    evidence_of = correct_families({name: (one, "all") for name, one in evaluations.items()})
     for name, check in checks.items():
-        judge(check, evaluations[name], proofs[name])
-    return time.process_time() - started, next(iter(proofs.values())).family
+        judge(check, evaluations[name], evidence_of[name])
+    return time.process_time() - started, next(iter(evidence_of.values())).family
 
 
 def asked() -> list[Metric]:
@@ -121,7 +121,7 @@ def check_of(one: Metric, table: GroupTable) -> Check:
 def _slowest(evaluations: list[Evaluation]) -> None:
     cost: Counter[str] = Counter()
     for one in evaluations:
-        for what, find_it in (("interval", band), ("tests", significances)):
+        for what, find_it in (("interval", find_intervals), ("tests", find_significances)):
             before = time.process_time()
             find_it(one)
             cost[f"{what} of {one.asked.id}"] += time.process_time() - before

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.random import Generator
 
 import fairaudit
-from fairaudit.simpson import Kind
+from fairaudit.simpson import ReversalKind
 
 ALPHA = 0.05
 SETTINGS = ("independent", "mix")
@@ -77,7 +77,7 @@ def count(several: list[fairaudit.AuditResult]) -> Found:
     every = sure_every = sure = 0
     for result in several:
         turned = [one for one in result.reversals if one.kind.reverses]
-        strong = [one for one in turned if one.kind is Kind.EVERY_STRATUM]
+        strong = [one for one in turned if one.kind is ReversalKind.EVERY_STRATUM]
         every += bool(strong)
         sure_every += any(one.is_significant(ALPHA) for one in strong)
         sure += any(one.is_significant(ALPHA) for one in turned)

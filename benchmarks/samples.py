@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from fairaudit.cube import Amount, GroupTable, Sum
-from fairaudit.evidence import band
+from fairaudit.evidence import find_intervals
 from fairaudit.histogram import Bins, Histogram
 from fairaudit.metrics import Metric, Reference, ReferencePolicy, Terms, evaluate
 
@@ -60,7 +60,7 @@ class Intervals:
 def intervals(asked: Metric, table: GroupTable, reference: Reference | None = None) -> Intervals:
     """The intervals of a measure in every repetition, as an audit finds them."""
     evaluation = evaluate(asked, table, Terms(reference))
-    found = band(evaluation)
+    found = find_intervals(evaluation)
     low, high = (np.where(evaluation.judged, end, np.nan) for end in (found.low, found.high))
     return Intervals(evaluation.value, low, high)
 

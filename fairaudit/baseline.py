@@ -35,7 +35,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.records import CatalogueEntry, format_decimal
 from fairaudit.result import SCHEMA_VERSION
-from fairaudit.simpson import Kind, Reversal
+from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.simpson.kinds import FORMER_NAMES
 from fairaudit.spec import Spec, Text
 from fairaudit.spec.fields import read_number
@@ -80,7 +80,7 @@ _Turned: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 class _Was(NamedTuple):
     """What an earlier report says of a reversal: its kind, and its adjusted p-value."""
 
-    kind: Kind
+    kind: ReversalKind
     adjusted: float | None
 
 
@@ -480,7 +480,7 @@ def _direction(pair: Sequence[str], crude: float) -> tuple[str, ...]:
 
 def _was(row: Mapping[str, Any]) -> _Was:
     tested = row["significance"]
-    return _Was(Kind(row["kind"]), None if tested is None else float(tested["adjusted"]))
+    return _Was(ReversalKind(row["kind"]), None if tested is None else float(tested["adjusted"]))
 
 
 def _is_new(one: Reversal, check: ReversalCheck, then: Then, baseline: Baseline) -> bool:

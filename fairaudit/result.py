@@ -13,9 +13,9 @@ from fairaudit.cube import ExcludeBelow, Group, Grouping
 from fairaudit.disclosure import Notice, declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
 from fairaudit.estimate import HIDDEN, Estimate, Significance
-from fairaudit.evidence import Part
+from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance
-from fairaudit.evidence.ways import interval_in_words, significance_in_words
+from fairaudit.evidence.method_names import name_interval, name_test
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import (
     FAMILIES,
@@ -184,7 +184,7 @@ class ComparisonRow:
     reference: str | None
     parameters: Mapping[str, object]
     estimate: Estimate
-    parts: tuple[Part, ...]
+    parts: tuple[ComparisonPart, ...]
     decided_by: str | None
     first: Group
     second: Group
@@ -207,7 +207,7 @@ class LatticeEntry:
     estimate: Estimate
     first: Group
     second: Group
-    parts: tuple[Part, ...]
+    parts: tuple[ComparisonPart, ...]
     spread: bool
     decided_by: str | None
     judged: bool
@@ -598,8 +598,8 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
         takes=() if isinstance(record, Comparison) else record.takes,
         caution=record.caution,
         elsewhere=record.elsewhere,
-        interval="" if isinstance(record, Comparison) else interval_in_words(record),
-        test="" if isinstance(record, Comparison) else significance_in_words(record),
+        interval="" if isinstance(record, Comparison) else name_interval(record),
+        test="" if isinstance(record, Comparison) else name_test(record),
         source=str(record.source),
         aliases=record.aliases,
         example=describe_example(record) if worked else "",

@@ -54,7 +54,7 @@ def explain(
         hint = "fairaudit metrics lists all of them"
         if notion is not None:
             hint = f"fairaudit explain {notion.nearest[0]}"
-        close = catalogue.suggest(name) or methods.suggested(name)
+        close = catalogue.suggest(name) or methods.suggest_method(name)
         raise UsageError(f"unknown metric {name!r}{close}", hint)
     print_document(pages.page(definition(record, worked=True)))
 

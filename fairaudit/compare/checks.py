@@ -7,13 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import NamedTuple
 
-from fairaudit.compare.groups import Listed, deciding, listed, own_values
-from fairaudit.compare.rates import kind_of
-from fairaudit.compare.records import Change, CheckChange, GroupChange, Otherwise, Scale, Way
-from fairaudit.compare.testing import Kind, change_of
+from fairaudit.compare.groups import IndexedRows, find_deciding_group, index_rows, pair_values
+from fairaudit.compare.rates import find_change_terms
+from fairaudit.compare.records import (
+    Change,
+    CheckChange,
+    DifferentCheck,
+    Direction,
+    GroupChange,
+    Scale,
+)
+from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
-from fairaudit.evidence.intervals import SIMULTANEOUS
+from fairaudit.evidence.simultaneous import SIMULTANEOUS
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, describe_group
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.inference import Inference
@@ -47,16 +54,16 @@ class _Many(NamedTuple):
 _ALONE = _Many(1, 1)
 
 
-class Compared(NamedTuple):
+class ComparedChecks(NamedTuple):
     """The checks of two results: those of both, those that ask otherwise, those of one alone."""
 
     both: tuple[CheckChange, ...]
-    otherwise: tuple[Otherwise, ...]
+    otherwise: tuple[DifferentCheck, ...]
     only_before: tuple[Finding, ...]
     only_after: tuple[Finding, ...]
 
 
-def compared_checks(
+def compare_checks(
     before: AuditResult,
     after: AuditResult,
     inference: Inference,
@@ -64,7 +71,7 @@ def compared_checks(
     barred: str = "",
     weighted: bool = False,
     renamed: bool = False,
-) -> Compared:
+) -> ComparedChecks:
     """The checks by what they ask: id, measure, outcome, groups, terms and limits.
 
     With `renamed` two outcomes are compared, whose columns are none of each other's.
@@ -73,7 +80,7 @@ def compared_checks(
     now = {one.check.id: one for one in after.findings}
     versions = _versions(before), _versions(after)
     many = _values(before), _values(after)
-    rows = listed(before), listed(after)
+    rows = index_rows(before), index_rows(after)
     both, otherwise = [], []
     for name, one in now.items():
         was = then.get(name)
@@ -81,7 +88,7 @@ def compared_checks(
             continue
         why = _differs(was.check, one.check, *versions)
         if why:
-            otherwise.append(Otherwise(was, one, why))
+            otherwise.append(DifferentCheck(was, one, why))
             continue
         kind = _kind(was, one, barred=barred, weighted=weighted)
         picked = [_many(one.check, each) for each in many]
@@ -91,21 +98,21 @@ def compared_checks(
         groups = tuple(_group_changes(was, one, rows, barred, weighted, inference))
         alone = next((each.change for each in groups if each.decided and each.decides), None)
         change = alone or _change(was, one, replace(kind, values=values), inference)
-        if deciding(was) != deciding(one) and change.significance is not None:
+        if find_deciding_group(was) != find_deciding_group(one) and change.significance is not None:
             change = _untested(change, _OTHER_WORST)
         recast = was.definition != one.definition and not renamed
         lost = tuple(each for each in _decisive(was) if not _is_judged(each, one, after))
         new = tuple(each for each in _decisive(one) if not _is_judged(each, was, before))
-        if lost and change.way is Way.BETTER:
+        if lost and change.way is Direction.BETTER:
             change = _untested(change, _lost(lost))
-        if new and change.way is Way.WORSE:
+        if new and change.way is Direction.WORSE:
             change = _untested(change, _new(new))
         groups = tuple(
             replace(each, change=change) if each.decided and each.decides else each
             for each in groups
         )
         both.append(CheckChange(was, one, change, recast=recast, lost=lost, groups=groups))
-    return Compared(
+    return ComparedChecks(
         tuple(both),
         tuple(otherwise),
         tuple(one for name, one in then.items() if name not in now),
@@ -116,17 +123,17 @@ def compared_checks(
 def _group_changes(
     was: Finding,
     one: Finding,
-    results: tuple[Listed, Listed],
+    results: tuple[IndexedRows, IndexedRows],
     barred: str,
     weighted: bool,  # noqa: FBT001  # as the results say
     inference: Inference,
 ) -> Iterator[GroupChange]:
     """How the value of each group changed that the check judged in both results."""
-    both = own_values(was, one, results)
+    both = pair_values(was, one, results)
     if both is None:
         return
     then, now = both
-    decided, decides = deciding(was), deciding(one)
+    decided, decides = find_deciding_group(was), find_deciding_group(one)
     for who, (group, stratum, value) in now.items():
         if who in then:
             sides = replace(was, estimate=then[who][2]), replace(one, estimate=value)
@@ -258,19 +265,19 @@ def _is_simultaneous(one: Finding) -> bool:
     return one.estimate is not None and SIMULTANEOUS in one.estimate.method
 
 
-def _kind(was: Finding, one: Finding, *, barred: str = "", weighted: bool = False) -> Kind:
+def _kind(was: Finding, one: Finding, *, barred: str = "", weighted: bool = False) -> ChangeTerms:
     """How the value of a check is told and tested."""
     check = one.check
     if not isinstance(check, Check):
-        return Kind(barred=barred or _SEARCHED)
+        return ChangeTerms(barred=barred or _SEARCHED)
     asked = check.asked
     if isinstance(asked, GroupMetric):
         sides = (side.estimate or Estimate(math.nan) for side in (was, one))
-        kind = kind_of(asked, *sides, barred=barred, weighted=weighted)
+        kind = find_change_terms(asked, *sides, barred=barred, weighted=weighted)
         if check.against is not None:
             kind = replace(kind, share=False, scale=Scale.DIFFERENCE)
     else:
-        kind = Kind(barred=barred)
+        kind = ChangeTerms(barred=barred)
     if isinstance(asked, Disparity) and _is_quotient(asked) and check.against is None:
         kind = replace(kind, scale=Scale.RATIO)
     return replace(kind, middle=_middle(check, kind.scale))
@@ -291,11 +298,11 @@ def _middle(check: Check, scale: Scale) -> float | None:
     return (low + high) / 2
 
 
-def _change(was: Finding, one: Finding, kind: Kind, inference: Inference) -> Change:
+def _change(was: Finding, one: Finding, kind: ChangeTerms, inference: Inference) -> Change:
     before, after = (side.estimate or Estimate(math.nan, reason=side.why) for side in (was, one))
     if isinstance(one.check, ReversalCheck):
-        return Change(before, after, Scale.DIFFERENCE, math.nan, Way.UNKNOWN, why=_NO_NUMBER)
-    found = change_of(before, after, kind, inference)
+        return Change(before, after, Scale.DIFFERENCE, math.nan, Direction.UNKNOWN, why=_NO_NUMBER)
+    found = measure_change(before, after, kind, inference)
     if _is_simultaneous(one) and found.significance is not None:
         test = f"{found.significance.test}, simultaneous"
         found = replace(found, significance=replace(found.significance, test=test))
@@ -319,17 +326,17 @@ def _towards(value: float, check: AnyCheck, limit: Limit) -> float:
     return value
 
 
-def _way(change: Change, one: Finding, kind: Kind) -> Way:
+def _way(change: Change, one: Finding, kind: ChangeTerms) -> Direction:
     """Worse is farther beyond the limit, or nearer to it."""
     limit = one.check.fail or one.check.warn
-    if change.way is Way.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
+    if change.way is Direction.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
         return change.way
     if kind.middle is None:
         sides = [_towards(side.value, one.check, limit) for side in (change.before, change.after)]
         then, now = map(limit.excess, sides)
         if then == now:  # on the side of parity where the limit does not look
             rises = change.after.value > change.before.value
-            return Way.HIGHER if rises else Way.LOWER
+            return Direction.HIGHER if rises else Direction.LOWER
         farther = now > then
     else:
         # Both numbers lie on the side of the later one, or of a ratio of 0, which has no mirror.
@@ -337,4 +344,4 @@ def _way(change: Change, one: Finding, kind: Kind) -> Way:
         side = change.before if of_nothing else change.after
         rises = change.value > (1 if change.scale is Scale.RATIO else 0)
         farther = rises is (side.value > kind.middle)
-    return Way.WORSE if farther else Way.BETTER
+    return Direction.WORSE if farther else Direction.BETTER

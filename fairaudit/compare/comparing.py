@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairaudit.compare.checks import compared_checks
-from fairaudit.compare.families import corrected_checks, corrected_people, corrected_rates
-from fairaudit.compare.models import models_of, of_outcome, paired_rates, renamed
-from fairaudit.compare.people import people_changes
-from fairaudit.compare.rates import place_of, places, rate_changes
-from fairaudit.compare.records import Changes, Origin, RateChange, Sampling
-from fairaudit.compare.sampling import sampling_of
-from fairaudit.compare.unlike import conditions, new_and_gone, reversal_changes
+from fairaudit.compare.checks import compare_checks
+from fairaudit.compare.conditions import compare_notices, compare_reversals, list_conditions
+from fairaudit.compare.families import correct_checks, correct_people, correct_rates
+from fairaudit.compare.models import compare_paired_rates, list_models, rename_check, select_outcome
+from fairaudit.compare.people import compare_people
+from fairaudit.compare.rates import compare_rates, index_rates, rate_key
+from fairaudit.compare.records import Changes, ComparedResult, RateChange, Sampling
+from fairaudit.compare.sampling import detect_sampling
 from fairaudit.errors import NothingToAudit, UsageError, did_you_mean
 from fairaudit.result import AuditResult
 
@@ -40,10 +40,10 @@ def compare(
         for result, name in zip((before, after), outcomes, strict=True):
             _refuse_unknown(result, name)
         before, after = (
-            of_outcome(result, name, outcomes[1])
+            select_outcome(result, name, outcomes[1])
             for result, name in zip((before, after), outcomes, strict=True)
         )
-    sampling = sampling_of(before, after)
+    sampling = detect_sampling(before, after)
     if same_people is not None:
         sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
     return _changes(before, after, sampling, outcomes=outcomes or (None, None))
@@ -59,13 +59,13 @@ def compare_models(result: AuditResult, first: str, second: str) -> Changes:
         _refuse_unknown(result, name)
     if first == second:
         raise UsageError(f"{first} is compared with itself", "name two models")
-    rates = tuple(paired_rates(result, first, second))
-    before, after = (of_outcome(result, name, second) for name in (first, second))
+    rates = tuple(compare_paired_rates(result, first, second))
+    before, after = (select_outcome(result, name, second) for name in (first, second))
     return _changes(before, after, Sampling.PAIRED, rates, (first, second))
 
 
 def _refuse_unknown(result: AuditResult, name: str) -> None:
-    known = models_of(result)
+    known = list_models(result)
     if name not in known:
         hint = did_you_mean(name, known)
         raise UsageError(f"no outcome {name!r}{hint}", f"there is {', '.join(known) or 'none'}")
@@ -85,7 +85,7 @@ def _changes(
     if before.provenance.cluster or after.provenance.cluster:
         barred = barred or _CLUSTERED
     weighted = bool(before.provenance.weight or after.provenance.weight)
-    checks = compared_checks(
+    checks = compare_checks(
         before,
         after,
         inference,
@@ -93,40 +93,40 @@ def _changes(
         weighted=weighted,
         renamed=outcomes[1] is not None,
     )
-    then, now = places(before.rates), places(after.rates)
+    then, now = index_rates(before.rates), index_rates(after.rates)
     for one in paired:
-        now.pop(place_of(one), None)
-    listed = rate_changes(
+        now.pop(rate_key(one), None)
+    listed = compare_rates(
         then, now, inference, frozenset(after.burdens), barred=barred, weighted=weighted
     )
     rates = (*paired, *listed)
     if not (checks.both or checks.otherwise or rates):
         what = "there is no check and no rate in both"
         raise NothingToAudit(what, "compare results of specs that ask the same")
-    people = () if sampling is Sampling.PAIRED else people_changes(before, after, barred=barred)
-    new, gone = new_and_gone(before.notices, after.notices)
+    people = () if sampling is Sampling.PAIRED else compare_people(before, after, barred=barred)
+    new, gone = compare_notices(before.notices, after.notices)
     return Changes(
         before=_origin(before, outcomes[0]),
         after=_origin(after, outcomes[1]),
         sampling=sampling,
         inference=inference,
-        checks=corrected_checks(checks.both, inference),
+        checks=correct_checks(checks.both, inference),
         otherwise=checks.otherwise,
         # Such a check has no partner to share a name with: it has its own again.
         only_before=checks.only_before
         if outcomes[0] is None
-        else tuple(renamed(one, outcomes[0]) for one in checks.only_before),
+        else tuple(rename_check(one, outcomes[0]) for one in checks.only_before),
         only_after=checks.only_after,
-        rates=corrected_rates(rates, inference),
-        people=corrected_people(tuple(people), inference),
-        reversals=tuple(reversal_changes(before, after)),
+        rates=correct_rates(rates, inference),
+        people=correct_people(tuple(people), inference),
+        reversals=tuple(compare_reversals(before, after)),
         conditions=()
         if sampling is Sampling.PAIRED
-        else tuple(conditions(before, after, checks.both, rates)),
+        else tuple(list_conditions(before, after, checks.both, rates)),
         new_notices=new,
         gone_notices=gone,
     )
 
 
-def _origin(result: AuditResult, of: str | None) -> Origin:
-    return Origin(result.provenance, result.verdict, result.exit_code, result.tally, of)
+def _origin(result: AuditResult, of: str | None) -> ComparedResult:
+    return ComparedResult(result.provenance, result.verdict, result.exit_code, result.tally, of)

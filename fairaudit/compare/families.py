@@ -12,20 +12,26 @@ import numpy as np
 from fairaudit.compare.records import (
     Change,
     CheckChange,
+    Direction,
     PeopleChange,
     RateChange,
     Scale,
-    Way,
 )
 from fairaudit.estimate import Significance
-from fairaudit.evidence import corrected
 from fairaudit.metrics.inference import Inference
 
 _Rank: TypeAlias = tuple[int, float, float]
-_WAYS = (Way.WORSE, Way.BETTER, Way.HIGHER, Way.LOWER, Way.UNKNOWN, Way.SAME)
+_WAYS = (
+    Direction.WORSE,
+    Direction.BETTER,
+    Direction.HIGHER,
+    Direction.LOWER,
+    Direction.UNKNOWN,
+    Direction.SAME,
+)
 
 
-def corrected_checks(rows: Iterable[CheckChange], inference: Inference) -> tuple[CheckChange, ...]:
+def correct_checks(rows: Iterable[CheckChange], inference: Inference) -> tuple[CheckChange, ...]:
     """The checks with their p-values corrected: those that got worse first, then better ones.
 
     The changes of all groups of all checks are one family.
@@ -59,7 +65,7 @@ def _place(change: Change) -> float:
     return 1.0 if change.significance is None else change.significance.adjusted
 
 
-def corrected_rates(rows: Iterable[RateChange], inference: Inference) -> tuple[RateChange, ...]:
+def correct_rates(rows: Iterable[RateChange], inference: Inference) -> tuple[RateChange, ...]:
     """The rates with their p-values corrected, what got worse beyond chance first."""
     found = [*rows]
     tests = _family([one.change.significance for one in found], inference)
@@ -70,9 +76,7 @@ def corrected_rates(rows: Iterable[RateChange], inference: Inference) -> tuple[R
     return tuple(sorted(found, key=lambda one: _rank(one.change, inference.alpha)))
 
 
-def corrected_people(
-    rows: Iterable[PeopleChange], inference: Inference
-) -> tuple[PeopleChange, ...]:
+def correct_people(rows: Iterable[PeopleChange], inference: Inference) -> tuple[PeopleChange, ...]:
     """The groupings in their order, with their p-values corrected."""
     found = [*rows]
     tests = _family([one.significance for one in found], inference)
@@ -84,7 +88,7 @@ def _family(
 ) -> list[Significance | None]:
     """The same tests, each adjusted for all that there are."""
     p = np.array([math.nan if one is None else one.p for one in tests], dtype=np.float64)
-    adjusted = corrected(p, inference.correction)
+    adjusted = inference.correction.adjust(p)
     count = int(np.count_nonzero(~np.isnan(p)))
     return [
         one

@@ -15,18 +15,18 @@ from fairaudit.metrics import Disparity, Eligibility, GroupMetric, ReferencePoli
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.verdict import Check, Crossing, Finding, NotEvaluated
 
-Who: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
+GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
 """A group (of a spread: none) in a stratum, whatever the order of columns."""
-_Values: TypeAlias = dict[Who, tuple[Group, Group, Estimate]]
-Values: TypeAlias = Mapping[Who, tuple[Group, Group, Estimate]]
+_Values: TypeAlias = dict[GroupKey, tuple[Group, Group, Estimate]]
+JudgedValues: TypeAlias = Mapping[GroupKey, tuple[Group, Group, Estimate]]
 """By group and stratum: both as they are written, and the value."""
 _About: TypeAlias = tuple[str, str, frozenset[str]]
-Listed: TypeAlias = Mapping[_About, Sequence[RateRow | ComparisonRow]]
+IndexedRows: TypeAlias = Mapping[_About, Sequence[RateRow | ComparisonRow]]
 """The rows of a result by their measure, outcome and groups."""
 _Entry: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], str, frozenset[str]]
 
 
-def listed(result: AuditResult) -> Listed:
+def index_rows(result: AuditResult) -> IndexedRows:
     """The rates of groups that are judged, and the comparisons, by measure, outcome and groups."""
     rows: dict[_About, list[RateRow | ComparisonRow]] = {}
     for rate in result.rates:
@@ -37,14 +37,14 @@ def listed(result: AuditResult) -> Listed:
     return rows
 
 
-def deciding(finding: Finding) -> Who:
+def find_deciding_group(finding: Finding) -> GroupKey:
     """Whose value decides a check."""
     return frozenset(() if finding.spread else finding.first), frozenset(finding.stratum)
 
 
-def own_values(
-    before: Finding, after: Finding, results: tuple[Listed, Listed]
-) -> tuple[Values, Values] | None:
+def pair_values(
+    before: Finding, after: Finding, results: tuple[IndexedRows, IndexedRows]
+) -> tuple[JudgedValues, JudgedValues] | None:
     """The values of all groups that a check judged in both results.
 
     They are in the rows of the entry that the check belongs to: the one whose row for the deciding
@@ -60,12 +60,12 @@ def own_values(
     return then, now
 
 
-def values_of(finding: Finding, result: Listed) -> Values:
+def find_values(finding: Finding, result: IndexedRows) -> JudgedValues:
     """The values of all groups that a check judges in one result; empty where it lists none."""
     return next(iter(_entries(finding, result).values()), {})
 
 
-def _entries(finding: Finding, result: Listed) -> dict[_Entry, _Values]:
+def _entries(finding: Finding, result: IndexedRows) -> dict[_Entry, _Values]:
     """The values of each entry of the spec that the check may belong to."""
     check, estimate = finding.check, finding.estimate
     if not isinstance(check, Check) or estimate is None:
@@ -76,7 +76,7 @@ def _entries(finding: Finding, result: Listed) -> dict[_Entry, _Values]:
         who = frozenset(group), frozenset(stratum)
         if who not in spared:
             entries.setdefault(entry, {})[who] = group, stratum, value
-    decided = deciding(finding)
+    decided = find_deciding_group(finding)
     fitting = {}
     for entry, values in entries.items():
         row = values.get(decided)
@@ -93,7 +93,7 @@ def _spared(finding: Finding) -> Iterator[Crossing | NotEvaluated]:
         yield from waiver.crossed
 
 
-def _rows(check: Check, result: Listed) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
+def _rows(check: Check, result: IndexedRows) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
     """The rows that a check may have judged: their entry, group, stratum and value."""
     compare, is_rate = None, isinstance(check.asked, GroupMetric)
     if isinstance(check.asked, Disparity) and check.asked.id == check.asked.parts[0][0].id:

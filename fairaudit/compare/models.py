@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairaudit.compare.rates import directed
-from fairaudit.compare.records import Cells, Change, RateChange, Scale, Way
+from fairaudit.compare.rates import judge_direction
+from fairaudit.compare.records import Change, Direction, PairedHits, RateChange, Scale
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import Eligibility, GroupMetric, find_metric
 from fairaudit.result import AuditResult, ModelChange
@@ -18,14 +18,14 @@ from fairaudit.verdict import AnyCheck, Check, Finding
 _PAIRED = "Newcombe, paired"
 
 
-def models_of(result: AuditResult) -> list[str]:
+def list_models(result: AuditResult) -> list[str]:
     """The outcomes that a result tells of, its models among them, in their order."""
     names = [name for one in result.model_changes for name in (one.first, one.second)]
     names += [row.of for row in result.rates] + [one.check.of for one in result.findings]
     return [*dict.fromkeys(names)]
 
 
-def of_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
+def select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
     """The result as far as it is of one outcome, which is then called otherwise.
 
     What sets an outcome against another (`against`) is of neither alone.
@@ -39,7 +39,7 @@ def of_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
             for row in result.comparisons
             if row.of == name and "against" not in row.parameters
         ),
-        findings=tuple(renamed(one, called) for one in result.findings if _is_of(one, name)),
+        findings=tuple(rename_check(one, called) for one in result.findings if _is_of(one, name)),
         reversals=tuple(replace(one, of=called) for one in result.reversals if one.of == name),
         burdens=tuple(called for one in result.burdens if one == name),
     )
@@ -50,7 +50,7 @@ def _is_of(one: Finding, name: str) -> bool:
     return one.check.of == name and alone
 
 
-def renamed(finding: Finding, name: str) -> Finding:
+def rename_check(finding: Finding, name: str) -> Finding:
     """The finding on an outcome by another name."""
     return replace(finding, check=_called(finding.check, name))
 
@@ -61,7 +61,7 @@ def _called(check: AnyCheck, name: str) -> AnyCheck:
     return replace(check, of=name, id="/".join(parts))
 
 
-def paired_rates(result: AuditResult, first: str, second: str) -> Iterator[RateChange]:
+def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterator[RateChange]:
     """How each rate of the same people is by `second` where it was by `first`."""
     for row in result.model_changes:
         one = row if (row.first, row.second) == (first, second) else row.swapped()
@@ -82,7 +82,7 @@ def _rate_change(one: ModelChange, *, favourable: bool, alpha: float) -> RateCha
         after=_side(one, one.second_value, alpha, one.second_only),
         scale=Scale.DIFFERENCE,
         value=one.difference,
-        way=Way.SAME if one.difference == 0 else Way.UNKNOWN,
+        way=Direction.SAME if one.difference == 0 else Direction.UNKNOWN,
         low=one.low if compared else None,
         high=one.high if compared else None,
         method=_PAIRED if compared else "",
@@ -93,7 +93,7 @@ def _rate_change(one: ModelChange, *, favourable: bool, alpha: float) -> RateCha
         or one.first_only is None
         or one.second_only is None
         or one.neither is None
-        else Cells(one.both, one.first_only, one.second_only, one.neither),
+        else PairedHits(one.both, one.first_only, one.second_only, one.neither),
     )
     quantity = record if isinstance(record, GroupMetric) else None
     return RateChange(
@@ -104,7 +104,7 @@ def _rate_change(one: ModelChange, *, favourable: bool, alpha: float) -> RateCha
         group=one.group,
         standing_before=one.standing,
         standing_after=one.standing,
-        change=directed(change, quantity, favourable=favourable),
+        change=judge_direction(change, quantity, favourable=favourable),
     )
 
 

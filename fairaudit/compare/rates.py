@@ -6,20 +6,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from fairaudit.compare.records import Change, RateChange, Scale, Way
-from fairaudit.compare.testing import Kind, change_of
+from fairaudit.compare.records import Change, Direction, RateChange, Scale
+from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import Better, Eligibility, GroupMetric, Rate, find_metric
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import RateRow
 
-Place: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], frozenset[tuple[str, str]], str, int]
+RateKey: TypeAlias = tuple[
+    str, str, frozenset[tuple[str, str]], frozenset[tuple[str, str]], str, int
+]
 """What makes two rows one: metric, outcome, stratum, group, parameters, and how many columns."""
 
 
-def rate_changes(
-    before: Mapping[Place, RateRow],
-    after: Mapping[Place, RateRow],
+def compare_rates(
+    before: Mapping[RateKey, RateRow],
+    after: Mapping[RateKey, RateRow],
     inference: Inference,
     burdens: frozenset[str],
     *,
@@ -36,12 +38,12 @@ def rate_changes(
             yield _changed(then, now, inference, burdens, barred, weighted=weighted)
 
 
-def places(rows: tuple[RateRow, ...]) -> dict[Place, RateRow]:
+def index_rates(rows: tuple[RateRow, ...]) -> dict[RateKey, RateRow]:
     """The rows by what they are about."""
-    return {place_of(row): row for row in rows}
+    return {rate_key(row): row for row in rows}
 
 
-def place_of(row: RateRow | RateChange) -> Place:
+def rate_key(row: RateRow | RateChange) -> RateKey:
     """What a row is about, whatever the order of its columns."""
     said = repr((sorted(row.parameters.items(), key=str), sorted(row.averaged)))
     metric, of, stratum, group = row.metric, row.of, row.stratum, row.group
@@ -62,8 +64,10 @@ def _changed(
     aside = {then.standing, now.standing} - {Eligibility.ELIGIBLE}
     if aside:
         barred = f"not compared: {', '.join(sorted(one.replace('_', ' ') for one in aside))}"
-    kind = kind_of(quantity, then.estimate, now.estimate, barred=barred, weighted=weighted)
-    change = change_of(then.estimate, now.estimate, kind, inference)
+    kind = find_change_terms(
+        quantity, then.estimate, now.estimate, barred=barred, weighted=weighted
+    )
+    change = measure_change(then.estimate, now.estimate, kind, inference)
     return RateChange(
         metric=now.metric,
         of=now.of,
@@ -72,7 +76,7 @@ def _changed(
         group=now.group,
         standing_before=then.standing,
         standing_after=now.standing,
-        change=directed(change, quantity, favourable=_favourable(now, burdens)),
+        change=judge_direction(change, quantity, favourable=_favourable(now, burdens)),
         parameters=now.parameters,
         averaged=now.averaged,
     )
@@ -83,14 +87,14 @@ def _favourable(row: RateRow, burdens: frozenset[str]) -> bool | None:
     return None if "class" in row.parameters else row.of not in burdens
 
 
-def kind_of(
+def find_change_terms(
     quantity: GroupMetric | None,
     before: Estimate,
     after: Estimate,
     *,
     barred: str = "",
     weighted: bool = False,
-) -> Kind:
+) -> ChangeTerms:
     """How the change of a quantity of one group is told and tested."""
     scale = Scale.DIFFERENCE
     if isinstance(quantity, Rate) and quantity.bounds[1] is None:
@@ -98,7 +102,7 @@ def kind_of(
     is_share = (
         quantity is not None and quantity.is_proportion and _counted(before) and _counted(after)
     )
-    return Kind(scale, share=is_share, barred=barred, mean=not weighted)
+    return ChangeTerms(scale, share=is_share, barred=barred, mean=not weighted)
 
 
 def _counted(one: Estimate) -> bool:
@@ -106,15 +110,19 @@ def _counted(one: Estimate) -> bool:
     return one.scale == 1 and one.numerator is not None and one.denominator == one.n
 
 
-def directed(change: Change, quantity: GroupMetric | None, *, favourable: bool | None) -> Change:
+def judge_direction(
+    change: Change, quantity: GroupMetric | None, *, favourable: bool | None
+) -> Change:
     """The change with its word: better or worse for the group, where either way is.
 
     `favourable` is whether the positive is a benefit, None where nobody says, as of one class.
     """
-    if change.way is Way.SAME or change.value != change.value:
+    if change.way is Direction.SAME or change.value != change.value:
         return change
     rises = change.value > (1 if change.scale is Scale.RATIO else 0)
     better = Better.NEITHER if quantity is None else quantity.better.given(favourable=favourable)
     if better is Better.NEITHER:
-        return replace(change, way=Way.HIGHER if rises else Way.LOWER)
-    return replace(change, way=Way.BETTER if rises is (better is Better.HIGHER) else Way.WORSE)
+        return replace(change, way=Direction.HIGHER if rises else Direction.LOWER)
+    return replace(
+        change, way=Direction.BETTER if rises is (better is Better.HIGHER) else Direction.WORSE
+    )

@@ -11,11 +11,11 @@ from fairaudit.estimate import Estimate, Significance, State
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import Provenance, Verdict
-from fairaudit.simpson import Kind
+from fairaudit.simpson import ReversalKind
 from fairaudit.verdict import AnyCheck, Backing, Check, Crossing, Finding, Status
 
 
-class Way(StrEnum):
+class Direction(StrEnum):
     """Where a number went. Where neither way is better by itself it is only higher or lower."""
 
     WORSE = "worse"
@@ -46,7 +46,7 @@ class Sampling(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class PairedHits:
     """The same people by two outcomes: hits of both, of one alone, of neither."""
 
     both: int
@@ -68,14 +68,14 @@ class Change:
     after: Estimate
     scale: Scale
     value: float
-    way: Way
+    way: Direction
     low: float | None = None
     high: float | None = None
     method: str = ""
     significance: Significance | None = None
     why: str = ""
     turned: bool = False
-    cells: Cells | None = None
+    cells: PairedHits | None = None
 
     def is_significant(self, alpha: float) -> bool:
         """Whether chance hardly explains it, among all changes of its family."""
@@ -169,7 +169,7 @@ class CheckChange:
         """Whether its status fell, it fails for more, or a group is significantly worse."""
         if self.falls or self.newly_beyond:
             return True
-        return any(one.is_significant(alpha) and one.way is Way.WORSE for one in self.tested)
+        return any(one.is_significant(alpha) and one.way is Direction.WORSE for one in self.tested)
 
     def is_better(self, alpha: float) -> bool:
         """Whether its status recovered, or who was the worst is significantly better by itself.
@@ -179,7 +179,7 @@ class CheckChange:
         """
         decided = [one.change for one in self.groups if one.decided]
         worst = decided if self.groups else [self.change]
-        better = any(one.is_significant(alpha) and one.way is Way.BETTER for one in worst)
+        better = any(one.is_significant(alpha) and one.way is Direction.BETTER for one in worst)
         return not self.is_worse(alpha) and (self.recovers or (better and not self.lost))
 
 
@@ -191,7 +191,7 @@ def _failing(one: Finding) -> tuple[Crossing, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Otherwise:
+class DifferentCheck:
     """A check of the same id that asks something else, and what of it is not the same."""
 
     before: Finding
@@ -265,8 +265,8 @@ class ReversalChange:
     attribute: str
     pair: tuple[str, str]
     given: Grouping
-    before: Kind | None
-    after: Kind | None
+    before: ReversalKind | None
+    after: ReversalKind | None
     significant: bool
 
     @property
@@ -277,7 +277,7 @@ class ReversalChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ComparedResult:
     """One of the two results: where it comes from, what it said; `of` where one outcome counts."""
 
     provenance: Provenance
@@ -296,12 +296,12 @@ class Changes:
     two audits did not do alike.
     """
 
-    before: Origin
-    after: Origin
+    before: ComparedResult
+    after: ComparedResult
     sampling: Sampling
     inference: Inference
     checks: tuple[CheckChange, ...]
-    otherwise: tuple[Otherwise, ...]
+    otherwise: tuple[DifferentCheck, ...]
     only_before: tuple[Finding, ...]
     only_after: tuple[Finding, ...]
     rates: tuple[RateChange, ...]

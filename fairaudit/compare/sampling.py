@@ -13,7 +13,7 @@ _OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
 """Whom rates count whose denominator no prediction changes: those of one label."""
 
 
-def sampling_of(before: AuditResult, after: AuditResult) -> Sampling:
+def detect_sampling(before: AuditResult, after: AuditResult) -> Sampling:
     """The same people where the files are of one size and length, or every group is as large.
 
     Two months with as many rows, and as many people in every group and with every label, are one.

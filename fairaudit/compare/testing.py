@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairaudit.arrays import Floats
-from fairaudit.compare.records import Change, Scale, Way
+from fairaudit.compare.records import Change, Direction, Scale
 from fairaudit.estimate import Estimate, Significance, State
-from fairaudit.evidence import Sample, name_of_test, two_samples
+from fairaudit.evidence import Sample, compare_shares, name_share_test
 from fairaudit.metrics.inference import Inference
-from fairaudit.stats import families, means, mover, proportions
-from fairaudit.stats.normal import critical, two_sided
+from fairaudit.stats import distributions, means, mover, multiplicity, proportions
+from fairaudit.stats.distributions import normal_critical, normal_two_sided
 
 RECOVERED = "z by MOVER"
 WELCH = "Welch"
@@ -29,7 +29,7 @@ _STUDENT = "Student"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ChangeTerms:
     """What kind of number changed.
 
     `share`: of people, by whole counts. `values`: the number is the worst of so many, which chance
@@ -46,15 +46,19 @@ class Kind:
     mean: bool = False
 
 
-def change_of(before: Estimate, after: Estimate, kind: Kind, inference: Inference) -> Change:
+def measure_change(
+    before: Estimate, after: Estimate, kind: ChangeTerms, inference: Inference
+) -> Change:
     """The change between two independent samples; `way` is left open but for no change at all."""
-    told = Change(before, after, kind.scale, math.nan, Way.UNKNOWN)
+    told = Change(before, after, kind.scale, math.nan, Direction.UNKNOWN)
     why = _untold(before, after)
     if why:
         return replace(told, why=why)
     if before.value == after.value and not math.isfinite(after.value):
         nothing = 1.0 if kind.scale is Scale.RATIO else 0.0
-        return replace(told, value=nothing, way=Way.SAME, why="not tested: infinite both times")
+        return replace(
+            told, value=nothing, way=Direction.SAME, why="not tested: infinite both times"
+        )
     turned = _is_turned(before.value, after.value, kind)
     base, now = _on_one_side(before, after, kind) if turned else (before, after)
     if kind.scale is Scale.RATIO and 0 in {before.value, after.value}:
@@ -63,7 +67,7 @@ def change_of(before: Estimate, after: Estimate, kind: Kind, inference: Inferenc
     value = _moved(base.value, now.value, kind.scale)
     told = replace(told, scale=kind.scale, value=value, turned=turned)
     if _is_same(value, kind.scale):
-        told = replace(told, way=Way.SAME)
+        told = replace(told, way=Direction.SAME)
     if kind.barred:
         return replace(told, why=kind.barred)
     return replace(_tested(replace(told, after=now), base, kind, inference), after=after)
@@ -79,20 +83,20 @@ def _untold(before: Estimate, after: Estimate) -> str:
     return ""
 
 
-def _is_turned(before: float, after: float, kind: Kind) -> bool:
+def _is_turned(before: float, after: float, kind: ChangeTerms) -> bool:
     """Whether the numbers lie on different sides of the middle."""
     middle = kind.middle
     return middle is not None and (before < middle < after or after < middle < before)
 
 
-def _on_one_side(before: Estimate, after: Estimate, kind: Kind) -> tuple[Estimate, Estimate]:
+def _on_one_side(before: Estimate, after: Estimate, kind: ChangeTerms) -> tuple[Estimate, Estimate]:
     """Both numbers on the side of the later one; on that of a ratio of 0, which has no mirror."""
     if kind.scale is Scale.RATIO and before.value == 0:
         return before, _mirrored(after, kind)
     return _mirrored(before, kind), after
 
 
-def _mirrored(one: Estimate, kind: Kind) -> Estimate:
+def _mirrored(one: Estimate, kind: ChangeTerms) -> Estimate:
     """The number as far from the middle on its other side."""
     middle = kind.middle
     assert middle is not None
@@ -121,7 +125,7 @@ def _is_same(value: float, scale: Scale) -> bool:
     return abs(value - (1 if scale is Scale.RATIO else 0)) <= _NEAR
 
 
-def _tested(told: Change, base: Estimate, kind: Kind, inference: Inference) -> Change:
+def _tested(told: Change, base: Estimate, kind: ChangeTerms, inference: Inference) -> Change:
     after = told.after
     if not (math.isfinite(base.value) and math.isfinite(after.value)):
         return replace(told, why="not tested: infinite")
@@ -132,13 +136,13 @@ def _tested(told: Change, base: Estimate, kind: Kind, inference: Inference) -> C
     return _recovered(told, base, kind, inference)
 
 
-def _shares(told: Change, base: Estimate, kind: Kind, inference: Inference) -> Change:
+def _shares(told: Change, base: Estimate, kind: ChangeTerms, inference: Inference) -> Change:
     """Of shares of people: z or Fisher, and Newcombe's interval."""
     one, two = _sample(told.after), _sample(base)
-    p, exact = two_samples(one, two, inference)
-    level = families.per_comparison(inference.alpha, kind.values)
+    p, exact = compare_shares(one, two, inference)
+    level = multiplicity.sidak_level(inference.alpha, kind.values)
     ends = proportions.newcombe(one.share, one.size, two.share, two.size, level)
-    name = name_of_test(exact=bool(exact[0]), inference=inference)
+    name = name_share_test(exact=bool(exact[0]), inference=inference)
     return _with(told, ends, "Newcombe", p, name, kind)
 
 
@@ -149,7 +153,7 @@ def _sample(one: Estimate) -> Sample:
     return Sample(np.array([one.value]), under.astype(np.float64), over, under)
 
 
-def _means(told: Change, base: Estimate, kind: Kind, inference: Inference) -> Change:
+def _means(told: Change, base: Estimate, kind: ChangeTerms, inference: Inference) -> Change:
     """Of means: Welch's t, the sums of squares recovered from Student's intervals."""
     after, alpha = told.after, inference.alpha
     one, two = (_squares(each, alpha) for each in (after, base))
@@ -158,7 +162,7 @@ def _means(told: Change, base: Estimate, kind: Kind, inference: Inference) -> Ch
     mine = _mean(after, one)
     theirs = _mean(base, two)
     *_, p = means.welch_test(*mine, *theirs)
-    level = families.per_comparison(alpha, kind.values)
+    level = multiplicity.sidak_level(alpha, kind.values)
     return _with(told, means.welch(*mine, *theirs, level), WELCH, p, WELCH, kind)
 
 
@@ -172,12 +176,12 @@ def _squares(one: Estimate, alpha: float) -> float | None:
     """The sum of squared deviations behind Student's interval of a mean; None without one."""
     if one.low is None or one.high is None or one.n is None or one.n < 2:
         return None
-    t = float(means.critical(np.array(one.n - 1.0), alpha))
+    t = float(distributions.t_critical(np.array(one.n - 1.0), alpha))
     error = (one.high - one.low) / 2 / t
     return error * error * one.n * (one.n - 1)
 
 
-def _recovered(told: Change, base: Estimate, kind: Kind, inference: Inference) -> Change:
+def _recovered(told: Change, base: Estimate, kind: ChangeTerms, inference: Inference) -> Change:
     """Of whatever has an interval: each variance from the number's own interval."""
     after = told.after
     lacking = next((one for one in (base, after) if one.low is None or one.high is None), None)
@@ -191,12 +195,12 @@ def _recovered(told: Change, base: Estimate, kind: Kind, inference: Inference) -
     low, high = mover.difference(one[0], one[1:], two[0], two[1:])
     gap = float(one[0] - two[0])
     reach = float(gap - low if gap > 0 else high - gap)
-    usual = float(critical(inference.alpha))
+    usual = float(normal_critical(inference.alpha))
     with np.errstate(all="ignore"):
         z = max(abs(gap) - error, 0.0) / np.float64(reach) * usual if gap else 0.0
-    p = two_sided(np.array([0.0 if math.isnan(z) else z]))
+    p = normal_two_sided(np.array([0.0 if math.isnan(z) else z]))
     # The reaches are those of one number: of several they are as much longer as their z is.
-    longer = float(critical(families.per_comparison(inference.alpha, kind.values))) / usual
+    longer = float(normal_critical(multiplicity.sidak_level(inference.alpha, kind.values))) / usual
     ends = gap - (gap - low) * longer - error, gap + (high - gap) * longer + error
     if kind.scale is Scale.RATIO:
         with np.errstate(all="ignore"):
@@ -221,11 +225,11 @@ def _with(
     method: str,
     p: Floats,
     test: str,
-    kind: Kind,
+    kind: ChangeTerms,
 ) -> Change:
     """The change with its interval and test; the family corrects it later."""
     low, high = (float(np.ravel(end)[0]) for end in ends)
-    found = float(np.ravel(families.sidak(p, kind.values))[0])
+    found = float(np.ravel(multiplicity.sidak(p, kind.values))[0])
     if kind.values > 1:
         method, test = (f"{name}, Šidák over {kind.values}" for name in (method, test))
     if math.isnan(found) or math.isnan(low) or math.isnan(high):

@@ -1,40 +1,41 @@
 """What stands behind a value: both sides, its interval, its test, what missing rows could do."""
 
-from fairaudit.evidence.intervals import TOO_LITTLE, Band, band, lacks_interval
-from fairaudit.evidence.missing import MissingBounds, missing_at, missing_bounds
-from fairaudit.evidence.parts import Part, Side, estimate_at, parts_of
-from fairaudit.evidence.proof import (
-    Proof,
-    corrected,
-    prove,
-    prove_again,
-    significance_at,
-    significances,
+from fairaudit.evidence.families import (
+    Evidence,
+    correct_families,
+    extend_family,
+    find_significances,
 )
-from fairaudit.evidence.samples import Sample, name_of_test, two_samples
-from fairaudit.evidence.significance import lacks_test, pairs_tested
+from fairaudit.evidence.intervals import (
+    TOO_LITTLE_VARIATION,
+    Intervals,
+    explain_no_interval,
+    find_intervals,
+)
+from fairaudit.evidence.missing_bounds import MissingBounds, find_missing_bounds, judge_missing
+from fairaudit.evidence.sides import ComparisonPart, Side, build_estimate, find_parts
+from fairaudit.evidence.significance import explain_no_test, run_mcnemar
+from fairaudit.evidence.tests import Sample, compare_shares, name_share_test
 
 __all__ = [
-    "TOO_LITTLE",
-    "Band",
+    "TOO_LITTLE_VARIATION",
+    "ComparisonPart",
+    "Evidence",
+    "Intervals",
     "MissingBounds",
-    "Part",
-    "Proof",
     "Sample",
     "Side",
-    "band",
-    "corrected",
-    "estimate_at",
-    "lacks_interval",
-    "lacks_test",
-    "missing_at",
-    "missing_bounds",
-    "name_of_test",
-    "pairs_tested",
-    "parts_of",
-    "prove",
-    "prove_again",
-    "significance_at",
-    "significances",
-    "two_samples",
+    "build_estimate",
+    "compare_shares",
+    "correct_families",
+    "explain_no_interval",
+    "explain_no_test",
+    "extend_family",
+    "find_intervals",
+    "find_missing_bounds",
+    "find_parts",
+    "find_significances",
+    "judge_missing",
+    "name_share_test",
+    "run_mcnemar",
 ]

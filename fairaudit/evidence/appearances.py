@@ -33,8 +33,7 @@ from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube import GroupTable, distinct_rows
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.evidence.crowds import Apart, Crowds, differ, exceeds
-from fairaudit.evidence.proof import corrected
+from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, differ, exceeds
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.inference import Inference
@@ -50,8 +49,8 @@ class Parent:
 
     group: Group
     estimate: Estimate
-    apart: Apart | None
-    rest: Apart
+    apart: ShareGap | None
+    rest: ShareGap
 
 
 @declare_subjects(
@@ -73,7 +72,7 @@ class Appearance:
     of_class: str | None
     group: Group
     estimate: Estimate
-    apart: Apart
+    apart: ShareGap
     parents: tuple[Parent, ...]
     worse_off: bool | None
     significance: Significance | None
@@ -85,7 +84,7 @@ class Appearance:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class RateInSubsets:
     """A rate to look at in every subset: its tables by subset, and on what terms it is asked."""
 
     rate: Rate
@@ -110,20 +109,20 @@ class _Subset:
 
     table: GroupTable
     codes: NDArray[np.int32]
-    crowds: Crowds
-    others: Crowds
+    crowds: PooledGroups
+    others: PooledGroups
     takes_part: Marks
     gap: Floats
     wide: Marks
     p: Floats
     exact: Marks
 
-    def apart(self, at: int, inference: Inference) -> Apart | None:
+    def apart(self, at: int, inference: Inference) -> ShareGap | None:
         """One group beside everybody else; None where there is nobody else."""
         if np.isnan(self.p[at]):
             return None
         one, other = (each.at(np.array([at])) for each in (self.crowds, self.others))
-        return Apart.of(one, other, float(self.p[at]), inference, exact=bool(self.exact[at]))
+        return ShareGap.of(one, other, float(self.p[at]), inference, exact=bool(self.exact[at]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +133,7 @@ class _Judged:
     no parent shows the gap, and that the rest of each differs in its direction.
     """
 
-    sought: Sought
+    sought: RateInSubsets
     subsets: Mapping[Grouping, _Subset]
     by: Grouping
     at: Ints
@@ -142,7 +141,7 @@ class _Judged:
     silent: Marks
 
 
-def find_appearances(family: Sequence[Sought]) -> Appearances:
+def find_appearances(family: Sequence[RateInSubsets]) -> Appearances:
     """The groups where a gap first appears; all that are tested are one family."""
     judged = [one for sought in family for one in _judge(sought, _subsets(sought))]
     tested = Counter({by: 0 for one in family for by in one.tables})
@@ -150,7 +149,7 @@ def find_appearances(family: Sequence[Sought]) -> Appearances:
     if judged:
         inference = family[0].terms.inference
         p = np.concatenate([one.p for one in judged])
-        adjusted, start = corrected(p, inference.correction), 0
+        adjusted, start = inference.correction.adjust(p), 0
         for one in judged:
             mine = adjusted[start : start + len(one.at)]
             start += len(one.at)
@@ -158,10 +157,10 @@ def find_appearances(family: Sequence[Sought]) -> Appearances:
             first = np.flatnonzero((mine < inference.alpha) & one.silent).tolist()
             some = [_appearance(one, index, float(mine[index]), len(p)) for index in first]
             found.setdefault(one.by, []).extend(some)
-    return Appearances({by: ranked(some) for by, some in found.items()}, tested)
+    return Appearances({by: rank_appearances(some) for by, some in found.items()}, tested)
 
 
-def ranked(several: Iterable[Appearance]) -> tuple[Appearance, ...]:
+def rank_appearances(several: Iterable[Appearance]) -> tuple[Appearance, ...]:
     """Appearances: those who are worse off first, then by how many people it concerns."""
 
     def place(one: Appearance) -> tuple[object, ...]:
@@ -170,7 +169,7 @@ def ranked(several: Iterable[Appearance]) -> tuple[Appearance, ...]:
     return tuple(sorted(several, key=place))
 
 
-def _subsets(sought: Sought) -> dict[Grouping, _Subset]:
+def _subsets(sought: RateInSubsets) -> dict[Grouping, _Subset]:
     """Every subset in which anybody is known, with each group beside everybody else."""
     numbers: dict[str, dict[str, int]] = {}
     found = {}
@@ -179,7 +178,7 @@ def _subsets(sought: Sought) -> dict[Grouping, _Subset]:
         table = evaluation.table
         if not len(table.strata):
             continue
-        crowds = Crowds.of(sought.rate, count_groups(table))
+        crowds = PooledGroups.of(sought.rate, count_groups(table))
         others = crowds.others()
         p, exact = differ(crowds, others, sought.terms.inference)
         found[by] = _Subset(
@@ -205,7 +204,7 @@ def _codes(table: GroupTable, numbers: dict[str, dict[str, int]]) -> NDArray[np.
     return np.array(columns, dtype=np.int32).T.reshape(len(table.groups), len(table.by))
 
 
-def _judge(sought: Sought, subsets: Mapping[Grouping, _Subset]) -> Iterator[_Judged]:
+def _judge(sought: RateInSubsets, subsets: Mapping[Grouping, _Subset]) -> Iterator[_Judged]:
     """The groups of each subset of two or more attributes that can be tested, with p-values.
 
     A group that is all of one of its parents, or of everybody, is that parent: it is not tested.
@@ -315,5 +314,5 @@ def _parent(
         group=parent.table.groups[index],
         estimate=parent.crowds.estimate(index, inference.alpha),
         apart=parent.apart(index, inference),
-        rest=Apart.of(child, rest, float(p[0]), inference, exact=bool(exact[0])),
+        rest=ShareGap.of(child, rest, float(p[0]), inference, exact=bool(exact[0])),
     )

@@ -271,12 +271,12 @@ def find_method(name: str) -> Method | None:
     return next(found, None)
 
 
-def suggested(name: str) -> str:
+def suggest_method(name: str) -> str:
     """The name that may have been meant; empty where none is near."""
     return did_you_mean(name, [word for one in METHODS for word in (one.name, *one.also)])
 
 
-def methods_in(text: str) -> Iterator[Method]:
+def find_methods(text: str) -> Iterator[Method]:
     """The entries that a text names, in its order; the longest name that fits a place."""
     names = {word: one for one in METHODS for word in (one.name, *one.also)}
     longest = sorted(names, key=len, reverse=True)

@@ -374,7 +374,7 @@ def collapse_strata(table: GroupTable) -> GroupTable:
         squares=None if table.squares is None else joined(table.squares),
         known_strata=np.ones(1, dtype=np.bool_),
         amounts={
-            name: one.changed(joined, lambda sums: Sum(joined(sums.values), sums.scale))
+            name: one.transform(joined, lambda sums: Sum(joined(sums.values), sums.scale))
             for name, one in table.amounts.items()
         },
         histogram=table.histogram

@@ -11,16 +11,16 @@ from fairaudit.compare import (
     Change,
     Changes,
     CheckChange,
+    ComparedResult,
+    DifferentCheck,
+    Direction,
     GroupChange,
-    Origin,
-    Otherwise,
     ReversalChange,
     Sampling,
     Scale,
-    Way,
 )
 from fairaudit.metrics.inference import Correction
-from fairaudit.report import moves, numbers, sentences
+from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes, reversals
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -39,7 +39,7 @@ _FEW_REVERSALS = 5
 _FEW_GROUPS = 4
 _SAID = ": the same people both times"
 """A reason that stands at the top for everything."""
-_SURE_TONES = {Way.WORSE: Tone.BAD, Way.BETTER: Tone.GOOD}
+_SURE_TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
 _SAMPLING = {
     Sampling.INDEPENDENT: "taken to be different people: each change is tested as one of two "
     "independent samples",
@@ -56,8 +56,8 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
     sections = (
         _verdict(changes),
         _checks(changes),
-        moves.rates(changes, most),
-        moves.people(changes, most),
+        rate_changes.section(changes, most),
+        rate_changes.people(changes, most),
         _reversals(changes, is_short=not all_rows),
         _unlike(changes),
         _meaning(changes),
@@ -95,7 +95,7 @@ def summary(changes: Changes) -> str:
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
     sure = [one.change for one in changes.rates if one.change.is_significant(changes.alpha)]
-    down, up = (sum(one.way is way for one in sure) for way in (Way.WORSE, Way.BETTER))
+    down, up = (sum(one.way is way for one in sure) for way in (Direction.WORSE, Direction.BETTER))
     other = len(sure) - down - up
     rates = len(changes.rates)
     text += f"; {numbers.whole(rates)} {_plural('rate', rates)} of groups: "
@@ -109,7 +109,7 @@ def _plural(word: str, count: int) -> str:
     return word if count == 1 else f"{word}s"
 
 
-def _heading(before: Origin, after: Origin) -> str:
+def _heading(before: ComparedResult, after: ComparedResult) -> str:
     """What the two are called: their models or titles, or where those are one, their data."""
     called = [names.name(one.of) if one.of else _named(one) for one in (before, after)]
     if called[0] != called[1]:
@@ -121,12 +121,12 @@ def _heading(before: Origin, after: Origin) -> str:
     return f"{called[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else called[0]
 
 
-def _named(one: Origin) -> str:
+def _named(one: ComparedResult) -> str:
     """The title of an audit, or else its spec."""
     return names.line(one.provenance.title) or names.copied(one.provenance.spec_path)
 
 
-def _origin(one: Origin) -> str:
+def _origin(one: ComparedResult) -> str:
     made = one.provenance
     files = ", ".join(names.copied(file.path) for file in made.files[:2])
     more = f" and {len(made.files) - 2} more" if len(made.files) > 2 else ""
@@ -140,7 +140,7 @@ def _checks(changes: Changes) -> Iterator[Block]:
     rows += [(Cell("asked otherwise", Tone.MUTED), _otherwise(one)) for one in changes.otherwise]
     for one, when in ((changes.only_before, "before"), (changes.only_after, "after")):
         rows += [
-            (Cell(f"only {when}", Tone.MUTED), f"{each.check.id}: {sentences.STATUS[each.status]}")
+            (Cell(f"only {when}", Tone.MUTED), f"{each.check.id}: {each.status.upper()}")
             for each in one
         ]
     if rows:
@@ -149,9 +149,9 @@ def _checks(changes: Changes) -> Iterator[Block]:
         yield Entries(rows)
 
 
-def _otherwise(one: Otherwise) -> str:
+def _otherwise(one: DifferentCheck) -> str:
     """A check that asks something else: its statuses, and what of it changed."""
-    statuses = " → ".join(sentences.STATUS[each.status] for each in (one.before, one.after))
+    statuses = " → ".join(each.status.upper() for each in (one.before, one.after))
     return f"{one.after.check.id}: {statuses}; {one.why} changed"
 
 
@@ -173,7 +173,7 @@ def _word(one: CheckChange, alpha: float) -> Cell:
         return Cell("BETTER", Tone.GOOD)
     if one.is_significant(alpha):
         return Cell("CHANGED", Tone.WARN)
-    if all(change.way is Way.SAME for change in one.tested):
+    if all(change.way is Direction.SAME for change in one.tested):
         return Cell("SAME", Tone.MUTED)
     return Cell("UNSURE" if one.is_tested else "UNTESTED", Tone.MUTED)
 
@@ -181,10 +181,12 @@ def _word(one: CheckChange, alpha: float) -> Cell:
 def _check(one: CheckChange, alpha: float) -> str:
     """A check in one sentence: its statuses, its values, the change with its test."""
     then, now = one.before, one.after
-    status = f"{sentences.STATUS[then.status]} → {sentences.STATUS[now.status]}"
-    text = f"{sentences.title(now)}: {status}"
+    status = f"{then.status.upper()} → {now.status.upper()}"
+    text = f"{checks.title(now)}: {status}"
     change = one.change
-    pairs = [sentences.witness(each.first, each.second, each.decided_by) for each in (then, now)]
+    pairs = [
+        metric_titles.worst_pair(each.first, each.second, each.decided_by) for each in (then, now)
+    ]
     values = [numbers.value_of(each) for each in (change.before, change.after)]
     is_other = all(pairs) and pairs[0] != pairs[1]
     if is_other and not now.spread:
@@ -199,7 +201,7 @@ def _check(one: CheckChange, alpha: float) -> str:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
     text += _by_group(one, alpha)
     if one.newly_beyond:
-        text += f"; newly beyond its limit: {sentences.crossings(one.newly_beyond)}"
+        text += f"; newly beyond its limit: {baseline.breaches(one.newly_beyond)}"
     if one.recast:
         text += "; its columns, who is counted, or how it is tested are defined otherwise"
     return f"{text} ({now.check.id})"
@@ -235,7 +237,7 @@ def changed(change: Change, alpha: float) -> str:
     if math.isnan(change.value):
         return change.why
     turned = " in its distance from parity, because its sign changed" if change.turned else ""
-    if change.way is Way.SAME:
+    if change.way is Direction.SAME:
         return f"no change{turned}"
     is_ratio = change.scale is Scale.RATIO
     text = numbers.number(change.value) if is_ratio else f"{change.value:+.4f}"
@@ -248,7 +250,7 @@ def changed(change: Change, alpha: float) -> str:
 
 def _surely(change: Change, alpha: float) -> str:
     """How strong the evidence of a change is."""
-    ways = {Way.WORSE: "worse", Way.BETTER: "better"}
+    ways = {Direction.WORSE: "worse", Direction.BETTER: "better"}
     way = ways.get(change.way, str(change.way))
     test = change.significance
     if test is None:
@@ -287,10 +289,12 @@ def _reversal_word(one: ReversalChange) -> Cell:
 
 
 def _reversal(one: ReversalChange) -> str:
-    kinds = [sentences.KIND[kind] for kind in (one.before, one.after) if kind is not None]
+    kinds = [reversals.KIND_WORDS[kind] for kind in (one.before, one.after) if kind is not None]
     pair = " against ".join(map(names.name, one.pair))
     chance = "" if one.significant else ", not significant"
-    where = f"{sentences.title_of(one.rate)} of the {one.of} by {names.name(one.attribute)}, {pair}"
+    where = (
+        f"{metric_titles.title(one.rate)} of the {one.of} by {names.name(one.attribute)}, {pair}"
+    )
     return f"{where}, given {numbers.subset(one.given)}: {' → '.join(kinds)}{chance}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fairaudit.evidence.methods import METHODS, Method, methods_in
+from fairaudit.evidence.methods import METHODS, Method, find_methods
 from fairaudit.metrics import GROUP_METRICS, PREFERENCES, Better
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric
 from fairaudit.report.blocks import Cell, Document, Facts, Heading, Paragraph, Table
@@ -17,7 +17,7 @@ _WITHOUT_REASON = re.compile(r"none: [^;]*")
 
 def page(one: Definition) -> Document:
     """The page of one metric, with a line on each interval and test that it is given by."""
-    named = methods_in(_WITHOUT_REASON.sub("", f"{one.interval}; {one.test}"))
+    named = find_methods(_WITHOUT_REASON.sub("", f"{one.interval}; {one.test}"))
     lines = [(method.name, f"{method.means} Source: {method.source}.") for method in named]
     return (Heading(one.title), Paragraph(one.means), Facts([*facts(one), *lines]))
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from fairaudit.compare import Values, Who, deciding, listed, values_of
+from fairaudit.compare import GroupKey, JudgedValues, find_deciding_group, find_values, index_rows
 from fairaudit.estimate import Estimate
-from fairaudit.report import numbers, sentences
+from fairaudit.report import checks, numbers
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
 from fairaudit.report.labels import natural, short
 from fairaudit.report.pictures import Line, Lines, Point
@@ -50,7 +50,7 @@ class _Trend:
     spec: str
     findings: Sequence[tuple[str, Finding]]
     failed: Sequence[str] = ()
-    values: Sequence[Values] = ()
+    values: Sequence[JudgedValues] = ()
 
     @property
     def counted(self) -> Counter[Status]:
@@ -78,16 +78,14 @@ def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) 
         if more and at == min(len(drawn), _MOST_DRAWN) - 1:
             word = "check is" if more == 1 else "checks are"
             note += f"{more} more {word} not drawn: those that fail most often come first."
-        yield Figure(
-            sentences.title(one.findings[0][1]), _in_words(one, lines), lines, note.strip()
-        )
+        yield Figure(checks.title(one.findings[0][1]), _in_words(one, lines), lines, note.strip())
 
 
 def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:
     """Each check of each spec that has several results."""
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: natural(pair[0]))
     found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
-    values: dict[tuple[str, str], list[Values]] = {}
+    values: dict[tuple[str, str], list[JudgedValues]] = {}
     failed: dict[str, list[str]] = {}
     results: Counter[str] = Counter()
     for one in answers:
@@ -96,16 +94,16 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
         if not isinstance(one.found, AuditResult):
             failed.setdefault(one.spec, []).append(name)
         elif results[one.spec] > 1:
-            rows = listed(one.found)
+            rows = index_rows(one.found)
             for finding in one.found.findings:
                 key = one.spec, finding.check.id
                 found.setdefault(key, []).append((name, finding))
-                values.setdefault(key, []).append(values_of(finding, rows))
+                values.setdefault(key, []).append(find_values(finding, rows))
     for (spec, id_), findings in found.items():
         yield _Trend(spec, findings, failed.get(spec, ()), _of_groups(values[spec, id_]))
 
 
-def _of_groups(values: Sequence[Values]) -> Sequence[Values]:
+def _of_groups(values: Sequence[JudgedValues]) -> Sequence[JudgedValues]:
     """The values of each file, where they are of several groups, or strata."""
     who = {each for one in values for each in one}
     return values if len(who) > 1 else ()
@@ -186,8 +184,8 @@ def _lines_of_groups(one: _Trend, *, is_named: bool) -> tuple[Line, ...]:
     The one with the most values comes first: its files are the axis.
     """
     names = [short(name) if is_named else at for at, (name, _) in enumerate(one.findings, 1)]
-    points: dict[Who, list[Point]] = {}
-    called: dict[Who, str] = {}
+    points: dict[GroupKey, list[Point]] = {}
+    called: dict[GroupKey, str] = {}
     for name, values in zip(names, one.values, strict=False):
         for who, (group, stratum, estimate) in values.items():
             if _is_number(estimate):
@@ -202,9 +200,11 @@ def _lines_of_groups(one: _Trend, *, is_named: bool) -> tuple[Line, ...]:
     return tuple(kept)
 
 
-def _worst_times(one: _Trend) -> Counter[Who]:
+def _worst_times(one: _Trend) -> Counter[GroupKey]:
     """In how many files each group was the worst."""
-    return Counter(deciding(finding) for _, finding in one.findings if _is_number(finding.estimate))
+    return Counter(
+        find_deciding_group(finding) for _, finding in one.findings if _is_number(finding.estimate)
+    )
 
 
 def _has_room(points: Sequence[Point]) -> bool:

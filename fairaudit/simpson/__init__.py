@@ -5,27 +5,27 @@ values") made exact: decided on complete cases and on the strata where both grou
 """
 
 from fairaudit.simpson.explaining import ExplainedShare
-from fairaudit.simpson.kinds import Kind
+from fairaudit.simpson.kinds import ReversalKind
 from fairaudit.simpson.records import (
-    Joined,
-    Pairs,
+    CombinedStrata,
+    GroupRate,
+    PairChoice,
     Reversal,
-    Scan,
-    Scanned,
-    Share,
+    ReversalScan,
+    ScanResult,
     Stratum,
 )
-from fairaudit.simpson.scanning import scan
+from fairaudit.simpson.scanning import scan_reversals
 
 __all__ = [
+    "CombinedStrata",
     "ExplainedShare",
-    "Joined",
-    "Kind",
-    "Pairs",
+    "GroupRate",
+    "PairChoice",
     "Reversal",
-    "Scan",
-    "Scanned",
-    "Share",
+    "ReversalKind",
+    "ReversalScan",
+    "ScanResult",
     "Stratum",
-    "scan",
+    "scan_reversals",
 ]

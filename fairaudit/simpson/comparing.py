@@ -10,8 +10,8 @@ import numpy as np
 
 from fairaudit.cube import GroupTable, Ints, Marks
 from fairaudit.metrics import GroupValues
-from fairaudit.simpson.kinds import Kind
-from fairaudit.simpson.records import Share, Stratum
+from fairaudit.simpson.kinds import ReversalKind
+from fairaudit.simpson.records import GroupRate, Stratum
 
 NEAR = 1e-9
 """Closer than this to the floor, fractions decide instead of floats."""
@@ -62,7 +62,7 @@ def integers(reading: GroupValues) -> tuple[Ints, Ints]:
 
 def compare(
     reading: GroupValues, table: GroupTable, support: Ints, pair: tuple[int, int], floor: Fraction
-) -> tuple[Kind, dict[str, Any]] | None:
+) -> tuple[ReversalKind, dict[str, Any]] | None:
     """The kind of one pair with its numbers; None where conditioning changes nothing."""
     over, under = integers(reading)
     g, h = pair
@@ -89,8 +89,8 @@ def compare(
     composition = float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
     people = reading.n[support]
 
-    def share(over: Ints, under: Ints, count: Ints) -> Share:
-        return Share(int(over.sum()), int(under.sum()), int(count.sum()), table.scale)
+    def share(over: Ints, under: Ints, count: Ints) -> GroupRate:
+        return GroupRate(int(over.sum()), int(under.sum()), int(count.sum()), table.scale)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = np.divide((a * ((m - c) / (n + m))).sum(), (c * ((n - a) / (n + m))).sum())
@@ -127,18 +127,18 @@ def _kind(
     opposite_weight: Fraction,
     goes: bool,
     hides: bool,
-) -> Kind | None:
+) -> ReversalKind | None:
     """The first kind that fits: of gaps as wide as the floor, by the share that comes or goes."""
     if wide and adjusted_wide and all_opposite:
-        return Kind.EVERY_STRATUM
+        return ReversalKind.EVERY_STRATUM
     if wide and adjusted_wide and turned:
-        return Kind.ADJUSTED
+        return ReversalKind.ADJUSTED
     if wide and opposite_weight > Fraction(1, 2):
-        return Kind.MOST_PEOPLE
+        return ReversalKind.MOST_PEOPLE
     if adjusted_wide and not wide and (turned or hides):
-        return Kind.MASKED
+        return ReversalKind.MASKED
     if wide and (turned or goes):
-        return Kind.EXPLAINED
+        return ReversalKind.EXPLAINED
     return None
 
 

@@ -14,13 +14,13 @@ from fairaudit.estimate import Significance
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
 from fairaudit.simpson.explaining import ExplainedShare
-from fairaudit.simpson.kinds import Kind
+from fairaudit.simpson.kinds import ReversalKind
 
 LeftOut: TypeAlias = tuple[Group, Ineligibility]
 """Who could not be compared, and why."""
 
 
-class Share(NamedTuple):
+class GroupRate(NamedTuple):
     """A rate of one group: numerator and denominator (over `scale` under weights), and people."""
 
     over: int
@@ -34,7 +34,7 @@ class Share(NamedTuple):
         return self.over / self.under if self.under else float("nan")
 
 
-class Pairs(StrEnum):
+class PairChoice(StrEnum):
     """Which pairs of groups are compared: all, or each group with the declared reference."""
 
     ALL = "all"
@@ -50,8 +50,8 @@ class Stratum:
     """
 
     stratum: Group
-    first: Share
-    second: Share
+    first: GroupRate
+    second: GroupRate
     weight: float
     significance: Significance | None = None
 
@@ -66,7 +66,7 @@ class Stratum:
     "opposite"
 )
 @dataclass(frozen=True, slots=True)
-class Joined:
+class CombinedStrata:
     """What the strata say together of both groups; a number that does not exist is None.
 
     `p` is that of Cochran–Mantel–Haenszel, the ends those of the common odds ratio (Robins, Breslow
@@ -110,16 +110,16 @@ class Reversal:
     attribute: str
     pair: tuple[str, str]
     given: Grouping
-    kind: Kind
+    kind: ReversalKind
     crude: float
-    crude_pair: tuple[Share, Share]
+    crude_pair: tuple[GroupRate, GroupRate]
     crude_everybody: float
     standardized: float
     standardized_pair: tuple[float, float]
     composition: float
     within: float
     mantel_haenszel_odds_ratio: float
-    joined: Joined | None
+    joined: CombinedStrata | None
     crude_p: float | None
     significance: Significance | None
     opposite_weight: float
@@ -149,7 +149,7 @@ class Reversal:
         Than by both groups' people, on which its kind rests: then no test is of what it claims.
         """
         gap = None if self.joined is None else self.joined.difference
-        by_people = self.kind in {Kind.MASKED, Kind.ADJUSTED}
+        by_people = self.kind in {ReversalKind.MASKED, ReversalKind.ADJUSTED}
         return by_people and gap is not None and gap * self.standardized <= 0
 
     def is_significant(self, alpha: float) -> bool:
@@ -165,7 +165,7 @@ class Reversal:
         joined, crude = self.joined, self.crude_p
         if joined is None or joined.difference is None or joined.p is None or crude is None:
             return False
-        if self.kind is Kind.MASKED and self.hangs_on_weights:
+        if self.kind is ReversalKind.MASKED and self.hangs_on_weights:
             return False
         tests = 1
         if self.significance is not None and self.significance.correction != Correction.NONE.words:
@@ -187,7 +187,7 @@ class Reversal:
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class ReversalScan:
     """What to look for: rates of one outcome, between groups of attributes, given some columns.
 
     With `search` also given each column of the data that the spec does not name.
@@ -199,14 +199,14 @@ class Scan:
     given: tuple[Grouping, ...]
     floor: Fraction
     references: dict[str, str]
-    pairs: Pairs = Pairs.ALL
+    pairs: PairChoice = PairChoice.ALL
     minimum: Minimum = NO_MINIMUM
     inference: Inference = DEFAULT_INFERENCE
     search: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class ScanResult:
     """What a scan found, and what it could look at: pairs compared, by rate, and who was not.
 
     `too_many` says which attributes have more groups than are compared pair by pair. `repeated` are

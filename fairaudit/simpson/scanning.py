@@ -23,8 +23,8 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.counts import count_groups
 from fairaudit.simpson.comparing import NEAR, compare, integers
-from fairaudit.simpson.kinds import Kind
-from fairaudit.simpson.records import LeftOut, Pairs, Reversal, Scan, Scanned
+from fairaudit.simpson.kinds import ReversalKind
+from fairaudit.simpson.records import LeftOut, PairChoice, Reversal, ReversalScan, ScanResult
 from fairaudit.simpson.testing import judged, tested
 
 MOST_GROUPS = 500
@@ -34,7 +34,9 @@ MOST_SUSPECTS = 5_000
 """So many pairs that may turn one scan tests: each takes a few milliseconds."""
 
 
-def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) -> Scanned:
+def scan_reversals(
+    table: Callable[[Grouping, Grouping, str], GroupTable], asked: ReversalScan
+) -> ScanResult:
     """Every reversal and note of the scan, those first that matter most.
 
     Reversals before notes; of these the significant ones, the stronger kind, the larger swing.
@@ -64,7 +66,7 @@ def scan(table: Callable[[Grouping, Grouping, str], GroupTable], asked: Scan) ->
     listed = list(_not_repeated(tested, asked.inference.alpha))
     listed.sort(key=lambda one: _place(one, asked.inference.alpha))
     repeated = len(found) - len(listed)
-    return Scanned(tuple(listed), compared, tuple(left_out), tuple(too_many), repeated)
+    return ScanResult(tuple(listed), compared, tuple(left_out), tuple(too_many), repeated)
 
 
 def _place(one: Reversal, alpha: float) -> tuple[object, ...]:
@@ -99,7 +101,9 @@ def _not_repeated(found: Sequence[Reversal], alpha: float) -> Iterator[Reversal]
 class _Pairs:
     """The pairs of groups of one attribute, given some columns, by one rate."""
 
-    def __init__(self, rate: Rate, asked: Scan, alone: GroupTable, within: GroupTable) -> None:
+    def __init__(
+        self, rate: Rate, asked: ReversalScan, alone: GroupTable, within: GroupTable
+    ) -> None:
         self.asked = asked
         self.within = within
         self.whole = evaluate(rate, alone, Terms(minimum=asked.minimum))
@@ -116,7 +120,7 @@ class _Pairs:
 
     def too_many(self, left: int) -> str | None:
         """That there are too many pairs to compare, of which so many are `left` to this scan."""
-        if self.asked.pairs is Pairs.REFERENCE or len(self.large) <= MOST_GROUPS:
+        if self.asked.pairs is PairChoice.REFERENCE or len(self.large) <= MOST_GROUPS:
             if len(self.suspects) <= left:
                 return None
             why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
@@ -130,7 +134,7 @@ class _Pairs:
     def asked_for(self) -> Marks:
         """Which pairs are to be compared, [large, large], each once."""
         count = len(self.large)
-        if self.asked.pairs is Pairs.ALL:
+        if self.asked.pairs is PairChoice.ALL:
             return np.triu(np.ones((count, count), dtype=bool), k=1)
         is_reference = self.large == (-1 if self.reference is None else self.reference)
         return np.asarray(is_reference[:, None] & ~is_reference[None, :])
@@ -189,7 +193,9 @@ class _Pairs:
                 numbers["explained"] = said.explained
                 yield self.reversal(pair, kind, numbers)
 
-    def reversal(self, pair: tuple[int, int], kind: Kind, numbers: dict[str, Any]) -> Reversal:
+    def reversal(
+        self, pair: tuple[int, int], kind: ReversalKind, numbers: dict[str, Any]
+    ) -> Reversal:
         """One of them, with what lies outside the strata that both share."""
         first, second = (self.place[self.levels[side]] for side in pair)
         everybody = self.whole.group_values

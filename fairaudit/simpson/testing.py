@@ -17,13 +17,13 @@ import numpy as np
 
 from fairaudit.cube import Floats, Ints
 from fairaudit.estimate import Significance
-from fairaudit.evidence import Sample, corrected, name_of_test, two_samples
+from fairaudit.evidence import Sample, compare_shares, name_share_test
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import Inference
 from fairaudit.simpson.comparing import integers
 from fairaudit.simpson.explaining import ExplainedShare, explained_share
-from fairaudit.simpson.kinds import Kind
-from fairaudit.simpson.records import Joined, Reversal
+from fairaudit.simpson.kinds import ReversalKind
+from fairaudit.simpson.records import CombinedStrata, Reversal
 from fairaudit.stats import strata
 
 _CRUDE = "the gap overall"
@@ -36,7 +36,7 @@ class Tested:
 
     crude_p: float | None
     strata: tuple[Significance | None, ...]
-    joined: Joined
+    joined: CombinedStrata
     explained: ExplainedShare | None
 
 
@@ -47,7 +47,7 @@ def tested(
     first, second = (_in_strata(reading, support, side) for side in pair)
     one, other = (_thrown_together(reading, support, side) for side in pair)
     side = float(np.sign(one.share - other.share)[0])
-    crude, _ = two_samples(one, other, inference)
+    crude, _ = compare_shares(one, other, inference)
     return Tested(
         None if np.isnan(crude[0]) else float(crude[0]),
         tuple(_of_strata(first, second, inference)),
@@ -90,16 +90,16 @@ def _of_strata(
     first: Sample, second: Sample, inference: Inference
 ) -> Iterator[Significance | None]:
     """The test of each stratum, in the family of all of them."""
-    p, exact = two_samples(first, second, inference)
-    adjusted = corrected(p, inference.correction)
+    p, exact = compare_shares(first, second, inference)
+    adjusted = inference.correction.adjust(p)
     family, words = int((~np.isnan(p)).sum()), inference.correction.words
     for one, among, is_exact in zip(p.tolist(), adjusted.tolist(), exact.tolist(), strict=True):
         weighted = first.over is None
-        test = name_of_test(exact=is_exact, inference=inference, weighted=weighted)
+        test = name_share_test(exact=is_exact, inference=inference, weighted=weighted)
         yield None if math.isnan(one) else Significance(test, one, among, family, words)
 
 
-def _joined(first: Sample, second: Sample, side: float, alpha: float) -> Joined:
+def _joined(first: Sample, second: Sample, side: float, alpha: float) -> CombinedStrata:
     """The strata joined; under survey weights by the effective sizes.
 
     `side` is the sign of the gap overall.
@@ -110,11 +110,11 @@ def _joined(first: Sample, second: Sample, side: float, alpha: float) -> Joined:
     *_, homogeneity = strata.breslow_day(a, n, c, m)
     variance = strata.pooled_variance(p, n, q, m)
     _, interaction = strata.gail_simon(p - q, variance)
-    _, opposite = strata.any_below(side * (p - q), variance)
+    _, opposite = strata.any_negative(side * (p - q), variance)
     ends = (found.odds_low, found.odds_high)
     differences = (found.difference, found.difference_low, found.difference_high)
     numbers = (found.p, *ends, *differences, homogeneity, interaction, opposite)
-    return Joined(*(None if np.isnan(one) else float(one) for one in numbers))
+    return CombinedStrata(*(None if np.isnan(one) else float(one) for one in numbers))
 
 
 def judged(found: Sequence[Reversal], comparisons: int, inference: Inference) -> list[Reversal]:
@@ -122,7 +122,7 @@ def judged(found: Sequence[Reversal], comparisons: int, inference: Inference) ->
     claims = [_claim(one) for one in found]
     p = np.ones(max(comparisons, len(claims)))
     p[: len(claims)] = [p for _, p in claims]
-    adjusted = corrected(p, inference.correction).tolist()
+    adjusted = inference.correction.adjust(p).tolist()
     return [
         replace(one, significance=Significance(name, p, among, comparisons, words))
         for one, (name, p), among in zip(found, claims, adjusted, strict=False)
@@ -138,13 +138,13 @@ def _claim(one: Reversal) -> tuple[str, float]:
         1.0 if p is None else p
         for p in ((None, None) if joined is None else (joined.p, joined.opposite))
     )
-    if one.kind is Kind.EXPLAINED:
+    if one.kind is ReversalKind.EXPLAINED:
         return _CRUDE, crude
-    if one.kind is Kind.MASKED:
+    if one.kind is ReversalKind.MASKED:
         # A gap whose sign hangs on the weights is none.
         gap = None if joined is None else joined.difference
         return _JOINED, 1.0 if gap is None or gap * one.standardized <= 0 else together
-    if one.kind is Kind.MOST_PEOPLE:
+    if one.kind is ReversalKind.MOST_PEOPLE:
         return f"{_CRUDE}, and one-sided Gail–Simon", max(crude, opposite)
     gap = None if joined is None else joined.difference
     if gap is None or gap * one.crude >= 0:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fairaudit.cube import Grouping
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault
-from fairaudit.evidence import lacks_interval, lacks_test
+from fairaudit.evidence import explain_no_interval, explain_no_test
 from fairaudit.metrics import (
     Bounds,
     Disparity,
@@ -120,10 +120,13 @@ def _refuse_evidence(entry: Entry) -> None:
     policy: str | None = metric.reference if isinstance(metric, Disparity) else None
     if entry.shape.reference:
         policy = entry.reference_word
-    lacking = {"significant": lacks_test(metric, policy), "conclusive": lacks_interval(metric)}
+    lacking = {
+        "significant": explain_no_test(metric, policy),
+        "conclusive": explain_no_interval(metric),
+    }
     if entry.shape.against is not None and isinstance(metric, GroupMetric):
         # Of two outcomes a rate itself is compared.
-        lacking["significant"] = lacks_interval(metric)
+        lacking["significant"] = explain_no_interval(metric)
     for side in ("warn", "fail"):
         bound = _bound_of(entry, side)
         for key, why in lacking.items():

@@ -23,7 +23,7 @@ from fairaudit.metrics import (
     find_metric,
     suggest,
 )
-from fairaudit.simpson import Kind
+from fairaudit.simpson import ReversalKind
 from fairaudit.simpson.kinds import FORMER_NAMES
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
@@ -31,7 +31,7 @@ _LONGEST = 400
 """So many signs a number may have: exact arithmetic with a million digits would take for ever."""
 SCALAR = {"type": ["string", "number", "boolean"]}
 NUMERIC = {"type": "number"}
-KINDS = [str(kind) for kind in Kind]
+KINDS = [str(kind) for kind in ReversalKind]
 
 
 def _read_text(value: object) -> object:

@@ -22,9 +22,9 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.inference import Inference
-from fairaudit.simpson import Scan
+from fairaudit.simpson import ReversalScan
 from fairaudit.spec.text import Text
-from fairaudit.subgroups import Search
+from fairaudit.subgroups import SubgroupSearch
 from fairaudit.verdict import AnyCheck, Check
 from fairaudit.waivers import Waiver
 
@@ -252,8 +252,8 @@ class Spec:
     inference: Inference
     requests: tuple[MetricRequest, ...]
     checks: tuple[AnyCheck, ...]
-    simpson: Scan | None
-    subgroups: Search | None = None
+    simpson: ReversalScan | None
+    subgroups: SubgroupSearch | None = None
     features: tuple[Protected, ...] = ()
     suppress_below: int | None = None
     notices: tuple[Notice, ...] = ()

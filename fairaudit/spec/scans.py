@@ -10,12 +10,12 @@ from math import comb
 from fairaudit.cube import Grouping
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import Rate, find_metric
-from fairaudit.simpson import Pairs, Scan
+from fairaudit.simpson import PairChoice, ReversalScan
 from fairaudit.spec import schema
 from fairaudit.spec.entry import Context, find_unmet
 from fairaudit.spec.model import Kind
 from fairaudit.spec.text import Draft, Path
-from fairaudit.subgroups import MOST_DEEP, Search
+from fairaudit.subgroups import MOST_DEEP, SubgroupSearch
 from fairaudit.verdict import Limit, ReversalCheck, ReversalLimit, SubgroupCheck
 
 _MOST_TOGETHER = 3
@@ -25,7 +25,7 @@ _MOST_COMBINATIONS = 2_000
 """More combinations of columns than that are not gone through."""
 
 
-def read_scan(context: Context) -> tuple[Scan | None, list[ReversalCheck]]:
+def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck]]:
     """The scan for reversals, None where nothing can be held fixed, and a gate for each rate."""
     draft, shape = context.draft, context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
@@ -43,7 +43,7 @@ def read_scan(context: Context) -> tuple[Scan | None, list[ReversalCheck]]:
     }
     is_conditioned = shape.search or any(name not in names for names in given for name in by)
     _refuse_scan(context, by, references, has_rates=bool(rates), is_conditioned=is_conditioned)
-    scan = Scan(
+    scan = ReversalScan(
         rates=tuple(rates),
         of=of,
         attributes=by,
@@ -90,7 +90,7 @@ def _refuse_scan(
     elif gated and not is_conditioned:
         draft.fault(("simpson",), "no second column to condition on: name strata")
     without = [name for name in by if name not in references]
-    if without and shape.pairs is Pairs.REFERENCE:
+    if without and shape.pairs is PairChoice.REFERENCE:
         draft.fault(("simpson", "pairs"), f"{', '.join(without)} has no declared `reference`")
 
 
@@ -137,7 +137,7 @@ def _read_column(draft: Draft, path: Path, name: str, known: Sequence[str]) -> G
     return (name,)
 
 
-def read_search(context: Context) -> tuple[Search | None, list[SubgroupCheck]]:
+def read_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupCheck]]:
     """The search for subgroups and a check for each rate, None and none where there is none."""
     draft, shape, columns = context.draft, context.shape.subgroups, context.shape.columns
     if shape is None:
@@ -154,7 +154,7 @@ def read_search(context: Context) -> tuple[Search | None, list[SubgroupCheck]]:
     if shape.rates == []:
         draft.fault(("subgroups", "rates"), "name at least one rate, such as `selection_rate`")
     rates = _read_rates(context, "subgroups", shape.rates, of, "no subgroup diverges by it")
-    search = Search(
+    search = SubgroupSearch(
         rates=tuple(rates),
         of=of,
         over=over,

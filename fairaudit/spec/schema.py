@@ -30,7 +30,7 @@ from fairaudit.metrics.inference import (
     TTest,
     ZTest,
 )
-from fairaudit.simpson import Kind, Pairs
+from fairaudit.simpson import PairChoice, ReversalKind
 from fairaudit.spec.fields import (
     KINDS,
     NUMERIC,
@@ -266,7 +266,7 @@ class Metric(_Strict):
 class Turned(_Strict):
     """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
 
-    kind: Kind = Kind.MOST_PEOPLE
+    kind: ReversalKind = ReversalKind.MOST_PEOPLE
     significant: Flag = False
 
 
@@ -295,7 +295,7 @@ class Simpson(_Strict):
     given: GroupingsOrNone = [["all"]]
     together: Whole = 1
     search: Flag = False
-    pairs: Pairs = Pairs.ALL
+    pairs: PairChoice = PairChoice.ALL
     min_gap: Number = Decimal("0.01")
     warn: _TurnedLimit = None
     fail: _TurnedLimit = None

@@ -1,17 +1,17 @@
 """Subgroup discovery: which people, by up to `depth` columns, a rate treats unlike everybody."""
 
-from fairaudit.subgroups.asked import MOST_DEEP, Search
-from fairaudit.subgroups.found import Discovery, Tested, discover
-from fairaudit.subgroups.records import Part, Searched, Subgroup, Subgroups
+from fairaudit.subgroups.asked import MOST_DEEP, SubgroupSearch
+from fairaudit.subgroups.records import ParentGroup, SearchedRate, Subgroup, Subgroups
+from fairaudit.subgroups.search import Discovery, TestedSubgroups, search_subgroups
 
 __all__ = [
     "MOST_DEEP",
     "Discovery",
-    "Part",
-    "Search",
-    "Searched",
+    "ParentGroup",
+    "SearchedRate",
     "Subgroup",
+    "SubgroupSearch",
     "Subgroups",
-    "Tested",
-    "discover",
+    "TestedSubgroups",
+    "search_subgroups",
 ]

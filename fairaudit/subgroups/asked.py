@@ -14,7 +14,7 @@ MOST_DEEP = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SubgroupSearch:
     """Rates of one outcome, and the columns whose levels make the subgroups.
 
     A subgroup has at most `depth` conditions and at least `min_size` people in the denominator of

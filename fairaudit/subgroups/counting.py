@@ -15,7 +15,7 @@ import numpy as np
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.counts import count_groups
-from fairaudit.subgroups.asked import Search
+from fairaudit.subgroups.asked import SubgroupSearch
 
 _EXACT = 2**53
 """Up to here floats add up people exactly, which is how `bincount` takes weights."""
@@ -40,7 +40,7 @@ class Everybody:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Enumerated:
+class CountedSubgroups:
     """The subgroups of one rate: [S] entries, by combination of columns and then by `keys`.
 
     `keys` are the mixed radix of a subgroup's levels within its combination, whose sizes are
@@ -82,7 +82,7 @@ class Enumerated:
         return np.where(mine[place] == keys, where.start + place, -1)
 
 
-def enumerated(cubes: Sequence[Cube], asked: Search) -> tuple[Enumerated, ...]:
+def count_subgroups(cubes: Sequence[Cube], asked: SubgroupSearch) -> tuple[CountedSubgroups, ...]:
     """The subgroups of every rate, from cubes that have each combination of columns in one."""
     columns = [_Columns(cube, asked) for cube in cubes]
     everybody = [columns[0].everybody(rate) for rate in asked.rates]
@@ -111,7 +111,7 @@ def _joined(
     everybody: Everybody,
     some: Sequence[tuple[Grouping, Ints, Ints, Ints]],
     levels: Mapping[str, tuple[str, ...]],
-) -> Enumerated:
+) -> CountedSubgroups:
     ends = np.cumsum([len(keys) for _, keys, _, _ in some]).tolist()
     slices = {
         names: slice(end - len(keys), end)
@@ -119,13 +119,13 @@ def _joined(
     }
     empty = np.zeros(0, dtype=np.int64)
     keys, over, under = (np.concatenate([empty, *(one[at] for one in some)]) for at in (1, 2, 3))
-    return Enumerated(rate, everybody, slices, keys, over, under, levels)
+    return CountedSubgroups(rate, everybody, slices, keys, over, under, levels)
 
 
 class _Columns:
     """The cells of a cube as the columns of a search, and the classes of its outcome."""
 
-    def __init__(self, cube: Cube, asked: Search) -> None:
+    def __init__(self, cube: Cube, asked: SubgroupSearch) -> None:
         self._cube = cube
         self._of = asked.of
         self._at = {key.name: at for at, key in enumerate(cube.keys) if key.name in asked.over}

@@ -11,7 +11,7 @@ from fairaudit.disclosure import declare_subjects
 
 @declare_subjects(never="group over under divergence")
 @dataclass(frozen=True, slots=True)
-class Part:
+class ParentGroup:
     """A group that a subgroup is part of, with one condition less, and its own rate."""
 
     group: Group
@@ -52,7 +52,7 @@ class Subgroup:
     test: str
     unfairness: float
     significant: bool
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ParentGroup, ...] = ()
 
     @property
     def value(self) -> float:
@@ -69,7 +69,7 @@ class Subgroup:
     never="rate of over under n looked_at significant explained listed widest unfairest"
 )
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchedRate:
     """What the search found of one rate.
 
     `over / under` is everybody's, `n` those whom Kearns' shares are of. Of so many subgroups
@@ -106,4 +106,4 @@ class Subgroups:
     min_size: int
     top: int
     looked_at: int
-    rates: tuple[Searched, ...]
+    rates: tuple[SearchedRate, ...]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from fairaudit.disclosure import Notice, Subjects, redact
 from fairaudit.estimate import HIDDEN, Estimate
-from fairaudit.evidence import Part, Side
+from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.result import (
     AuditResult,
@@ -163,7 +163,9 @@ class Rows:
             return one
         return replace(one, low=None, high=None, method="", no_interval=self.reason)
 
-    def _parts(self, parts: Iterable[Part], values: Sequence[Value]) -> tuple[Part, ...]:
+    def _parts(
+        self, parts: Iterable[ComparisonPart], values: Sequence[Value]
+    ) -> tuple[ComparisonPart, ...]:
         """The comparisons behind a value, each side with its own interval or none."""
 
         def own(side: Side | None) -> Side | None:

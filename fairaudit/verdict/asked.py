@@ -19,7 +19,7 @@ from fairaudit.cube import Grouping
 from fairaudit.errors import Place
 from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
-from fairaudit.simpson import Kind
+from fairaudit.simpson import ReversalKind
 
 NEAR = 1e-9
 """Closer than this to a bound, fractions decide instead of floats."""
@@ -151,7 +151,7 @@ class Check:
 class ReversalLimit:
     """The weakest kind of reversal that crosses; if `significant`, only a proven one does."""
 
-    kind: Kind
+    kind: ReversalKind
     significant: bool = False
 
     def __str__(self) -> str:

@@ -11,12 +11,12 @@ from fairaudit.cube import Group
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
+    ComparisonPart,
     MissingBounds,
-    Part,
 )
-from fairaudit.evidence.practice import (
-    Detectable,
-    Practice,
+from fairaudit.evidence.people_affected import (
+    DetectableGap,
+    PeopleAffected,
 )
 from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
@@ -176,13 +176,13 @@ class Finding:
     worse_off: Group = ()
     spread: bool = False
     decided_by: str | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ComparisonPart, ...] = ()
     crossed: tuple[Crossing, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
     reversals: tuple[Reversal, ...] = ()
     backing: Backing = Backing.UNASKED
-    practice: Practice | None = None
-    detectable: Detectable | None = None
+    practice: PeopleAffected | None = None
+    detectable: DetectableGap | None = None
     waived: tuple[Waived, ...] = ()
     before: Before | None = None
     definition: str = ""

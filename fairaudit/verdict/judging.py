@@ -10,19 +10,19 @@ from fractions import Fraction
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
-    TOO_LITTLE,
+    TOO_LITTLE_VARIATION,
+    Evidence,
     MissingBounds,
-    Proof,
-    estimate_at,
-    missing_at,
-    parts_of,
-    prove,
+    build_estimate,
+    correct_families,
+    find_parts,
+    judge_missing,
 )
-from fairaudit.evidence.practice import (
-    Allowance,
-    by_clusters,
-    detectable,
-    practice,
+from fairaudit.evidence.people_affected import (
+    AllowedGap,
+    adjust_for_clusters,
+    count_people_affected,
+    find_detectable_gap,
 )
 from fairaudit.metrics import (
     Better,
@@ -32,7 +32,7 @@ from fairaudit.metrics import (
     describe_group,
 )
 from fairaudit.metrics.reference import INCLUDING_GROUP
-from fairaudit.simpson import Reversal, Scanned
+from fairaudit.simpson import Reversal, ScanResult
 from fairaudit.verdict.asked import (
     AnyCheck,
     Backing,
@@ -55,13 +55,13 @@ _MOST_EXACT = 1000
 def judge(
     check: Check,
     evaluation: Evaluation,
-    proof: Proof | None = None,
+    evidence: Evidence | None = None,
     left_out: Sequence[NotEvaluated] = (),
     could_turn: Sequence[NotEvaluated] = (),
 ) -> Finding:
     """The finding of a check on an evaluated measure, with what speaks for each value.
 
-    Without a proof the check stands alone: its tests are a family of their own. `left_out` are
+    Without evidence the check stands alone: its tests are a family of their own. `left_out` are
     those whom the data has and the evaluation does not, `could_turn` says that rows of theirs could
     make the check worse. Values that are there and in doubt are not undefined: whatever
     `undefined` says, they leave a check inconclusive.
@@ -69,11 +69,13 @@ def judge(
     limit = check.fail or check.warn
     if limit is None:
         raise ValueError(f"{check.id} has no limit")
-    proof = prove({check.id: (evaluation, None)})[check.id] if proof is None else proof
+    evidence = (
+        correct_families({check.id: (evaluation, None)})[check.id] if evidence is None else evidence
+    )
     entries, missing = collect(check, evaluation)
     missing += left_out
-    found = weigh(check, entries, proof)
-    missing += [untested_of(evaluation, one, found.limit, proof) for one in found.untested]
+    found = weigh(check, entries, evidence)
+    missing += [untested_of(evaluation, one, found.limit, evidence) for one in found.untested]
     doubts = [*could_turn, *(most_passed_over(check, evaluation) if entries else [])]
     if found.status is not Status.FAIL:
         doubts += hidden_by_few(check, evaluation)
@@ -90,11 +92,11 @@ def judge(
         crossed=_crossings(evaluation, found),
         not_evaluated=tuple(missing),
         backing=found.backing,
-        not_cleared=status is not Status.FAIL and _is_beyond_unproven(check, entries, proof),
+        not_cleared=status is not Status.FAIL and _is_beyond_unproven(check, entries, evidence),
     )
     if chosen is None:
         return finding
-    return _in_practice(_witnessed(finding, evaluation, chosen, proof), evaluation)
+    return _in_practice(_witnessed(finding, evaluation, chosen, evidence), evaluation)
 
 
 _UNPROVEN = {
@@ -105,19 +107,19 @@ _UNPROVEN = {
 }
 
 
-def _is_beyond_unproven(check: Check, entries: Sequence[Entry], proof: Proof) -> bool:
+def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Evidence) -> bool:
     """Whether a value is beyond either limit without the evidence that this limit asks for."""
     for limit in (check.fail, check.warn):
         if limit is None or not limit.asks:
             continue
-        found = weigh(replace(check, fail=limit, warn=None), entries, proof)
+        found = weigh(replace(check, fail=limit, warn=None), entries, evidence)
         beyond = any(limit.crossed(one.value, one.exact) for one in found.deciding)
         if beyond and found.backing in _UNPROVEN:
             return True
     return False
 
 
-def judge_reversals(check: ReversalCheck, scanned: Scanned) -> Finding:
+def judge_reversals(check: ReversalCheck, scanned: ScanResult) -> Finding:
     """The finding of a gate on reversals: crossed by one of that kind, or a stronger one.
 
     What asks for significance and has none is in doubt: it warns where it would fail, and is told
@@ -196,17 +198,19 @@ def _status_of_missing(
             return Status.PASS if entries else Status.SKIPPED
 
 
-def _witnessed(finding: Finding, evaluation: Evaluation, entry: Entry, proof: Proof) -> Finding:
+def _witnessed(
+    finding: Finding, evaluation: Evaluation, entry: Entry, evidence: Evidence
+) -> Finding:
     """The finding with the value that decides and those it is about."""
     z, w = entry.z, entry.w
-    parts = parts_of(evaluation, z, w)
+    parts = find_parts(evaluation, z, w)
     first, second = (
         _group(evaluation, evaluation.first[z, w]),
         _group(evaluation, evaluation.second[z, w]),
     )
     return replace(
         finding,
-        estimate=_estimate(evaluation, entry, proof),
+        estimate=_estimate(evaluation, entry, evidence),
         stratum=evaluation.table.strata[z],
         first=first,
         second=second,
@@ -222,7 +226,7 @@ def _witnessed(finding: Finding, evaluation: Evaluation, entry: Entry, proof: Pr
 def _missing(check: AnyCheck, evaluation: Evaluation, entry: Entry) -> MissingBounds | None:
     if not isinstance(check, Check):
         return None
-    return missing_at(evaluation, entry.z, entry.w, check.fail, check.warn)
+    return judge_missing(evaluation, entry.z, entry.w, check.fail, check.warn)
 
 
 def _why_infinite(value: float) -> str:
@@ -241,17 +245,17 @@ def _in_practice(finding: Finding, evaluation: Evaluation) -> Finding:
     assert isinstance(asked, Disparity)
     thin = None
     if finding.status is Status.PASS and evaluation.table.clusters is None:
-        thin = detectable(evaluation, limit.below, limit.above)
+        thin = find_detectable_gap(evaluation, limit.below, limit.above)
     better = Better.HIGHER if asked.four_fifths else _better(evaluation)
-    kit = None
+    people = None
     if better is not Better.NEITHER:
         # Where neither way is better, nobody falls short; four fifths are of those spared already.
         assert finding.estimate is not None
         allowed = _allowed(asked, limit, finding.estimate)
-        kit = practice(finding.parts[0], allowed, burden=better is Better.LOWER)
-        if kit is not None and evaluation.table.clusters is not None:
-            kit = by_clusters(kit, finding.estimate.significance)
-    return replace(finding, practice=kit, detectable=thin)
+        people = count_people_affected(finding.parts[0], allowed, burden=better is Better.LOWER)
+        if people is not None and evaluation.table.clusters is not None:
+            people = adjust_for_clusters(people, finding.estimate.significance)
+    return replace(finding, practice=people, detectable=thin)
 
 
 def _better(evaluation: Evaluation, part: int = 0) -> Better:
@@ -267,7 +271,7 @@ _RATIOS = {"ratio", "min_ratio"}
 """The comparisons whose limit is one on how far two rates lie apart."""
 
 
-def _allowed(asked: Disparity, limit: Limit, estimate: Estimate) -> Allowance | None:
+def _allowed(asked: Disparity, limit: Limit, estimate: Estimate) -> AllowedGap | None:
     """What the bound that a value is beyond allows two rates; None where it is beyond none."""
     value, exact, how = estimate.value, estimate.exact, asked.comparison.id
     if how not in _GAPS | _RATIOS:
@@ -279,29 +283,29 @@ def _allowed(asked: Disparity, limit: Limit, estimate: Estimate) -> Allowance | 
             continue
         size = Fraction(bound)
         if how in _GAPS:
-            return Allowance(size * side, is_ratio=False) if size * side >= 0 else None
+            return AllowedGap(size * side, is_ratio=False) if size * side >= 0 else None
         ratio = 1 / size if side > 0 and size else size
-        return Allowance(ratio, is_ratio=True) if 0 <= ratio <= 1 else None
+        return AllowedGap(ratio, is_ratio=True) if 0 <= ratio <= 1 else None
     return None
 
 
-def _estimate(evaluation: Evaluation, entry: Entry, proof: Proof) -> Estimate:
+def _estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) -> Estimate:
     z, w = entry.z, entry.w
-    ends = proof.band.at(z, w)
+    ends = evidence.intervals.at(z, w)
     estimate = Estimate(
         entry.value,
         n=entry.n,
         exact=evaluation.exact(z, w),
         low=None if ends is None else ends[0],
         high=None if ends is None else ends[1],
-        method=proof.band.method if ends is not None else "",
-        no_interval="" if ends is not None else proof.band.why or TOO_LITTLE,
-        significance=proof.significance(z, w),
+        method=evidence.intervals.method if ends is not None else "",
+        no_interval="" if ends is not None else evidence.intervals.why or TOO_LITTLE_VARIATION,
+        significance=evidence.significance(z, w),
     )
     reading = evaluation.group_values
     if reading is None or not isinstance(evaluation.metric, GroupMetric):
         return estimate
-    found = estimate_at(reading, z, w, proof.inference.alpha)
+    found = build_estimate(reading, z, w, evidence.inference.alpha)
     return replace(
         estimate,
         numerator=found.numerator,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairaudit.cube import ExcludeBelow, Group, LostGroup
-from fairaudit.evidence.missing import may_cross
+from fairaudit.evidence.missing_bounds import may_cross
 from fairaudit.metrics import Eligibility, Evaluation, describe_groups
 from fairaudit.verdict.asked import Check, Limit, Status
 from fairaudit.verdict.collecting import collect

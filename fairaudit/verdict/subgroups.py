@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.cube import Group, Ints
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.subgroups import Discovery, Tested
+from fairaudit.subgroups import Discovery, TestedSubgroups
 from fairaudit.verdict.asked import NEAR, Backing, Limit, Status, SubgroupCheck
 from fairaudit.verdict.findings import Crossing, Finding, NotEvaluated
 
@@ -59,7 +59,7 @@ def judge_subgroups(
     return _told(passed, tested, _farthest(tested, left), family)
 
 
-def _beyond(tested: Tested, limit: Limit, waived: Collection[Group]) -> Ints:
+def _beyond(tested: TestedSubgroups, limit: Limit, waived: Collection[Group]) -> Ints:
     """The subgroups beyond a limit, exactly where floats cannot tell."""
     assert limit.above is not None
     size, bound = np.abs(tested.divergence), float(limit.above)
@@ -69,7 +69,7 @@ def _beyond(tested: Tested, limit: Limit, waived: Collection[Group]) -> Ints:
     return _left(tested, np.flatnonzero(beyond), waived)
 
 
-def _left(tested: Tested, which: Ints, waived: Collection[Group]) -> Ints:
+def _left(tested: TestedSubgroups, which: Ints, waived: Collection[Group]) -> Ints:
     if not waived:
         return which
     taken = {frozenset(group) for group in waived}
@@ -77,7 +77,7 @@ def _left(tested: Tested, which: Ints, waived: Collection[Group]) -> Ints:
     return which[np.array(stays, dtype=np.bool_)]
 
 
-def _farthest(tested: Tested, which: Ints) -> int:
+def _farthest(tested: TestedSubgroups, which: Ints) -> int:
     """The one that diverges most; ties: larger n, then the first."""
     size = np.abs(tested.divergence[which])
     order = np.lexsort((which, -tested.entries.under[which], -size))
@@ -85,14 +85,14 @@ def _farthest(tested: Tested, which: Ints) -> int:
 
 
 def _crossed(
-    check: SubgroupCheck, status: Status, limit: Limit, tested: Tested, beyond: Ints
+    check: SubgroupCheck, status: Status, limit: Limit, tested: TestedSubgroups, beyond: Ints
 ) -> Finding:
     crossed = _crossings(tested, beyond, limit)
     backing = Backing.SUPPORTED if limit.significant else Backing.UNASKED
     return Finding(check, status, None, limit, "", crossed=crossed, backing=backing)
 
 
-def _crossings(tested: Tested, beyond: Ints, limit: Limit) -> tuple[Crossing, ...]:
+def _crossings(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple[Crossing, ...]:
     """All subgroups beyond the limit, the farthest first."""
     size = np.abs(tested.divergence)
     order = beyond[np.lexsort((beyond, -size[beyond]))].tolist()
@@ -109,7 +109,7 @@ def _crossings(tested: Tested, beyond: Ints, limit: Limit) -> tuple[Crossing, ..
     return tuple(found)
 
 
-def _told(finding: Finding, tested: Tested, at: int, family: int) -> Finding:
+def _told(finding: Finding, tested: TestedSubgroups, at: int, family: int) -> Finding:
     """The finding with the subgroup that decides; its value is how far it lies from everybody."""
     chosen = tested.subgroup(at)
     low, high = chosen.ends

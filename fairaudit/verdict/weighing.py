@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairaudit.arrays import Marks
-from fairaudit.evidence import TOO_LITTLE, Proof
+from fairaudit.evidence import TOO_LITTLE_VARIATION, Evidence
 from fairaudit.metrics import Evaluation
 from fairaudit.verdict.asked import Backing, Check, Limit, Status
 from fairaudit.verdict.collecting import Entry
@@ -32,21 +32,21 @@ class Weighed:
     backings: Sequence[Backing] = ()
 
 
-def weigh(check: Check, entries: Sequence[Entry], proof: Proof) -> Weighed:
+def weigh(check: Check, entries: Sequence[Entry], evidence: Evidence) -> Weighed:
     """The worst that holds: a limit crossed with the evidence it asks for, a halfway case, none."""
     halfway = Weighed()
     for status, limit in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
         if limit is None:
             continue
         beyond = [one for one in entries if limit.crossed(one.value, one.exact)]
-        backings = _backings(beyond, limit, proof)
+        backings = _backings(beyond, limit, evidence)
         pairs = list(zip(beyond, backings, strict=True))
         supported = [one for one, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
         if supported:
             backing = Backing.SUPPORTED if limit.asks else Backing.UNASKED
             untested = [one for one, kind in pairs if kind is Backing.UNTESTED]
             return Weighed(status, limit, beyond, supported, untested, backing, backings)
-        found = _in_doubt(status, limit, entries, pairs, proof)
+        found = _in_doubt(status, limit, entries, pairs, evidence)
         if any(kind is Backing.ONLY_TOGETHER for _, kind in pairs):
             return found
         if halfway.backing in {Backing.UNASKED, Backing.SUPPORTED}:
@@ -59,7 +59,7 @@ def _in_doubt(
     limit: Limit,
     entries: Sequence[Entry],
     beyond: Sequence[tuple[Entry, Backing]],
-    proof: Proof,
+    evidence: Evidence,
 ) -> Weighed:
     """What a limit makes of values none of which is proven to lie beyond it.
 
@@ -76,61 +76,67 @@ def _in_doubt(
         crossed, backings = [one for one, _ in told], [kind for _, kind in told]
         return Weighed(short, limit, crossed, deciding, [*untested, *only], backing, backings)
     if limit.conclusive:
-        without = [one for one in entries if not proof.band.all_at(one.z, one.w)]
+        without = [one for one in entries if not evidence.intervals.all_at(one.z, one.w)]
         if without:
             return Weighed(short, limit, (), without, without, Backing.UNTESTED)
-        unproven = [one for one in entries if not _lies_within(one, limit, proof)]
+        unproven = [one for one in entries if not _lies_within(one, limit, evidence)]
         if unproven:
             return Weighed(short, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
-    found = [one for one in entries if limit.significant and proof.significant(one.z, one.w)]
+    found = [one for one in entries if limit.significant and evidence.significant(one.z, one.w)]
     if found:
         return Weighed(short, limit, (), found, (), Backing.SIGNIFICANT_WITHIN)
     return Weighed(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
 
 
-def _lies_within(entry: Entry, limit: Limit, proof: Proof) -> bool:
-    ends = proof.band.all_at(entry.z, entry.w)
+def _lies_within(entry: Entry, limit: Limit, evidence: Evidence) -> bool:
+    ends = evidence.intervals.all_at(entry.z, entry.w)
     return bool(ends) and all(limit.within(*pair) for pair in ends)
 
 
-def _backings(entries: Sequence[Entry], limit: Limit, proof: Proof) -> list[Backing]:
+def _backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -> list[Backing]:
     """What the evidence says of the values beyond a limit."""
     if not limit.asks or not entries:
         return [Backing.UNASKED] * len(entries)
-    significant = proof.significant_beyond(limit.reached) if limit.significant else None
-    return [_backing(entry, limit, proof, significant) for entry in entries]
+    significant = evidence.significant_beyond(limit.reached) if limit.significant else None
+    return [_backing(entry, limit, evidence, significant) for entry in entries]
 
 
-def _backing(entry: Entry, limit: Limit, proof: Proof, significant: Marks | None) -> Backing:
+def _backing(entry: Entry, limit: Limit, evidence: Evidence, significant: Marks | None) -> Backing:
     """What the evidence says of one value beyond a limit."""
     z, w = entry.z, entry.w
-    ends = proof.band.all_at(z, w) if limit.conclusive else []
-    no_test = significant is not None and math.isnan(float(proof.adjusted[z, w]))
+    ends = evidence.intervals.all_at(z, w) if limit.conclusive else []
+    no_test = significant is not None and math.isnan(float(evidence.adjusted[z, w]))
     if no_test or (limit.conclusive and not ends):
         return Backing.UNTESTED
     if significant is not None and not significant[z, w]:
-        return Backing.ONLY_TOGETHER if proof.together(z, w) else Backing.NOT_SIGNIFICANT
+        return (
+            Backing.ONLY_TOGETHER
+            if evidence.side_test_leaves_open(z, w)
+            else Backing.NOT_SIGNIFICANT
+        )
     if limit.conclusive and not all(limit.beyond(*pair) for pair in ends):
         return Backing.NOT_CONCLUSIVE
     return Backing.SUPPORTED
 
 
 def untested_of(
-    evaluation: Evaluation, entry: Entry, limit: Limit | None, proof: Proof
+    evaluation: Evaluation, entry: Entry, limit: Limit | None, evidence: Evidence
 ) -> NotEvaluated:
     """A value whose side of the limit asks for evidence that cannot be had."""
     group = () if evaluation.spread else evaluation.table.groups[entry.w]
-    if proof.together(entry.z, entry.w) and not math.isnan(proof.adjusted[entry.z, entry.w]):
-        assert proof.tests.together is not None
+    if evidence.side_test_leaves_open(entry.z, entry.w) and not math.isnan(
+        evidence.adjusted[entry.z, entry.w]
+    ):
+        assert evidence.tests.side_test is not None
         reason = (
             f"beyond the limit, and not significant, although groups are not "
-            f"{proof.tests.together.hypothesis} ({proof.tests.together.name}): "
+            f"{evidence.tests.side_test.hypothesis} ({evidence.tests.side_test.name}): "
             "too few people decide the printed number"
         )
         return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
     within = limit is not None and not limit.crossed(entry.value, entry.exact)
     # Within a limit only an interval is asked for, so a missing test is not the reason.
-    why = ("" if within else proof.tests.why) or (proof.band.why or TOO_LITTLE)
+    why = ("" if within else evidence.tests.why) or (evidence.intervals.why or TOO_LITTLE_VARIATION)
     side = "beyond the limit, and the evidence it"
     if within:
         side = "within the limit, and the interval that a pass"

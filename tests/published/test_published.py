@@ -13,7 +13,7 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 import fairaudit
 from fairaudit.ledger import Ledger
 from fairaudit.result import AuditResult, Verdict
-from fairaudit.simpson import Kind, Reversal
+from fairaudit.simpson import Reversal, ReversalKind
 
 
 def epsilons(result: AuditResult) -> dict[frozenset[str], float]:
@@ -43,7 +43,7 @@ def test_kidney_stones_as_admissions() -> None:
     assert round(found[frozenset({"race"})], 4) == 0.8667
     assert list(reversals(result)) == [("gender", ("A", "B"), "race")]
     (one,) = reversals(result).values()
-    assert one.kind is Kind.EVERY_STRATUM
+    assert one.kind is ReversalKind.EVERY_STRATUM
     assert one.crude_pair[0].value == pytest.approx(0.78)
     assert one.crude_pair[1].value == pytest.approx(0.8257142857)
     assert [round(stratum.difference, 4) for stratum in one.strata] == [0.0644, 0.0425]
@@ -67,7 +67,7 @@ def test_berkeley_admissions() -> None:
     )
     (one,) = reversals(result).values()
     assert (one.attribute, one.pair, one.given) == ("gender", ("women", "men"), ("department",))
-    assert one.kind is Kind.ADJUSTED
+    assert one.kind is ReversalKind.ADJUSTED
     assert (one.reversed_strata, one.estimable_strata) == (4, 6)
     assert one.crude == pytest.approx(-0.141645, abs=5e-7)
     assert one.standardized_pair == pytest.approx((0.429955, 0.387319), abs=5e-7)
@@ -94,7 +94,7 @@ def test_titanic() -> None:
     assert len(groups) == 14
     assert not any(dict(one) == {"class": "Crew", "sex": "Male", "age": "Child"} for one in groups)
     one = reversals(result)["class", ("3rd", "Crew"), "sex"]
-    assert one.kind is Kind.EVERY_STRATUM
+    assert one.kind is ReversalKind.EVERY_STRATUM
     assert [round(stratum.first.value, 3) for stratum in one.strata] == [0.459, 0.173]
     assert [round(stratum.second.value, 3) for stratum in one.strata] == [0.870, 0.223]
 
@@ -110,7 +110,7 @@ def test_florida_death_penalty(spec: str, white: tuple[int, int], black: tuple[i
         estimate = rate_of(result, "selection_rate", defendant=level).estimate
         assert (estimate.numerator, estimate.denominator) == counts
     one = reversals(result)["defendant", ("black", "white"), "victim"]
-    assert one.kind is Kind.EVERY_STRATUM
+    assert one.kind is ReversalKind.EVERY_STRATUM
     assert one.crude < 0 < one.standardized
 
 

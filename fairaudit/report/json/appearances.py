@@ -7,7 +7,7 @@ from typing import Any
 
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.appearances import Appearance, Parent
-from fairaudit.evidence.crowds import Apart
+from fairaudit.evidence.pooled_groups import ShareGap
 from fairaudit.report import appearances
 from fairaudit.report.json.estimates import (
     read_estimate,
@@ -78,7 +78,7 @@ def _read_parent(row: Member) -> Parent:
     )
 
 
-def _apart(one: Apart) -> dict[str, Any]:
+def _apart(one: ShareGap) -> dict[str, Any]:
     """How a crowd differs from one it shares nobody with."""
     return {
         "other": write_untested(one.other),
@@ -90,8 +90,8 @@ def _apart(one: Apart) -> dict[str, Any]:
     }
 
 
-def _read_apart(row: Member) -> Apart:
-    return Apart(
+def _read_apart(row: Member) -> ShareGap:
+    return ShareGap(
         _read_untested(row["other"]),
         row["difference"].number(),
         row["low"].number(),

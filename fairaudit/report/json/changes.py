@@ -10,9 +10,9 @@ from fairaudit.compare import (
     Change,
     Changes,
     CheckChange,
+    ComparedResult,
+    DifferentCheck,
     GroupChange,
-    Origin,
-    Otherwise,
     PeopleChange,
     RateChange,
     ReversalChange,
@@ -77,7 +77,7 @@ def changes_schema() -> dict[str, Any]:
     return found
 
 
-def _origin(one: Origin) -> dict[str, Any]:
+def _origin(one: ComparedResult) -> dict[str, Any]:
     made = one.provenance
     return {
         "of": one.of,
@@ -129,7 +129,7 @@ def _group(one: GroupChange, alpha: float) -> dict[str, Any]:
     }
 
 
-def _otherwise(one: Otherwise) -> dict[str, Any]:
+def _otherwise(one: DifferentCheck) -> dict[str, Any]:
     return {
         "id": one.after.check.id,
         "changed": one.why,

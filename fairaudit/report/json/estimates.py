@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fairaudit.cube import Group
 from fairaudit.estimate import Beside, Estimate, Significance
-from fairaudit.evidence import Part, Side
+from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.report.json.reading import Member
 from fairaudit.report.json.values import (
     finite,
@@ -167,7 +167,7 @@ def _read_beside(row: Member) -> Beside:
     return Beside(row["test"].text(), row["hypothesis"].text(), row["p"].number())
 
 
-def write_part(part: Part) -> dict[str, Any]:
+def write_part(part: ComparisonPart) -> dict[str, Any]:
     """One comparison behind a value."""
     return {
         "metric": part.metric,
@@ -178,10 +178,10 @@ def write_part(part: Part) -> dict[str, Any]:
     }
 
 
-def read_part(row: Member) -> Part:
+def read_part(row: Member) -> ComparisonPart:
     """The comparison behind a value; of a published one no part is left that could be hidden."""
     value = read_value(row)
-    return Part(
+    return ComparisonPart(
         row["metric"].text(),
         row["state"].refuse("is no state of a part") if value is None else value,
         row["first"].or_none(_read_side),

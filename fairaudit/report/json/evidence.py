@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from fairaudit.evidence import MissingBounds
-from fairaudit.evidence.missing import Swayed
-from fairaudit.evidence.practice import Detectable, Practice
+from fairaudit.evidence.missing_bounds import UncertainValue
+from fairaudit.evidence.people_affected import DetectableGap, PeopleAffected
 from fairaudit.report.json.reading import Member
 from fairaudit.report.json.values import (
     finite,
@@ -18,7 +18,7 @@ from fairaudit.report.json.values import (
 )
 
 
-def write_practice(one: Practice) -> dict[str, Any]:
+def write_practice(one: PeopleAffected) -> dict[str, Any]:
     """A gap in people; a ratio to nothing at all is null."""
     return {
         "shortfall": one.shortfall,
@@ -36,9 +36,9 @@ def write_practice(one: Practice) -> dict[str, Any]:
     }
 
 
-def read_practice(row: Member) -> Practice:
+def read_practice(row: Member) -> PeopleAffected:
     """The gap in people."""
-    return Practice(
+    return PeopleAffected(
         shortfall=row["shortfall"].number(),
         to_limit=row["people_to_limit"].or_none(Member.integer),
         limit=row["limit_text"].or_none(Member.fraction),
@@ -55,7 +55,7 @@ def read_practice(row: Member) -> Practice:
     )
 
 
-def write_detectable(one: Detectable) -> dict[str, Any]:
+def write_detectable(one: DetectableGap) -> dict[str, Any]:
     """What a pass may have missed; null where no gap of that side would be found."""
     return {
         "group": write_group(one.group),
@@ -69,9 +69,9 @@ def write_detectable(one: Detectable) -> dict[str, Any]:
     }
 
 
-def read_detectable(row: Member) -> Detectable:
+def read_detectable(row: Member) -> DetectableGap:
     """What a pass may have missed."""
-    return Detectable(
+    return DetectableGap(
         read_group(row["group"]),
         read_group(row["given"]),
         _or_nan(row["down"]),
@@ -131,9 +131,9 @@ def _read_bounds(row: Member) -> tuple[float | None, float | None]:
     return _bound(row["low"]), _bound(row["high"])
 
 
-def _read_swayed(row: Member) -> Swayed:
+def _read_swayed(row: Member) -> UncertainValue:
     groups = read_group(row["group"]), read_group(row["given"])
-    return Swayed(*groups, _bound(row["low"]), _bound(row["high"]))
+    return UncertainValue(*groups, _bound(row["low"]), _bound(row["high"]))
 
 
 def _bound(row: Member) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairaudit.report.json.reading import Member
-from fairaudit.simpson import Kind
+from fairaudit.simpson import ReversalKind
 from fairaudit.verdict import Limit, ReversalLimit
 
 
@@ -42,4 +42,4 @@ def read_limit(row: Member) -> Limit:
 def read_reversal_limit(row: Member) -> ReversalLimit:
     """The weakest kind of reversal that crosses."""
     significant = "significant" in row and row["significant"].flag()
-    return ReversalLimit(row["kind"].one_of(Kind), significant=significant)
+    return ReversalLimit(row["kind"].one_of(ReversalKind), significant=significant)

@@ -18,7 +18,14 @@ from fairaudit.report.json.values import (
     write_group,
     write_value,
 )
-from fairaudit.simpson import ExplainedShare, Joined, Kind, Reversal, Share, Stratum
+from fairaudit.simpson import (
+    CombinedStrata,
+    ExplainedShare,
+    GroupRate,
+    Reversal,
+    ReversalKind,
+    Stratum,
+)
 
 
 def write_reversal(one: Reversal, alpha: float) -> dict[str, Any]:
@@ -46,7 +53,7 @@ def read_reversal(row: Member) -> Reversal:
         "attribute": row["attribute"].text(),
         "pair": pair,
         "given": row["given"].texts(),
-        "kind": row["kind"].one_of(Kind),
+        "kind": row["kind"].one_of(ReversalKind),
     }
     return _read_numbers(row, named)
 
@@ -144,7 +151,7 @@ def _read_explained(row: Member) -> ExplainedShare:
     return ExplainedShare(row["share"].number(), *ends)
 
 
-def _joined(one: Joined) -> dict[str, Any]:
+def _joined(one: CombinedStrata) -> dict[str, Any]:
     """What strata say together; an end that is infinite is null, and says so."""
     found: dict[str, Any] = {}
     for each in fields(one):
@@ -152,11 +159,13 @@ def _joined(one: Joined) -> dict[str, Any]:
     return found
 
 
-def _read_joined(row: Member) -> Joined:
-    return Joined(**{each.name: read_end(row, each.name) for each in fields(Joined)})
+def _read_joined(row: Member) -> CombinedStrata:
+    return CombinedStrata(
+        **{each.name: read_end(row, each.name) for each in fields(CombinedStrata)}
+    )
 
 
-def _share(one: Share) -> dict[str, Any]:
+def _share(one: GroupRate) -> dict[str, Any]:
     """A rate with its counts."""
     return {
         "value": one.value,
@@ -167,8 +176,8 @@ def _share(one: Share) -> dict[str, Any]:
     }
 
 
-def _read_share(row: Member) -> Share:
-    return Share(
+def _read_share(row: Member) -> GroupRate:
+    return GroupRate(
         row["numerator"].count(),
         row["denominator"].positive(),
         row["n"].count(),

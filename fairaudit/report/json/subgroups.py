@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 
 from fairaudit.cube import Group
 from fairaudit.estimate import State
-from fairaudit.report import sentences
+from fairaudit.report import subgroups
 from fairaudit.report.json.reading import Member
 from fairaudit.report.json.values import read_group, write_group
 from fairaudit.result import AuditResult
-from fairaudit.subgroups import Part, Searched, Subgroup, Subgroups
+from fairaudit.subgroups import ParentGroup, SearchedRate, Subgroup, Subgroups
 
 _Rows: TypeAlias = Mapping[tuple[str, str], Mapping[Group, tuple[Subgroup, bool]]]
 """By rate and outcome, and by group: the subgroup, and whether it is listed."""
@@ -34,7 +34,7 @@ def write_subgroups(result: AuditResult) -> Iterator[dict[str, Any]]:
                 "of": one.of,
                 "listed": each.group in listed,
                 **write_subgroup(each),
-                "sentence": sentences.subgroup(each, one, inference),
+                "sentence": subgroups.sentence(each, one, inference),
             }
 
 
@@ -86,10 +86,10 @@ def _read_row(row: Member) -> tuple[tuple[str, str], Subgroup, bool]:
     return (row["metric"].text(), row["of"].text()), read_subgroup(row), row["listed"].flag()
 
 
-def _read_search(row: Member, rows: _Rows) -> Searched:
+def _read_search(row: Member, rows: _Rows) -> SearchedRate:
     of = row["metric"].text(), row["of"].text()
     mine = rows.get(of, {})
-    return Searched(
+    return SearchedRate(
         *of,
         over=row["numerator"].count(),
         under=row["denominator"].count(),
@@ -111,7 +111,7 @@ def _read_one_of(row: Member, mine: Mapping[Group, tuple[Subgroup, bool]]) -> Su
     return row.refuse("is not among the subgroups") if found is None else found[0]
 
 
-def _unfairness(one: Searched) -> dict[str, Any]:
+def _unfairness(one: SearchedRate) -> dict[str, Any]:
     worst = one.unfairest
     if worst is None:
         return {"state": State.UNDEFINED.value, "value": None, "group": None}
@@ -163,7 +163,7 @@ def read_subgroup(row: Member) -> Subgroup:
     )
 
 
-def _part(one: Part) -> dict[str, Any]:
+def _part(one: ParentGroup) -> dict[str, Any]:
     return {
         "group": write_group(one.group),
         "numerator": one.over,
@@ -172,8 +172,8 @@ def _part(one: Part) -> dict[str, Any]:
     }
 
 
-def _read_part(row: Member) -> Part:
-    return Part(
+def _read_part(row: Member) -> ParentGroup:
+    return ParentGroup(
         read_group(row["group"]),
         row["numerator"].count(),
         row["denominator"].positive(),

@@ -29,10 +29,10 @@ from fairaudit.cli import _run
 from fairaudit.compare import (
     Change,
     Changes,
+    Direction,
     RateChange,
     Sampling,
     Scale,
-    Way,
     compare,
     compare_models,
 )
@@ -43,7 +43,7 @@ from fairaudit.report import FORMATS, terminal
 from fairaudit.report import changes as pages
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
-from fairaudit.simpson import Kind
+from fairaudit.simpson import ReversalKind
 from fairaudit.verdict import Status, Waived
 
 Rows = Mapping[tuple[str, int, int], int]
@@ -121,7 +121,7 @@ def test_a_rates_change_is_newcombes_interval_and_the_test_of_two_shares() -> No
     test = one.change.significance
     assert test is not None
     assert test.p == pytest.approx(proportions_ztest([a, c], [n, m])[1], rel=1e-9)
-    assert (test.test, one.change.way) == ("z", Way.WORSE)
+    assert (test.test, one.change.way) == ("z", Direction.WORSE)
 
 
 def test_few_expected_are_tested_by_fisher() -> None:
@@ -266,7 +266,7 @@ def test_a_group_is_compared_with_itself_where_another_was_the_worst() -> None:
     assert own.significance is not None
     p = proportions_ztest([379, 500], [1001, 1000])[1]
     assert own.significance.p == pytest.approx(p, rel=1e-9)
-    assert (own.way, one.is_worse(0.05), one.is_better(0.05)) == (Way.WORSE, True, False)
+    assert (own.way, one.is_worse(0.05), one.is_better(0.05)) == (Direction.WORSE, True, False)
     text = text_of(changes)
     assert "worst 0.4330 by a before, 0.3786 by b now" in text
     assert "group=b 0.5000 → 0.3786: -0.1214 [" in text
@@ -297,7 +297,7 @@ def test_a_group_that_is_less_ahead_is_no_worse() -> None:
     now = {"a": (300, 1001), "b": (280, 1001), "c": (500, 1001)}
     (one,) = compare(audit(hits(then), metric), audit(hits(now), metric)).checks
     found = {dict(each.group)["group"]: each.change for each in one.groups}
-    assert (found["c"].way, found["c"].is_significant(0.05)) == (Way.LOWER, True)
+    assert (found["c"].way, found["c"].is_significant(0.05)) == (Direction.LOWER, True)
     assert (one.is_worse(0.05), one.is_better(0.05)) == (False, False)
 
 
@@ -331,7 +331,7 @@ def test_a_stratum_is_compared_with_the_same_stratum() -> None:
     found = {dict(each.stratum)["size"]: each.change for each in one.groups}
     assert found["s"].value == pytest.approx(-0.1)
     assert found["t"].value == pytest.approx(0.2)
-    assert found["t"].way is Way.WORSE
+    assert found["t"].way is Direction.WORSE
     assert one.is_worse(0.05)
     assert one.change.significance is None
 
@@ -367,7 +367,7 @@ def test_a_result_beside_itself_has_no_change() -> None:
     result = audit(MAY)
     for same in (None, False):
         changes = compare(result, result, same_people=same)
-        assert {one.way for one in every(changes)} == {Way.SAME}
+        assert {one.way for one in every(changes)} == {Direction.SAME}
         assert not any(one.is_significant(0.05) for one in every(changes))
         assert not changes.worse + changes.better + changes.reversals + changes.conditions
         assert not changes.new_notices + changes.gone_notices
@@ -377,12 +377,12 @@ def test_a_result_beside_itself_has_no_change() -> None:
 
 
 TURNED = {
-    Way.WORSE: Way.BETTER,
-    Way.BETTER: Way.WORSE,
-    Way.HIGHER: Way.LOWER,
-    Way.LOWER: Way.HIGHER,
-    Way.SAME: Way.SAME,
-    Way.UNKNOWN: Way.UNKNOWN,
+    Direction.WORSE: Direction.BETTER,
+    Direction.BETTER: Direction.WORSE,
+    Direction.HIGHER: Direction.LOWER,
+    Direction.LOWER: Direction.HIGHER,
+    Direction.SAME: Direction.SAME,
+    Direction.UNKNOWN: Direction.UNKNOWN,
 }
 
 
@@ -435,7 +435,7 @@ def test_what_got_worse_for_sure_comes_first() -> None:
     changes = compare(audit(MAY), audit(JUNE))
     sure = [one.change.is_significant(0.05) for one in changes.rates]
     assert sure == sorted(sure, reverse=True)
-    assert (changes.rates[0].change.way, sure[0], sure[-1]) == (Way.WORSE, True, False)
+    assert (changes.rates[0].change.way, sure[0], sure[-1]) == (Direction.WORSE, True, False)
     words = [(not one.is_worse(0.05), not one.is_better(0.05)) for one in changes.checks]
     assert words == sorted(words)
     assert {one.check.id.split("/")[0] for one in changes.worse} >= {
@@ -483,16 +483,16 @@ def test_the_benchmark_of_alarms_runs(bench: Callable[[str], Any]) -> None:
 def test_a_burden_that_grows_is_worse() -> None:
     burden = {**COLUMNS, "prediction": {**COLUMNS["prediction"], "favourable": False}}
     changes = compare(*(audit(rows, columns=burden) for rows in (MAY, JUNE)))
-    assert rate(changes, "selection_rate", group="b").change.way is Way.BETTER
+    assert rate(changes, "selection_rate", group="b").change.way is Direction.BETTER
     # Fewer are rightly flagged: of a burden that harms nobody.
-    assert rate(changes, "true_positive_rate", group="b").change.way is Way.LOWER
+    assert rate(changes, "true_positive_rate", group="b").change.way is Direction.LOWER
 
 
 def test_where_neither_way_is_better_it_is_higher_or_lower() -> None:
     changes = compare(*(audit(rows, ["base_rate"]) for rows in (MAY, JUNE)))
     ways = {one.change.way for one in changes.rates}
-    assert ways <= {Way.HIGHER, Way.LOWER, Way.SAME}
-    assert rate(changes, "base_rate", group="b").change.way is Way.LOWER
+    assert ways <= {Direction.HIGHER, Direction.LOWER, Direction.SAME}
+    assert rate(changes, "base_rate", group="b").change.way is Direction.LOWER
 
 
 def shares(a: int, b: int) -> Rows:
@@ -508,16 +508,16 @@ SIGNED = [{"metric": "statistical_parity_difference", "fail": {"outside": [-0.1,
 @pytest.mark.parametrize(
     ("before", "after", "way", "value"),
     [
-        ((500, 450), (500, 300), Way.WORSE, -0.15),
-        ((500, 550), (500, 700), Way.WORSE, 0.15),
-        ((500, 300), (500, 450), Way.BETTER, 0.15),
-        ((500, 700), (500, 550), Way.BETTER, -0.15),
-        ((500, 499), (500, 700), Way.WORSE, 0.199),
-        ((500, 300), (500, 520), Way.BETTER, -0.18),
+        ((500, 450), (500, 300), Direction.WORSE, -0.15),
+        ((500, 550), (500, 700), Direction.WORSE, 0.15),
+        ((500, 300), (500, 450), Direction.BETTER, 0.15),
+        ((500, 700), (500, 550), Direction.BETTER, -0.15),
+        ((500, 499), (500, 700), Direction.WORSE, 0.199),
+        ((500, 300), (500, 520), Direction.BETTER, -0.18),
     ],
 )
 def test_the_distance_from_parity_counts_on_either_side(
-    before: tuple[int, int], after: tuple[int, int], way: Way, value: float
+    before: tuple[int, int], after: tuple[int, int], way: Direction, value: float
 ) -> None:
     sides = (audit(shares(*each), SIGNED) for each in (before, after))
     (one,) = compare(*sides, same_people=False).checks
@@ -531,7 +531,7 @@ def test_a_gap_that_only_turns_round_is_no_sure_change_of_its_size() -> None:
     sides = (audit(shares(*each), SIGNED) for each in ((500, 300), (500, 700)))
     (one,) = compare(*sides, same_people=False).checks
     assert one.change.turned
-    assert one.change.way is Way.SAME
+    assert one.change.way is Direction.SAME
     assert one.change.significance is not None
     assert one.change.significance.p == pytest.approx(1.0)
 
@@ -620,7 +620,7 @@ def test_a_gap_that_lost_its_group_is_not_better() -> None:
     changes = compare(audit(hits(then), metrics), audit(hits(now), metrics))
     assert len(changes.checks) == 2
     for one in changes.checks:
-        assert one.change.way is Way.BETTER
+        assert one.change.way is Direction.BETTER
         assert one.lost == ((("group", "b"),),)
         assert one.change.significance is None
         assert one.change.why == "not tested: group=b decided it and is not judged any longer"
@@ -678,7 +678,7 @@ def test_undefined_infinite_and_suppressed_values_are_told_and_not_tested() -> N
     assert check.change.significance is None
     assert check.change.why == "not tested: infinite"
     (check,) = compare(infinite, infinite).checks
-    assert check.change.way is Way.SAME
+    assert check.change.way is Direction.SAME
 
 
 def test_a_ratio_of_nothing_changes_on_the_scale_of_differences() -> None:
@@ -688,7 +688,7 @@ def test_a_ratio_of_nothing_changes_on_the_scale_of_differences() -> None:
     assert one.change.scale is Scale.DIFFERENCE
     assert one.change.value == pytest.approx(-0.96)
     assert one.change.is_significant(0.05)
-    assert one.change.way is Way.WORSE
+    assert one.change.way is Direction.WORSE
 
 
 def test_from_a_ratio_of_nothing_to_the_other_side_of_parity_is_told_both_ways() -> None:
@@ -697,7 +697,7 @@ def test_from_a_ratio_of_nothing_to_the_other_side_of_parity_is_told_both_ways()
     (there,), (back,) = (compare(*two).checks for two in ((nobody, many), (many, nobody)))
     mirrored = (100 / 300) / (150 / 301)
     assert (there.change.value, back.change.value) == pytest.approx((mirrored, -mirrored))
-    assert (there.change.way, back.change.way) == (Way.BETTER, Way.WORSE)
+    assert (there.change.way, back.change.way) == (Direction.BETTER, Direction.WORSE)
     for one in (there, back):
         assert one.change.turned
         assert one.change.is_significant(0.05)
@@ -865,8 +865,8 @@ def test_reversals_that_come_and_go_are_told() -> None:
     mixed = {key: (round(hits / n * 350), 350) for key, (hits, n) in TREATED.items()}
     there, back = compare(stones(TREATED), stones(mixed)), compare(stones(mixed), stones(TREATED))
     (gone,), (new,) = there.reversals, back.reversals
-    assert (gone.before, gone.after) == (Kind.EVERY_STRATUM, None)
-    assert (new.before, new.after) == (None, Kind.EVERY_STRATUM)
+    assert (gone.before, gone.after) == (ReversalKind.EVERY_STRATUM, None)
+    assert (new.before, new.after) == (None, ReversalKind.EVERY_STRATUM)
     assert "gone selection rate of the decision by how" in text_of(there)
     (check,) = back.checks
     assert (check.before.status, check.after.status) == (Status.PASS, Status.WARN)
@@ -897,7 +897,7 @@ def test_a_rate_in_a_stratum_is_compared_with_that_of_the_same_stratum() -> None
     assert one.value == pytest.approx((120 - 192) / 263)
     assert one.significance is not None
     assert one.significance.p == pytest.approx(proportions_ztest([120, 192], [263, 263])[1])
-    assert found[(("how", "open"),), (("size", "small"),)].change.way is Way.SAME
+    assert found[(("how", "open"),), (("size", "small"),)].change.way is Direction.SAME
 
 
 def test_notices_are_the_same_whatever_their_numbers() -> None:

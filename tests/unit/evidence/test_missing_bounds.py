@@ -19,7 +19,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, GroupTable, KeyColumn, Role
-from fairaudit.evidence import missing, missing_at, missing_bounds
+from fairaudit.evidence import find_missing_bounds, judge_missing, missing_bounds
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import (
     Disparity,
@@ -263,7 +263,7 @@ def checked(
     if math.isnan(now):
         return
     found = [value for value in values if not math.isnan(value)]
-    bounds = missing_bounds(evaluation)
+    bounds = find_missing_bounds(evaluation)
     low, high = min(found), max(found)
     if bounds is None:
         assert low == pytest.approx(now)
@@ -427,7 +427,7 @@ def test_the_three_ways_lie_within_each_other(rows: list[Row], aside: bool) -> N
     table = table_of(rows, 1, aside=aside)
     assume(table.known.sum() > 1)
     evaluation = evaluate(_record("selection_rate"), table, Terms())
-    bounds = missing_bounds(evaluation)
+    bounds = find_missing_bounds(evaluation)
     assume(bounds is not None)
     assert bounds is not None
     for g in np.flatnonzero(table.known).tolist():
@@ -461,7 +461,7 @@ def test_bounds_by_hand() -> None:
     rows: list[Row] = [("a", "x", 1, 1)] * 4 + [("a", "x", 1, 0)] * 6 + [("a", "x", 1, None)] * 10
     rows += [("b", "x", 1, 1)] * 6 + [("b", "x", 1, 0)] * 4 + [(None, "x", 1, 1)] * 3
     table = table_of(rows, 1, aside=False)
-    bounds = missing_bounds(evaluate(_record("selection_rate"), table, Terms()))
+    bounds = find_missing_bounds(evaluate(_record("selection_rate"), table, Terms()))
     assert bounds is not None
     one = bounds.at(0, 0)
     assert (one.missing_outcome, one.missing_group) == (10, 3)
@@ -487,7 +487,7 @@ def test_a_verdict_turns_where_both_sides_of_the_limit_are_open(
     low: float, high: float, limit: Limit, turns: bool
 ) -> None:
     ends = np.array([low]), np.array([high])
-    may, must = missing._may_cross(*ends, limit), missing._must_cross(*ends, limit)
+    may, must = missing_bounds._may_cross(*ends, limit), missing_bounds._must_cross(*ends, limit)
     assert bool(may[0] and not must[0]) is turns
 
 
@@ -593,10 +593,10 @@ def test_the_limits_decide_what_could_turn() -> None:
     evaluation = evaluate(
         _measure("selection_rate", "gap"), table_of(rows, 1, aside=False), Terms()
     )
-    found = missing_at(evaluation, 0, 0, Limit(above=Decimal("0.2")), None)
+    found = judge_missing(evaluation, 0, 0, Limit(above=Decimal("0.2")), None)
     assert found is not None
     assert (found.low, found.high, found.turns) == (0, 0.5, True)
-    sure = missing_at(evaluation, 0, 0, Limit(above=Decimal("0.6")), None)
+    sure = judge_missing(evaluation, 0, 0, Limit(above=Decimal("0.6")), None)
     assert sure is not None
     assert not sure.turns
 

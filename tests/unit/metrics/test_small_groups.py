@@ -13,7 +13,7 @@ import pytest
 from conftest import comparison_of, rate_of
 from jsonschema import Draft202012Validator
 
-from fairaudit.cube import ExcludeBelow, Excluded, GroupTable
+from fairaudit.cube import ExcludeBelow, ExcludedGroups, GroupTable
 from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
 from fairaudit.metrics.example import _UTILITIES, _table
 from fairaudit.metrics.minimum import Minimum
@@ -466,9 +466,9 @@ def with_a_third(base: GroupTable, *, excluded: bool) -> GroupTable:
     def wider(cells: Any) -> Any:
         return np.concatenate([cells, np.roll(cells[..., :1], 1, axis=-2)], axis=-1)
 
-    rule = Excluded(ExcludeBelow(Fraction(1, 2), "for a test"), {third: 1}, 100)
+    rule = ExcludedGroups(ExcludeBelow(Fraction(1, 2), "for a test"), {third: 1}, 100)
     amounts = {
-        name: one.changed(wider, lambda sums: replace(sums, values=wider(sums.values)))
+        name: one.transform(wider, lambda sums: replace(sums, values=wider(sums.values)))
         for name, one in base.amounts.items()
     }
     people = wider(base.people)

@@ -15,7 +15,7 @@ from fairaudit.errors import SpecError
 from fairaudit.report import json as report_json
 from fairaudit.report.reversals import sentence
 from fairaudit.result import AuditResult
-from fairaudit.simpson import Kind
+from fairaudit.simpson import ReversalKind
 
 SIX = {
     "A": ((62, 82), (512, 825)), "B": ((17, 25), (353, 560)), "C": ((202, 593), (120, 325)),
@@ -47,7 +47,7 @@ def audited(strata: dict[str, Any], baseline: Path | None = None, **more: Any) -
 def test_both_names_ask_the_same(name: str) -> None:
     for gate in (name, {"kind": name, "significant": True}):
         (finding,) = audited(SIX, simpson={"fail": gate}).findings
-        assert getattr(finding.limit, "kind", None) is Kind.MOST_PEOPLE
+        assert getattr(finding.limit, "kind", None) is ReversalKind.MOST_PEOPLE
 
 
 def test_an_unknown_kind_is_refused_with_the_names_of_today() -> None:
@@ -94,5 +94,5 @@ def test_the_share_of_strata_stands_beside_that_of_people() -> None:
 def test_most_strata_with_few_people_are_no_reversal_of_most_people() -> None:
     """Three of four strata point the other way; the name says what is counted."""
     found = [one for one in audited(LARGE_AND_SMALL).reversals if one.rate == "selection_rate"]
-    assert Kind.MOST_PEOPLE not in {one.kind for one in found}
-    assert "however many strata" in Kind.MOST_PEOPLE.means
+    assert ReversalKind.MOST_PEOPLE not in {one.kind for one in found}
+    assert "however many strata" in ReversalKind.MOST_PEOPLE.means

@@ -23,12 +23,11 @@ from statsmodels.stats.proportion import proportions_ztest
 import fairaudit
 from fairaudit.errors import SpecError
 from fairaudit.evidence import Sample
-from fairaudit.report import content, terminal
+from fairaudit.report import checks, content, terminal
 from fairaudit.report import json as report_json
-from fairaudit.report import sentences as report_sentences
 from fairaudit.report.blocks import Entries
 from fairaudit.result import AuditResult
-from fairaudit.simpson import Kind, Reversal
+from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.simpson.explaining import explained_share
 from fairaudit.verdict import Backing, Finding, Status
 
@@ -158,11 +157,11 @@ def claim(one: Reversal) -> float:
     crude, together = one.crude_p, one.joined.p
     assert crude is not None
     assert together is not None
-    if one.kind is Kind.EXPLAINED:
+    if one.kind is ReversalKind.EXPLAINED:
         return crude
-    if one.kind is Kind.MASKED:
+    if one.kind is ReversalKind.MASKED:
         return together
-    if one.kind is Kind.MOST_PEOPLE:
+    if one.kind is ReversalKind.MOST_PEOPLE:
         assert one.joined.opposite is not None
         return max(crude, one.joined.opposite)
     assert one.joined.difference is not None
@@ -171,7 +170,7 @@ def claim(one: Reversal) -> float:
 
 @pytest.mark.usefixtures("no_garbage_collection")
 def test_the_family_is_every_comparison_of_the_scan() -> None:
-    kinds: set[Kind] = set()
+    kinds: set[ReversalKind] = set()
     for seed in range(40):
         result = audited(drawn(seed, groups=5, strata=4, people=400), min_gap=0.02)
         found = result.reversals
@@ -183,7 +182,7 @@ def test_the_family_is_every_comparison_of_the_scan() -> None:
             assert one.significance.adjusted == pytest.approx(among)
             assert one.significance.family == 10
             kinds.add(one.kind)
-    assert kinds == set(Kind)
+    assert kinds == set(ReversalKind)
 
 
 def is_sure(one: Reversal) -> bool:
@@ -217,12 +216,14 @@ PUBLISHED = {
 def test_published_tables_reverse_where_they_should_and_nowhere_else(name: str) -> None:
     found = fairaudit.audit(SPECS / f"{name}.yaml").reversals
     every = [
-        (one.attribute, set(one.pair), one.given) for one in found if one.kind is Kind.EVERY_STRATUM
+        (one.attribute, set(one.pair), one.given)
+        for one in found
+        if one.kind is ReversalKind.EVERY_STRATUM
     ]
     assert every == PUBLISHED[name]
     if name == "berkeley_admissions":
         assert [(one.kind, one.attribute, one.given) for one in found if one.kind.reverses] == [
-            (Kind.ADJUSTED, "gender", ("department",))
+            (ReversalKind.ADJUSTED, "gender", ("department",))
         ]
 
 
@@ -264,7 +265,7 @@ def test_columns_are_held_fixed_together() -> None:
     for simpson in ({"together": 2}, {"given": ["all", ["u", "v"]]}, {"given": [["u", "v"]]}):
         turned = [one for one in audited(cells, names, **simpson).reversals if one.kind.reverses]
         (one,) = turned
-        assert (one.kind, one.given) == (Kind.EVERY_STRATUM, ("u", "v"))
+        assert (one.kind, one.given) == (ReversalKind.EVERY_STRATUM, ("u", "v"))
         assert [s.stratum for s in one.strata] == [(("u", u), ("v", v)) for u in "01" for v in "01"]
         assert is_sure(one)
 
@@ -277,7 +278,9 @@ def test_what_one_column_shows_is_not_repeated_for_two() -> None:
     }
     names = ("g", "z", "half")
     result = audited(halves, names, together=2)
-    assert [(one.kind, one.given) for one in result.reversals] == [(Kind.EVERY_STRATUM, ("z",))]
+    assert [(one.kind, one.given) for one in result.reversals] == [
+        (ReversalKind.EVERY_STRATUM, ("z",))
+    ]
     (notice,) = [text for text in result.notices if "Simpson" in text]
     assert "1 is not listed" in notice
     # Alone, it is shown: nothing else tells of it.
@@ -416,7 +419,7 @@ def test_mirror_cases_are_told_in_words() -> None:
         ("b", "u"): (150, 300),
         ("b", "v"): (90, 100),
     }
-    assert audited(hidden).reversals[0].kind is Kind.MASKED
+    assert audited(hidden).reversals[0].kind is ReversalKind.MASKED
     explained: Cells = {
         ("a", "u"): (20, 100),
         ("a", "v"): (240, 400),
@@ -455,7 +458,7 @@ def test_a_gap_goes_with_the_strata_by_its_share_and_not_by_a_point() -> None:
         ("b", "u"): (800, 1_000), ("b", "v"): (1_800, 9_000),
     }  # fmt: skip
     (one,) = audited(most).reversals
-    assert one.kind is Kind.EXPLAINED
+    assert one.kind is ReversalKind.EXPLAINED
     crude = Fraction(7_800, 10_000) - Fraction(2_600, 10_000)
     left = Fraction(1, 2) * (Fraction(84, 100) - Fraction(80, 100)) * 2
     assert one.explained is not None
@@ -503,7 +506,7 @@ def test_what_a_check_names_has_its_strata_though_it_is_not_significant() -> Non
         assert "1 sign pattern not established: 1 reversed in" in text
         assert ("81/87" in text.partition("Simpson's reversals")[2]) == shows
     (finding,) = asked.findings
-    assert ", not established)" in report_sentences.answer(finding)
+    assert ", not established)" in checks.sentence(finding)
 
 
 HANGING: Cells = {
@@ -521,7 +524,7 @@ At weights nm / (n + m) of 16.67 and 18.18 +3.5 points, by 120 and 220 people -5
 def test_a_gap_whose_sign_depends_on_the_weights_has_no_p_and_is_not_claimed() -> None:
     result = audited(HANGING)
     (one,) = result.reversals
-    assert (one.kind, one.hangs_on_weights) == (Kind.MASKED, True)
+    assert (one.kind, one.hangs_on_weights) == (ReversalKind.MASKED, True)
     (told,) = sentences(result)
     assert told == (
         "a against b, selection rate: no gap overall, 40.0 % (16/40) against 40.0 % (120/300), "
@@ -614,7 +617,7 @@ def test_all_strata_may_turn_without_the_mix() -> None:
     finding = gate(cells, {"kind": "most_people", "significant": True})
     assert finding.status is Status.FAIL
     (one,) = finding.reversals
-    assert (one.kind, one.reversed_strata, is_sure(one)) == (Kind.MOST_PEOPLE, 2, True)
+    assert (one.kind, one.reversed_strata, is_sure(one)) == (ReversalKind.MOST_PEOPLE, 2, True)
 
 
 def test_what_is_sure_is_not_hidden_by_what_is_not() -> None:

@@ -29,7 +29,7 @@ from fairaudit.recode import recode
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
-from fairaudit.subgroups import Discovery, discover
+from fairaudit.subgroups import Discovery, search_subgroups
 from fairaudit.verdict import Backing, Status
 
 ALPHA = 0.05
@@ -88,9 +88,9 @@ def found_in(spec: Mapping[str, Any], path: Path) -> Discovery:
     """The whole search over a file."""
     read = specs.of_mapping(spec)
     asked = plan(read)
-    recoded = recode(engine.count_files(asked, [str(path)], Path()), asked, read)
+    recoded = recode(engine.count_files(asked, [str(path)], Path()), read)
     assert read.subgroups is not None
-    return discover(recoded.tables or (recoded.cube,), read.subgroups)
+    return search_subgroups(recoded.tables or (recoded.cube,), read.subgroups)
 
 
 def write(path: Path, rows: Sequence[Sequence[object]], columns: Sequence[str] = COLUMNS) -> Path:

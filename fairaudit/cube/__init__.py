@@ -1,0 +1,56 @@
+"""The counts: people by the intersections of the audited columns, and their roll-ups.
+
+A `Cube` holds one row (a cell) for every combination that occurs. Everything in it is an integer,
+so cubes add in any order to the same bits, and a coarser grouping is a sum of finer cells, never a
+second scan. `Cube.table` cuts it down to what a metric reads: a `GroupTable`.
+"""
+
+from __future__ import annotations
+
+from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.cube.amounts import Amount, AmountName, Sum
+from fairaudit.cube.cells import Cube
+from fairaudit.cube.group_table import (
+    ClusteredTable,
+    ExcludeBelow,
+    ExcludedGroups,
+    GroupTable,
+    LostGroup,
+    ShareOf,
+    Ungrouped,
+)
+from fairaudit.cube.keys import (
+    MOST_ATTRIBUTES,
+    NO_LEVEL,
+    UNKNOWN,
+    KeyColumn,
+    Role,
+    distinct_rows,
+    every_subset,
+)
+
+__all__ = [
+    "MOST_ATTRIBUTES",
+    "NO_LEVEL",
+    "UNKNOWN",
+    "Amount",
+    "AmountName",
+    "ClusteredTable",
+    "Cube",
+    "ExcludeBelow",
+    "ExcludedGroups",
+    "Floats",
+    "Group",
+    "GroupTable",
+    "Grouping",
+    "Ints",
+    "KeyColumn",
+    "LostGroup",
+    "Marks",
+    "Role",
+    "ShareOf",
+    "Sum",
+    "Ungrouped",
+    "distinct_rows",
+    "every_subset",
+]

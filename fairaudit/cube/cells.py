@@ -1,0 +1,211 @@
+"""The cube: people in every combination of levels that occurs, which adds and rolls up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairaudit.arrays import Floats, Grouping, Ints
+from fairaudit.cube.amounts import Amount, AmountName, Clusters, Sum, add_up
+from fairaudit.cube.cutting import cut_table
+from fairaudit.cube.group_table import ExcludeBelow, ExcludedGroups, GroupTable, ShareOf
+from fairaudit.cube.keys import (
+    MOST_ATTRIBUTES,
+    NO_LEVEL,
+    KeyColumn,
+    Role,
+    distinct_rows,
+    every_subset,
+    known_groups,
+    name_groups,
+)
+from fairaudit.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cube:
+    """People (and rows, weights, amounts) in every combination of levels that occurs.
+
+    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that takes no part. Two cubes are
+    equal when they hold the same counts under the same names, whatever the order of their cells.
+    """
+
+    keys: tuple[KeyColumn, ...]
+    codes: NDArray[np.int32]
+    rows: Ints
+    people: Ints
+    ledger: Ledger
+    weight: Sum | None = None
+    squares: Sum | None = None
+    amounts: Mapping[AmountName, Amount] = field(default_factory=dict)
+    clusters: Clusters | None = None
+    _places: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        places = {key.name: place for place, key in enumerate(self.keys)}
+        object.__setattr__(self, "_places", places)
+
+    @classmethod
+    def gather(
+        cls,
+        keys: Sequence[KeyColumn],
+        codes: NDArray[np.int32],
+        rows: Ints,
+        people: Ints,
+        ledger: Ledger,
+        weight: Sum | None = None,
+        squares: Sum | None = None,
+        amounts: Mapping[AmountName, Amount] | None = None,
+        cluster: Ints | None = None,
+    ) -> Cube:
+        """A cube in canonical form: equal combinations joined, cells in ascending order.
+
+        `cluster` numbers the cluster that the people of each given combination belong to.
+        """
+        cells, index = distinct_rows(codes)
+        size = len(cells)
+
+        def gather_counts(counts: Ints) -> Ints:
+            return add_up(counts, index, size)
+
+        def gather_sums(sums: Sum) -> Sum:
+            return sums.gather_lowest(index, size)
+
+        return cls(
+            tuple(keys),
+            cells,
+            gather_counts(rows),
+            gather_counts(people),
+            ledger,
+            weight and weight.gather(index, size),
+            squares and squares.gather(index, size),
+            {
+                name: amount.transform(gather_counts, gather_sums)
+                for name, amount in (amounts or {}).items()
+            },
+            None if cluster is None else Clusters.gather(index, cluster, _plain(people, weight)),
+        )
+
+    def __add__(self, other: Cube) -> Cube:
+        if self.clusters is not None or other.clusters is not None:
+            raise ValueError("clusters are numbered by cube: count the files of both together")
+        if self._terms() != other._terms():
+            raise ValueError("cubes of different columns cannot be added")
+        keys = [key.unite(theirs) for key, theirs in zip(self.keys, other.keys, strict=True)]
+        return Cube.gather(
+            keys,
+            np.concatenate([_recode(self, keys), _recode(other, keys)]),
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.people, other.people]),
+            self.ledger + other.ledger,
+            self.weight and other.weight and self.weight.append(other.weight),
+            self.squares and other.squares and self.squares.append(other.squares),
+            {name: amount.append(other.amounts[name]) for name, amount in self.amounts.items()},
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cube) and self.tally() == other.tally()
+
+    __hash__ = None  # type: ignore[assignment]  # arrays inside: equal cubes have no cheap hash
+
+    def _terms(self) -> tuple[object, ...]:
+        """What cubes that can be added have in common."""
+        return [(key.name, key.role) for key in self.keys], self.amounts.keys()
+
+    def tally(self) -> dict[tuple[str | None, ...], tuple[int, ...]]:
+        """Plain counts by level names: {levels: (rows, people, weight, scale, squares, …)}.
+
+        What is added up comes last, by its name: people, and each sum with its scale.
+        """
+        tally = {}
+        weights = [total for total in (self.weight, self.squares) if total is not None]
+        amounts = [self.amounts[name] for name in sorted(self.amounts)]
+        for cell, codes in enumerate(self.codes):
+            levels = tuple(
+                key.levels[code] if code >= 0 else None
+                for key, code in zip(self.keys, codes, strict=True)
+            )
+            counts = [int(self.rows[cell]), int(self.people[cell])]
+            for total in weights:
+                counts += [int(total.values[cell]), total.scale]
+            for amount in amounts:
+                counts.append(int(amount.n[cell]))
+                for total in amount.sums():
+                    counts += [int(total.values[cell]), total.scale]
+            tally[levels] = tuple(counts)
+        return tally
+
+    def key(self, name: str) -> KeyColumn:
+        """The key column of that name."""
+        return self.keys[self._places[name]]
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """The places of key columns among all of them."""
+        return [self._places[name] for name in names]
+
+    def outcome(self, name: str) -> KeyColumn | None:
+        """The key column of an outcome, None where it has no classes."""
+        key = self.key(name) if name in self._places else None
+        return key if key is not None and key.role in {Role.LABEL, Role.PREDICTION} else None
+
+    @property
+    def has_few_subsets(self) -> bool:
+        """Whether there are so few protected attributes that every subset can be audited."""
+        return len(self.protected) <= MOST_ATTRIBUTES
+
+    @property
+    def protected(self) -> Grouping:
+        """All protected attributes."""
+        return tuple(key.name for key in self.keys if key.role is Role.PROTECTED)
+
+    def subsets(self) -> list[Grouping]:
+        """Every non-empty subset of the protected attributes, small ones first."""
+        return every_subset(self.protected)
+
+    def table(
+        self, by: Grouping, given: Grouping, of: str, beside: str | None = None
+    ) -> GroupTable:
+        """The counts of one grouping in the strata of `given`, for the outcome `of`.
+
+        Rows set aside in one of those columns are left out; groups nobody belongs to do not exist.
+        With a second outcome `beside`, only those count who have both.
+        """
+        return cut_table(self, by, given, of, beside)
+
+    def find_excluded(self, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
+        """The groups that are less than a share of the people in a grouping.
+
+        Of those with known levels, or of everybody, as the rule says; whatever their stratum and
+        outcome. Survey weights do not count.
+        """
+        columns = self.places(by)
+        inside = np.all(self.codes[:, columns] != NO_LEVEL, axis=1) & (self.people > 0)
+        codes, index = distinct_rows(self.codes[inside][:, columns])
+        keys = [self.keys[column] for column in columns]
+        known = known_groups(keys, codes)
+        people = add_up(self.people[inside], index, len(codes))
+        of_all = rule.of is ShareOf.ALL
+        everybody = int(self.people.sum() if of_all else people[known].sum())
+        groups = zip(name_groups(keys, codes), people.tolist(), known.tolist(), strict=True)
+        small = {
+            group: n for group, n, is_known in groups if is_known and n < rule.share * everybody
+        }
+        return ExcludedGroups(rule, small, everybody)
+
+
+def _plain(people: Ints, weight: Sum | None) -> Floats:
+    """People, or what they weigh, as plain numbers."""
+    if weight is None:
+        return people.astype(np.float64)
+    return weight.values.astype(np.float64) / weight.scale
+
+
+def _recode(cube: Cube, united: Sequence[KeyColumn]) -> NDArray[np.int32]:
+    """The codes of a cube by the levels of united key columns."""
+    columns = [
+        key.recode(cube.codes[:, column], united[column]) for column, key in enumerate(cube.keys)
+    ]
+    return np.stack(columns, axis=1) if columns else cube.codes

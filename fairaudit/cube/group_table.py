@@ -1,0 +1,168 @@
+"""The counts of one grouping, stratified, which every metric reads, and the groups it excludes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.cube.amounts import Amount, Clusters
+from fairaudit.histogram import Histogram
+from fairaudit.memoize import memoize
+
+
+class ShareOf(StrEnum):
+    """The people that a group is a share of: those whose group is known, or all."""
+
+    KNOWN = "known"
+    ALL = "all"
+
+    @property
+    def words(self) -> str:
+        """The people that the share is of."""
+        if self is ShareOf.KNOWN:
+            return "the people whose group is known"
+        return "all people, those whose group is not known included"
+
+
+@dataclass(frozen=True, slots=True)
+class ExcludeBelow:
+    """The rule that excludes groups of less than a share of the people, and its reason."""
+
+    share: Fraction
+    reason: str
+    of: ShareOf = ShareOf.KNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class ExcludedGroups:
+    """The groups of one grouping that a rule excludes, with their people.
+
+    `everybody` are the people that the share is of, as the rule says.
+    """
+
+    rule: ExcludeBelow
+    people: Mapping[Group, int]
+    everybody: int
+
+
+@dataclass(frozen=True, slots=True)
+class LostGroup:
+    """A group of the data all of whose rows leave the audit: in all strata, or in the named one.
+
+    Without a group it is a stratum in which nobody is left. `share` is what the group had of the
+    people whose group is known.
+    """
+
+    group: Group
+    stratum: Group
+    people: int
+    share: float
+    why: str
+
+    def is_too_small(self, least: int | None, rule: ExcludeBelow | None) -> bool:
+        """Whether the spec would not compare such a group in any case."""
+        is_small = least is not None and self.people < least
+        return is_small or (rule is not None and self.share < rule.share)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ungrouped:
+    """Those whose group is not known and who are set aside: in no group, in no rest.
+
+    `groups` [U] say what is known of them; `people` and `mass` are [Z, Y, P, U], as in the table.
+    """
+
+    groups: tuple[Group, ...]
+    people: Ints
+    mass: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class ClusteredTable:
+    """The clusters of a table: `place` [C] is where each cell of the cube stands in it, or -1.
+
+    The table has the shape [Z, Y, P, G]; `kept` [Y] marks the label classes that count.
+    """
+
+    clusters: Clusters
+    place: Ints
+    shape: tuple[int, int, int, int]
+    kept: Marks | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """The same people by two outcomes: `mass` is [Z, Y, P, Q, G], Q the classes of the other.
+
+    `positive` [Q] marks its positive classes; of either outcome all are known.
+    """
+
+    mass: Ints
+    positive: Marks
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class GroupTable:
+    """The counts of one grouping, stratified: what every metric reads.
+
+    `people` and `mass` have the axes [Z strata, Y label classes, P audited classes, G groups]; the
+    last class of Y and of P is "not known". `mass` is what rates are made of: people, or survey
+    weights in fixed point; `squares` (Σ count · weight², same axes, as floats) gives the effective
+    size of a weighted sample, and is None without weights. Where `of` has no classes, P is "not
+    known" alone. `amounts` (same axes) are of what is added up for `of`; `histogram` is that of its
+    score, by the same strata and groups, where a metric asks for it. `excluded` groups are counted
+    among everybody, and never compared. `ungrouped` are those whom `missing: {protected: aside}`
+    leaves out of this grouping. `pairs` counts the same people by a second outcome, too.
+    `clusters` are those that the rows belong to, where the spec names them.
+    """
+
+    by: Grouping
+    given: Grouping
+    of: str
+    groups: tuple[Group, ...]
+    strata: tuple[Group, ...]
+    labels: tuple[str, ...]
+    classes: tuple[str, ...]
+    positive_label: Marks | None
+    positive: Marks | None
+    favourable: bool
+    people: Ints
+    mass: Ints
+    scale: int
+    squares: Floats | None
+    known: Marks
+    known_strata: Marks
+    amounts: Mapping[str, Amount] = field(default_factory=dict)
+    histogram: Histogram | None = None
+    excluded: ExcludedGroups | None = None
+    ungrouped: Ungrouped | None = None
+    pairs: Pairs | None = None
+    clusters: ClusteredTable | None = None
+
+    @property
+    def eligible(self) -> Marks:
+        """Which groups may be compared at all, [G]: those that are known and not excluded."""
+        return _eligible_groups(self)
+
+    @property
+    def n(self) -> Ints:
+        """People per stratum and group, [Z, G]."""
+        return _people_of_groups(self)
+
+
+@memoize
+def _people_of_groups(table: GroupTable) -> Ints:
+    return np.asarray(table.people.sum(axis=(1, 2)))
+
+
+@memoize
+def _eligible_groups(table: GroupTable) -> Marks:
+    if table.excluded is None:
+        return table.known
+    kept = [group not in table.excluded.people for group in table.groups]
+    return table.known & np.array(kept, dtype=np.bool_)

@@ -1,0 +1,124 @@
+"""The key columns of a cube: what each is to the audit, and the levels that its codes stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairaudit.arrays import Group, Grouping, Ints, Marks
+
+NO_LEVEL = -1
+"""The code of a row that takes no part where its column is used; for an outcome: not known."""
+
+UNKNOWN = "(unknown)"
+"""How the level of those whose protected value or stratum is not known is written."""
+
+MOST_ATTRIBUTES = 12
+"""With more attributes not every subset is audited: there are 4,095."""
+
+_SAFE = 2**62
+
+
+class Role(StrEnum):
+    """What a column is to the audit."""
+
+    PROTECTED = "protected"
+    STRATUM = "stratum"
+    LABEL = "label"
+    PREDICTION = "prediction"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A key column of the cube: its levels, and which of them have a special meaning.
+
+    `unknown` holds the codes that stand for "not known": listed, never compared. `positive` holds
+    the codes of an outcome's positive classes; None where the spec names none.
+    """
+
+    name: str
+    role: Role
+    levels: tuple[str, ...]
+    unknown: frozenset[int] = frozenset()
+    positive: frozenset[int] | None = None
+    favourable: bool = True
+
+    def unite(self, other: KeyColumn) -> KeyColumn:
+        """The same column with the levels of both; ordered levels (bins) must agree already."""
+        if self.levels == other.levels:
+            levels = self.levels
+        else:
+            levels = tuple(sorted({*self.levels, *other.levels}))
+        unknown = {UNKNOWN} if self.unknown or other.unknown else set()
+        positive = None
+        if self.positive is not None or other.positive is not None:
+            names = {self.levels[code] for code in self.positive or ()}
+            names |= {other.levels[code] for code in other.positive or ()}
+            positive = _codes_of(names, levels)
+        return replace(self, levels=levels, unknown=_codes_of(unknown, levels), positive=positive)
+
+    def recode(self, codes: NDArray[np.int32], united: KeyColumn) -> NDArray[np.int32]:
+        """The codes of its levels among those of the `united` column."""
+        place = {level: code for code, level in enumerate(united.levels)}
+        lookup = np.array([*(place[level] for level in self.levels), NO_LEVEL], dtype=np.int32)
+        return lookup[codes]
+
+    def slots(self, codes: NDArray[np.int32]) -> Ints:
+        """The codes, with those that have no level last."""
+        return np.where(codes == NO_LEVEL, len(self.levels), codes).astype(np.int64)
+
+    def positive_classes(self, size: int) -> Marks | None:
+        """Which of so many classes are positive; None where the spec names none."""
+        if self.positive is None:
+            return None
+        return np.isin(np.arange(size), list(self.positive))
+
+
+def name_groups(keys: Sequence[KeyColumn], codes: NDArray[np.int32]) -> tuple[Group, ...]:
+    """The groups that rows of codes stand for."""
+    if not keys:
+        return ((),) * len(codes)
+    columns = []
+    for column, key in enumerate(keys):
+        # `NO_LEVEL` is the last of them.
+        pairs = [(key.name, level) for level in (*key.levels, UNKNOWN)]
+        columns.append([pairs[code] for code in codes[:, column].tolist()])
+    return tuple(zip(*columns, strict=True))
+
+
+def known_groups(keys: Sequence[KeyColumn], codes: NDArray[np.int32]) -> Marks:
+    """Which rows of codes have no unknown level."""
+    known = np.ones(len(codes), dtype=np.bool_)
+    for column, key in enumerate(keys):
+        known &= ~np.isin(codes[:, column], list(key.unknown))
+    return known
+
+
+def every_subset(names: Sequence[str]) -> list[Grouping]:
+    """Every non-empty subset of the names, small ones first, each in the order given."""
+    sizes = range(1, len(names) + 1)
+    return [subset for size in sizes for subset in combinations(names, size)]
+
+
+def distinct_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
+    """The distinct rows of `codes` in ascending order, and for each row its number among them."""
+    if not codes.shape[1]:
+        return np.zeros((1, 0), dtype=np.int32), np.zeros(len(codes), dtype=np.int64)
+    if not len(codes):
+        return codes, np.zeros(0, dtype=np.int64)
+    spans = codes.max(axis=0).astype(np.int64) + 2
+    if float(np.prod(spans.astype(np.float64))) < _SAFE:
+        radix = np.concatenate([[1], np.cumprod(spans[:0:-1])])[::-1]
+        _, first, index = np.unique((codes + 1) @ radix, return_index=True, return_inverse=True)
+        return codes[first], index
+    rows, index = np.unique(codes, axis=0, return_inverse=True)
+    return rows, index.reshape(-1)
+
+
+def _codes_of(names: set[str], levels: Sequence[str]) -> frozenset[int]:
+    return frozenset(code for code, level in enumerate(levels) if level in names)

@@ -1,0 +1,195 @@
+"""The evidence for each value a check judges: its interval, its test, its place among all tests.
+
+The tests behind the gates of one spec and outcome are one family: their p-values are adjusted for
+how many different ones there are. Gates that only warn are a family of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Marks
+from fairaudit.estimate import Significance
+from fairaudit.evidence.intervals import Intervals, find_intervals
+from fairaudit.evidence.significance import has_direct_test, run_tests
+from fairaudit.evidence.tests import IsBeyond, TestKey, Tests
+from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
+from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.reference import EXTREME_REFERENCES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """The evidence for every value of an evaluation, [Z, W]; `adjusted` is NaN without a test."""
+
+    intervals: Intervals
+    tests: Tests
+    adjusted: Floats
+    family: int
+    inference: Inference
+
+    def significance(self, z: int, w: int) -> Significance | None:
+        """The test of one value; None where it has none."""
+        if np.isnan(self.tests.p[z, w]):
+            return None
+        adjusted, words = float(self.adjusted[z, w]), self.inference.correction.words
+        return self.tests.significance(z, w, adjusted, self.family, words)
+
+    def significant(self, z: int, w: int) -> bool:
+        """Whether the adjusted p-value is below what the audit allows."""
+        return bool(self.adjusted[z, w] < self.inference.alpha)
+
+    def significant_beyond(self, is_beyond: IsBeyond) -> Marks:
+        """Whether what lies beyond a limit is significant, [Z, W].
+
+        Of a value that is the largest of many not the largest alone counts: any that lies beyond.
+        """
+        if self.tests.beyond is None:
+            return np.asarray(self.adjusted < self.inference.alpha)
+        p = self.tests.beyond(is_beyond)
+        others = np.fmax(self.inference.correction.bound(p, self.family), self.adjusted)
+        adjusted = np.where(p <= self.tests.p, self.adjusted, others)
+        return np.asarray(~np.isnan(p) & (adjusted < self.inference.alpha))
+
+    def side_test_leaves_open(self, z: int, w: int) -> bool:
+        """Whether the test beside the value is significant, and so leaves its check open."""
+        side_test = self.tests.side_test
+        if side_test is None or not side_test.stays_open:
+            return False
+        return bool(side_test.p[z, w] * self.family < self.inference.alpha)
+
+
+def correct_families(
+    evaluations: Mapping[Hashable, tuple[Evaluation, Hashable]],
+) -> dict[Hashable, Evidence]:
+    """The evidence for each evaluation, adjusted within the family that stands beside it."""
+    tests = {name: run_tests(evaluation) for name, (evaluation, _) in evaluations.items()}
+    families: dict[Hashable, _Family] = {}
+    for name, (evaluation, family) in evaluations.items():
+        families.setdefault(family, _Family({}, {})).add(evaluation, tests[name])
+    adjusted = {
+        family: members.adjust(_find_correction(evaluations))
+        for family, members in families.items()
+    }
+    evidence: dict[Hashable, Evidence] = {}
+    for name, (evaluation, family) in evaluations.items():
+        of_kind = adjusted[family][_find_kind(evaluation, tests[name])]
+        p = np.where(_count_tests(evaluation, tests[name]), of_kind, np.nan)
+        size, inference = families[family].size, evaluation.terms.inference
+        if tests[name].joint:
+            p = _adjust_joint_tests(p, tests[name].p, size, evaluation)
+        evidence[name] = Evidence(find_intervals(evaluation), tests[name], p, size, inference)
+    return evidence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Family:
+    """The tests of a family by their kind: which places are tested, and the p-values there."""
+
+    counted: dict[TestKey, Marks]
+    p: dict[TestKey, Floats]
+
+    def add(self, evaluation: Evaluation, tests: Tests) -> None:
+        """Count the tests of an evaluation; those of a kind that is known already only once."""
+        kind, counted = _find_kind(evaluation, tests), _count_tests(evaluation, tests)
+        self.counted[kind] = self.counted.get(kind, counted) | counted
+        # All of a kind have the same p-values, wherever they have one: a ratio may be undefined.
+        known = self.p.get(kind, tests.p)
+        self.p[kind] = np.where(np.isnan(known), tests.p, known)
+
+    @property
+    def size(self) -> int:
+        """How many different tests there are."""
+        return sum(int(marks.sum()) for marks in self.counted.values())
+
+    def adjust(self, correction: Correction) -> dict[TestKey, Floats]:
+        """The adjusted p-values by kind; NaN where nothing is tested."""
+        flat = [self.p[kind][marks] for kind, marks in self.counted.items()]
+        ends = np.cumsum([len(p) for p in flat])[:-1]
+        adjusted = {}
+        rows = np.split(correction.adjust(np.concatenate(flat)), ends)
+        for (kind, marks), row in zip(self.counted.items(), rows, strict=True):
+            adjusted[kind] = np.full(marks.shape, np.nan)
+            adjusted[kind][marks] = row
+        return adjusted
+
+
+def _find_correction(evaluations: Mapping[Hashable, tuple[Evaluation, Hashable]]) -> Correction:
+    """How the p-values are corrected: in all checks of a spec alike."""
+    return next(iter(evaluations.values()))[0].terms.inference.correction
+
+
+def _count_tests(evaluation: Evaluation, tests: Tests) -> Marks:
+    """Which tests count in the family, [Z, W]: of those that are judged, in a known stratum.
+
+    Of joint ones that of the smallest p-value.
+    """
+    known = evaluation.table.known_strata[:, None]
+    has_test = np.asarray(evaluation.judged & known & ~np.isnan(tests.p))
+    if not tests.joint:
+        return has_test
+    smallest = np.argmin(np.where(has_test, tests.p, np.inf), axis=1)
+    return np.asarray(has_test & (np.arange(has_test.shape[1]) == smallest[:, None]))
+
+
+def _adjust_joint_tests(adjusted: Floats, p: Floats, family: int, evaluation: Evaluation) -> Floats:
+    """The adjusted p-values of joint tests: the smallest as it is, the others at most that sure.
+
+    Theirs are multiplied by the size of the family, which no correction exceeds.
+    """
+    smallest = np.fmax.reduce(adjusted, axis=1, keepdims=True)
+    others = np.maximum(evaluation.terms.inference.correction.bound(p, family), smallest)
+    known = evaluation.judged & ~np.isnan(p) & ~np.isnan(smallest)
+    return np.where(np.isnan(adjusted) & known, others, adjusted)
+
+
+def _find_kind(evaluation: Evaluation, tests: Tests) -> TestKey:
+    """What makes the tests of two evaluations one: what is tested, of whom, against whom.
+
+    A spread is tested by all its groups, so that a difference and a ratio of the same rates are one
+    test; of other groups, as where a rate has too few events, it is another. Against everybody is
+    tested against the rest.
+    """
+    table, terms = evaluation.table, evaluation.terms
+    given = () if evaluation.strata is None else evaluation.strata.given
+    people = (table.of, table.by, table.given, given, terms.of_class, terms.at)
+    if evaluation.spread:
+        return tests.key, people, evaluation.takes_part.tobytes()
+    policy = terms.policy
+    # An extreme group is chosen from the data: its test is not that of a group named beforehand.
+    extreme = policy if policy in EXTREME_REFERENCES else None
+    if (evaluation.second != NO_GROUP).any():
+        return tests.key, people, extreme, evaluation.second.tobytes()
+    pooled = ReferencePolicy.REST if policy is ReferencePolicy.OVERALL else policy
+    return tests.key, people, extreme, pooled
+
+
+def find_significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]:
+    """The tests of every group against its reference, by place; those of one table are a family.
+
+    Only shares, means, ranks and classes are tested here: they have a test of their own.
+    """
+    metric, correction = evaluation.metric, evaluation.terms.inference.correction
+    if evaluation.spread or evaluation.subtracts or not isinstance(metric, Disparity):
+        return {}
+    if not all(has_direct_test(part) for part, _ in metric.parts):
+        return {}
+    tests = run_tests(evaluation)
+    return {
+        (z, w): significance
+        for z, judged in enumerate(evaluation.judged)
+        for w, significance in tests.correct_stratum(z, judged, correction).items()
+    }
+
+
+def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:
+    """The evidence where groups of a spread are set aside: a test more in the family it was of.
+
+    It is adjusted for the whole family (Bonferroni), which no method of correction exceeds.
+    """
+    alone = correct_families({"": (evaluation, "")})[""]
+    adjusted = before.inference.correction.bound(alone.tests.p, before.family)
+    return replace(alone, adjusted=adjusted, family=before.family)

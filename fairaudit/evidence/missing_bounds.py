@@ -1,0 +1,309 @@
+"""What missing values could do to a value: the worst and the best case, whatever they were.
+
+Every person has an outcome and a group, known or not. A completion gives all of them one; bounds
+hold for every completion. Whoever has no known group may belong to any group that what is known of
+them allows, or to none of those compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Protocol
+
+import numpy as np
+
+from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.disclosure import declare_subjects
+from fairaudit.evidence.measure_bounds import policy_of, range_of
+from fairaudit.evidence.missing_people import (
+    Bounds,
+    Contributions,
+    Placement,
+    find_contributions,
+    nine,
+    who_may_be,
+)
+from fairaudit.metrics import (
+    NO_GROUP,
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    Mean,
+    Rate,
+    ReferencePolicy,
+    Requirement,
+    TableMetric,
+)
+from fairaudit.metrics.reference import EXTREME_REFERENCES, POOLED_REFERENCES
+
+_NEAR = 1e-9
+"""Bounds are floats: what is no farther from a limit does not cross it."""
+
+_ALL = np.ones((3, 3), dtype=np.bool_)
+
+
+class _Limited(Protocol):
+    """What a value may reach, as the verdict has it."""
+
+    @property
+    def below(self) -> Decimal | None:
+        """Whatever is less crosses it."""
+
+    @property
+    def above(self) -> Decimal | None:
+        """Whatever is more crosses it."""
+
+
+@declare_subjects(row="group stratum low high")
+@dataclass(frozen=True, slots=True)
+class UncertainValue:
+    """A value that is within a limit, and might not be: of which group, in which stratum."""
+
+    group: Group
+    stratum: Group
+    low: float
+    high: float
+
+
+@declare_subjects(
+    row="missing_outcome missing_group low high apart_low apart_high proportional_low "
+    "proportional_high turns others reason",
+)
+@dataclass(frozen=True, slots=True)
+class MissingBounds:
+    """What a value could be if nothing were missing.
+
+    `low` and `high` hold wherever people of no known group belong; the `apart` bounds leave them
+    where they are counted now, the `proportional` ones spread them over the groups by size. All are
+    None where the measure has no such bounds, and `reason` says why. `missing_outcome` are the
+    people whose outcome or label is not known and matters, `missing_group` those of no known group
+    who could matter. `turns`: the verdict could be another one; `others` are values that might be
+    beyond a limit though they are not.
+    """
+
+    missing_outcome: int
+    missing_group: int
+    low: float | None = None
+    high: float | None = None
+    apart_low: float | None = None
+    apart_high: float | None = None
+    proportional_low: float | None = None
+    proportional_high: float | None = None
+    turns: bool = False
+    others: tuple[UncertainValue, ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllMissingBounds:
+    """The bounds of every value of an evaluation, for each way: arrays [Z, W]; or why none."""
+
+    evaluation: Evaluation
+    ranges: dict[Placement, Bounds]
+    reason: str | None = None
+
+    def at(self, z: int, w: int) -> MissingBounds:
+        """The bounds of one value; of the verdict they say nothing yet."""
+        outcome, group = _people(self.evaluation, z, w)
+        if not self.ranges:
+            return MissingBounds(outcome, group, reason=self.reason)
+        low, high = self._ends(Placement.ANYWHERE, z, w)
+        apart, proportional = (
+            self._ends(Placement.APART, z, w),
+            self._ends(Placement.PROPORTIONAL, z, w),
+        )
+        return MissingBounds(outcome, group, low, high, *apart, *proportional)
+
+    def _ends(self, way: Placement, z: int, w: int) -> tuple[float, float]:
+        low, high = self.ranges[way]
+        return float(low[z, w]), float(high[z, w])
+
+
+def find_missing_bounds(evaluation: Evaluation) -> AllMissingBounds | None:
+    """The bounds of each value if every missing outcome and group were known; None if all are.
+
+    Manski's worst case: every missing outcome is against the group, or for it. For a rate over all
+    people that is s / (n + m) and (s + m) / (n + m), with s of n selected and m not known.
+    """
+    if not _is_missing(evaluation):
+        return None
+    found = {way: range_of(evaluation, way) for way in Placement}
+    reasons = [one for one in found.values() if isinstance(one, str)]
+    ranges = {way: one for way, one in found.items() if not isinstance(one, str)}
+    return AllMissingBounds(evaluation, {} if reasons else ranges, *reasons[:1])
+
+
+def judge_missing(
+    evaluation: Evaluation, z: int, w: int, fail: _Limited | None, warn: _Limited | None
+) -> MissingBounds | None:
+    """The bounds of the value that decides, and whether a verdict by these limits could turn."""
+    found = find_missing_bounds(evaluation)
+    if found is None:
+        return None
+    one = found.at(z, w)
+    if not found.ranges:
+        return one if one.missing_outcome or one.missing_group else None
+    entries = _entries(evaluation)
+    low, high = (end[entries] for end in found.ranges[Placement.ANYWHERE])
+    value = evaluation.value[entries]
+    swayed = np.zeros(len(value), dtype=np.bool_)
+    worst = best = now = 0
+    for rank, limit in ((1, warn), (2, fail)):
+        if limit is not None:
+            may, must = _may_cross(low, high, limit), _must_cross(low, high, limit)
+            beyond = _crosses(value, limit)
+            swayed |= may & ~beyond
+            worst, best, now = (
+                rank if marks.any() else before
+                for marks, before in ((may, worst), (must, best), (beyond, now))
+            )
+    table, places = evaluation.table, np.argwhere(entries)
+    others = tuple(
+        UncertainValue(
+            () if evaluation.spread else table.groups[g], table.strata[y], float(a), float(b)
+        )
+        for (y, g), a, b in zip(places[swayed].tolist(), low[swayed], high[swayed], strict=True)
+        if (y, g) != (z, w)
+    )
+    turns = worst != now or best != now
+    if not (turns or others or one.missing_outcome or one.missing_group):
+        return None
+    return replace(one, turns=turns, others=others)
+
+
+def may_cross(evaluation: Evaluation, limit: _Limited) -> bool | None:
+    """Whether people of unknown outcome may put a value beyond a limit; None without bounds.
+
+    Those of no known group stay where they are counted.
+    """
+    found = range_of(evaluation, Placement.APART)
+    if isinstance(found, str):
+        return None
+    entries = _entries(evaluation)
+    low, high = (end[entries] for end in found)
+    return bool(_may_cross(low, high, limit).any())
+
+
+def _crosses(value: Floats, limit: _Limited) -> Marks:
+    beyond = np.zeros(value.shape, dtype=np.bool_)
+    if limit.below is not None:
+        beyond |= value < float(limit.below) - _NEAR
+    if limit.above is not None:
+        beyond |= value > float(limit.above) + _NEAR
+    return beyond
+
+
+def _may_cross(low: Floats, high: Floats, limit: _Limited) -> Marks:
+    return _crosses(low, limit) | _crosses(high, limit)
+
+
+def _must_cross(low: Floats, high: Floats, limit: _Limited) -> Marks:
+    """Whether no value between both is within the limit."""
+    must = np.zeros(low.shape, dtype=np.bool_)
+    if limit.below is not None:
+        must |= high < float(limit.below) - _NEAR
+    if limit.above is not None:
+        must |= low > float(limit.above) + _NEAR
+    return must
+
+
+def _entries(evaluation: Evaluation) -> Marks:
+    """The values that answer, [Z, W]; the highest group too, which may turn out not to be it."""
+    judged = evaluation.judged
+    if not evaluation.spread and policy_of(evaluation) in EXTREME_REFERENCES:
+        judged = judged | evaluation.takes_part
+    known = evaluation.table.known_strata[:, None]
+    return np.asarray(judged & known & ~np.isnan(evaluation.value))
+
+
+def _is_missing(evaluation: Evaluation) -> bool:
+    """Whether anybody is whose outcome matters, or whose group is not known."""
+    table = evaluation.strata or evaluation.table
+    if table.ungrouped is not None or (~table.known & (table.n.sum(axis=0) > 0)).any():
+        return True
+    return bool(_lacking(evaluation)[:, table.known].any())
+
+
+def _people(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
+    """The people behind one value whose outcome is not known, and those of no known group."""
+    table = evaluation.strata or evaluation.table
+    strata = slice(z, z + 1)
+    if evaluation.strata is not None or policy_of(evaluation) is ReferencePolicy.EVERYBODY:
+        strata = slice(None)
+    matters = np.any([one.matters for one in _kinds_of(evaluation)] or [_ALL], axis=0)
+    columns = _compared(evaluation, z, w)
+    about = [table.groups[g] for g in np.flatnonzero(columns).tolist()]
+    group = 0
+    for groups, people in _of_no_group(table):
+        could = who_may_be(groups, about)
+        group += int(nine(table, people)[strata][..., could].sum(axis=(0, 3))[matters].sum())
+    return int(_lacking(evaluation)[strata][:, columns].sum()), group
+
+
+def _of_no_group(table: GroupTable) -> list[tuple[list[Group], Ints]]:
+    """Those of no known group, shown or set aside: what is known of them, and their people."""
+    at = np.flatnonzero(~table.known)
+    found = [([table.groups[g] for g in at.tolist()], np.asarray(table.people[..., at]))]
+    if table.ungrouped is not None:
+        found.append((list(table.ungrouped.groups), table.ungrouped.people))
+    return found
+
+
+def _compared(evaluation: Evaluation, z: int, w: int) -> Marks:
+    """The groups behind one value, [G]; beside a crowd all that are known."""
+    asked, table = evaluation.metric, evaluation.table
+    policy = policy_of(evaluation)
+    if policy in POOLED_REFERENCES:
+        return table.known
+    if evaluation.spread or policy in EXTREME_REFERENCES:
+        return np.asarray(evaluation.takes_part[z])
+    chosen = np.zeros(len(table.groups), dtype=np.bool_)
+    chosen[w] = True
+    second = int(evaluation.second[z, w])
+    if second != NO_GROUP and not isinstance(asked, GroupMetric):
+        chosen[second] = True
+    return chosen
+
+
+def _lacking(evaluation: Evaluation) -> Ints:
+    """The people of each group whose outcome is not known and matters, [Z, G]."""
+    table = evaluation.strata or evaluation.table
+    kinds = _kinds_of(evaluation)
+    if kinds:
+        undecided = np.any([one.open for one in kinds], axis=0)
+        return np.asarray(nine(table, table.people)[:, undecided].sum(axis=1), dtype=np.int64)
+    needs = evaluation.metric.requirements
+    if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
+        return _without_number(table)
+    unknown = np.zeros(table.people.shape[1:3], dtype=np.bool_)
+    unknown[:, -1] = bool(table.classes)
+    unknown[-1] |= Requirement.LABEL in needs
+    return np.asarray(table.people[:, unknown].sum(axis=1))
+
+
+def _without_number(table: GroupTable) -> Ints:
+    """The people of each group who lack one of the numbers that are added up, or the score."""
+    found = [one.n.sum(axis=(1, 2)) for one in table.amounts.values()]
+    if table.histogram is not None:
+        found.append(table.histogram.people.sum(axis=(1, 3)))
+    return np.asarray(table.n - np.min(found, axis=0)) if found else np.zeros_like(table.n)
+
+
+def _kinds_of(evaluation: Evaluation) -> list[Contributions]:
+    """What each kind of person adds to the rates behind an evaluation; none without rates."""
+    asked = evaluation.metric
+    if isinstance(asked, TableMetric):
+        return []
+    if evaluation.group_values is not None and not evaluation.parts:
+        quantities: Sequence[GroupMetric] = [evaluation.group_values.metric]
+    elif isinstance(asked, Disparity):
+        quantities = [quantity for quantity, _ in asked.parts]
+    else:
+        quantities = [asked]
+    rates = [
+        rate for one in quantities for rate in (one.parts if isinstance(one, Mean) else (one,))
+    ]
+    found = [find_contributions(one) if isinstance(one, Rate) else None for one in rates]
+    return [one for one in found if one is not None]

@@ -1,0 +1,276 @@
+"""Who is missing, and what each kind of person may add to a rate once everything is known.
+
+Cells are [Z, 3, 3, G]: label and outcome, each positive, negative, not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+
+from fairaudit.cube import UNKNOWN, Floats, Group, GroupTable, Ints, Marks
+from fairaudit.memoize import memoize
+from fairaudit.metrics import GroupMetric, Mean, Rate
+
+_POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
+_ROUNDING = 1e-12
+
+Bounds: TypeAlias = tuple[Floats, Floats]
+"""The lowest and the highest value, arrays of one shape."""
+
+
+class Placement(Enum):
+    """Where people of no known group go: nowhere, to groups by their sizes, or anywhere."""
+
+    APART = "apart"
+    PROPORTIONAL = "proportional"
+    ANYWHERE = "anywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class IncompleteCells:
+    """The mass of a table (under weights: times its scale) by what is known, [Z, 3, 3, G].
+
+    `own` are those of each column of the table; `shown` and `aside` those of no known group who may
+    belong to it, counted in the rest or not; `share` of both those that its size gives it.
+    """
+
+    own: Floats
+    shown: Floats
+    aside: Floats
+    share: Floats
+    all_aside: Floats
+
+
+@memoize
+def count_incomplete(table: GroupTable) -> IncompleteCells:
+    """The people of a table by what is known of them; computed once."""
+    own = nine(table, table.mass)
+    outside = None if table.ungrouped is None else nine(table, table.ungrouped.mass)
+    shown, aside, share = visitors(table, own, outside)
+    nobody = np.zeros((*own.shape[:3], 1))
+    everybody = nobody if outside is None else outside.sum(axis=3, keepdims=True)
+    return IncompleteCells(own, shown, aside, share, everybody)
+
+
+def nine(table: GroupTable, joint: Ints) -> Floats:
+    """The cells [Z, Y, P, G] by what is known of both, [Z, 3, 3, G]."""
+    label = _kinds(table.positive_label, len(table.labels), joint.shape[1])
+    outcome = _kinds(table.positive, len(table.classes), joint.shape[2])
+    found = np.einsum("zypg,ya,pb->zabg", joint.astype(np.float64), label, outcome)
+    return np.asarray(found)
+
+
+def _kinds(positive: Marks | None, known: int, size: int) -> Floats:
+    """Which slot of an axis is positive, negative or not known: [slots, 3]."""
+    slots = np.arange(size)
+    is_known = (slots < known) & (positive is not None)
+    plus = np.zeros(size, dtype=np.bool_) if positive is None else positive
+    kind = np.where(~is_known, _UNKNOWN, np.where(plus, _POSITIVE, _NEGATIVE))
+    return np.asarray(kind[:, None] == np.arange(3), dtype=np.float64)
+
+
+def visitors(
+    table: GroupTable, own: Floats, outside: Floats | None
+) -> tuple[Floats, Floats, Floats]:
+    """Those of no known group who may belong to each group: shown, aside, and its share of both.
+
+    Arrays [Z, ..., G]. Who lacks one value of several may only be in groups with the others.
+    """
+    shown, aside, share = np.zeros_like(own), np.zeros_like(own), np.zeros_like(own)
+    unknown = np.flatnonzero(~table.known)
+    sources: list[tuple[Floats, list[Group], Floats]] = []
+    if len(unknown):
+        sources.append((own[..., unknown], [table.groups[g] for g in unknown.tolist()], shown))
+    if outside is not None and table.ungrouped is not None:
+        sources.append((outside, list(table.ungrouped.groups), aside))
+    size = np.where(table.known, table.n, 0).astype(np.float64)
+    for cells, groups, sums in sources:
+        patterns = [tuple(level != UNKNOWN for _, level in group) for group in groups]
+        for pattern in sorted(set(patterns)):
+            columns = [at for at, one in enumerate(patterns) if one == pattern]
+            keys: dict[Group, int] = {}
+            target = _keyed(table.groups, pattern, keys)
+            source = _keyed([groups[at] for at in columns], pattern, keys)
+            found = _by_key(cells[..., columns], source, len(keys))[..., target]
+            total = _by_key(size, target, len(keys))[..., target]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                part = np.where(total > 0, size / total, 0.0)
+            np.add(sums, np.where(table.known, found, 0.0), out=sums)
+            share += found * part.reshape(len(part), *([1] * (own.ndim - 2)), -1)
+    return shown, aside, share
+
+
+def _keyed(groups: Sequence[Group], pattern: tuple[bool, ...], keys: dict[Group, int]) -> Ints:
+    """A number for each group, equal for those with the same levels where the pattern looks."""
+    found = [
+        keys.setdefault(
+            tuple(pair for pair, told in zip(group, pattern, strict=True) if told), len(keys)
+        )
+        for group in groups
+    ]
+    return np.array(found, dtype=np.int64)
+
+
+def _by_key(cells: Floats, keys: Ints, size: int) -> Floats:
+    """The sums of the last axis by key."""
+    total = np.zeros((size, *cells.shape[:-1]))
+    np.add.at(total, keys, np.moveaxis(cells, -1, 0))
+    return np.moveaxis(total, 0, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """What a person of each kind adds to a rate at its lowest and highest: [2 over/under, 3, 3].
+
+    The `free` ones may also stay out. `open` marks the kinds whose part is not settled, `matters`
+    those that may take part at all; `fixed`: who is counted does not hang on what is not known.
+    """
+
+    low: Floats
+    high: Floats
+    free_low: Floats
+    free_high: Floats
+    open: Marks
+    matters: Marks
+    fixed: bool
+
+
+def find_contributions(rate: Rate) -> Contributions | None:
+    """None for a rate whose denominator is everybody's."""
+    if rate.cells & {"all_selected", "all_rejected"}:
+        return None
+    low, high, free_low, free_high = (np.zeros((2, 3, 3)) for _ in range(4))
+    undecided, matters = (np.zeros((3, 3), dtype=np.bool_) for _ in range(2))
+    fixed = True
+    for y, p in product(range(3), repeat=2):
+        options = {
+            _added(rate, label, outcome)
+            for label in ((y,) if y != _UNKNOWN else (_POSITIVE, _NEGATIVE))
+            for outcome in ((p,) if p != _UNKNOWN else (_POSITIVE, _NEGATIVE))
+        }
+        low[:, y, p], high[:, y, p] = min(options, key=_pull), max(options, key=_pull)
+        either = options | {(0, 0)}
+        free_low[:, y, p], free_high[:, y, p] = min(either, key=_pull), max(either, key=_pull)
+        undecided[y, p], matters[y, p] = len(options) > 1, options != {(0, 0)}
+        fixed = fixed and len({under for _, under in options}) == 1
+    return Contributions(low, high, free_low, free_high, undecided, matters, fixed)
+
+
+def _added(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
+    """How often somebody of that label and outcome stands in numerator and denominator."""
+    is_true = label == outcome
+    cell = ("t" if is_true else "f") + ("p" if outcome == _POSITIVE else "n")
+    cells = (
+        cell,
+        "selected" if outcome == _POSITIVE else "rejected",
+        "positives" if label == _POSITIVE else "negatives",
+    )
+    return sum(map(rate.over.count, cells)), sum(map(rate.under.count, cells))
+
+
+def _pull(added: tuple[int, int]) -> int:
+    """Which way a person moves a rate: those who stand above only, above and below, or below."""
+    over, under = added
+    if over:
+        return 2 + (not under)
+    return int(not under)
+
+
+def summed(adds: Floats, free: Floats, crowd: tuple[Floats, Floats]) -> Floats:
+    """Numerator and denominator [2, Z, G] of those who are in it, and of those who may be."""
+    required, optional = crowd
+    found = np.zeros((2, len(required), required.shape[-1]))
+    # Term by term: the order of a sum must not hang on the machine.
+    for y, p in product(range(3), repeat=2):
+        found += adds[:, y, p, None, None] * required[:, y, p]
+        found += free[:, y, p, None, None] * optional[:, y, p]
+    return found
+
+
+def divided(sums: Floats, empty: float) -> Floats:
+    """The rate; without anybody in the denominator whatever it can be at most, or at least."""
+    over, under = sums
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where((under == 0) & (over == 0), empty, over / under))
+
+
+def ends_of(quantity: GroupMetric, crowd: tuple[Floats, Floats]) -> Bounds | None:
+    """The lowest and the highest value of a rate of some people, [Z, G]; None if not known."""
+    if isinstance(quantity, Mean):
+        found = [ends_of(part, crowd) for part in quantity.parts]
+        ends = [one for one in found if one is not None]
+        if len(ends) < len(found):
+            return None
+        low, high = (np.mean([one[at] for one in ends], axis=0) for at in range(2))
+        return low, high
+    adds = find_contributions(quantity) if isinstance(quantity, Rate) else None
+    if adds is None:
+        return None
+    top = float("inf") if quantity.bounds[1] is None else quantity.bounds[1]
+    return (
+        divided(summed(adds.low, adds.free_low, crowd), 0.0),
+        divided(summed(adds.high, adds.free_high, crowd), top),
+    )
+
+
+def own_of(crowds: IncompleteCells, way: Placement) -> tuple[Floats, Floats]:
+    """Who is in each group, and who may be."""
+    match way:
+        case Placement.APART:
+            return crowds.own, np.zeros_like(crowds.own)
+        case Placement.PROPORTIONAL:
+            return crowds.own + crowds.share, np.zeros_like(crowds.own)
+        case Placement.ANYWHERE:
+            return crowds.own, crowds.shown + crowds.aside
+
+
+def rest_of(crowds: IncompleteCells, way: Placement) -> tuple[Floats, Floats]:
+    """Who is in the rest beside each group, and who may be."""
+    own, total = crowds.own, crowds.own.sum(axis=3, keepdims=True)
+    match way:
+        case Placement.APART:
+            return total - own, np.zeros_like(own)
+        case Placement.PROPORTIONAL:
+            everybody = total + crowds.all_aside
+            left = everybody - own - crowds.share
+            # Shares are fractions: what rounding leaves of nobody is nobody.
+            return np.where(left > _ROUNDING * everybody, left, 0.0), np.zeros_like(own)
+        case Placement.ANYWHERE:
+            return total - own - crowds.shown, crowds.shown + crowds.all_aside
+
+
+def overall_of(
+    crowds: IncompleteCells, way: Placement, strata: Marks | None
+) -> tuple[Floats, Floats]:
+    """Who is in the whole stratum, and who may be; of all the strata that are named, if any."""
+    total, aside = crowds.own.sum(axis=3, keepdims=True), crowds.all_aside
+    if strata is not None:
+        total, aside = (one[strata].sum(axis=0, keepdims=True) for one in (total, aside))
+    total, aside = (np.broadcast_to(one, crowds.own.shape) for one in (total, aside))
+    nobody = np.zeros_like(crowds.own)
+    match way:
+        case Placement.APART:
+            return total, nobody
+        case Placement.PROPORTIONAL:
+            return total + aside, nobody
+        case Placement.ANYWHERE:
+            return total, aside
+
+
+def who_may_be(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
+    """Which of those with no known group may belong to one of some groups."""
+    found = np.zeros(len(unknown), dtype=np.bool_)
+    patterns = [tuple(level != UNKNOWN for _, level in one) for one in unknown]
+    for pattern in set(patterns):
+        keys: dict[Group, int] = {}
+        allowed = len(groups) and _keyed(groups, pattern, keys).max()
+        columns = [at for at, one in enumerate(patterns) if one == pattern]
+        theirs = _keyed([unknown[at] for at in columns], pattern, keys)
+        found[columns] = (theirs <= allowed) & bool(groups)
+    return found

@@ -1,0 +1,219 @@
+"""What practitioners ask of two rates: how many people it is about, how thin the evidence is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.cube import Floats, Group
+from fairaudit.disclosure import declare_subjects
+from fairaudit.estimate import Estimate, Significance
+from fairaudit.evidence.sides import ComparisonPart
+from fairaudit.metrics import Disparity, Evaluation
+from fairaudit.stats import contingency, distributions, multiplicity, proportions
+from fairaudit.stats.contingency import EXPECTED
+
+_NEAR = 1e-12
+
+
+@declare_subjects(
+    row="shortfall to_limit limit ratio below flips large deviations burden limit_of to_parity"
+)
+@dataclass(frozen=True, slots=True)
+class PeopleAffected:
+    """Two rates in people: `lower` and `higher` say which side is which of the part.
+
+    `shortfall` is how many more of the group with the lower rate would be selected at the rate of
+    both together. `to_parity` is how many people it takes until the rate of the other group is
+    reached, which stays as it is. `limit` is what the check itself allows, a ratio or a difference
+    (`limit_of`), None where it sets neither; `to_limit` is how many it takes until that is reached,
+    None where it is: never more than `to_parity`. `flips` tells whether one selection moved from
+    the other group to this one turns the gap round. `large` where five or more are expected in each
+    cell, `below` where the limit is not reached. `deviations` is by how many standard errors the
+    rates lie apart. Where the rate is a `burden`, the people are those of whom there are too many.
+    """
+
+    shortfall: float
+    to_limit: int | None
+    limit: Fraction | None
+    ratio: float
+    below: bool
+    flips: bool
+    large: bool
+    deviations: float
+    burden: bool = False
+    limit_of: str | None = None
+    to_parity: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedGap:
+    """How far apart a limit lets two rates lie: the least ratio of the lower, or the widest gap."""
+
+    size: Fraction
+    is_ratio: bool
+
+    @property
+    def of(self) -> str:
+        """What the size is one of."""
+        return "ratio" if self.is_ratio else "difference"
+
+    def least(self, higher: Fraction) -> Fraction:
+        """The least that the lower rate may be beside a higher one."""
+        return self.size * higher if self.is_ratio else higher - self.size
+
+    def most(self, lower: Fraction) -> Fraction | None:
+        """The most that the higher rate may be beside a lower one; None where anything may be."""
+        if not self.is_ratio:
+            return lower + self.size
+        return lower / self.size if self.size else None
+
+
+@declare_subjects(row="group stratum down up n m power level")
+@dataclass(frozen=True, slots=True)
+class DetectableGap:
+    """The smallest gaps to a reference that a test finds in four of five such samples, as shares.
+
+    Of the group whose gap may be widest and still go unseen; NaN where no gap of that side would be
+    found. `n` are its people, `m` those it is compared with; `level` is that of one of the
+    comparisons, alpha over their number.
+    """
+
+    group: Group
+    stratum: Group
+    down: float
+    up: float
+    n: int
+    m: int
+    power: float = 0.8
+    level: float | None = None
+
+
+def count_people_affected(
+    part: ComparisonPart, allowed: AllowedGap | None = None, *, burden: bool = False
+) -> PeopleAffected | None:
+    """The practice kit of two rates; None where a side has no counts of people.
+
+    `allowed` is what the check's own limit allows, None where the value is not beyond one. Where
+    the rate is a `burden`, it is told of those who are spared.
+    """
+    sides = [side.estimate for side in (part.first, part.second) if side is not None]
+    counted = [_counts(one) for one in sides]
+    if len(counted) < 2 or None in counted:
+        return None
+    told = [(n - a if burden else a, n) for a, n in (one for one in counted if one)]
+    (a, n), (c, m) = sorted(told, key=lambda one: Fraction(*one))
+    pooled = Fraction(a + c, n + m)
+    to_limit = None if allowed is None else _to_limit((a, n), (c, m), allowed, burden=burden)
+    shares = [np.asarray(one) for one in (a / n, float(n), c / m, float(m))]
+    apart, _ = contingency.z_test(*shares)
+    return PeopleAffected(
+        shortfall=float(n * pooled - a),
+        to_limit=to_limit,
+        limit=None if allowed is None else allowed.size,
+        ratio=a * m / (c * n) if c else math.nan,
+        below=to_limit is not None,
+        flips=Fraction(a, n) < Fraction(c, m) and Fraction(a + 1, n) > Fraction(c - 1, m),
+        large=bool(contingency.smallest_expected(*shares) >= EXPECTED),
+        deviations=abs(float(apart)),
+        burden=burden,
+        limit_of=None if allowed is None else allowed.of,
+        to_parity=math.ceil(n * Fraction(c, m)) - a,
+    )
+
+
+def adjust_for_clusters(kit: PeopleAffected, found: Significance | None) -> PeopleAffected | None:
+    """The kit of rows that come in clusters: as many standard errors apart as their own test says.
+
+    None where that test is of more than the two groups, or there is none.
+    """
+    if found is None or not found.test.startswith("z"):
+        return None
+    return replace(kit, deviations=float(distributions.normal_critical(found.p)))
+
+
+def _to_limit(
+    lower: tuple[int, int], higher: tuple[int, int], allowed: AllowedGap, *, burden: bool
+) -> int | None:
+    """How many people of the worse side the limit asks for; None where it is reached.
+
+    Of a burden both sides count those who are spared, and the limit is on those who are not.
+    """
+    (a, n), (c, m) = lower, higher
+    if not burden:
+        missing = math.ceil(n * allowed.least(Fraction(c, m))) - a
+    else:
+        most = allowed.most(Fraction(m - c, m))
+        missing = 0 if most is None else (n - a) - math.floor(n * most)
+    return missing if missing > 0 else None
+
+
+def find_detectable_gap(
+    evaluation: Evaluation, below: Decimal | None, above: Decimal | None
+) -> DetectableGap | None:
+    """What a pass may have missed; None where a gap as wide as the limit allows would be found.
+
+    Of a comparison of two rates; a gap or least ratio is looked at from the highest group.
+    """
+    asked, one, two = evaluation.metric, evaluation.group_values, evaluation.reference_values
+    assert isinstance(asked, Disparity)
+    if one is None:
+        return None
+    judged = evaluation.judged
+    if evaluation.spread:
+        at = np.maximum(evaluation.first, 0)
+        two = replace(one, value=np.take_along_axis(one.value, at, axis=1),
+                      effective_n=np.take_along_axis(one.effective_n, at, axis=1))  # fmt: skip
+        judged = evaluation.takes_part & (np.arange(one.value.shape[1]) != at)
+        if not asked.comparison.quotient:
+            below, above = None if above is None else -above, None
+    if two is None:
+        return None
+    looks = [
+        multiplicity.count_pairs(int(k)) if evaluation.spread else int(k) - 1
+        for k in evaluation.takes_part.sum(axis=1)
+    ]
+    comparisons = np.maximum(np.array(looks, dtype=np.float64), 1)[:, None]
+    alpha = evaluation.terms.inference.alpha
+    seen = proportions.smallest_detectable(
+        two.value, one.effective_n, two.effective_n, alpha, comparisons
+    )
+    allowed = [
+        _allowed(bound, two.value, quotient=asked.comparison.quotient) for bound in (below, above)
+    ]
+    # Where no gap of a side would be found at all, the evidence there is the thinnest.
+    excess = [
+        np.where(np.isnan(wide), -np.inf, np.where(np.isnan(found), np.inf, abs(found) - abs(wide)))
+        for found, wide in zip(seen, allowed, strict=True)
+    ]
+    # Of too few clusters there is no size, and so nothing to say of what it would show.
+    known = judged & ~np.isnan(two.value) & ~np.isnan(one.effective_n) & ~np.isnan(two.effective_n)
+    thin = np.where(known, np.maximum(*excess), -np.inf)
+    if not thin.size or thin.max() <= _NEAR:
+        return None
+    z, g = np.unravel_index(
+        int(np.argmax(np.where(thin > _NEAR, -one.effective_n, -np.inf))), thin.shape
+    )
+    down, up = (float(np.broadcast_to(side, thin.shape)[z, g]) for side in seen)
+    n, m = (int(np.broadcast_to(side.effective_n, thin.shape)[z, g]) for side in (one, two))
+    table = evaluation.table
+    level = float(alpha / comparisons[z, 0])
+    return DetectableGap(table.groups[g], table.strata[z], down, up, n, m, level=level)
+
+
+def _allowed(bound: Decimal | None, share: Floats, *, quotient: bool) -> Floats:
+    """By how much a share may differ from the other before it crosses a bound; NaN: never."""
+    if bound is None:
+        return np.full_like(share, np.nan)
+    return np.asarray((float(bound) - 1) * share if quotient else np.full_like(share, float(bound)))
+
+
+def _counts(one: Estimate) -> tuple[int, int] | None:
+    """Hits and people of a share; None under survey weights, or where it is none."""
+    if one.numerator is None or not one.denominator or one.scale != 1:
+        return None
+    return (one.numerator, one.denominator) if one.numerator <= one.denominator else None

@@ -1,0 +1,169 @@
+"""Shares of crowds that no table lists: everybody else, and the rest of a larger group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.disclosure import declare_subjects
+from fairaudit.estimate import Estimate
+from fairaudit.evidence.tests import Sample, compare_shares, name_share_test
+from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
+from fairaudit.metrics.group_metrics import Rate, effective_n
+from fairaudit.metrics.inference import Inference
+from fairaudit.stats import proportions
+
+_CLOSE = 1e-9
+"""Differences as near to a limit are decided by whole numbers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PooledGroups:
+    """Crowds of people, each with a share that is counted in them: arrays of one shape.
+
+    `over` of `under` are integers, of people or (divided by `scale`) of survey weights; `n` counts
+    the people in the denominator, `squares` adds up their squared weights, None without weights.
+    """
+
+    over: Ints
+    under: Ints
+    n: Ints
+    squares: Floats | None = None
+    scale: int = 1
+
+    @classmethod
+    def of(cls, rate: Rate, tally: GroupCounts) -> PooledGroups:
+        """The groups of a table [G], in its one stratum, by a rate of their own people."""
+
+        def total(counts: ConfusionCounts, cells: Sequence[str]) -> Ints:
+            return np.asarray(sum(getattr(counts, cell)[0] for cell in cells))
+
+        squares = None if tally.squares is None else total(tally.squares, rate.under)
+        return cls(
+            total(tally.weighted, rate.over),
+            total(tally.weighted, rate.under),
+            total(tally.people, rate.under),
+            None if squares is None else squares.astype(np.float64),
+            tally.scale,
+        )
+
+    @property
+    def value(self) -> Floats:
+        """The share; NaN where nobody is in the denominator."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.over / self.under)
+
+    @property
+    def size(self) -> Floats:
+        """People in the denominator; under survey weights the effective number of them."""
+        if self.squares is None:
+            return self.n.astype(np.float64)
+        return effective_n(self.under / self.scale, self.squares, self.n)
+
+    @property
+    def sample(self) -> Sample:
+        """The shares as samples; under survey weights no table can be counted."""
+        if self.squares is not None:
+            return Sample(self.value, self.size, None, None)
+        return Sample(self.value, self.size, self.over, self.under)
+
+    def at(self, index: Ints | Marks) -> PooledGroups:
+        """The crowds that an index or marks choose."""
+        squares = None if self.squares is None else self.squares[index]
+        return PooledGroups(self.over[index], self.under[index], self.n[index], squares, self.scale)
+
+    def without(self, part: PooledGroups) -> PooledGroups:
+        """Each crowd without a crowd that is part of it."""
+        squares = None
+        if self.squares is not None and part.squares is not None:
+            squares = self.squares - part.squares
+        return PooledGroups(
+            self.over - part.over, self.under - part.under, self.n - part.n, squares, self.scale
+        )
+
+    def others(self) -> PooledGroups:
+        """For each crowd all the others together."""
+        squares = None if self.squares is None else self.squares.sum(keepdims=True)
+        everybody = PooledGroups(
+            self.over.sum(keepdims=True),
+            self.under.sum(keepdims=True),
+            self.n.sum(keepdims=True),
+            squares,
+            self.scale,
+        )
+        return everybody.without(self)
+
+    def estimate(self, at: int, alpha: float) -> Estimate:
+        """The share of one crowd, with its counts and Wilson's interval."""
+        low, high = proportions.wilson(self.value[at], self.size[at], alpha)
+        return Estimate(
+            value=float(self.value[at]),
+            n=int(self.n[at]),
+            numerator=int(self.over[at]),
+            denominator=int(self.under[at]),
+            scale=self.scale,
+            low=float(low),
+            high=float(high),
+            method="Wilson",
+        )
+
+
+def differ(one: PooledGroups, other: PooledGroups, inference: Inference) -> tuple[Floats, Marks]:
+    """The two-sided p-values of equal shares in two crowds, and where Fisher's test gave them.
+
+    The crowds of a pair share nobody. The test is z, or Fisher's where a count below 5 is expected;
+    under survey weights no table can be counted, and z has the effective sizes. NaN where one of
+    the two is empty.
+    """
+    return compare_shares(one.sample, other.sample, inference)
+
+
+def exceeds(one: PooledGroups, other: PooledGroups, least: Fraction) -> Marks:
+    """Whether two shares differ by more than `least`, either way; decided by whole numbers.
+
+    False where one of the two is empty.
+    """
+    gap = np.abs(one.value - other.value)
+    with np.errstate(invalid="ignore"):
+        found = np.array(gap > float(least))
+        near = np.flatnonzero(np.abs(gap - float(least)) < _CLOSE)
+    for at in near.tolist():
+        a, n, c, m = (int(each[at]) for each in (one.over, one.under, other.over, other.under))
+        found[at] = abs(Fraction(a, n) - Fraction(c, m)) > least
+    return found
+
+
+@declare_subjects(row="other difference low high p test")
+@dataclass(frozen=True, slots=True)
+class ShareGap:
+    """How a crowd differs from one it shares nobody with: the first minus the other, one test.
+
+    `low` and `high` are Newcombe's bounds of the difference, by itself.
+    """
+
+    other: Estimate
+    difference: float
+    low: float
+    high: float
+    p: float
+    test: str
+
+    @classmethod
+    def of(
+        cls, one: PooledGroups, other: PooledGroups, p: float, inference: Inference, *, exact: bool
+    ) -> ShareGap:
+        """Two crowds, each an array of one, with what `differ` said of them."""
+        sides = (one.value, one.size, other.value, other.size)
+        low, high = proportions.newcombe(*sides, inference.alpha)
+        return cls(
+            other=other.estimate(0, inference.alpha),
+            difference=float(one.value[0] - other.value[0]),
+            low=float(low[0]),
+            high=float(high[0]),
+            p=p,
+            test=name_share_test(exact=exact, inference=inference),
+        )

@@ -1,0 +1,153 @@
+"""What stands behind a value: the two sides that were compared, each with its interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fairaudit.cube import Group
+from fairaudit.disclosure import declare_subjects
+from fairaudit.estimate import Estimate
+from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
+from fairaudit.evidence.intervals import TOO_LITTLE_VARIATION
+from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+
+
+@declare_subjects(row="group estimate crowd")
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A group (or a crowd: `rest`, `overall`) with its value."""
+
+    group: Group
+    estimate: Estimate
+    crowd: str | None = None
+
+
+@declare_subjects(row="metric value first second outcome")
+@dataclass(frozen=True, slots=True)
+class ComparisonPart:
+    """One comparison behind a value: of which rate (or outcome), its value, and both sides."""
+
+    metric: str
+    value: float
+    first: Side | None = None
+    second: Side | None = None
+    outcome: str | None = None
+
+
+def build_estimate(reading: GroupValues, z: int, g: int, alpha: float) -> Estimate:
+    """One value of a reading with its counts and interval."""
+    known, key = reading.estimates, (z, g, alpha)
+    if key not in known:
+        low, high = reading.interval(alpha)
+        ends = (float(low[z, g]), float(high[z, g]))
+        known[key] = _estimate(reading, ends, (z, g))
+    return known[key]
+
+
+def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, ...]:
+    """The comparisons behind one value, both sides of each."""
+    if evaluation.parts:
+        return tuple(part for one in evaluation.parts for part in find_parts(one, z, w))
+    if evaluation.table_value is not None:
+        return _outcome_parts(evaluation, z)
+    reading = evaluation.group_values
+    if reading is None or not isinstance(evaluation.metric, Disparity):
+        return ()
+    first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
+    return (
+        ComparisonPart(
+            reading.metric.id,
+            float(evaluation.value[z, w]),
+            None if first == NO_GROUP else _side(evaluation, reading, z, first),
+            _other_side(evaluation, z, w, second),
+        ),
+    )
+
+
+def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
+    alpha, asked = evaluation.terms.inference.alpha, evaluation.metric
+    if isinstance(asked, Disparity) and not asked.has_other_side:
+        return None
+    if (
+        second != NO_GROUP
+        and evaluation.averaged is not None
+        and evaluation.reference_values is not None
+    ):
+        # Averaged over the strata that both sides share, so beside each group another number.
+        return Side(
+            evaluation.table.groups[second],
+            build_estimate(evaluation.reference_values, z, w, alpha),
+        )
+    if second != NO_GROUP and evaluation.group_values is not None:
+        return _side(evaluation, evaluation.group_values, z, second)
+    if evaluation.reference_values is None or evaluation.terms.reference is None:
+        return None
+    one = build_estimate(evaluation.reference_values, z, w, alpha)
+    return Side((), one, crowd=str(evaluation.terms.reference.policy))
+
+
+def _side(evaluation: Evaluation, reading: GroupValues, z: int, g: int) -> Side:
+    alpha = evaluation.terms.inference.alpha
+    return Side(evaluation.table.groups[g], build_estimate(reading, z, g, alpha))
+
+
+def _estimate(reading: GroupValues, bounds: tuple[float, float], at: tuple[int, int]) -> Estimate:
+    low, high = bounds
+    value = float(reading.value[at])
+    why = ""
+    if math.isnan(low) and not math.isnan(value):
+        why = _why_none(reading)
+    return Estimate(
+        value=value,
+        n=int(reading.n[at]),
+        numerator=None if reading.over is None else int(reading.over[at]),
+        denominator=None if reading.under is None else int(reading.under[at]),
+        scale=reading.scale,
+        method="" if why else reading.method,
+        no_interval=why,
+        low=None if math.isnan(low) else low,
+        high=None if math.isnan(high) else high,
+        error=0.0 if reading.error is None else float(reading.error[at]),
+        borrows=reading.pools_variance is not None and bool(reading.pools_variance[at]),
+    )
+
+
+def _why_none(reading: GroupValues) -> str:
+    """Why a value has no interval."""
+    by_clusters = reading.method.endswith(CLUSTER_ROBUST)
+    if reading.ends is not None:
+        return f"none: {FEW_CLUSTERS}" if by_clusters else TOO_LITTLE_VARIATION
+    return f"none: {NO_CLUSTER_VARIANCE if by_clusters else reading.metric.no_interval}"
+
+
+def _outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart, ...]:
+    """The pair and outcome that attain ε; both of them where two ε are subtracted."""
+    whole = evaluation.table_value
+    assert whole is not None
+    groups = evaluation.table.groups
+    found = []
+    for name, one in whole.parts or ((evaluation.metric.id, whole),):
+        y = int(one.outcome[z])
+        if y == NO_GROUP:
+            if whole.parts:
+                found.append(ComparisonPart(name, float(one.value[z])))
+            continue
+        sides = []
+        for g in (int(one.high[z]), int(one.low[z])):
+            count, total = float(one.counts[z, y, g]), float(one.counts[z, :, g].sum())
+            whole_numbers = evaluation.table.squares is None
+            sides.append(
+                Side(
+                    groups[g],
+                    Estimate(
+                        value=count / total if total else float("nan"),
+                        n=int(one.n[z, g]),
+                        numerator=round(count) if whole_numbers else None,
+                        denominator=round(total) if whole_numbers else None,
+                    ),
+                )
+            )
+        found.append(ComparisonPart(name, float(one.value[z]), sides[0], sides[1], one.outcomes[y]))
+    return tuple(found)

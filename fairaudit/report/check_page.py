@@ -1,0 +1,405 @@
+"""One finding opened up: who is compared, the formula filled in, how sure, who was not judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairaudit import names
+from fairaudit.errors import UsageError, did_you_mean
+from fairaudit.evidence import ComparisonPart
+from fairaudit.metrics import Disparity, GroupMetric
+from fairaudit.report import (
+    checks,
+    evidence,
+    explain,
+    metric_titles,
+    numbers,
+    rates,
+    reversals,
+    strata,
+    worked_formula,
+)
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Document,
+    Entries,
+    Facts,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+    inert,
+)
+from fairaudit.report.subgroups import whose_rate
+from fairaudit.result import AuditResult
+from fairaudit.subgroups import SearchedRate
+from fairaudit.verdict import Backing, Check, Crossing, Finding, Limit, ReversalCheck, SubgroupCheck
+
+_CANDIDATES = 10
+_UNWEIGHED = (
+    "the rates are averages over strata; what each stratum has and what they weigh is not in the "
+    "result: an entry of the same rate with `given` and without `average` lists them"
+)
+
+
+def listing(result: AuditResult) -> Document:
+    """The checks of a result by number and id, the worst first."""
+    rows = []
+    for at, one in enumerate(checks.by_urgency(result.findings), 1):
+        word = checks.status_cell(one, at)
+        rows.append((word, f"{names.copied(one.check.id)}: {_value(one)} ({_limit(one)})"))
+    if not rows:
+        return inert((Heading("Checks"), Paragraph("The spec sets no limit: nothing was judged.")))
+    how = "fairaudit show RESULT.json CHECK opens one: by its number, its id, or a part of its id."
+    return inert((Heading("Checks, worst first"), Entries(rows), Paragraph(how, Tone.MUTED)))
+
+
+def find(result: AuditResult, wanted: str) -> Finding:
+    """The finding by its id, its number in the listing, or a part of an id that only one has.
+
+    Raises `UsageError` where there is none, or several.
+    """
+    ranked = checks.by_urgency(result.findings)
+    ids = [one.check.id for one in ranked]
+    if wanted in ids:
+        return ranked[ids.index(wanted)]
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(ranked):
+        return ranked[int(wanted) - 1]
+    found = [one for one in ranked if wanted in one.check.id]
+    if len(found) == 1 and wanted:
+        return found[0]
+    told = [names.copied(one.check.id) for one in (found or ranked)]
+    more = f", and {len(told) - _CANDIDATES} more" if len(told) > _CANDIDATES else ""
+    there = f"there is {', '.join(told[:_CANDIDATES])}{more}" if told else "the spec sets no limit"
+    if found:
+        raise UsageError(f"{len(found)} checks have {names.quoted(wanted)} in their id", there)
+    what = f"no check {names.quoted(wanted)}{did_you_mean(wanted, ids)}"
+    raise UsageError(what, there)
+
+
+def document(result: AuditResult, finding: Finding) -> Document:
+    """The page of one finding."""
+    sections = (
+        _answer(finding),
+        _asked(finding),
+        _numbers(result, finding),
+        _sureness(finding),
+        _crossed(finding),
+        _groups(result, finding),
+        _left_out(finding),
+        _definition(result, finding),
+    )
+    return inert(tuple(block for section in sections for block in section))
+
+
+def _value(one: Finding) -> str:
+    if one.estimate is None:
+        return f"{len(one.reversals)} found" if one.reversals else "none"
+    if isinstance(one.limit, Limit) and not one.estimate.suppressed:
+        return numbers.against(one.estimate.value, one.limit, one.estimate.exact)
+    return numbers.value_of(one.estimate)
+
+
+def _limit(one: Finding) -> str:
+    check = one.check
+    asked = (("fails", check.fail), ("warns", check.warn))
+    return "; ".join(f"{word} {limit}" for word, limit in asked if limit is not None)
+
+
+def _answer(finding: Finding) -> Iterator[Block]:
+    yield Heading(f"Check: {checks.id_of(finding)}")
+    text = f"{checks.title(finding)}: {checks.sentence(finding)}"
+    yield Entries([(checks.status_cell(finding), text)])
+
+
+def _asked(finding: Finding) -> Iterator[Block]:
+    """What the spec asks, and how far the value is from its limit."""
+    check = finding.check
+    pairs = [("outcome", names.name(check.of))]
+    if isinstance(check, Check):
+        pairs.append(("by", numbers.subset(check.by)))
+        if check.given:
+            pairs.append(("given", numbers.subset(check.given)))
+        if check.terms.average is not None:
+            pairs.append(("averaged", names.line(str(check.terms.average))))
+        if check.terms.minimum.size:
+            pairs.append(
+                ("smallest group", f"{check.terms.minimum.size} people in the denominator")
+            )
+    pairs.append(("limit", _limit(finding)))
+    distance = _distance(finding)
+    if distance:
+        pairs.append(("distance", distance))
+    if check.place is not None:
+        pairs.append(("asked in", checks.place(check.place)))
+    yield Facts(pairs)
+
+
+def _distance(finding: Finding) -> str:
+    """How far the value is beyond its limit, or from it."""
+    limit, estimate = finding.limit, finding.estimate
+    if not isinstance(limit, Limit) or estimate is None or estimate.suppressed:
+        return ""
+    excess = limit.excess(estimate.value)
+    if excess != excess:  # noqa: PLR0124  # no number
+        return ""
+    where = "beyond the limit" if finding.crossed or excess > 0 else "within the limit"
+    return f"{numbers.number(abs(excess))} {where}"
+
+
+def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
+    """Both sides, and the formula with their counts in it."""
+    check = finding.check
+    if isinstance(check, ReversalCheck):
+        yield from _reversals(finding)
+        return
+    yield Heading("The formula, filled in")
+    if isinstance(check, SubgroupCheck):
+        yield from _subgroup(whose_rate(result, check), finding)
+        return
+    weighed = _weighed(result, finding)
+    for part, found in weighed:
+        yield _weights(part, found, check)
+    lines = steps(result, finding)
+    formula = check.asked.formula
+    if not lines:
+        yield Paragraph(formula)
+        if finding.estimate is not None and finding.estimate.suppressed:
+            yield Paragraph("Its numbers are suppressed.", Tone.MUTED)
+            return
+        yield Paragraph(
+            "It takes more numbers than one line holds: the tables below have them.", Tone.MUTED
+        )
+        return
+    rows = [(Cell("formula", Tone.MUTED), formula)]
+    rows += [(Cell(str(at), Tone.MUTED), line) for at, line in enumerate(lines, 1)]
+    if check.terms.average is not None and not weighed:
+        rows.append((Cell("strata", Tone.MUTED), _UNWEIGHED))
+    if relation := checks.relation(finding):
+        rows.append((Cell("so", Tone.MUTED), f"{_value(finding)} {relation}"))
+    yield Entries(rows)
+
+
+def steps(result: AuditResult, finding: Finding) -> list[str]:
+    """The lines that lead to the value, filled in; none where no line holds what it is made of."""
+    check = finding.check
+    if isinstance(check, SubgroupCheck):
+        search = whose_rate(result, check)
+        if finding.subgroup is None or search is None:
+            return []
+        return [str(worked_formula.divergence(finding.subgroup, search))]
+    if not isinstance(check, Check):
+        return []
+    lines = [
+        line
+        for part, found in _weighed(result, finding)
+        for line in worked_formula.averages(found, _sides(part))
+    ]
+    lines += worked_formula.working(finding, _outcomes(result, check))
+    return [*map(str, lines)]
+
+
+def _weighed(
+    result: AuditResult, finding: Finding
+) -> list[tuple[ComparisonPart, tuple[strata.Weighed, ...]]]:
+    """The parts whose rates are averaged, with their strata."""
+    check = finding.check
+    if not isinstance(check, Check):
+        return []
+    every = ((part, strata.weighed(check, part, result)) for part in finding.parts)
+    return [(part, found) for part, found in every if found]
+
+
+def _outcomes(result: AuditResult, check: Check) -> int:
+    """How many outcomes people may have."""
+    return len({level for row in result.groups if row.of == check.of for level in row.counts})
+
+
+def _sides(part: ComparisonPart) -> tuple[str, str]:
+    assert part.first is not None
+    assert part.second is not None
+    first, second = (
+        side.crowd or numbers.named_group(side.group) for side in (part.first, part.second)
+    )
+    return first, second
+
+
+def _weights(part: ComparisonPart, found: Sequence[strata.Weighed], check: Check) -> Table:
+    first, second = _sides(part)
+    rows = [
+        [
+            Cell(numbers.group(one.stratum)),
+            Cell(reversals.share(one.first)),
+            Cell(reversals.share(one.second)),
+            Cell(numbers.percent(float(one.weight))),
+        ]
+        for one in found
+    ]
+    return Table(
+        f"{metric_titles.title(part.metric, check.of)} in each stratum, and what it weighs",
+        (numbers.subset(check.given), first, second, "weight"),
+        rows,
+        (False, True, True, True),
+    )
+
+
+def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
+    """The subgroup that decides beside everybody, and the groups that it is part of."""
+    found = finding.subgroup
+    if found is None or search is None:
+        yield Paragraph(finding.why or numbers.SUPPRESSED)
+        return
+    line = worked_formula.divergence(found, search)
+    yield Entries(
+        [
+            (Cell("formula", Tone.MUTED), "|rate of the subgroup - rate of everybody|"),
+            (Cell("1", Tone.MUTED), str(line)),
+            (Cell("so", Tone.MUTED), f"{_value(finding)} {checks.relation(finding)}"),
+        ]
+    )
+    told = [(found.group, found.over, found.under, found.divergence)]
+    told += [(one.group, one.over, one.under, one.divergence) for one in found.parts]
+    rows = [
+        [
+            Cell(numbers.named_group(group)),
+            Cell(f"{numbers.whole(over)}/{numbers.whole(under)}"),
+            Cell(numbers.percent(over / under)),
+            Cell(numbers.points(apart)),
+        ]
+        for group, over, under, apart in told
+    ]
+    header = ("subgroup, and whom it is part of", "count", "rate", "diff. to everybody")
+    yield Table("", header, rows, (False, True, True, True))
+
+
+def _reversals(finding: Finding) -> Iterator[Block]:
+    """Every reversal beyond the limit, with its strata."""
+    inference = finding.check.inference
+    for one in finding.reversals:
+        yield Entries([reversals.entry(one, Tone.WARN, inference)])
+        yield from reversals.proof(one, inference)
+
+
+def _sureness(finding: Finding) -> Iterator[Block]:
+    """The interval and the test by name, what is missing, people, what few people hide."""
+    if pairs := list(evidence.facts(finding)):
+        yield Heading("How sure")
+        yield Facts(pairs)
+
+
+def _crossed(finding: Finding) -> Iterator[Block]:
+    """Everybody who is beyond the limit, not only the worst."""
+    if len(finding.crossed) < 2:  # the worst is told above
+        return
+    yield Heading("Everything beyond the limit")
+    yield Table(
+        "",
+        ("group", "stratum", "value", "evidence"),
+        [_crossing(one) for one in _worst_first(finding)],
+        (False, False, True, False),
+    )
+
+
+def _worst_first(finding: Finding) -> list[Crossing]:
+    """Those beyond the limit, the farthest first."""
+    limit = finding.limit
+    assert isinstance(limit, Limit)
+    return sorted(finding.crossed, key=lambda one: -limit.excess(one.value))
+
+
+def _crossing(one: Crossing) -> list[Cell]:
+    groups = (one.group,) if one.group else one.between
+    value = -one.value if one.lower else one.value
+    return [
+        Cell(" / ".join(map(numbers.named_group, groups))),
+        Cell(numbers.named_group(one.stratum) if one.stratum else ""),
+        Cell(numbers.number(value)),
+        Cell("" if one.backing is Backing.UNASKED else str(one.backing).replace("_", " ")),
+    ]
+
+
+def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
+    """The counts of every group, by stratum where there are strata: rates and outcomes."""
+    check = finding.check
+    if not isinstance(check, Check):
+        return
+    outcomes = {check.of, check.against}
+    of_check = [
+        row
+        for row in result.rates
+        if row.of in outcomes
+        and set(row.by) == set(check.by)
+        and ({name for name, _ in row.stratum} or {*row.averaged}) == set(check.given)
+        and row.metric in _rates(check)
+    ]
+    counts = [
+        row
+        for row in result.groups
+        if row.of in outcomes
+        and set(row.by) == set(check.by)
+        and {name for name, _ in row.stratum} == set(check.given)
+    ]
+    if not of_check and not counts:
+        return
+    yield Heading("Every group")
+    if of_check:
+        yield from rates.tables(of_check, result, None)
+        yield rates.legend(result)
+    known = list(dict.fromkeys(level for row in counts for level in row.counts))
+    if counts:
+        rows = [
+            [
+                Cell(names.name(row.of)),
+                Cell(numbers.group(row.stratum) if row.stratum else ""),
+                Cell(numbers.group(row.group)),
+                *(
+                    Cell(numbers.whole(row.counts[level]) if level in row.counts else "")
+                    for level in known
+                ),
+                Cell(numbers.whole(row.n)),
+            ]
+            for row in counts
+        ]
+        yield Table(
+            "people by outcome",
+            ("of the", "stratum", numbers.subset(check.by), *map(names.name, known), "n"),
+            rows,
+            (False, False, False, *(True for _ in known), True),
+        )
+
+
+def _rates(check: Check) -> set[str]:
+    if isinstance(check.asked, GroupMetric):
+        return {check.asked.id}
+    parts = check.asked.parts if isinstance(check.asked, Disparity) else ()
+    return {quantity.id for quantity, _ in parts}
+
+
+def _left_out(finding: Finding) -> Iterator[Block]:
+    """Everybody who was not judged, and why."""
+    if not finding.not_evaluated:
+        return
+    yield Heading("Not judged")
+    rows = [
+        [
+            Cell(numbers.named_group(one.group) if one.group else ""),
+            Cell(numbers.named_group(one.stratum) if one.stratum else ""),
+            Cell(names.line(one.reason) + (f" ({one.detail})" if one.detail else "")),
+            Cell("yes" if one.blocks else "no"),
+        ]
+        for one in finding.not_evaluated
+    ]
+    header = ("group", "stratum", "why", "leaves the check open")
+    yield Table("", header, rows, (False, False, False, False))
+
+
+def _definition(result: AuditResult, finding: Finding) -> Iterator[Block]:
+    check = finding.check
+    wanted = {check.asked.id, *_rates(check)} if isinstance(check, Check) else {check.rate}
+    first = check.asked.id if isinstance(check, Check) else check.rate
+    known = [one for one in result.definitions if one.id in wanted]
+    for one in sorted(known, key=lambda one: one.id != first):
+        yield Heading(one.title)
+        yield Paragraph(one.means)
+        yield Facts(explain.facts(one))

@@ -1,0 +1,299 @@
+"""The groups as one long table, as CSV and as Parquet: a row for each group and each of its rates.
+
+A number that does not exist is None, and the state beside it says why: never 0. Names of attributes
+stand behind `group.`, those of strata behind `given.`, so that an attribute called `n` or `metric`
+meets no column of ours. `people` and `share_of_known` are those of the group, a share of the people
+whose group is known; `n`, `numerator` and `denominator` those of the rate, where weighted sums are
+`numerator / scale`.
+
+The CSV is for spreadsheets. It begins with a byte order mark: without one Excel reads UTF-8 in the
+code page of the machine, and no `×` survives. Lines end with a line feed, which every program
+reads, whatever the system. A record is one line: a line of somebody's data may be a command to
+whoever reads the log. The Parquet is for programs: typed by its schema, texts as they are.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from pydantic_core import to_json
+
+from fairaudit import names
+from fairaudit.cube import Group
+from fairaudit.errors import FairauditError
+from fairaudit.estimate import Estimate, State, state_of
+from fairaudit.report import numbers
+from fairaudit.result import Answer, AuditResult, GroupRow, RateRow
+
+Value: TypeAlias = str | int | float | None
+MARK = "\ufeff"
+"""The byte order mark: this text is UTF-8."""
+
+# What a spreadsheet may take for a formula: at the beginning of a cell, or of what is one for a
+# program that separates by a semicolon. See OWASP, CSV Injection.
+_FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"']*[=+\-@＝＋－＠])""")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+
+_Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]
+
+
+class Kind(StrEnum):
+    """What a column holds; None stands in each of them for what is not there."""
+
+    TEXT = "text"
+    WHOLE = "whole"
+    NUMBER = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column with its name, its kind, and a value for each row."""
+
+    name: str
+    kind: Kind
+    values: Sequence[Value]
+
+
+_WHOSE = {
+    "title": Kind.TEXT,
+    "spec": Kind.TEXT,
+    "data": Kind.TEXT,
+    "metric": Kind.TEXT,
+    "of": Kind.TEXT,
+    "by": Kind.TEXT,
+    "given": Kind.TEXT,
+    "group": Kind.TEXT,
+}
+_FOUND = {
+    "people": Kind.WHOLE,
+    "share_of_known": Kind.NUMBER,
+    "standing": Kind.TEXT,
+    "n": Kind.WHOLE,
+    "numerator": Kind.WHOLE,
+    "denominator": Kind.WHOLE,
+    "scale": Kind.WHOLE,
+    "value": Kind.NUMBER,
+    "state": Kind.TEXT,
+    "reason": Kind.TEXT,
+    "error": Kind.NUMBER,
+    "low": Kind.NUMBER,
+    "low_state": Kind.TEXT,
+    "high": Kind.NUMBER,
+    "high_state": Kind.TEXT,
+    "confidence": Kind.NUMBER,
+    "method": Kind.TEXT,
+    "no_interval": Kind.TEXT,
+    "reference": Kind.TEXT,
+    "difference": Kind.NUMBER,
+    "difference_state": Kind.TEXT,
+    "ratio": Kind.NUMBER,
+    "ratio_state": Kind.TEXT,
+    "test": Kind.TEXT,
+    "p": Kind.NUMBER,
+    "adjusted_p": Kind.NUMBER,
+    "tests": Kind.WHOLE,
+    "correction": Kind.TEXT,
+    "parameters": Kind.TEXT,
+    "averaged_over": Kind.TEXT,
+}
+
+
+def columns(answers: Sequence[Answer]) -> tuple[Column, ...]:
+    """All columns of the groups of several answers; an error has no groups, and so no row."""
+    rows = [row for one in answers for row in _rows(one)]
+    attributes = dict.fromkeys(name for row in rows for name in row if name.startswith("group."))
+    strata = dict.fromkeys(name for row in rows for name in row if name.startswith("given."))
+    levels = dict.fromkeys((*attributes, *strata), Kind.TEXT)
+    return of_rows({**_WHOSE, **levels, **_FOUND}, rows)
+
+
+def of_rows(kinds: Mapping[str, Kind], rows: Sequence[Mapping[str, Value]]) -> tuple[Column, ...]:
+    """Columns of rows; what a row does not say is None."""
+    return tuple(
+        Column(name, kind, [row.get(name) for row in rows]) for name, kind in kinds.items()
+    )
+
+
+def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
+    """The rows of one answer: each rate in the order of the report, then who has no rate."""
+    result = answer.found
+    if isinstance(result, FairauditError):
+        return
+    asked = _asked(answer, result)
+    groups = {_key(row): row for row in result.groups}
+    for rate in result.rates:
+        yield {**asked, **_whose(rate), **_people(groups.get(_key(rate))), **_rate(rate)}
+    told = {_key(rate) for rate in result.rates}
+    for key, group in groups.items():
+        if key not in told:
+            yield {**asked, **_whose(group), **_people(group), "standing": str(group.standing)}
+
+
+def _key(row: GroupRow | RateRow) -> _Key:
+    return row.of, row.by, row.stratum, row.group
+
+
+def _asked(answer: Answer, result: AuditResult) -> dict[str, Value]:
+    made = result.provenance
+    files = ", ".join(one.path for one in made.files)
+    return {"title": made.title, "spec": made.spec_path, "data": answer.data or files}
+
+
+def _whose(row: GroupRow | RateRow) -> dict[str, Value]:
+    return {
+        "of": row.of,
+        "by": numbers.subset(row.by),
+        "given": numbers.subset(tuple(name for name, _ in row.stratum)),
+        "group": numbers.group(row.group),
+        **{f"group.{name}": level for name, level in row.group},
+        **{f"given.{name}": level for name, level in row.stratum},
+    }
+
+
+def _people(row: GroupRow | None) -> dict[str, Value]:
+    return {} if row is None else {"people": row.n, "share_of_known": row.share}
+
+
+def _rate(row: RateRow) -> dict[str, Value]:
+    return {
+        "metric": row.metric,
+        "standing": str(row.standing),
+        **_estimate(row.estimate),
+        "confidence": float(1 - Decimal(repr(row.alpha))),
+        "reference": numbers.named_group(row.reference) if row.reference else None,
+        **_beside(row, "difference", row.difference),
+        **_beside(row, "ratio", row.ratio),
+        "parameters": _said(row.parameters),
+        "averaged_over": numbers.subset(row.averaged) if row.averaged else None,
+    }
+
+
+def _beside(row: RateRow, name: str, value: float | None) -> dict[str, Value]:
+    """What a rate is beside its reference; where there is none, nothing is compared."""
+    if not row.reference and value is not None and math.isnan(value):
+        return {}
+    return _number(name, value)
+
+
+def _estimate(one: Estimate) -> dict[str, Value]:
+    value, state = stated(None if one.suppressed else one.value)
+    tested = one.significance
+    test: dict[str, Value] = {}
+    if tested is not None:
+        test = {
+            "test": tested.test,
+            "p": stated(tested.p)[0],
+            "adjusted_p": stated(tested.adjusted)[0],
+            "tests": tested.family,
+            "correction": tested.correction,
+        }
+    return {
+        "n": one.n,
+        "numerator": one.numerator,
+        "denominator": one.denominator,
+        "scale": None if one.numerator is None else one.scale,
+        "value": value,
+        "state": state,
+        "reason": one.reason,
+        "error": stated(one.error)[0] if one.error else None,
+        **({} if one.low is None else _number("low", one.low)),
+        **({} if one.high is None else _number("high", one.high)),
+        "method": one.method or None,
+        "no_interval": one.no_interval or None,
+        **test,
+    }
+
+
+def _number(name: str, value: float | None) -> dict[str, Value]:
+    """A number with its state."""
+    told, state = stated(value)
+    return {name: told, f"{name}_state": state}
+
+
+def stated(value: float | None) -> tuple[float | None, str]:
+    """A finite number or None, and its state; None is suppressed."""
+    if value is None:
+        return None, str(State.SUPPRESSED)
+    return (value if math.isfinite(value) else None), str(state_of(value))
+
+
+def _said(parameters: Mapping[str, Any]) -> str | None:
+    return to_json(dict(parameters)).decode() if parameters else None
+
+
+def render_csv(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
+    """The groups of all answers as CSV with a header; of errors alone, the header."""
+    return written_csv(columns(answers))
+
+
+def written_csv(columns: Sequence[Column]) -> str:
+    """Columns as CSV with a header."""
+    page = _Page()
+    # The module quotes only what may end a line of its own, so lines end otherwise here.
+    writer = csv.writer(page, lineterminator="\r\n")
+    writer.writerow([safe(one.name) for one in columns])
+    writer.writerows(map(_cell, row) for row in zip(*(one.values for one in columns), strict=True))
+    return MARK + "".join(page.lines)
+
+
+def spell_csv(text: str, encoding: str) -> str:
+    """A page in signs that an encoding has; what is not UTF-8 carries no mark of it."""
+    return text.removeprefix(MARK).encode(encoding, "backslashreplace").decode(encoding)
+
+
+def safe(text: str) -> str:
+    """A text of one line, which no spreadsheet takes for a formula, no build server for a command.
+
+    Signs that would not be seen are spelled out (`names.escaped`); an apostrophe stands before what
+    looks like a formula: a number is none, nor a negative one. The text can be had back: an
+    apostrophe before such is ours, then the escapes stand for their signs.
+    """
+    text = names.escaped(text)
+    return text if _NUMBER.fullmatch(text) else _FORMULA.sub("'", text)
+
+
+def _cell(value: Value) -> Value:
+    return safe(value) if isinstance(value, str) else value
+
+
+class _Page:
+    """Lines as they are written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def write(self, line: str) -> None:
+        self.lines.append(line.removesuffix("\r\n") + "\n")
+
+
+def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes:  # noqa: ARG001  # the same
+    """The groups of all answers as a Parquet file; of errors alone, its schema and no row."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    types = {Kind.TEXT: pa.string(), Kind.WHOLE: pa.int64(), Kind.NUMBER: pa.float64()}
+    table = columns(answers)
+    schema = pa.schema([(_utf8(column.name), types[column.kind]) for column in table])
+    arrays = [pa.array(_parquet_values(column), type=types[column.kind]) for column in table]
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.table(arrays, schema=schema), sink, compression="zstd")
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def _parquet_values(column: Column) -> Sequence[object]:
+    if column.kind is not Kind.TEXT:
+        return column.values
+    return [_utf8(value) if isinstance(value, str) else None for value in column.values]
+
+
+def _utf8(text: str) -> str:
+    """The text; the name of a file may hold bytes that are no UTF-8, and they are spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode()

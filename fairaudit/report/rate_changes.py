@@ -1,0 +1,363 @@
+"""The tables of a comparison: rates of groups before and after, and how people are spread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from fairaudit.compare import Change, Changes, Direction, PeopleChange, RateChange, Sampling, Scale
+from fairaudit.estimate import Estimate
+from fairaudit.report import metric_titles, numbers
+from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
+from fairaudit.report.pictures import Line, Lines, Point
+
+_MARKS = {
+    Direction.WORSE: "worse",
+    Direction.BETTER: "better",
+    Direction.HIGHER: "higher",
+    Direction.LOWER: "lower",
+    Direction.SAME: "",
+    Direction.UNKNOWN: "",
+}
+_FEW_UNTESTED = 6
+"""So many tables without tests are shown, those with the largest changes."""
+_MOST_LINES = 8
+"""More lines are not told apart."""
+
+_TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
+_Key: TypeAlias = tuple[str, str, tuple[str, ...], tuple[tuple[str, str], ...], str]
+
+
+def section(changes: Changes, most: int | None) -> Iterator[Block]:
+    """A table for each rate and grouping; the tables and rows with what is worse come first."""
+    if not changes.rates:
+        return
+    yield Heading("Rates of groups, worse first")
+    tables: dict[_Key, list[RateChange]] = {}
+    for one in changes.rates:
+        key = (
+            one.metric,
+            one.of,
+            one.by,
+            one.stratum,
+            metric_titles.options(one.parameters, one.averaged),
+        )
+        tables.setdefault(key, []).append(one)
+    everybody = [one for one in changes.rates if not one.by]
+    if everybody:
+        yield _everybody(everybody, changes)
+    told, pictures, left = list[Table](), list[Figure](), list[list[RateChange]]()
+    shown_untested = _largest_untested(tables, most)
+    for (metric, of, by, stratum, said), rows in tables.items():
+        if not by:
+            continue
+        is_sure = any(one.change.is_significant(changes.alpha) for one in rows)
+        is_large = (metric, of, by, stratum, said) in shown_untested
+        if most is not None and not (is_sure or is_large):
+            left.append(rows)
+            continue
+        where = f", {numbers.named_group(stratum)}" if stratum else ""
+        title = f"{metric_titles.title(metric).capitalize()}{said}{_of(changes, of)} by "
+        title += f"{numbers.subset(by)}{where}"
+        shown = rows if most is None else rows[:most]
+        named = [(numbers.group(one.group), one) for one in shown]
+        more = numbers.more_groups(len(rows) - len(shown), "changes.json")
+        told.append(_table(title, numbers.subset(by), named, changes, more))
+        picture = _picture(rows, metric, _sides(changes))
+        if picture is not None:
+            pictures.append(Figure(title, _described(rows, changes.alpha), picture))
+    yield from pictures
+    yield from told
+    yield from _left_out(left)
+    pairs = (
+        "-/+: people whom the first model alone counts in the rate, and the second alone; "
+        if changes.sampling is Sampling.PAIRED
+        else ""
+    )
+    yield Paragraph(
+        f"change: of shares in points; {pairs}p: * where it is below {changes.alpha:g} among all "
+        "rates, and then the last word says which way; without a * these numbers cannot tell the "
+        "change from none, and without a p it is not tested.",
+        Tone.MUTED,
+    )
+
+
+def _is_tested(rows: Sequence[RateChange]) -> bool:
+    """Whether every change of a table that is a number has a test; groups set aside have none."""
+    return all(
+        one.change.significance is not None
+        for one in rows
+        if one.is_compared
+        and not math.isnan(one.change.value)
+        and one.change.way is not Direction.SAME
+    )
+
+
+def _largest(rows: Sequence[RateChange]) -> RateChange:
+    """The change of a table that is largest among those without a test."""
+    return max((one for one in rows if one.change.significance is None), key=_size)
+
+
+def _size(one: RateChange) -> float:
+    """How far a rate moved: a share in itself, a ratio by its logarithm."""
+    change = one.change
+    if not one.is_compared or math.isnan(change.value):
+        return -1.0
+    if change.scale is Scale.RATIO:
+        return abs(math.log(change.value)) if change.value > 0 else math.inf
+    return abs(change.value)
+
+
+def _largest_untested(tables: Mapping[_Key, Sequence[RateChange]], most: int | None) -> set[_Key]:
+    """The tables with untested changes that are shown all the same: those with the largest."""
+    untested = [key for key, rows in tables.items() if key[2] and not _is_tested(rows)]
+    untested.sort(key=lambda key: -_size(_largest(tables[key])))
+    return {*untested[: None if most is None else _FEW_UNTESTED]}
+
+
+def _left_out(left: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
+    """How many tables are not shown: those without a significant change, those without tests."""
+    untested = sorted(
+        (rows for rows in left if not _is_tested(rows)), key=lambda rows: -_size(_largest(rows))
+    )
+    same = sum(all(one.change.way is Direction.SAME for one in rows) for rows in left)
+    tested = len(left) - len(untested) - same
+    all_of_them = "--verbose, or -o changes.json, has them all."
+    for count, what in ((tested, "a significant change"), (same, "any change")):
+        if count:
+            text = f"{count} {_tables(count)} more without {what}: {all_of_them}"
+            yield Paragraph(text, Tone.MUTED)
+    if untested:
+        one = _largest(untested[0])
+        share = metric_titles.is_share(one.metric)
+        both = one.change.before, one.change.after
+        sides = " → ".join(_value(each, share=share) for each in both)
+        name = f"{metric_titles.title(one.metric)} of {numbers.named_group(one.group)}"
+        text = f"{len(untested)} {_tables(len(untested))} more with changes that are not tested, "
+        text += "the largest "
+        text += f"{name}: {sides}. {all_of_them[0].upper()}{all_of_them[1:]}"
+        yield Paragraph(text, Tone.MUTED)
+
+
+def _tables(count: int) -> str:
+    return "table" if count == 1 else "tables"
+
+
+def _everybody(rows: Sequence[RateChange], changes: Changes) -> Table:
+    named = []
+    for change in rows:
+        name = metric_titles.title(change.metric)
+        name += metric_titles.options(change.parameters, change.averaged) + _of(changes, change.of)
+        name += f", {numbers.named_group(change.stratum)}" if change.stratum else ""
+        named.append((name, change))
+    return _table("Everybody", "rate", named, changes, "")
+
+
+def _of(changes: Changes, of: str) -> str:
+    """The outcome of a rate, where it is not the one that the whole comparison is of."""
+    return "" if changes.after.of is not None else f" of the {of}"
+
+
+def _sides(changes: Changes) -> tuple[str, str]:
+    """What the two columns are called: before and after, or the two models."""
+    before, after = changes.before.of, changes.after.of
+    if before is None or after is None or before == after:
+        return "before", "after"
+    return before, after
+
+
+def _table(
+    title: str,
+    first: str,
+    rows: Sequence[tuple[str, RateChange]],
+    changes: Changes,
+    more: str,
+) -> Table:
+    """Rates by name; of two models with the people whom one alone counts."""
+    paired = changes.sampling is Sampling.PAIRED
+    header = [first, *_sides(changes), "change", _level(changes), "p", ""]
+    numeric = [False, True, True, True, True, True, False]
+    cells = [_row(name, one, changes.alpha) for name, one in rows]
+    if paired:
+        header.insert(4, "-/+")
+        numeric.insert(4, True)
+        for row, (_, one) in zip(cells, rows, strict=True):
+            row.insert(4, Cell(_pairs(one), row[0].tone))
+    return Table(title, header, cells, numeric, more=more)
+
+
+def _pairs(one: RateChange) -> str:
+    found = one.change.cells
+    if found is None:
+        return ""
+    return f"{numbers.whole(found.first_only)}/{numbers.whole(found.second_only)}"
+
+
+def _row(name: str, one: RateChange, alpha: float) -> list[Cell]:
+    change = one.change
+    sure = change.is_significant(alpha)
+    tone = _TONES.get(change.way, Tone.WARN) if sure else Tone.PLAIN
+    if not one.is_compared:
+        tone = Tone.MUTED
+    share = metric_titles.is_share(one.metric)
+    texts = (
+        name,
+        _value(change.before, share=share),
+        _value(change.after, share=share),
+        _moved(change, share=share),
+        _interval(change, share=share),
+        _p(change, alpha),
+        _note(one, sure=sure),
+    )
+    return [Cell(text, tone) for text in texts]
+
+
+def _value(one: Estimate, *, share: bool) -> str:
+    if one.suppressed:
+        return numbers.SUPPRESSED
+    return numbers.percent(one.value) if share else numbers.number(one.value, 3)
+
+
+def _moved(change: Change, *, share: bool) -> str:
+    if math.isnan(change.value):
+        return ""
+    if change.scale is Scale.RATIO:
+        return f"x {numbers.number(change.value, 3)}"
+    return numbers.points(change.value) if share else f"{change.value:+.3f}"
+
+
+def _interval(change: Change, *, share: bool) -> str:
+    if change.low is None or change.high is None:
+        return ""
+    if share and change.scale is Scale.DIFFERENCE:
+        return f"[{100 * change.low:.1f}, {100 * change.high:.1f}]"
+    return f"[{numbers.number(change.low, 3)}, {numbers.number(change.high, 3)}]"
+
+
+def _p(change: Change, alpha: float) -> str:
+    test = change.significance
+    if test is None:
+        return ""
+    text = numbers.probability(test.p, alpha).removeprefix("= ").replace(" ", "")
+    return f"{text}{'*' if test.adjusted < alpha else ''}"
+
+
+def _note(one: RateChange, *, sure: bool) -> str:
+    """The direction where it is sure; else what keeps a group from being compared."""
+    if one.standing_before is not one.standing_after:
+        return " → ".join(
+            str(each).replace("_", " ") for each in (one.standing_before, one.standing_after)
+        )
+    if not one.is_compared:
+        return str(one.standing_after).replace("_", " ")
+    return _MARKS[one.change.way] if sure else ""
+
+
+def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) -> Lines | None:
+    """A line for each group that is compared, from before to after; those that stand first."""
+    lines = [
+        Line(
+            numbers.group(one.group),
+            [_point(sides[0], one.change.before), _point(sides[1], one.change.after)],
+        )
+        for one in rows
+        if one.is_compared
+        and not math.isnan(one.change.value)
+        and math.isfinite(one.change.before.value)
+        and math.isfinite(one.change.after.value)
+    ]
+    share = metric_titles.is_share(metric)
+    shown = lines[:_MOST_LINES]
+    return Lines("", metric_titles.title(metric), shown, percent=share) if lines else None
+
+
+def _point(x: str, one: Estimate) -> Point:
+    return Point(x, one.value, one.low, one.high)
+
+
+def _described(rows: Sequence[RateChange], alpha: float) -> str:
+    """The picture in words."""
+    if not any(one.change.significance for one in rows):
+        return "From before to after, not tested."
+    sure = [one for one in rows if one.change.is_significant(alpha)]
+    if not sure:
+        return "From before to after no group changes significantly."
+    named = ", ".join(f"{numbers.group(one.group)} {_MARKS[one.change.way]}" for one in sure[:5])
+    more = f" and {len(sure) - 5} more" if len(sure) > 5 else ""
+    return f"From before to after significantly: {named}{more}."
+
+
+def people(changes: Changes, most: int | None) -> Iterator[Block]:
+    """How the shares of the groups moved, a table for each grouping."""
+    if not changes.people:
+        return
+    yield Heading("Who is in the data")
+    yield Entries([_entry(one, changes.alpha) for one in changes.people])
+    for one in changes.people:
+        if most is not None and not _is_otherwise(one, changes.alpha):
+            continue
+        ordered = sorted(
+            one.groups, key=lambda row: -abs(_shift(row.share_before, row.share_after))
+        )
+        shown = ordered if most is None else ordered[:most]
+        by = numbers.subset(one.by)
+        yield Table(
+            f"People by {by}; shares of those whose group is known",
+            (by, "before", "after", "share before", "share after", "points"),
+            [
+                [
+                    Cell(numbers.group(row.group)),
+                    Cell(numbers.whole(row.n_before)),
+                    Cell(numbers.whole(row.n_after)),
+                    Cell(_share(row.share_before)),
+                    Cell(_share(row.share_after)),
+                    Cell(_points(row.share_before, row.share_after)),
+                ]
+                for row in shown
+            ],
+            (False, True, True, True, True, True),
+            more=numbers.more_groups(len(ordered) - len(shown), "changes.json"),
+        )
+
+
+def _is_otherwise(one: PeopleChange, alpha: float) -> bool:
+    """Whether people are significantly spread otherwise, or groups are new or gone."""
+    test = one.significance
+    return bool(one.new or one.gone) or (test is not None and test.adjusted < alpha)
+
+
+def _entry(one: PeopleChange, alpha: float) -> tuple[Cell, str]:
+    """Whether people are spread as before, and who is new or gone."""
+    test, word, tone = one.significance, "untested", Tone.MUTED
+    text = f"by {numbers.subset(one.by)}: "
+    if test is None:
+        text += one.why
+        if one.most_moved:
+            text += f"; the largest move of a share is {100 * one.most_moved:.1f} points"
+    else:
+        is_sure = test.adjusted < alpha
+        word, tone = ("moved", Tone.WARN) if is_sure else ("unsure", Tone.MUTED)
+        text += f"the largest move of a share is {100 * one.most_moved:.1f} points, "
+        text += "" if is_sure else "not significant, "
+        text += f"p {numbers.probability(test.p, alpha)} ({test.test})"
+    for names, what in ((one.new, "new"), (one.gone, "gone")):
+        if names:
+            text += f"; {what}: {', '.join(map(numbers.group, names))}"
+    return Cell(word, tone), text
+
+
+def _shift(before: float | None, after: float | None) -> float:
+    return 0.0 if before is None or after is None else after - before
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else numbers.percent(value)
+
+
+def _points(before: float | None, after: float | None) -> str:
+    return "" if before is None or after is None else numbers.points(after - before)
+
+
+def _level(changes: Changes) -> str:
+    return f"{float(100 * changes.inference.confidence):g} %"

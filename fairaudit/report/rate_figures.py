@@ -1,0 +1,229 @@
+"""Every rate with its interval in each group, beside the reference and the limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from fairaudit.cube import Grouping
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric
+from fairaudit.report import metric_titles, numbers, pictures
+from fairaudit.report.blocks import Figure
+from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
+from fairaudit.result import AuditResult, RateRow
+from fairaudit.verdict import Check, Finding, Limit
+
+_Tables = Mapping[Grouping, Sequence[RateRow]]
+
+
+def rates(result: AuditResult) -> Iterator[Figure]:
+    """For each rate a picture of all attributes, and one of each subset judged and the fullest."""
+    found: dict[tuple[str, str, str], dict[Grouping, list[RateRow]]] = {}
+    for row in result.rates:
+        if row.by and not row.stratum:
+            key = (row.metric, row.of, metric_titles.options(row.parameters, row.averaged))
+            found.setdefault(key, {}).setdefault(row.by, []).append(row)
+    figures = [one for key, tables in found.items() for one in _of_rate(result, key, tables)]
+    for at, one in enumerate(figures[: pictures.MOST_RATE_PICTURES]):
+        is_last = at + 1 == pictures.MOST_RATE_PICTURES
+        left = len(figures) - pictures.MOST_RATE_PICTURES if is_last else 0
+        more = pictures.not_shown(left, "pictures of rates", "the tables below have them")
+        yield Figure(one.title, one.description, one.picture, one.note + more)
+
+
+def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) -> Iterator[Figure]:
+    metric, of, said = key
+    known = next(one.title for one in result.definitions if one.id == metric)
+    title = metric_titles.heading(metric, of, known)
+    named = f"{title} of the {of}{said}"
+    rules = [] if said else [rule for by in tables for rule in _limits(result, metric, of, by)]
+    judged = {rule.panel for rule in rules}
+    alone = [by for by in tables if len(by) == 1]
+    fullest = max(tables, key=len)
+    others = [
+        by for by in tables if len(by) > 1 and (by == fullest or numbers.subset(by) in judged)
+    ]
+    domain = _domain([tables[by] for by in (*alone, *others)], rules)
+    for bys in ([alone] if alone else []) + [[by] for by in others]:
+        names = ", ".join(numbers.subset(by) for by in bys)
+        rows = [
+            row
+            for by in bys
+            for row in pictures.first_rows(
+                [_row(one) for one in tables[by]], pictures.rows_per_panel(len(bys))
+            )
+        ]
+        yield Figure(
+            f"{named} by {names}",
+            " ".join(_words(tables[by]) for by in bys),
+            Intervals(
+                title,
+                rows,
+                [
+                    *_references(tables, bys),
+                    *(one for one in rules if one.panel in map(numbers.subset, bys)),
+                ],
+                percent=metric_titles.is_share(metric),
+                domain=domain,
+            ),
+            note=_note(result, [row for by in bys for row in tables[by]], rules),
+        )
+
+
+def _row(one: RateRow) -> Interval:
+    mark = Mark.REFERENCE if one.group == one.reference else Mark.GROUP
+    if one.standing is not Eligibility.ELIGIBLE:
+        mark = Mark.ASIDE
+    words = {
+        Eligibility.UNKNOWN: " not known",
+        Eligibility.SMALL: " small",
+        Eligibility.FEW_EVENTS: " few events",
+        Eligibility.EXCLUDED: " excluded",
+    }
+    estimate = one.estimate
+    value = numbers.SUPPRESSED
+    if not estimate.suppressed:
+        share = metric_titles.is_share(one.metric)
+        value = numbers.percent(estimate.value) if share else numbers.number(estimate.value, 3)
+    return Interval(
+        label=numbers.group(one.group),
+        value=math.nan if estimate.suppressed else estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        panel=numbers.subset(one.by),
+        mark=mark,
+        text=value + (" reference" if mark is Mark.REFERENCE else words.get(one.standing, "")),
+    )
+
+
+def _domain(tables: Sequence[Sequence[RateRow]], rules: Sequence[Rule]) -> tuple[float, float]:
+    """The part of the axis that holds all, the same for every picture of a rate."""
+    ends = [
+        end
+        for rows in tables
+        for row in rows
+        for end in (row.estimate.low, row.estimate.value, row.estimate.high)
+        if end is not None and math.isfinite(end)
+    ]
+    ends += [rule.value for rule in rules]
+    if not ends:
+        return 0.0, 1.0
+    room = (max(ends) - min(ends)) * 0.05 or 0.05
+    low, high = min(ends) - room, max(ends) + room
+    if min(ends) >= 0 and (low < 0 or min(ends) < max(ends) / 4):
+        low = -room / 2
+    return low, high
+
+
+def _references(tables: _Tables, bys: Sequence[Grouping]) -> Iterator[Rule]:
+    """A line at the value of the group that a table compares with."""
+    for by in bys:
+        for row in tables[by]:
+            if row.group == row.reference and math.isfinite(row.estimate.value):
+                yield Rule(row.estimate.value, numbers.subset(by))
+
+
+def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -> str:
+    """How to read it: only what is in it."""
+    level = f"{float(100 * result.provenance.inference.confidence):g} %"
+    words = ["Worst first."]
+    if any(row.estimate.low is not None for row in rows):
+        words.append(f"Lines: {level} intervals.")
+    if any(row.group == row.reference for row in rows):
+        words.append("Diamond and dotted line: the reference.")
+    if any(row.standing is not Eligibility.ELIGIBLE for row in rows):
+        words.append("Hollow: not compared.")
+    shown = {numbers.subset(row.by) for row in rows}
+    if any(rule.panel in shown for rule in rules):
+        words.append("Dashed red: where a limit lies for these groups.")
+    return " ".join(words)
+
+
+def _words(rows: Sequence[RateRow]) -> str:
+    """From which group to which, and what is no number."""
+    by, share = numbers.subset(rows[0].by), metric_titles.is_share(rows[0].metric)
+    known = [
+        row
+        for row in rows
+        if row.standing is Eligibility.ELIGIBLE and math.isfinite(row.estimate.value)
+    ]
+    text = f"By {by}: no group has a number that is compared"
+    if known:
+        low, high = (f(known, key=lambda row: row.estimate.value) for f in (min, max))
+        ends = [
+            f"{numbers.rate(row.estimate, share=share)} ({numbers.group(row.group)})"
+            for row in (low, high)
+        ]
+        text = f"By {by}: from {ends[0]} to {ends[1]}"
+        reference = next((row for row in known if row.group == row.reference), None)
+        if reference is not None and reference not in (low, high):
+            value = numbers.rate(reference.estimate, share=share)
+            text += f", the reference {numbers.group(reference.group)} {value}"
+    missing = [
+        f"{numbers.group(row.group)} ({row.estimate.state})"
+        for row in rows
+        if row.estimate.suppressed or not math.isfinite(row.estimate.value)
+    ]
+    return f"{text}{f'; not shown: {numbers.first_few(missing)}' if missing else ''}."
+
+
+def _limits(result: AuditResult, metric: str, of: str, by: Grouping) -> Iterator[Rule]:
+    """A line for each bound of each limit whose place is one value for all groups.
+
+    A limit on a rate lies at itself; one on a ratio, a difference or a gap lies beside the value of
+    the group that all others are compared with. Against the rest or everybody that value is
+    another for every group: there is no line.
+    """
+    share = metric_titles.is_share(metric)
+    for finding in result.findings:
+        check = finding.check
+        if isinstance(check, Check) and (check.of, check.by) == (of, by) and _is_plain(check):
+            for name, limit in (("warn", check.warn), ("fail", check.fail)):
+                for value in () if limit is None else _places(finding, check, metric, limit):
+                    text = numbers.percent(value) if share else numbers.number(value, 3)
+                    yield Rule(value, numbers.subset(by), f"{name} {text}", is_limit=True)
+
+
+def _is_plain(check: Check) -> bool:
+    """Whether the rates it compares are those of the plain table."""
+    return not (
+        check.strata
+        or check.terms.average
+        or check.terms.of_class
+        or check.terms.at is not None
+        or check.against
+    )
+
+
+def _places(finding: Finding, check: Check, metric: str, limit: Limit) -> Iterator[float]:
+    bounds = [float(one) for one in (limit.below, limit.above) if one is not None]
+    if isinstance(check.asked, GroupMetric):
+        yield from bounds if check.asked.id == metric else ()
+        return
+    base = _base(finding, check, metric)
+    if base is None or not isinstance(check.asked, Disparity):
+        return
+    for bound in bounds:
+        match check.asked.comparison.id:
+            case "ratio" | "min_ratio":
+                yield base * bound
+            case "difference":
+                yield base + bound
+            case "gap":
+                yield base - bound
+
+
+def _base(finding: Finding, check: Check, metric: str) -> float | None:
+    """The value that all groups are compared with; None where there is none, or several."""
+    asked = check.asked
+    if not isinstance(asked, Disparity) or len(asked.parts) != 1 or len(finding.parts) != 1:
+        return None
+    part = finding.parts[0]
+    if asked.parts[0][0].id != metric or part.metric != metric:
+        return None
+    sides = [side for side in (part.first, part.second) if side is not None]
+    if len(sides) != 2 or any(side.crowd is not None for side in sides):
+        return None
+    values = [side.estimate.value for side in sides]
+    base = max(values) if finding.spread else values[-1]
+    return base if math.isfinite(base) else None

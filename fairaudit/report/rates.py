@@ -1,0 +1,244 @@
+"""The section on rates: a table for each rate and grouping, and how to read it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from fairaudit import names
+from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
+from fairaudit.metrics.inference import Correction
+from fairaudit.report import metric_titles, numbers, rate_figures
+from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
+from fairaudit.result import (
+    AuditResult,
+    RateRow,
+)
+from fairaudit.verdict import Check
+
+_WORST, _LOWEST = "worst first", "lowest first"
+_MOST_SUBSETS = 12
+"""Of more subsets a short report has tables of the attributes and of those that are judged."""
+
+
+def section(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """A table for each rate and grouping, the worst group first."""
+    if not result.rates:
+        return
+    is_ranked = any(_order(row, result) == _WORST for row in result.rates)
+    yield Heading("Rates, worst first" if is_ranked else "Rates, lowest first")
+    yield from rate_figures.rates(result)
+    yield _everybody([row for row in result.rates if not row.by and not row.stratum], result)
+    rows = [row for row in result.rates if row.by]
+    shown = rows if most is None else _first_groupings(result, rows)
+    yield from tables(shown, result, most)
+    if left := len({row.by for row in rows}) - len({row.by for row in shown}):
+        subsets = "1 more subset" if left == 1 else f"{numbers.whole(left)} more subsets"
+        text = f"and the tables of {subsets}: --verbose, or -o report.json, has them all"
+        yield Paragraph(text, Tone.MUTED)
+    yield legend(result)
+
+
+def _first_groupings(result: AuditResult, rows: Sequence[RateRow]) -> list[RateRow]:
+    """The rows of few subsets: of each attribute, of those that are judged, and of the next."""
+    judged = {one.check.by for one in result.findings if isinstance(one.check, Check)}
+    every = dict.fromkeys(row.by for row in rows)
+    first = [by for by in every if len(by) == 1 or by in judged]
+    more = [by for by in every if by not in first]
+    chosen = {*first, *more[: max(_MOST_SUBSETS - len(first), 0)]}
+    return [row for row in rows if row.by in chosen]
+
+
+def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
+    """A table for each rate, outcome, grouping and stratum of such rows, in their order."""
+    level = _level(result)
+    shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
+    for (metric, of, by, stratum, said), run in groupby(
+        rates,
+        key=lambda row: (
+            *(row.metric, row.of, row.by, row.stratum),
+            metric_titles.options(row.parameters, row.averaged),
+        ),
+    ):
+        rows = list(run)
+        title = metric_titles.heading(metric, of, _title(metric, result))
+        where = f", {numbers.named_group(stratum)}" if stratum else ""
+        caption = f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}"
+        order = _order(rows[0], result)
+        caption += "" if order == _WORST else f", {order}"
+        shown = rows if most is None else rows[:most]
+        yield Table(
+            caption,
+            (numbers.subset(by), "of known", "count", "rate", level, "diff.", "ratio", "p"),
+            [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
+            (False, True, True, True, True, True, True, True),
+            more="\n".join(
+                filter(None, (numbers.more_groups(len(rows) - len(shown)), _star(shown)))
+            ),
+        )
+
+
+def _order(row: RateRow, result: AuditResult) -> str:
+    """The order of a table: the worst first, or the lowest where neither way is better."""
+    record = find_metric(row.metric)
+    if not isinstance(record, GroupMetric) or record.best_at_zero:
+        return _WORST
+    favourable = None if "class" in row.parameters else row.of not in result.burdens
+    is_ranked = record.better.given(favourable=favourable) is not Better.NEITHER
+    return _WORST if is_ranked else _LOWEST
+
+
+def _star(rows: Sequence[RateRow]) -> str:
+    """Of how many tests a star is one, and how they are corrected; empty where there is none."""
+    starred = [
+        tested
+        for row in rows
+        if (tested := row.estimate.significance) is not None
+        and "*" in _p_value(row)
+        and _is_compared(row)
+    ]
+    if not starred:
+        return ""
+    first = starred[0]
+    how = "uncorrected, among" if first.correction == "none" else f"by {first.correction} over"
+    below = f"*: p below {rows[0].alpha:g}"
+    if first.family == 1:
+        return f"{below}, the one test of this table"
+    return f"{below} {how} the {numbers.whole(first.family)} tests of this table"
+
+
+def _is_compared(row: RateRow) -> bool:
+    """Whether a row stands beside a reference that is not itself."""
+    return row.group != row.reference and row.standing is Eligibility.ELIGIBLE
+
+
+def legend(result: AuditResult) -> Paragraph:
+    """What the columns of a table of rates mean."""
+    level = _level(result)
+    return Paragraph(
+        "of known: the group's share of the people whose group is known; count: people counted in "
+        "the rate, of those it is taken over; diff. (points) and ratio: to the group marked as "
+        f"reference, the declared one or else the largest; {level}: the interval (Wilson's, of a "
+        "share), for each group by itself; p: of no difference to the reference, by a z test, or F "
+        "by Fisher's where a count below 5 is expected, * where it is below "
+        f"{result.provenance.inference.alpha:g} among the tests of its own table "
+        f"({_corrected(result)}): a check's p-value is corrected among those of the checks; "
+        f"small: fewer than `min_size` in the denominator, not compared{_set_aside(result)}.",
+        Tone.MUTED,
+    )
+
+
+def _corrected(result: AuditResult) -> str:
+    """How the p-values of a table are corrected, as the spec says."""
+    correction = result.provenance.inference.correction
+    return "uncorrected" if correction is Correction.NONE else correction.words
+
+
+def _set_aside(result: AuditResult) -> str:
+    """What else keeps a group from being compared, where the spec says so."""
+    made, words = result.provenance, ""
+    if made.minimum.events is not None:
+        words = (
+            f"; few events: fewer than {made.minimum.events} people of some outcome expected at "
+            "everybody's rate, not compared"
+        )
+    if made.exclude_below is not None:
+        words += f"; excluded: {names.line(describe_rule(made.exclude_below))}"
+    return words
+
+
+def _title(metric: str, result: AuditResult) -> str:
+    return next(one.title for one in result.definitions if one.id == metric)
+
+
+def _heading(row: RateRow, result: AuditResult) -> str:
+    return metric_titles.heading(row.metric, row.of, _title(row.metric, result))
+
+
+def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
+    """Every rate of all people together, those of unknown groups included."""
+    return Table(
+        "Everybody, those whose group is not known included",
+        ("", "of the", "count", "rate", _level(result)),
+        [
+            [
+                Cell(_heading(row, result) + metric_titles.options(row.parameters, row.averaged)),
+                Cell(names.name(row.of)),
+                Cell(numbers.counts(row.estimate)),
+                Cell(_value(row)),
+                Cell(numbers.interval(row.estimate, share=_in_percent(row))),
+            ]
+            for row in rows
+        ],
+        (False, False, True, True, False),
+    )
+
+
+def _value(row: RateRow) -> str:
+    value = row.estimate.value
+    if row.estimate.suppressed:
+        return numbers.SUPPRESSED
+    if row.estimate.error:
+        error = row.estimate.error
+        doubt = f"± {error:.1g}" if math.isfinite(error) else "or undefined"
+        return f"{numbers.number(value, 3)} {doubt}"
+    return numbers.percent(value) if _in_percent(row) else numbers.number(value, 3)
+
+
+def _in_percent(row: RateRow) -> bool:
+    """Whether its numbers are in per cent: those of a share, unless they are read from bins."""
+    return metric_titles.is_share(row.metric) and not row.estimate.error
+
+
+def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
+    is_reference = row.group == row.reference
+    notes = {
+        Eligibility.SMALL: "small",
+        Eligibility.FEW_EVENTS: "few events",
+        Eligibility.EXCLUDED: "excluded",
+        Eligibility.UNKNOWN: "not known",
+        Eligibility.SUPPRESSED: "",
+        Eligibility.ELIGIBLE: "reference" if is_reference else "",
+    }
+    as_share = metric_titles.is_share(row.metric)
+    compared = _is_compared(row)
+    tone = Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED
+    return [
+        Cell(text, tone)
+        for text in (
+            numbers.group(row.group),
+            "" if share is None else numbers.percent(share),
+            numbers.counts(row.estimate),
+            _value(row),
+            numbers.interval(row.estimate, share=_in_percent(row)),
+            _difference(row.difference, as_share=as_share) if compared else "",
+            _ratio(row.ratio) if compared else "",
+            _p_value(row) if compared else notes[row.standing],
+        )
+    ]
+
+
+def _level(result: AuditResult) -> str:
+    """The confidence of the intervals, as a heading."""
+    return f"{float(100 * result.provenance.inference.confidence):g} %"
+
+
+def _p_value(row: RateRow) -> str:
+    """The p-value of a row, with a mark for Fisher's test and one for significance."""
+    found = row.estimate.significance
+    if found is None:
+        return ""
+    text = numbers.probability(found.p, row.alpha).removeprefix("= ").replace(" ", "")
+    is_fisher = found.test.startswith("Fisher")
+    return f"{text}{' F' if is_fisher else ''}{'*' if found.adjusted < row.alpha else ''}"
+
+
+def _difference(value: float | None, *, as_share: bool) -> str:
+    if value is None:
+        return numbers.SUPPRESSED
+    return numbers.points(value) if as_share else numbers.number(value, 3)
+
+
+def _ratio(value: float | None) -> str:
+    return numbers.SUPPRESSED if value is None else numbers.number(value, 3)

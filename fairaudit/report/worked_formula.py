@@ -1,0 +1,286 @@
+"""Formulas with the numbers of a finding in them: `(497/1,337) / (1,115/1,847) = 0.6158`.
+
+A formula is filled in only where what it says comes to the value that is printed behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fairaudit.estimate import Estimate
+from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
+from fairaudit.metrics.disparities import REMAINDER, Fold
+from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
+from fairaudit.report import metric_titles, numbers
+from fairaudit.report.strata import Weighed, average_of
+from fairaudit.subgroups import SearchedRate, Subgroup
+from fairaudit.verdict import Check, Finding
+
+_EXACT = 1e-9
+_DECIMALS = 1e-6
+"""How far a formula may be off whose terms are integers, and whose terms are decimals."""
+
+_TEMPLATES = {
+    "difference": "{a} - {b}",
+    "gap": "{a} - {b}",
+    "shortfall": "{b} - {a}",
+    "ratio": "({a}) / ({b})",
+    "min_ratio": "({a}) / ({b})",
+    "log_ratio": "ln(({a}) / ({b}))",
+    "odds_ratio": "(({a}) · (1 - {b})) / (({b}) · (1 - {a}))",
+    "cohens_h": "2 asin √({a}) - 2 asin √({b})",
+    "ranked": "(1 + {b} - {a}) / 2",
+    "highest": "{a}",
+    "itself": "{a}",
+}
+"""A comparison by its id, with its first and second side; each side is `n/m` or a decimal."""
+_FOLDS = {
+    "max": "max({})",
+    "min": "min({})",
+    "mean": "mean({})",
+    "mean magnitude": "mean of magnitudes({})",
+    "largest magnitude": "largest magnitude({})",
+    "farthest from 1": "farthest from 1({})",
+    "remainder": "({}) - ({})",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What is written, and what it comes to; `exact` where all that is written is integers."""
+
+    text: str
+    value: Fraction | float
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the working: of what, its formula in words, and the filled-in one."""
+
+    what: str
+    formula: str
+    filled: Term
+
+    def __str__(self) -> str:
+        return " = ".join(
+            part for part in (self.what, self.formula, self.filled.text, result(self)) if part
+        )
+
+
+def result(line: Line) -> str:
+    """What a line comes to, unless that is what it says already."""
+    text = numbers.number(float(line.filled.value), 6)
+    return "" if text == line.filled.text else text
+
+
+def rate(estimate: Estimate) -> Term | None:
+    """A rate by its integers, or else as a decimal; None where it is not told or not there."""
+    if estimate.suppressed or math.isnan(estimate.value):
+        return None
+    over, under = estimate.numerator, estimate.denominator
+    if over is not None and under:
+        value = Fraction(over, under)
+        if _comes_to(value, estimate.value, _EXACT):
+            return Term(f"{over:,}/{under:,}", value)
+    if math.isinf(estimate.value):
+        return None
+    text = f"{estimate.value:.10g}"
+    return Term(text if estimate.value >= 0 else f"({text})", float(text), exact=False)
+
+
+def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
+    """The lines that lead to the value, the last being its own; none where they do not.
+
+    Pseudo-counts are added to each of so many `outcomes`.
+
+    Values of everybody's distribution, of a fit, or of a mean over all groups have none.
+    """
+    check, estimate = finding.check, finding.estimate
+    if estimate is None or estimate.suppressed or math.isnan(estimate.value):
+        return ()
+    if not isinstance(check, Check):
+        return ()
+    if isinstance(check.asked, GroupMetric) and check.against is None:
+        own = rate(estimate)
+        return () if own is None else (Line(check.asked.title, check.asked.formula, own),)
+    lines = list(_working(finding, check, outcomes))
+    if not lines or not _agrees(lines[-1].filled, estimate.value):
+        return ()
+    return tuple(lines)
+
+
+def averages(strata: tuple[Weighed, ...], names: tuple[str, str]) -> tuple[Line, Line]:
+    """Both sides' averages, filled in."""
+    told = []
+    for at, name in enumerate(names):
+        terms = [
+            f"{one.weight} · {share.over:,}/{share.under:,}"
+            for one in strata
+            for share in ((one.first, one.second)[at],)
+        ]
+        value = Term(" + ".join(terms), average_of(strata, first=at == 0))
+        told.append(Line(name, "Σ weight · rate", value))
+    return told[0], told[1]
+
+
+def divergence(one: Subgroup, search: SearchedRate) -> Line:
+    """How far a subgroup lies from everybody, who are in it too."""
+    sides = Fraction(one.over, one.under), Fraction(search.over, search.under)
+    text = f"|{one.over:,}/{one.under:,} - {search.over:,}/{search.under:,}|"
+    return Line(numbers.named_group(one.group), "", Term(text, abs(sides[0] - sides[1])))
+
+
+def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
+    """The sides, each part, and how the parts become one number; stops where one has no formula."""
+    told: set[str] = set()
+    parts = []
+    for one, comparison in zip(finding.parts, _comparisons(finding, check), strict=True):
+        for line in _sides(one, check.of):
+            if str(line) not in told:
+                told.add(str(line))
+                yield line
+        pseudo = (
+            Fraction(check.terms.parameters.per_outcome(outcomes))
+            if comparison is None
+            else Fraction(0)
+        )
+        found = _part(one, comparison) if not pseudo else _smoothed(one, pseudo, outcomes)
+        if found is None:
+            return
+        parts.append(found)
+        yield Line(_named(one, check.of, comparison), "", found)
+    fold = _fold(check, len(parts))
+    if fold is not None and parts:
+        values = [one.value for one in parts]
+        value = _folded(fold, values)
+        text = _FOLDS[fold.id]
+        inside = [one.text for one in parts]
+        filled = text.format(*inside) if fold is REMAINDER else text.format("; ".join(inside))
+        exact = all(one.exact for one in parts)
+        yield Line(check.asked.title, "", Term(filled, value, exact=exact))
+
+
+def _folded(fold: Fold, values: Sequence[Fraction | float]) -> Fraction | float:
+    """The parts as one number; exact where none is infinite."""
+    if all(map(math.isfinite, values)):
+        return fold.exact([Fraction(one) for one in values])
+    found = fold.rank(max(values, key=fold.rank)) if fold.rank is not None else math.nan
+    return float(found)
+
+
+def _comparisons(finding: Finding, check: Check) -> Sequence[Comparison | None]:
+    """How the sides of each part are compared; None where it is by a log-ratio of outcomes."""
+    if not isinstance(check.asked, Disparity):
+        return [None] * len(finding.parts)
+    known = [comparison for _, comparison in check.asked.parts]
+    times = len(finding.parts) // len(known)
+    return known * times if times * len(known) == len(finding.parts) else []
+
+
+def _fold(check: Check, parts: int) -> Fold | None:
+    if check.against is not None or check.asked is BIAS_AMPLIFICATION:
+        return REMAINDER if parts == 2 else None  # of two outcomes, each with one part
+    return check.asked.fold if isinstance(check.asked, Disparity) and parts > 1 else None
+
+
+def _sides(one: ComparisonPart, of: str) -> Iterator[Line]:
+    record = find_metric(one.metric)
+    formula = record.formula if isinstance(record, GroupMetric) else ""
+    for side in (one.first, one.second):
+        found = None if side is None else rate(side.estimate)
+        if side is not None and found is not None:
+            yield Line(_whose(one, of, side), formula, found)
+
+
+def _whose(one: ComparisonPart, of: str, side: Side) -> str:
+    who = side.crowd or numbers.named_group(side.group)
+    if one.outcome is not None:
+        return f"share of {numbers.outcome(one.outcome)}, {who}"
+    return f"{_title(one, of)}, {who}"
+
+
+def _title(one: ComparisonPart, of: str) -> str:
+    record = find_metric(one.metric)
+    return one.metric if record is None else metric_titles.heading(one.metric, of, record.title)
+
+
+def _named(one: ComparisonPart, of: str, comparison: Comparison | None) -> str:
+    if comparison is None:
+        return "ε" if find_metric(one.metric) is not None else f"ε of {numbers.outcome(one.metric)}"
+    return f"{comparison.id.replace('_', ' ')} of {_title(one, of)}"
+
+
+def _part(one: ComparisonPart, comparison: Comparison | None) -> Term | None:
+    """A comparison filled in; of a burden by the shares that are spared, as it is defined then."""
+    sides = [None if side is None else rate(side.estimate) for side in (one.first, one.second)]
+    first, second = sides
+    if first is None or (second is None and not _is_one_sided(comparison)):
+        return None
+    second = second or first
+    for a, b in ((first, second), (_spared(first), _spared(second))):
+        found = _log_ratio(a, b) if comparison is None else _compared(comparison, a, b, one.value)
+        if found is not None and _agrees(found, one.value):
+            return found
+    return None
+
+
+def _smoothed(one: ComparisonPart, pseudo: Fraction, outcomes: int) -> Term | None:
+    """ε of one outcome in two groups, with pseudo-counts added to all outcomes of each."""
+    sides = []
+    for side in (one.first, one.second):
+        if side is None or side.estimate.numerator is None or side.estimate.denominator is None:
+            return None
+        over, under = side.estimate.numerator, side.estimate.denominator
+        value = (over + pseudo) / (under + outcomes * pseudo)
+        added, all_added = (f"{float(number):g}" for number in (pseudo, outcomes * pseudo))
+        sides.append(Term(f"({over:,} + {added})/({under:,} + {all_added})", value))
+    found = _log_ratio(*sides)
+    return found if _agrees(found, one.value) else None
+
+
+def _is_one_sided(comparison: Comparison | None) -> bool:
+    return comparison is not None and comparison.id in {"highest", "itself"}
+
+
+def _spared(one: Term) -> Term:
+    return Term(f"(1 - {one.text})", 1 - one.value, one.exact)
+
+
+def _log_ratio(a: Term, b: Term) -> Term:
+    """ε of one outcome in two groups."""
+    text, exact = f"|ln(({a.text}) / ({b.text}))|", a.exact and b.exact
+    if not a.value or not b.value:
+        return Term(text, math.nan if a.value == b.value else math.inf, exact)
+    return Term(text, abs(math.log(a.value / b.value)), exact)
+
+
+def _compared(comparison: Comparison, a: Term, b: Term, value: float) -> Term | None:
+    template = _TEMPLATES.get(comparison.id)
+    if template is None or comparison.contrast is not None:
+        return None
+    first, second = (a, b) if comparison.highest_first else (b, a)
+    text = template.format(a=first.text, b=second.text)
+    exact = a.exact and b.exact
+    try:
+        one, two = first.value, second.value
+        if not comparison.rational:
+            one, two = float(one), float(two)
+        return Term(text, comparison.apply(one, two), exact)
+    except ZeroDivisionError:
+        # A positive number over zero is infinite, and zero over zero no number.
+        return Term(text, value, exact) if not math.isfinite(value) else None
+
+
+def _agrees(one: Term, value: float) -> bool:
+    return _comes_to(one.value, value, _EXACT if one.exact else _DECIMALS)
+
+
+def _comes_to(found: Fraction | float, value: float, within: float) -> bool:
+    if not math.isfinite(value) or not math.isfinite(found):
+        return float(found) == value
+    return abs(float(found) - value) <= within * max(1.0, abs(value))
