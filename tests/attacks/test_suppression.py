@@ -36,8 +36,7 @@ from fairaudit.metrics import CATALOGUE, GroupMetric, Requirement
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult
 from fairaudit.spec import of_mapping
-from fairaudit.suppress import protect as proof
-from fairaudit.suppress import report as publishing
+from fairaudit.suppress import protection, publication
 
 TRIES = round(12 * float(os.environ.get("ATTACKS", "1")))
 YES, NO = "yes", "no"
@@ -68,7 +67,7 @@ class Captured:
 @pytest.fixture
 def captured(monkeypatch: pytest.MonkeyPatch) -> list[Captured]:
     found: list[Captured] = []
-    protect, suppress = proof.protect, publishing.suppress
+    protect, suppress = protection.protect, publication.suppress
     cubes: list[Any] = []
 
     def watching(people: Any, sets: Any, items: Any, *rest: Any, **more: Any) -> Any:
@@ -86,7 +85,7 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> list[Captured]:
         cubes.append(data.cube)
         return suppress(result, threshold, data)
 
-    monkeypatch.setattr(publishing, "protect", watching)
+    monkeypatch.setattr(publication, "protect", watching)
     monkeypatch.setattr(pipeline, "suppress", publish)
     return found
 
@@ -381,8 +380,8 @@ def test_curves_and_scores_tell_of_no_few_people(seed: int) -> None:
     for row in tree["scores"]:
         assert row["n"] is None or row["n"] >= threshold
     whole = {name: value for name, value in spec.items() if name != "suppress_below"}
-    everything = audited({**whole, "columns": columns}, people)
-    assert len(everything["scores"]) >= len(tree["scores"])
+    all_cells = audited({**whole, "columns": columns}, people)
+    assert len(all_cells["scores"]) >= len(tree["scores"])
     words = json.dumps(tree["notices"])
     assert "median of the score" not in words
     assert "outside [0, 1]" not in words
