@@ -37,7 +37,7 @@ from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
 from fairaudit.result import LatticeEntry, LatticeRow
 from fairaudit.spec import MetricRequest, Spec
-from fairaudit.stats import normal
+from fairaudit.stats import distributions
 from fairaudit.tables.entries import TableOf, quantities
 from fairaudit.verdict import AnyCheck, Check, Limit
 
@@ -324,7 +324,7 @@ def _few_people(
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(share * (1 - share) * (1 / n + 1 / (total - n)))
     alpha = check.inference.alpha
-    few = (n > 0) & (n < total) & (gap < float(normal.critical(alpha)) * error)
+    few = (n > 0) & (n < total) & (gap < float(distributions.normal_critical(alpha)) * error)
     return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))
 
 

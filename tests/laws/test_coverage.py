@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fairaudit.metrics import build_disparity, find_comparison, find_metric
-from fairaudit.stats.power import smallest_detectable
+from fairaudit.stats.proportions import smallest_detectable
 from fairaudit.verdict import Status
 
 SEED = 7
