@@ -12,16 +12,17 @@ from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
+from fairaudit.recode import Cubes
 from fairaudit.result import (
     AuditResult,
     Provenance,
 )
-from fairaudit.spec import MetricRequest
+from fairaudit.spec import MetricRequest, Spec
 from fairaudit.suppress.cell_sets import CellSets, has_few
 from fairaudit.suppress.disclosure_support import Support
 from fairaudit.suppress.protection import MayPrint, PrintedItem, Protection, protect
 from fairaudit.suppress.redaction import Redaction
-from fairaudit.suppress.scores import Cuts, ScoreRedaction
+from fairaudit.suppress.scores import Cuts, ScoreRedaction, find_cuts
 from fairaudit.verdict import Check, Finding
 
 
@@ -34,10 +35,23 @@ class Data:
     """
 
     cube: Cube
-    shown: tuple[MetricRequest, ...]
+    requests: tuple[MetricRequest, ...]
     histograms: Mapping[str, tuple[Histogram, ...]]
     columns: Mapping[str, str]
     cuts: Mapping[str, Cuts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, spec: Spec, cubes: Cubes) -> Data:
+        """What the result of a spec was computed from."""
+        columns = {attribute.name: attribute.column.value for attribute in spec.groupable}
+        columns |= {outcome.name: outcome.column.value for outcome in spec.outcomes}
+        return cls(
+            cube=cubes.cube,
+            requests=spec.requests,
+            histograms={name: tuple(score.summaries()) for name, score in cubes.scores.items()},
+            columns=columns,
+            cuts={name: find_cuts(score, spec) for name, score in cubes.scores.items()},
+        )
 
 
 def suppress(
@@ -64,7 +78,7 @@ class _Publication:
         self.cells = CellSets(data.cube)
         provenance = result.provenance
         self.support = Support(
-            self.cells, provenance.minimum.size, provenance.exclude_below, threshold, data.shown
+            self.cells, provenance.minimum.size, provenance.exclude_below, threshold, data.requests
         )
         self.support.few_above_a_cut = self._few_above_a_cut() or any(
             cuts.are_of_few(threshold) for cuts in data.cuts.values()
