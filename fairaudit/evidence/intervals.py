@@ -15,6 +15,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.evidence import clusters as by_clusters
 from fairaudit.evidence.sparse import in_sparse_strata
+from fairaudit.memoize import memoize
 from fairaudit.metrics import (
     Comparison,
     Disparity,
@@ -94,7 +95,16 @@ class Intervals:
 
 def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
     """The interval of every value of an evaluation, at the confidence it was asked with."""
-    alpha = evaluation.terms.inference.alpha if alpha is None else alpha
+    return _asked_intervals(evaluation) if alpha is None else _intervals_at(evaluation, alpha)
+
+
+@memoize
+def _asked_intervals(evaluation: Evaluation) -> Intervals:
+    """Checks, comparisons and the lattice ask for the same ones."""
+    return _intervals_at(evaluation, evaluation.terms.inference.alpha)
+
+
+def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
     lacking = by_clusters.lacks_clusters(evaluation)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = lacking or _interval(evaluation, alpha)
