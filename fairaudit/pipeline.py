@@ -702,6 +702,13 @@ def _unscanned(scanned: ScanResult) -> Iterator[Notice]:
         yield Notice(what, Subjects.ANYBODY)
 
 
+def _moment(seconds: float | None) -> str | None:
+    """A time as it is written, to the second."""
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
 def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
     return Provenance(
         version=version(),
@@ -709,7 +716,10 @@ def _provenance(read: Spec, raw: RawCells, cube: Cube) -> Provenance:
         spec_sha256=read.sha256,
         title=read.title,
         context=read.context,
-        files=tuple(DataFile(one.path, one.bytes, one.modified, one.lines) for one in raw.files),
+        files=tuple(
+            DataFile(file.path, file.bytes, _moment(file.modified), file.lines)
+            for file in raw.files
+        ),
         rows=raw.read,
         route=raw.route,
         cube_sha256=_hash(cube),

@@ -253,7 +253,7 @@ class Rows:
             before=one.before and redact(one.before, self.published()),
         )
         if one.estimate is not None and found.estimate is None:
-            found = replace(found, estimate=self.nothing)
+            found = replace(found, estimate=HIDDEN)
         hidden = not is_shown or len(found.reversals) < len(one.reversals)
         hidden |= {each.reason for each in left_out} < {each.reason for each in one.not_evaluated}
         return replace(found, why=self.reason) if hidden else found

@@ -1138,7 +1138,7 @@ def test_other_labels_in_groups_of_the_same_sizes_are_other_people() -> None:
 def valid(changes: Changes) -> dict[str, Any]:
     """The document of a comparison, held against its schema."""
     document: dict[str, Any] = json.loads(
-        report_json.written(report_json.changes_document(changes, 0))
+        report_json.written(report_json.write_changes(changes, 0))
     )
     jsonschema.Draft202012Validator(report_json.changes_schema()).validate(document)
     return document
