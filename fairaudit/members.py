@@ -23,6 +23,7 @@ class Member:
     - `text`: a fraction is text alone, without the number beside it.
     - `nullable`: an empty text is null.
     - `least`: the smallest whole number that can be read; None where any can.
+    - `empty`: the word for an empty group.
     - `shared`: it is not written, but is that of the whole document.
     - `key`: of rows that the document lists, only these members are written.
     - `only`: of a row that is never read back, only these members are written.
@@ -38,6 +39,7 @@ class Member:
     text: bool = False
     nullable: bool = False
     least: int | None = 0
+    empty: str = ""
     shared: str = ""
     key: str = ""
     only: str = ""
@@ -53,6 +55,7 @@ SUPPRESSES: Final = Member("state", suppresses=True)
 SIGNED: Final = Member(least=None)
 POSITIVE: Final = Member(least=1)
 METRIC: Final = Member("metric")
+GROUP_OR_ALL: Final = Member(empty="all")
 WITNESS: Final = Member("witness")
 """The pair that attains a value, and what decides: `first`, `second` and `decided_by` together."""
 

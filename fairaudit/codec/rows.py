@@ -253,7 +253,7 @@ def _kind_of_tuple(arguments: tuple[Any, ...], mark: Member) -> Kind:
     if arguments[-1] is not Ellipsis:
         return Several(kind_of(item, mark), len(arguments))
     if get_origin(item) is tuple and get_args(item)[0] is str:
-        return Named(kind_of(get_args(item)[1]), pairs=True)
+        return Named(kind_of(get_args(item)[1]), pairs=True, empty=mark.empty)
     return Several(kind_of(item, mark))
 
 

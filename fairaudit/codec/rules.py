@@ -36,7 +36,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.classes import Macro
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import AuditResult
-from fairaudit.verdict import Check, Crossing, Finding, Limit, ReversalCheck, SubgroupCheck
+from fairaudit.verdict import Before, Check, Crossing, Finding, Limit, ReversalCheck, SubgroupCheck
 
 
 class Record(Kind):
@@ -145,8 +145,11 @@ def _has_limit(check: Check | ReversalCheck | SubgroupCheck) -> bool:
     return check.warn is not None or check.fail is not None
 
 
-def _is_of_value(finding: Finding) -> bool:
-    return isinstance(finding.check, Check) and finding.estimate is not None
+def _is_between_sides(finding: Finding) -> bool:
+    """Whether it has a value, and both of its sides."""
+    has_value = isinstance(finding.check, Check) and finding.estimate is not None
+    first = finding.parts[0] if finding.parts else None
+    return has_value and first is not None and None not in {first.first, first.second}
 
 
 _NOT_JUDGED = "and `warn` are both null, so nothing is judged"
@@ -173,6 +176,13 @@ INVARIANTS: Mapping[type, tuple[tuple[str, Callable[[Any], bool], str], ...]] = 
     Crossing: (
         ("state", lambda row: not math.isnan(row.value), "is no state of a value beyond a limit"),
     ),
+    Before: (
+        (
+            "own_worse",
+            lambda row: len(row.own_worse) == len(row.worse),
+            "is not one for each of `worse`",
+        ),
+    ),
     Check: (("fail", _has_limit, _NOT_JUDGED),),
     ReversalCheck: (("fail", _has_limit, _NOT_JUDGED),),
     SubgroupCheck: (("fail", _has_limit, _NOT_JUDGED),),
@@ -189,8 +199,8 @@ INVARIANTS: Mapping[type, tuple[tuple[str, Callable[[Any], bool], str], ...]] = 
         ),
         (
             "practice",
-            lambda row: row.practice is None or _is_of_value(row),
-            "is said of a check without a value",
+            lambda row: row.practice is None or _is_between_sides(row),
+            "is said of a check without a value and its sides",
         ),
     ),
     AuditResult: (

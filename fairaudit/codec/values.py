@@ -286,16 +286,23 @@ class Several(Kind):
 
 
 class Named(Kind):
-    """An object whose members are named by the data: a mapping, or pairs such as a group's."""
+    """An object whose members are named by the data: a mapping, or pairs such as a group's.
 
-    def __init__(self, kind: Kind, *, pairs: bool) -> None:
-        self.kind, self.pairs = kind, pairs
+    An `empty` one may have a word.
+    """
+
+    def __init__(self, kind: Kind, *, pairs: bool, empty: str = "") -> None:
+        self.kind, self.pairs, self.empty = kind, pairs, empty
 
     def write(self, value: Any) -> object:
+        if self.empty and not value:
+            return self.empty
         write = self.kind.write
         return {str(name): write(item) for name, item in (value if self.pairs else value.items())}
 
     def read(self, tree: Any, shared: Shared) -> Any:
+        if self.empty and tree == self.empty:
+            return ()
         if not isinstance(tree, dict):
             refuse(tree, "is no object")
         read, items, name = self.kind.read, {}, ""
@@ -307,7 +314,8 @@ class Named(Kind):
         return tuple(items.items()) if self.pairs else items
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
-        return {"type": "object", "additionalProperties": self.kind.schema(definitions)}
+        schema = {"type": "object", "additionalProperties": self.kind.schema(definitions)}
+        return {"anyOf": [{"const": self.empty}, schema]} if self.empty else schema
 
 
 class Anything(Kind):

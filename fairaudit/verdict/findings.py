@@ -19,7 +19,7 @@ from fairaudit.evidence.people_affected import (
     DetectableGap,
     PeopleAffected,
 )
-from fairaudit.members import FLAT, FLAT_STATE, LISTED, WITNESS, Member, member
+from fairaudit.members import FLAT, FLAT_STATE, GROUP_OR_ALL, LISTED, WITNESS, Member, member
 from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
@@ -73,7 +73,7 @@ class NotEvaluated:
 class Waived:
     """What somebody accepts of a check: for which group (() is everybody), why, who, how long."""
 
-    group: Group
+    group: Annotated[Group, GROUP_OR_ALL]
     reason: str
     approved_by: str
     expires: date

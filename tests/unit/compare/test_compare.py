@@ -782,7 +782,7 @@ def test_a_check_that_asks_otherwise_does_not_hide_that_it_fails() -> None:
     text = text_of(changes)
     assert "PASS → FAIL; its limit that fails changed" in text
     (row, *_) = valid(changes)["asked_otherwise"]
-    assert (row["status_before"], row["status_after"]) == ("pass", "fail")
+    assert (row["before"]["status"], row["after"]["status"]) == ("pass", "fail")
 
 
 def test_a_level_in_a_comparison_is_told_as_a_name() -> None:
