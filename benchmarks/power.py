@@ -10,8 +10,8 @@ from alarms import found_share, gate
 from numpy.random import Generator
 from scipy.special import chdtri, chndtr, ndtr
 
-from fairaudit.stats.normal import critical
-from fairaudit.stats.power import smallest_detectable
+from fairaudit.stats.distributions import normal_critical
+from fairaudit.stats.proportions import smallest_detectable
 
 TWO = ((0.5, 0.6, 200, 200), (0.5, 0.6, 400, 400), (0.2, 0.3, 150, 300), (0.2, 0.1, 200, 200),
        (0.05, 0.1, 300, 300), (0.6, 0.4, 80, 40), (0.3, 0.35, 2000, 1000))  # fmt: skip
@@ -37,7 +37,7 @@ class Power:
 def of_two_rates(p: float, q: float, n: int, m: int, alpha: float = 0.05) -> float:
     """The power of the two-sided z test of two rates by Cohen's h, both tails."""
     h = 2 * np.arcsin(np.sqrt(p)) - 2 * np.arcsin(np.sqrt(q))
-    shift, z = abs(h) / np.sqrt(1 / n + 1 / m), critical(alpha)
+    shift, z = abs(h) / np.sqrt(1 / n + 1 / m), normal_critical(alpha)
     return float(ndtr(shift - z) + ndtr(-shift - z))
 
 

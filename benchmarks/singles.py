@@ -20,7 +20,7 @@ from fairaudit.metrics import (
     find_comparison,
     find_metric,
 )
-from fairaudit.stats.normal import critical
+from fairaudit.stats.distributions import normal_critical
 
 Floats = NDArray[np.float64]
 
@@ -192,10 +192,12 @@ def _by_delta(title: str, table: GroupTable) -> Intervals:
         if title == "F1":
             share, size = tp / (tp + fp + fn), tp + fp + fn
             value = 2 * share / (1 + share)
-            reach = critical(0.05) * 2 / (1 + share) ** 2 * np.sqrt(share * (1 - share) / size)
+            reach = (
+                normal_critical(0.05) * 2 / (1 + share) ** 2 * np.sqrt(share * (1 - share) / size)
+            )
         else:
             value = fn / fp
-            reach = critical(0.05) * value * np.sqrt(1 / fn + 1 / fp)
+            reach = normal_critical(0.05) * value * np.sqrt(1 / fn + 1 / fp)
             reach = np.where(fn == 0, 0.0, reach)
         return Intervals(value, value - reach, value + reach)
 

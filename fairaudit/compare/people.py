@@ -13,8 +13,8 @@ from fairaudit.estimate import Significance
 from fairaudit.evidence.joint_tests import MOST_DEALT, MOST_PERMUTED
 from fairaudit.metrics import Eligibility
 from fairaudit.result import AuditResult, GroupRow
-from fairaudit.stats import permutation, proportions
-from fairaudit.stats.proportions import EXPECTED
+from fairaudit.stats import contingency
+from fairaudit.stats.contingency import EXPECTED
 
 _TOO_FEW = "not tested: too many groups of too few people"
 
@@ -99,15 +99,17 @@ def _tested(rows: list[ShareChange]) -> tuple[Significance | None, str]:
         return None, "not tested: fewer than two groups"
     table = counts.astype(np.float64)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
-    name, p = "χ²", float(proportions.chi_square(table)[2])
+    name, p = "χ²", float(contingency.chi_square(table)[2])
     if expected.min() < EXPECTED:
         if table.sum() >= MOST_DEALT:
             return None, _TOO_FEW
         if len(rows) > MOST_PERMUTED:
-            name, p = "χ² by exact moments", permutation.by_moments(counts)
+            name, p = "χ² by exact moments", contingency.moment_test(counts)
         else:
             name = "permutations"
-            p = permutation.permuted(counts, lambda tables: proportions.chi_square(tables)[0])
+            p = contingency.permutation_test(
+                counts, lambda tables: contingency.chi_square(tables)[0]
+            )
     if math.isnan(p):
         return None, _TOO_FEW
     return Significance(name, p, p, 1, "none"), ""

@@ -17,8 +17,8 @@ from fairaudit.compare.records import Change, Direction, Scale
 from fairaudit.estimate import Estimate, Significance, State
 from fairaudit.evidence import Sample, compare_shares, name_share_test
 from fairaudit.metrics.inference import Inference
-from fairaudit.stats import families, means, mover, proportions
-from fairaudit.stats.normal import critical, two_sided
+from fairaudit.stats import distributions, means, mover, multiplicity, proportions
+from fairaudit.stats.distributions import normal_critical, normal_two_sided
 
 RECOVERED = "z by MOVER"
 WELCH = "Welch"
@@ -140,7 +140,7 @@ def _shares(told: Change, base: Estimate, kind: ChangeTerms, inference: Inferenc
     """Of shares of people: z or Fisher, and Newcombe's interval."""
     one, two = _sample(told.after), _sample(base)
     p, exact = compare_shares(one, two, inference)
-    level = families.per_comparison(inference.alpha, kind.values)
+    level = multiplicity.sidak_level(inference.alpha, kind.values)
     ends = proportions.newcombe(one.share, one.size, two.share, two.size, level)
     name = name_share_test(exact=bool(exact[0]), inference=inference)
     return _with(told, ends, "Newcombe", p, name, kind)
@@ -162,7 +162,7 @@ def _means(told: Change, base: Estimate, kind: ChangeTerms, inference: Inference
     mine = _mean(after, one)
     theirs = _mean(base, two)
     *_, p = means.welch_test(*mine, *theirs)
-    level = families.per_comparison(alpha, kind.values)
+    level = multiplicity.sidak_level(alpha, kind.values)
     return _with(told, means.welch(*mine, *theirs, level), WELCH, p, WELCH, kind)
 
 
@@ -176,7 +176,7 @@ def _squares(one: Estimate, alpha: float) -> float | None:
     """The sum of squared deviations behind Student's interval of a mean; None without one."""
     if one.low is None or one.high is None or one.n is None or one.n < 2:
         return None
-    t = float(means.critical(np.array(one.n - 1.0), alpha))
+    t = float(distributions.t_critical(np.array(one.n - 1.0), alpha))
     error = (one.high - one.low) / 2 / t
     return error * error * one.n * (one.n - 1)
 
@@ -195,12 +195,12 @@ def _recovered(told: Change, base: Estimate, kind: ChangeTerms, inference: Infer
     low, high = mover.difference(one[0], one[1:], two[0], two[1:])
     gap = float(one[0] - two[0])
     reach = float(gap - low if gap > 0 else high - gap)
-    usual = float(critical(inference.alpha))
+    usual = float(normal_critical(inference.alpha))
     with np.errstate(all="ignore"):
         z = max(abs(gap) - error, 0.0) / np.float64(reach) * usual if gap else 0.0
-    p = two_sided(np.array([0.0 if math.isnan(z) else z]))
+    p = normal_two_sided(np.array([0.0 if math.isnan(z) else z]))
     # The reaches are those of one number: of several they are as much longer as their z is.
-    longer = float(critical(families.per_comparison(inference.alpha, kind.values))) / usual
+    longer = float(normal_critical(multiplicity.sidak_level(inference.alpha, kind.values))) / usual
     ends = gap - (gap - low) * longer - error, gap + (high - gap) * longer + error
     if kind.scale is Scale.RATIO:
         with np.errstate(all="ignore"):
@@ -229,7 +229,7 @@ def _with(
 ) -> Change:
     """The change with its interval and test; the family corrects it later."""
     low, high = (float(np.ravel(end)[0]) for end in ends)
-    found = float(np.ravel(families.sidak(p, kind.values))[0])
+    found = float(np.ravel(multiplicity.sidak(p, kind.values))[0])
     if kind.values > 1:
         method, test = (f"{name}, Šidák over {kind.values}" for name in (method, test))
     if math.isnan(found) or math.isnan(low) or math.isnan(high):

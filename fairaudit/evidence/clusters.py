@@ -40,7 +40,7 @@ from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.intervals import Interval
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.stats import clustered, families, proportions
+from fairaudit.stats import contingency, mover, multiplicity, proportions
 
 _COMPARED = {
     how.id
@@ -115,7 +115,7 @@ def of_pair(how: Comparison, pair: Pair, alpha: Alpha) -> Interval | str:
     first_ends, second_ends = first.ends(alpha), second.ends(alpha)
     sides = (first.value, first_ends, second.value, second_ends)
     if how.id in {DIFFERENCE.id, GAP.id, SHORTFALL.id}:
-        interval = _named(clustered.difference(*sides, r), "Newcombe")
+        interval = _named(mover.difference(*sides, r), "Newcombe")
         return interval.turned() if how.id == SHORTFALL.id else interval
     if how.id in {RATIO.id, MIN_RATIO.id, LOG_RATIO.id}:
         interval = _ratio(pair, sides, r, alpha)
@@ -124,15 +124,15 @@ def of_pair(how: Comparison, pair: Pair, alpha: Alpha) -> Interval | str:
         with np.errstate(divide="ignore", invalid="ignore"):
             return Interval(np.log(interval.low), np.log(interval.high), interval.method)
     if how.id == ODDS_RATIO.id:
-        ends = clustered.woolf(
-            first.value, first.effective_n, second.value, second.effective_n, r, alpha
+        ends = proportions.woolf(
+            first.value, first.effective_n, second.value, second.effective_n, alpha, r
         )
         return _named(ends, "Woolf, Gart's ½")
     scaled = [
         (_arcsine(value), (_arcsine(ends[0]), _arcsine(ends[1])))
         for value, ends in ((first.value, first_ends), (second.value, second_ends))
     ]
-    return _named(clustered.difference(*scaled[0], *scaled[1], r), "MOVER")
+    return _named(mover.difference(*scaled[0], *scaled[1], r), "MOVER")
 
 
 def _correlation(first: GroupValues, second: GroupValues) -> Floats | None:
@@ -158,7 +158,7 @@ def _ratio(
     )
     if not r.any():
         return _named(apart, "Koopman")
-    together = clustered.ratio(*sides, r)
+    together = mover.ratio(*sides, r)
     low, high = (np.where(r == 0, *ends) for ends in zip(apart, together, strict=True))
     return _named((low, high), "MOVER")
 
@@ -172,7 +172,9 @@ def of_pair_tested(first: GroupValues, second: GroupValues) -> Floats:
     r = _correlation(first, second)
     if r is None:
         return np.full_like(first.value, np.nan)
-    return clustered.z_test(first.value, first.effective_n, second.value, second.effective_n, r)
+    return contingency.correlated_z_test(
+        first.value, first.effective_n, second.value, second.effective_n, r
+    )
 
 
 def for_pairs(reading: GroupValues, among: Marks) -> GroupValues:
@@ -222,14 +224,14 @@ def of_epsilon(gap: Evaluation, alpha: Alpha) -> Interval | None:
     if first.clustered is None or second.clustered is None:
         return None
     r = first.clustered.correlation(second.clustered)
-    level = np.broadcast_to(families.per_comparison(alpha, np.array(2.0)), (len(r),))[:, None]
+    level = np.broadcast_to(multiplicity.sidak_level(alpha, np.array(2.0)), (len(r),))[:, None]
     assert first.ends is not None
     assert second.ends is not None
     highs, lows = first.ends(level), second.ends(level)
-    of_hits = clustered.ratio(first.value, highs, second.value, lows, r)
+    of_hits = mover.ratio(first.value, highs, second.value, lows, r)
     spared = [(1 - reading.value, (1 - high, 1 - low)) for reading, (low, high) in
               ((second, lows), (first, highs))]  # fmt: skip
-    of_misses = clustered.ratio(*spared[0], *spared[1], r)
+    of_misses = mover.ratio(*spared[0], *spared[1], r)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (
             np.log(np.maximum(end_of_hits, end_of_misses)[:, :1])

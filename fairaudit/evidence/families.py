@@ -18,11 +18,11 @@ from fairaudit.evidence.significance import Crosses, Tests, has_direct_test, run
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.metrics.reference import EXTREME_REFERENCES
-from fairaudit.stats import families
+from fairaudit.stats import multiplicity
 
 _CORRECTIONS: Mapping[Correction, Callable[[Floats], Floats]] = {
-    Correction.HOLM: families.holm,
-    Correction.BENJAMINI_HOCHBERG: families.benjamini_hochberg,
+    Correction.HOLM: multiplicity.holm,
+    Correction.BENJAMINI_HOCHBERG: multiplicity.benjamini_hochberg,
     Correction.NONE: np.asarray,
 }
 

@@ -55,7 +55,7 @@ from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
 from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP, SINGLE_REFERENCES
 from fairaudit.metrics.scores import NumberMean
 from fairaudit.metrics.values import compute, counts_for, counts_of_others
-from fairaudit.stats import families, mover, proportions, simultaneous
+from fairaudit.stats import mover, multiplicity, proportions
 
 SIMULTANEOUS = "simultaneous over pairs"
 TOO_LITTLE_VARIATION = "none: too little varies to tell"
@@ -172,7 +172,7 @@ def _compared(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval 
         return f"none: {how.no_interval}"
     if how.shape is ComparisonShape.SPREAD:
         return _over_pairs(evaluation, reading, how, alpha, parts)
-    alpha = families.per_comparison(alpha, parts) if parts > 1 else alpha
+    alpha = multiplicity.sidak_level(alpha, parts) if parts > 1 else alpha
     if evaluation.reference_values is None:
         return "none: there is no other side"
     policy = evaluation.terms.policy
@@ -279,7 +279,7 @@ def _over_every_pair(
     if how.quotient and reading.binomial:
         alone = [parts == 1 and one.sum() == 2 for one in among]
         rows = [
-            simultaneous.smallest_ratio(
+            multiplicity.smallest_ratio(
                 reading.value[z], reading.effective_n[z], among[z], float(each[z]), alone=alone[z]
             )
             for z in range(len(among))
@@ -291,7 +291,7 @@ def _over_every_pair(
         return Interval(low, np.minimum(high, 1.0), f"{reading.method}, {SIMULTANEOUS}")
     ends = _ends_for_pairs(reading, each[:, None], among, parts)
     rows = [
-        simultaneous.largest_difference(reading.value[z], (ends[0][z], ends[1][z]), among[z])
+        multiplicity.largest_difference(reading.value[z], (ends[0][z], ends[1][z]), among[z])
         for z in range(len(among))
     ]
     low, high = _columns(rows)
@@ -309,22 +309,22 @@ def _ends_for_pairs(reading: GroupValues, alpha: Floats, among: Marks, parts: in
     found = reading.ends(alpha)
     if not reading.binomial:
         return found
-    low, high, _ = proportions.far_out(reading.value, reading.effective_n, alpha)
+    low, high, _ = proportions.tail_bounds(reading.value, reading.effective_n, alpha)
     alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
     return np.where(alone, found[0], low), np.where(alone, found[1], high)
 
 
 def _for_pairs(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
     """The α of each pair, [Z], so that all pairs of all parts hold together."""
-    count = np.array([max(parts * simultaneous.pairs(int(k)), 1) for k in among.sum(axis=1)])
+    count = np.array([max(parts * multiplicity.count_pairs(int(k)), 1) for k in among.sum(axis=1)])
     asked = np.broadcast_to(alpha, (len(among), 1))[:, 0]
-    return np.asarray(families.per_comparison(asked, count.astype(np.float64)))
+    return np.asarray(multiplicity.sidak_level(asked, count.astype(np.float64)))
 
 
 def _for_groups(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
     """The α of each group, [Z, 1], so that all groups of all parts hold together."""
     count = np.maximum(parts * among.sum(axis=1, keepdims=True), 1).astype(np.float64)
-    return np.asarray(families.per_comparison(alpha, count))
+    return np.asarray(multiplicity.sidak_level(alpha, count))
 
 
 def _columns(rows: Sequence[tuple[float, float]]) -> Ends:
@@ -364,7 +364,7 @@ def _to_extreme(
         return _nothing(reading)
     among, each = evaluation.takes_part, _for_pairs(evaluation.takes_part, alpha)
     if how.quotient and reading.binomial:
-        find = simultaneous.ratio_to_lowest if lowest else simultaneous.ratio_to_highest
+        find = multiplicity.ratio_to_lowest if lowest else multiplicity.ratio_to_highest
         rows = [
             find(reading.value[z], reading.effective_n[z], among[z], float(each[z]))
             for z in range(len(among))
@@ -379,7 +379,7 @@ def _to_extreme(
     if lowest:
         ends, value = (-ends[1], -ends[0]), -value
     rows = [
-        simultaneous.difference_to_highest(value[z], (ends[0][z], ends[1][z]), among[z])
+        multiplicity.difference_to_highest(value[z], (ends[0][z], ends[1][z]), among[z])
         for z in range(len(among))
     ]
     low, high = (np.stack([row[side] for row in rows]) for side in (0, 1))

@@ -19,8 +19,8 @@ from fairaudit.evidence.pair_tests import Chosen, PairTest, pair_test, shares_te
 from fairaudit.evidence.samples import Sample, name_share_test
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import Inference, TTest
-from fairaudit.stats import families, means, permutation, proportions
-from fairaudit.stats.proportions import EXPECTED
+from fairaudit.stats import contingency, means, multiplicity
+from fairaudit.stats.contingency import EXPECTED
 
 MOST_PERMUTED = 300
 """Of more groups than that no people are dealt out anew: χ² is judged by its exact moments."""
@@ -75,7 +75,7 @@ def alike_classes(
     few = _expected(kept) < EXPECTED
     if classes == groups == 2 and (few.any() or not information):
         return _of_two(kept, inference, weighted=weighted, exact=bool(few.any()))
-    name, test = ("G", proportions.g_test) if information else ("χ²", proportions.chi_square)
+    name, test = ("G", contingency.g_test) if information else ("χ²", contingency.chi_square)
     if not few.any():
         value, df, p = (float(part) for part in test(kept))
         return Alike(p, name, (name, value, (df,)))
@@ -105,7 +105,7 @@ def _of_two(counts: Floats, inference: Inference, *, weighted: bool, exact: bool
     if exact:
         return Alike(p, name_share_test(exact=True, inference=inference, weighted=weighted))
     (one, other), (n, m) = sample.share, sample.size
-    z, _ = proportions.z_test(one, n, other, m, pooled=True, yates=inference.yates)
+    z, _ = contingency.z_test(one, n, other, m, pooled=True, yates=inference.yates)
     return Alike(
         p, name_share_test(exact=False, inference=inference), ("χ²", float(z) ** 2, (1.0,))
     )
@@ -144,7 +144,7 @@ class _Pairs:
         ]
         # Of two classes the one mirrors the other.
         distinct = 1 if len(self.tests) == 2 else len(self.tests)
-        return float(families.sidak(float(np.fmin.reduce(each)), distinct))
+        return float(multiplicity.sidak(float(np.fmin.reduce(each)), distinct))
 
     def reach(self, core: Marks, chosen: Chosen) -> bool:
         """Whether the extremes of the core are among the chosen pairs."""
@@ -180,17 +180,17 @@ def _test_of_few(counts: Floats, *, information: bool) -> tuple[str, Callable[[I
     if counts.sum() >= MOST_DEALT:
         return "each against the rest, Bonferroni", _each
     if counts.shape[1] > MOST_PERMUTED:
-        return "χ² by exact moments", permutation.by_moments
+        return "χ² by exact moments", contingency.moment_test
     if information:
-        return "permutations", _permuted(lambda tables: proportions.g_test(tables)[0])
+        return "permutations", _permuted(lambda tables: contingency.g_test(tables)[0])
     if len(counts) == 2:
         return "permutations", _permuted(_gap)
-    return "permutations", _permuted(lambda tables: proportions.chi_square(tables)[0])
+    return "permutations", _permuted(lambda tables: contingency.chi_square(tables)[0])
 
 
 def _permuted(statistic: Callable[[Floats], Floats]) -> Callable[[Ints], float]:
     """A test by dealing people out anew."""
-    return lambda counts: permutation.permuted(counts, statistic)
+    return lambda counts: contingency.permutation_test(counts, statistic)
 
 
 def _gap(tables: Floats) -> Floats:
@@ -205,10 +205,10 @@ def _each(counts: Ints) -> float:
     others = of_group.sum() - of_group
     sides = np.broadcast_arrays(counts, of_group, of_class - counts, others)
     shares = (counts / of_group, of_group, sides[2] / others, others)
-    _, p = proportions.z_test(*shares)
-    few = proportions.smallest_expected(*shares) < EXPECTED
+    _, p = contingency.z_test(*shares)
+    few = contingency.smallest_expected(*shares) < EXPECTED
     p = np.where(few, 1.0, p)
-    p[few] = proportions.fisher(*(side[few] for side in sides))
+    p[few] = contingency.fisher(*(side[few] for side in sides))
     # Of two, the one mirrors the other.
     tests = np.prod([1 if number == 2 else number for number in counts.shape])
     return float(np.minimum(np.nanmin(p, initial=1.0) * tests, 1.0))

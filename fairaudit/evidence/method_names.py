@@ -19,7 +19,7 @@ from fairaudit.metrics.disparities import MAX, MEAN, MIN, ComparisonShape
 from fairaudit.metrics.group_metrics import Formula
 from fairaudit.metrics.reference import EXTREME_REFERENCES
 from fairaudit.metrics.scores import Distribution, NumberMean
-from fairaudit.stats.proportions import EXPECTED
+from fairaudit.stats.contingency import EXPECTED
 
 _FEW = f"where a count below {EXPECTED} is expected"
 _FEW_GROUPS = (

@@ -16,7 +16,7 @@ from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence.samples import Sample, compare_shares
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import Inference, TTest
-from fairaudit.stats import families, means, proportions, ranks, simultaneous
+from fairaudit.stats import contingency, means, multiplicity, ranks
 
 Chosen: TypeAlias = Callable[[Floats, Floats], Marks]
 """Which pairs, by the values of both groups, are to decide: those beyond a limit."""
@@ -40,7 +40,7 @@ def pair_test(reading: GroupValues, z: int, inference: Inference) -> PairTest | 
     if reading.shares is not None:
         counts = (reading.shares * reading.effective_n[:, None])[z]
         return lambda i, j: _plain(
-            proportions.g_test(np.stack([counts[:, i], counts[:, j]], axis=-1).swapaxes(0, 1))[2]
+            contingency.g_test(np.stack([counts[:, i], counts[:, j]], axis=-1).swapaxes(0, 1))[2]
         )
     return None
 
@@ -85,7 +85,7 @@ def smallest(
     if not len(high):
         return float("nan")
     p = np.fmin.reduce(test(high, low)[0])
-    return float(families.over_pairs(p, len(at)))
+    return float(multiplicity.tukey_kramer(p, len(at)))
 
 
 def to_extreme(  # the two sides, who takes part, which way
@@ -110,7 +110,7 @@ def to_extreme(  # the two sides, who takes part, which way
     way = -1 if lowest else 1
     rivals = at
     if len(at) > _ALL:
-        rivals = at[simultaneous.unbeaten(way * value[at], weight[at])]
+        rivals = at[multiplicity.undominated(way * value[at], weight[at])]
     own, other = (grid.ravel() for grid in np.meshgrid(at, rivals, indexing="ij"))
     farther = (way * (value[other] - value[own]) >= 0) & (own != other)
     if chosen is not None:
@@ -121,7 +121,7 @@ def to_extreme(  # the two sides, who takes part, which way
     np.minimum.at(p, own, np.nan_to_num(each, nan=np.inf))
     exactly[own[exact & (each == p[own])]] = True
     some = np.isfinite(p)
-    found[some] = families.over_pairs(p[some], len(at))
+    found[some] = multiplicity.tukey_kramer(p[some], len(at))
     return found, exactly
 
 
@@ -131,7 +131,7 @@ def _pairs(value: Floats, weight: Floats) -> tuple[Ints, Ints]:
         i, j = np.triu_indices(len(value), 1)
         turned = value[i] < value[j]
         return np.where(turned, j, i), np.where(turned, i, j)
-    ends = simultaneous.unbeaten(value, weight), simultaneous.unbeaten(-value, weight)
+    ends = multiplicity.undominated(value, weight), multiplicity.undominated(-value, weight)
     i, j = (grid.ravel() for grid in np.meshgrid(*ends, indexing="ij"))
     apart = (i != j) & (value[i] >= value[j])
     return i[apart], j[apart]

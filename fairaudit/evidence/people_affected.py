@@ -16,8 +16,8 @@ from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.sides import ComparisonPart
 from fairaudit.members import Member
 from fairaudit.metrics import Disparity, Evaluation
-from fairaudit.stats import normal, power, proportions, simultaneous
-from fairaudit.stats.proportions import EXPECTED
+from fairaudit.stats import contingency, distributions, multiplicity, proportions
+from fairaudit.stats.contingency import EXPECTED
 
 _NEAR = 1e-12
 
@@ -112,7 +112,7 @@ def count_people_affected(
     pooled = Fraction(a + c, n + m)
     to_limit = None if allowed is None else _to_limit((a, n), (c, m), allowed, burden=burden)
     shares = [np.asarray(one) for one in (a / n, float(n), c / m, float(m))]
-    apart, _ = proportions.z_test(*shares)
+    apart, _ = contingency.z_test(*shares)
     return PeopleAffected(
         shortfall=float(n * pooled - a),
         to_limit=to_limit,
@@ -120,7 +120,7 @@ def count_people_affected(
         ratio=a * m / (c * n) if c else math.nan,
         below=to_limit is not None,
         flips=Fraction(a, n) < Fraction(c, m) and Fraction(a + 1, n) > Fraction(c - 1, m),
-        large=bool(proportions.smallest_expected(*shares) >= EXPECTED),
+        large=bool(contingency.smallest_expected(*shares) >= EXPECTED),
         deviations=abs(float(apart)),
         burden=burden,
         limit_of=None if allowed is None else allowed.of,
@@ -135,7 +135,7 @@ def adjust_for_clusters(kit: PeopleAffected, found: Significance | None) -> Peop
     """
     if found is None or not found.test.startswith("z"):
         return None
-    return replace(kit, deviations=float(normal.critical(found.p)))
+    return replace(kit, deviations=float(distributions.normal_critical(found.p)))
 
 
 def _to_limit(
@@ -176,12 +176,12 @@ def find_detectable_gap(
     if two is None:
         return None
     looks = [
-        simultaneous.pairs(int(k)) if evaluation.spread else int(k) - 1
+        multiplicity.count_pairs(int(k)) if evaluation.spread else int(k) - 1
         for k in evaluation.takes_part.sum(axis=1)
     ]
     comparisons = np.maximum(np.array(looks, dtype=np.float64), 1)[:, None]
     alpha = evaluation.terms.inference.alpha
-    seen = power.smallest_detectable(
+    seen = proportions.smallest_detectable(
         two.value, one.effective_n, two.effective_n, alpha, comparisons
     )
     allowed = [

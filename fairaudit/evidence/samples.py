@@ -10,8 +10,8 @@ from fairaudit.arrays import Floats
 from fairaudit.cube import Ints, Marks
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.inference import FisherTest, Inference, ZTest
-from fairaudit.stats import proportions
-from fairaudit.stats.proportions import EXPECTED
+from fairaudit.stats import contingency
+from fairaudit.stats.contingency import EXPECTED
 
 
 class Sample(NamedTuple):
@@ -44,7 +44,7 @@ def compare_shares(one: Sample, two: Sample, inference: Inference) -> tuple[Floa
     makes no certainty.
     """
     pooled = inference.z is ZTest.POOLED
-    _, p = proportions.z_test(
+    _, p = contingency.z_test(
         one.share, one.size, two.share, two.size, pooled=pooled, yates=inference.yates
     )
     sides = np.broadcast_arrays(*_counts(one, two))
@@ -52,7 +52,7 @@ def compare_shares(one: Sample, two: Sample, inference: Inference) -> tuple[Floa
     if few.any():
         p = np.array(p)
         mid = inference.fisher is FisherTest.MID_P
-        count = proportions.fisher_mid_p if mid else proportions.fisher
+        count = contingency.fisher_mid_p if mid else contingency.fisher
         p[few] = count(*(side[few] for side in sides))
     return p, few
 

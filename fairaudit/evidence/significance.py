@@ -51,7 +51,7 @@ from fairaudit.metrics.values import (
     counts_of_others,
     reference_counts,
 )
-from fairaudit.stats import families, means, normal, proportions, ranks
+from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
 from fairaudit.stats import strata as stratified
 
 _MOST_STANDARDIZED = 300
@@ -211,10 +211,10 @@ def _of_parts(evaluation: Evaluation) -> Tests:
     def beyond(crosses: Crosses) -> Floats:
         pairs = zip(parts, evaluation.parts, strict=True)
         found = [_beyond(part, at.value, crosses) for part, at in pairs]
-        return np.asarray(families.sidak(np.fmin.reduce(found), len(parts)))
+        return np.asarray(multiplicity.sidak(np.fmin.reduce(found), len(parts)))
 
     return Tests(
-        np.asarray(families.sidak(least, len(parts))),
+        np.asarray(multiplicity.sidak(least, len(parts))),
         tuple(f"{name}, Šidák over {len(parts)}" for name in longest),
         which,
         about=tuple(part.about for part in parts),
@@ -325,7 +325,7 @@ def _over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
     groups = np.maximum(evaluation.takes_part.sum(axis=1, keepdims=True), 2)
     if (groups == 2).all():
         return tests
-    p = families.over_pairs(tests.p, groups)
+    p = multiplicity.tukey_kramer(tests.p, groups)
     names = tuple(f"{name} over pairs" for name in tests.names)
     about = (*tests.about, "pairs", evaluation.takes_part.tobytes())
     return replace(tests, p=p, names=names, about=about, joint=True, statistic=None)
@@ -337,7 +337,9 @@ def _two_sides(evaluation: Evaluation, one: GroupValues, two: GroupValues) -> Te
         t, df = one.fit.value / one.fit.error, np.asarray(one.fit.df)
         about = ("least squares", one.metric.id, evaluation.terms.parameters)
         statistic = Statistic("t", t, (np.broadcast_to(df, t.shape),))
-        return Tests(means.two_sided(t, df), ("least squares t",), about=about, statistic=statistic)
+        return Tests(
+            distributions.t_two_sided(t, df), ("least squares t",), about=about, statistic=statistic
+        )
     if one.binomial and two.binomial and by_clusters.is_clustered(evaluation):
         p = by_clusters.of_pair_tested(one, two)
         return Tests(p, (f"z, {CLUSTER_ROBUST}",), about=_about(one, evaluation), why=_FEW_CLUSTERS)
@@ -350,7 +352,7 @@ def _two_sides(evaluation: Evaluation, one: GroupValues, two: GroupValues) -> Te
             for few in (False, True)
         )
         sides = (first.share, first.size, second.share, second.size)
-        z, _ = proportions.z_test(*sides, yates=inference.yates)
+        z, _ = contingency.z_test(*sides, yates=inference.yates)
         freedom = np.ones_like(z)
         statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (freedom,))
         return Tests(p, names, exact.astype(np.int64), _about(one, evaluation), statistic=statistic)
@@ -374,7 +376,7 @@ def _two_sides(evaluation: Evaluation, one: GroupValues, two: GroupValues) -> Te
         return Tests(p, ("Mann–Whitney",), about=_about(one, evaluation))
     if one.shares is not None and two.shares is not None:
         counts = one.shares * one.effective_n[:, None], two.shares * two.effective_n[:, None]
-        value, df, p = proportions.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
+        value, df, p = contingency.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
         return Tests(
             p, ("G",), about=_about(one, evaluation), statistic=Statistic("G", value, (df,))
         )
@@ -475,7 +477,7 @@ def _statistics(each: Sequence[tuple[str, float, tuple[float, ...]] | None]) -> 
 
 def _of_whole(asked: TableMetric, evaluation: Evaluation) -> Tests:
     if asked.standard_normal:
-        p = np.asarray(normal.two_sided(evaluation.value))
+        p = np.asarray(distributions.normal_two_sided(evaluation.value))
         return Tests(p, (asked.title,), about=(asked.id,))
     if asked.independence is None:
         return _by_interval(evaluation)
@@ -512,9 +514,9 @@ def _of_labels(each: Sequence[Tests]) -> Tests:
 
     def beyond(crosses: Crosses) -> Floats:
         found = [one.p if one.beyond is None else one.beyond(crosses) for one in each]
-        return np.asarray(families.sidak(np.fmin.reduce(found), len(each)))
+        return np.asarray(multiplicity.sidak(np.fmin.reduce(found), len(each)))
 
-    p = np.asarray(families.sidak(np.fmin.reduce([one.p for one in each]), len(each)))
+    p = np.asarray(multiplicity.sidak(np.fmin.reduce([one.p for one in each]), len(each)))
     name = f"{each[0].names[0]}, Šidák over {len(each)}"
     return Tests(p, (name,), about=each[0].about, beyond=beyond)
 
@@ -594,7 +596,7 @@ def _in_strata(evaluation: Evaluation, asked: Disparity, reading: GroupValues) -
             return None
         size = np.where(np.isnan(each.value), 0.0, each.effective_n)[strata][:, among]
         hits = np.nan_to_num(each.value)[strata][:, among] * size
-        *_, p = stratified.generalized(np.stack([hits, size - hits], axis=1))
+        *_, p = stratified.generalized_cmh(np.stack([hits, size - hits], axis=1))
         return Together(name, alike, np.full_like(evaluation.value, float(p)), stays_open=True)
     others = reference_counts(tally, ReferencePolicy.REST, None)
     if policy not in {ReferencePolicy.REST, ReferencePolicy.OVERALL}:
@@ -619,7 +621,7 @@ def _means_in_strata(evaluation: Evaluation, each: GroupValues, strata: Marks) -
         alike_means(each, z, among[z], inference).p if among[z].sum() > 1 else np.nan
         for z in np.flatnonzero(strata).tolist()
     ])  # fmt: skip
-    least = families.sidak(np.fmin.reduce(p, initial=1.0), max(int((~np.isnan(p)).sum()), 1))
+    least = multiplicity.sidak(np.fmin.reduce(p, initial=1.0), max(int((~np.isnan(p)).sum()), 1))
     name = "Welch in every stratum, Šidák"
     shape = evaluation.value.shape
     return Together(name, "alike in every stratum", np.full(shape, least), stays_open=True)
@@ -638,10 +640,10 @@ def run_mcnemar(groups: PairedCounts, about: Key) -> Tests:
     if groups.weighted:
         with np.errstate(divide="ignore", invalid="ignore"):
             z = (groups.first - groups.second) / np.sqrt(groups.first + groups.second)
-        p = np.asarray(normal.two_sided(np.nan_to_num(z)))
+        p = np.asarray(distributions.normal_two_sided(np.nan_to_num(z)))
         return Tests(p, ("McNemar",), about=about)
     counts = (np.rint(one).astype(np.int64) for one in (groups.first, groups.second))
-    value, p, exact = proportions.mcnemar(*counts)
+    value, p, exact = contingency.mcnemar(*counts)
     statistic = Statistic("χ²", np.where(exact, np.nan, value), (np.ones_like(value),))
     names = ("McNemar", "McNemar, exact")
     return Tests(p, names, exact.astype(np.int64), about, statistic=statistic)
@@ -662,7 +664,7 @@ def _by_interval(evaluation: Evaluation) -> Tests:
 
     def room(z: Floats) -> Floats:
         """How far parity lies outside the interval of that z; negative inside."""
-        alpha = _wide(evaluation, np.asarray(normal.two_sided(z)))
+        alpha = _wide(evaluation, np.asarray(distributions.normal_two_sided(z)))
         if extreme:
             # All hold together, at one level in a stratum: each group has a level of its own.
             low, high = np.full_like(z, np.nan), np.full_like(z, np.nan)
@@ -677,7 +679,7 @@ def _by_interval(evaluation: Evaluation) -> Tests:
     z = _root(room, np.abs(apart))
     open_ = np.isnan(first.low) | np.isnan(first.high)
     # Where parity is the value itself no interval is without it.
-    p = np.where(np.abs(apart) < _NEAR, 1.0, normal.two_sided(z))
+    p = np.where(np.abs(apart) < _NEAR, 1.0, distributions.normal_two_sided(z))
     p = np.where(open_, np.nan, p)
     return Tests(p, ("its interval",), about=_about_interval(evaluation), joint=extreme)
 

@@ -17,7 +17,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.cube import ClusteredTable
 from fairaudit.memoize import memoize
-from fairaudit.stats import means, normal
+from fairaudit.stats import distributions
 
 FEWEST_CLUSTERS = 10
 """Of fewer clusters no variance is estimated."""
@@ -210,7 +210,9 @@ def class_effective_n(crowd: PooledClusters, counts: Floats, n: Ints, among: Mar
 def _fewer(clusters: Floats) -> Floats:
     """By which factor few clusters say less than many: (z / t)² of their degrees of freedom."""
     df = np.maximum(clusters - 1, 1.0)
-    return np.asarray((normal.critical(_ALPHA) / means.critical(df, _ALPHA)) ** 2)
+    return np.asarray(
+        (distributions.normal_critical(_ALPHA) / distributions.t_critical(df, _ALPHA)) ** 2
+    )
 
 
 def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Floats:  # noqa: ANN401  # sparse

@@ -24,7 +24,7 @@ from fairaudit.metrics.group_metrics import effective_n
 from fairaudit.metrics.inference import DEFAULT_INFERENCE
 from fairaudit.metrics.minimum import Minimum, pooled_total
 from fairaudit.metrics.records import NO_PARAMETERS, Parameters, Requirement
-from fairaudit.stats import families, simultaneous
+from fairaudit.stats import multiplicity
 
 _PSEUDO_COUNTS = ("smoothing", "concentration")
 _JEFFREYS = 0.5
@@ -314,22 +314,22 @@ def _interval(
     found = np.full((2, len(sizes)), np.nan)
     classes = one.counts.shape[1]
     for z, among in enumerate(one.takes_part):
-        count = max(parts * simultaneous.pairs(int(among.sum())) * classes, 1)
+        count = max(parts * multiplicity.count_pairs(int(among.sum())) * classes, 1)
         asked = float(np.broadcast_to(alpha, len(sizes))[z])
-        each = float(families.per_comparison(asked, count))
+        each = float(multiplicity.sidak_level(asked, count))
         alone = bool(among.sum() == 2 and parts == 1 and classes <= 2)
         # Of an outcome that nobody was seen with the ratio may be anything.
         if smoothing:
             total = sizes[z] + classes * smoothing
             ends = [
-                simultaneous.smallest_smoothed_ratio(
+                multiplicity.smallest_smoothed_ratio(
                     shares[z, y], sizes[z], among, each, (smoothing / total, sizes[z] / total)
                 )
                 for y in range(classes)
             ]
         else:
             ends = [
-                simultaneous.smallest_ratio(shares[z, y], sizes[z], among, each, alone=alone)
+                multiplicity.smallest_ratio(shares[z, y], sizes[z], among, each, alone=alone)
                 for y in range(classes)
             ]
         if among.any() and ends:

@@ -396,7 +396,9 @@ class Formula(GroupMetric):
             scale=tally.scale,
             weight_sum=weight,
             deviation=deviation,
-            pools_variance=None if deviation is None else means.borrows(deviation, size),
+            pools_variance=None
+            if deviation is None
+            else means.takes_pooled_variance(deviation, size),
             ends=self.ends(tally, parameters, value, size, deviation),
             method=self.method or ("Student" if deviation is not None else ""),
         )
@@ -412,7 +414,9 @@ class Formula(GroupMetric):
         """What gives its interval; None where it has none."""
         ends_of = self.ends_of
         if deviation is not None:
-            return lambda alpha: self.within(means.interval_among(value, deviation, size, alpha))
+            return lambda alpha: self.within(
+                means.moderated_interval(value, deviation, size, alpha)
+            )
         return None if ends_of is None else lambda alpha: ends_of(tally, parameters, alpha)
 
     def exact(

@@ -20,7 +20,7 @@ from fairaudit.metrics.disparities import TableMetric, TableValue
 from fairaudit.metrics.group_metrics import Formula, count_effective
 from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.records import BIASED_BY_CHANCE, Parameters, Requirement
-from fairaudit.stats import means, proportions
+from fairaudit.stats import distributions, proportions
 
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 _TWO = Decimal(2)
@@ -97,7 +97,7 @@ def _ends(tally: GroupCounts, alpha: Alpha, order: float, steepness: Floats | fl
         variance = (shares * (slopes - mean) ** 2).sum(axis=0) / count_effective(tally, _CELLS)
         # Few people whose benefit is not the usual one do not tell how much it varies.
         apart = (1 - shares.max(axis=0)) * count_effective(tally, _CELLS)
-        reach = means.critical(apart, alpha) * np.sqrt(variance) * steepness
+        reach = distributions.t_critical(apart, alpha) * np.sqrt(variance) * steepness
         # Where all have the same benefit nothing varies, which is no certainty.
         reach = np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
     return -reach, reach

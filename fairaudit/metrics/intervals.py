@@ -14,7 +14,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Floats
 from fairaudit.histogram import ranked
 from fairaudit.metrics.group_metrics import GroupValues
-from fairaudit.stats import means, mover, normal, proportions, ranks, strata
+from fairaudit.stats import contingency, distributions, means, mover, proportions, ranks, strata
 
 
 class Interval(NamedTuple):
@@ -95,7 +95,7 @@ def of_ratio_by_logs(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interv
     if found is None or not (one.binomial and two.binomial):
         return found
     sides = (one.value, one.effective_n, two.value, two.effective_n)
-    few = proportions.smallest_expected(*sides) < proportions.EXPECTED
+    few = contingency.smallest_expected(*sides) < contingency.EXPECTED
     ends = zip(found[:2], proportions.katz(*sides, alpha), strict=True)
     low, high = (np.where(few, score, log) for score, log in ends)
     return Interval(low, high, "Katz, Koopman where few are expected" if few.any() else "Katz")
@@ -183,7 +183,7 @@ def of_standardized(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interva
         value = (one.value - two.value) / np.sqrt(pooled)
         of_mean = (first / n + second / m) / pooled
         of_spread = ((n - 1) * first**2 + (m - 1) * second**2) / (pooled * (n + m - 2)) ** 2
-        reach = normal.critical(alpha) * np.sqrt(of_mean + value**2 * of_spread / 2)
+        reach = distributions.normal_critical(alpha) * np.sqrt(of_mean + value**2 * of_spread / 2)
         low, high = (np.where(np.isfinite(value), value + side, np.nan) for side in (-reach, reach))
     return Interval(low, high, "Bonett")
 
@@ -281,7 +281,7 @@ def of_coefficient(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval
     """Of a coefficient of least squares, by Student's t."""
     if one.fit is None:
         return None
-    reach = means.critical(np.asarray(one.fit.df), alpha) * one.fit.error
+    reach = distributions.t_critical(np.asarray(one.fit.df), alpha) * one.fit.error
     return Interval(one.fit.value - reach, one.fit.value + reach, "Student")
 
 

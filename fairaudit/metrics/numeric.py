@@ -13,7 +13,7 @@ from fairaudit.metrics import sources as works
 from fairaudit.metrics.disparities import TableMetric, TableValue
 from fairaudit.metrics.minimum import Minimum
 from fairaudit.metrics.records import Parameters, Requirement
-from fairaudit.stats import means, normal
+from fairaudit.stats import distributions
 
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
 _ONE = "The number itself, not its bins; of one attribute at a time."
@@ -110,7 +110,7 @@ def _interval_of_slope(
     line, value = _line(table)[0], SLOPE.value_of(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
-        reach = means.critical(line.n - 2, alpha) * np.sqrt(left / (line.n - 2) / line.ss)
+        reach = distributions.t_critical(line.n - 2, alpha) * np.sqrt(left / (line.n - 2) / line.ss)
     return value - reach, value + reach
 
 
@@ -121,7 +121,9 @@ def _interval_of_correlation(
     line = _line(table)[0]
     value = NUMERIC_CORRELATION.value_of(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
-        reach = normal.critical(alpha) / np.sqrt(np.where(line.n > 3, line.n - 3, np.nan))
+        reach = distributions.normal_critical(alpha) / np.sqrt(
+            np.where(line.n > 3, line.n - 3, np.nan)
+        )
         middle = np.arctanh(value)
         return np.tanh(middle - reach), np.tanh(middle + reach)
 

@@ -59,8 +59,8 @@ class NumberMean(GroupMetric):
             n,
             size,
             deviation=deviation,
-            pools_variance=means.borrows(deviation, size),
-            ends=lambda alpha: self.within(means.interval_among(mean, deviation, size, alpha)),
+            pools_variance=means.takes_pooled_variance(deviation, size),
+            ends=lambda alpha: self.within(means.moderated_interval(mean, deviation, size, alpha)),
             method="Student",
         )
 

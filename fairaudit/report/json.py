@@ -23,7 +23,7 @@ from fairaudit.codec import (
 )
 from fairaudit.codec import read_result as read
 from fairaudit.errors import FairauditError
-from fairaudit.report import appearances, reversals, sentences
+from fairaudit.report import appearances, checks, reversals, subgroups
 from fairaudit.result import Answer, AuditResult
 
 __all__ = [
@@ -56,20 +56,27 @@ def document(result: AuditResult) -> dict[str, Any]:
     """The result as plain data; checks, reversals, appearances and subgroups also in words."""
     tree, inference = write_result(result), result.provenance.inference
     for row, finding in zip(tree["checks"], result.findings, strict=True):
-        row["sentence"] = sentences.answer(finding)
+        row["sentence"] = checks.sentence(finding)
     for row, reversal in zip(tree["reversals"], result.reversals, strict=True):
         row["sentence"] = reversals.sentence(reversal, inference.alpha)
     for subset, lattice in zip(tree["lattice"], result.lattice, strict=True):
         for row, appearance in zip(subset["appears"], lattice.appears, strict=True):
             row["sentence"] = appearances.sentence(appearance, inference.alpha)
-    for search, rate in (
-        zip(tree["subgroups"]["rates"], result.subgroups.rates, strict=True)
-        if result.subgroups
-        else ()
-    ):
-        for row, subgroup in zip(search["listed"], rate.listed, strict=True):
-            row["sentence"] = sentences.subgroup(subgroup, rate, inference)
+    if result.subgroups is not None:
+        for search, rate in zip(tree["subgroups"]["rates"], result.subgroups.rates, strict=True):
+            for row, subgroup in zip(search["listed"], rate.listed, strict=True):
+                row["sentence"] = subgroups.sentence(subgroup, rate, inference)
     return tree
+
+
+def render_answers(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
+    """The answers as one JSON document."""
+    return written(of_answers(answers))
+
+
+def spell(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is in every encoding
+    """A document in ASCII: all other signs are escapes of JSON."""
+    return written(json.loads(text), ascii_only=True)
 
 
 def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:

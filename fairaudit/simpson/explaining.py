@@ -11,7 +11,7 @@ from fairaudit.arrays import Floats
 from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence import Sample
 from fairaudit.members import Member
-from fairaudit.stats import normal
+from fairaudit.stats import distributions
 
 _NOTHING = 1e-12
 """A gap that is no larger has no shares."""
@@ -54,7 +54,7 @@ def explained_share(
         sum(float((a * b * v).sum()) for a, b, v in zip(one, two, variances, strict=True))
         for one, two in ((own, own), (own, (both, both)), ((both, both), (both, both)))
     )
-    squared = float(normal.critical(alpha)) ** 2
+    squared = float(distributions.normal_critical(alpha)) ** 2
     a = crude**2 - squared * of_crude
     b = left * crude - squared * of_both
     c = left**2 - squared * of_left

@@ -110,7 +110,7 @@ def _joined(first: Sample, second: Sample, side: float, alpha: float) -> Combine
     *_, homogeneity = strata.breslow_day(a, n, c, m)
     variance = strata.pooled_variance(p, n, q, m)
     _, interaction = strata.gail_simon(p - q, variance)
-    _, opposite = strata.any_below(side * (p - q), variance)
+    _, opposite = strata.any_negative(side * (p - q), variance)
     ends = (found.odds_low, found.odds_high)
     differences = (found.difference, found.difference_low, found.difference_high)
     numbers = (found.p, *ends, *differences, homogeneity, interaction, opposite)

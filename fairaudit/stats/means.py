@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Marks
-from fairaudit.stats.mover import Bounds
+from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.stats.distributions import t_critical, t_two_sided
 
 _TRUSTED = 10
 """So many people, and fewer, cannot show that their variance is below the pooled one."""
 
 
-def interval(mean: Floats, deviation: Floats, n: Floats, alpha: float | Floats = 0.05) -> Bounds:
+def interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of a mean by Student's t with n - 1 degrees of freedom.
 
     Student (1908), The probable error of a mean, Biometrika 6:1.
@@ -31,31 +31,29 @@ def interval(mean: Floats, deviation: Floats, n: Floats, alpha: float | Floats =
     (1.036757, 4.963243)
     """
     with np.errstate(all="ignore"):
-        reach = critical(np.subtract(n, 1.0), alpha) * np.sqrt(_square_error(deviation, n))
+        reach = t_critical(np.subtract(n, 1.0), alpha) * np.sqrt(_square_error(deviation, n))
         return np.subtract(mean, reach), np.add(mean, reach)
 
 
-def interval_among(
-    mean: Floats, deviation: Floats, n: Floats, alpha: float | Floats = 0.05
-) -> Bounds:
+def moderated_interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha = 0.05) -> Ends:
     """The same for each of several groups, [..., G], whose small ones take a part of the variance.
 
     A group is held beside all others together, each about its own mean.
 
-    >>> low, high = interval_among(*np.array([[3.0, 5.0], [0.0, 990.0], [2.0, 100.0]]))
+    >>> low, high = moderated_interval(*np.array([[3.0, 5.0], [0.0, 990.0], [2.0, 100.0]]))
     >>> [round(float(end), 3) for end in (low[0], high[0])]
     [-1.37, 7.37]
     """
     with np.errstate(all="ignore"):
         variance, df = _variance_among(deviation, n)
-        reach = critical(df, alpha) * np.sqrt(variance / n)
+        reach = t_critical(df, alpha) * np.sqrt(variance / n)
         return np.subtract(mean, reach), np.add(mean, reach)
 
 
-def borrows(deviation: Floats, n: Floats) -> Marks:
-    """Which of several groups, [..., G], take a part of the others' variance in `interval_among`.
+def takes_pooled_variance(deviation: Floats, n: Floats) -> Marks:
+    """Which of several groups, [..., G], `moderated_interval` gives part of the others' variance.
 
-    >>> borrows(np.array([0.0, 990.0]), np.array([2.0, 100.0])).tolist()
+    >>> takes_pooled_variance(np.array([0.0, 990.0]), np.array([2.0, 100.0])).tolist()
     [True, False]
     """
     with np.errstate(all="ignore"):
@@ -99,8 +97,8 @@ def student(
     other_mean: Floats,
     other_deviation: Floats,
     m: Floats,
-    alpha: float | Floats = 0.05,
-) -> Bounds:
+    alpha: Alpha = 0.05,
+) -> Ends:
     """The bounds of `mean - other_mean` by Student's t with the pooled variance.
 
     As in `student_test`: n + m - 2 degrees of freedom; without any spread NaN.
@@ -113,7 +111,7 @@ def student(
         freedom = np.add(n, m) - 2.0
         pooled = np.add(deviation, other_deviation) / freedom
         error = np.sqrt(pooled * (np.divide(1, n) + np.divide(1, m)))
-        reach = critical(freedom, alpha) * np.where(error > 0, error, np.nan)
+        reach = t_critical(freedom, alpha) * np.where(error > 0, error, np.nan)
         gap = np.subtract(mean, other_mean)
         return gap - reach, gap + reach
 
@@ -125,10 +123,10 @@ def welch(
     other_mean: Floats,
     other_deviation: Floats,
     m: Floats,
-    alpha: float | Floats = 0.05,
+    alpha: Alpha = 0.05,
     *,
     moderated: bool = False,
-) -> Bounds:
+) -> Ends:
     """The bounds of `mean - other_mean`, where the variances may differ.
 
     Student's t with the degrees of freedom of Welch (1947), The generalization of "Student's"
@@ -142,7 +140,7 @@ def welch(
     with np.errstate(all="ignore"):
         gap = np.subtract(mean, other_mean)
         variance, df = _welch(deviation, n, other_deviation, m, moderated=moderated)
-        reach = critical(df, alpha) * np.sqrt(variance)
+        reach = t_critical(df, alpha) * np.sqrt(variance)
         return gap - reach, gap + reach
 
 
@@ -166,7 +164,7 @@ def welch_test(
     with np.errstate(all="ignore"):
         variance, df = _welch(deviation, n, other_deviation, m, moderated=moderated)
         t = np.subtract(mean, other_mean) / np.sqrt(variance)
-    return t, df, two_sided(t, df)
+    return t, df, t_two_sided(t, df)
 
 
 def student_test(
@@ -190,7 +188,7 @@ def student_test(
         both = np.greater(n, 0) & np.greater(m, 0) & (df > 0)
         pooled = np.add(deviation, other_deviation) / np.where(both, df, np.nan)
         t = np.subtract(mean, other_mean) / np.sqrt(pooled * (np.divide(1, n) + np.divide(1, m)))
-    return t, df, two_sided(t, df)
+    return t, df, t_two_sided(t, df)
 
 
 def welch_anova(
@@ -246,21 +244,3 @@ def _welch(
     share = one / (one + other)
     freedom = 1 / (np.square(share) / df + np.square(1 - share) / other_df)
     return np.asarray(one + other), np.asarray(freedom)
-
-
-def critical(df: Floats, alpha: float | Floats) -> Floats:
-    """The t with P(|T| > t) = alpha; NaN where there is no freedom."""
-    from scipy.special import stdtrit
-
-    tail = np.divide(alpha, 2)
-    t = np.abs(stdtrit(np.where(np.greater(df, 0), df, np.nan), tail))
-    return np.asarray(t, dtype=np.float64)
-
-
-def two_sided(t: Floats, df: Floats) -> Floats:
-    """P(|T| >= |t|), accurate in the far tail."""
-    from scipy.special import stdtr
-
-    with np.errstate(all="ignore"):
-        p = 2 * stdtr(np.where(np.greater(df, 0), df, np.nan), -np.abs(t))
-    return np.asarray(p, dtype=np.float64)

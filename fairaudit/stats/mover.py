@@ -1,45 +1,51 @@
 """MOVER: intervals of differences, ratios and sums from the intervals of their parts.
 
 The method of variance estimates recovery takes the distance of an estimate from its own bound for
-its error there, so the intervals of the parts may be as skewed as they are. The parts must be
-independent. Zou & Donner (2008), Construction of confidence limits about effect measures, Stat Med
-27:1693, doi:10.1002/sim.3095.
+its error there, so the intervals of the parts may be as skewed as they are. Two parts may be
+correlated by `r`, as the shares of two groups are that occur in the same clusters; without it they
+are independent. Zou & Donner (2008), Construction of confidence limits about effect measures, Stat
+Med 27:1693, doi:10.1002/sim.3095.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 
-from fairaudit.arrays import Floats
-
-Bounds: TypeAlias = tuple[Floats, Floats]
-"""The lower and the upper ends of intervals."""
+from fairaudit.arrays import Ends, Floats
 
 
 def difference(
-    first: Floats, first_bounds: Bounds, second: Floats, second_bounds: Bounds
-) -> Bounds:
+    first: Floats, first_ends: Ends, second: Floats, second_ends: Ends, r: Floats | None = None
+) -> Ends:
     """The bounds of `first - second`, of any shapes that broadcast.
 
-    Zou & Donner (2008), doi:10.1002/sim.3095. Of two Wilson intervals it is Newcombe's.
+    Zou & Donner (2008), doi:10.1002/sim.3095. Of two Wilson intervals it is Newcombe's (1998), with
+    a correlation his method 8 for pairs, Stat Med 17:2635.
 
     >>> ends = difference(np.array(3.0), (np.array(0.0), np.array(6.0)),
     ...                   np.array(2.0), (np.array(-2.0), np.array(5.0)))
     >>> [round(float(end), 6) for end in ends]
     [-3.242641, 6.0]
     """
-    (low, high), (other_low, other_high) = first_bounds, second_bounds
+    (low, high), (other_low, other_high) = first_ends, second_ends
     with np.errstate(all="ignore"):
         value = np.subtract(first, second)
-        return (
-            value - np.hypot(np.subtract(first, low), np.subtract(other_high, second)),
-            value + np.hypot(np.subtract(high, first), np.subtract(second, other_low)),
-        )
+        below = combine_errors(np.subtract(first, low), np.subtract(other_high, second), r)
+        above = combine_errors(np.subtract(high, first), np.subtract(second, other_low), r)
+        return value - below, value + above
 
 
-def ratio(first: Floats, first_bounds: Bounds, second: Floats, second_bounds: Bounds) -> Bounds:
+def combine_errors(first: Floats, second: Floats, r: Floats | None) -> Floats:
+    """The standard error of a difference from those of its two sides, correlated by `r`."""
+    if r is None:
+        return np.hypot(first, second)
+    squares = first * first - 2 * r * first * second + second * second
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+
+def ratio(
+    first: Floats, first_ends: Ends, second: Floats, second_ends: Ends, r: Floats | None = None
+) -> Ends:
     """The bounds of `first / second`, both of them not negative, of any shapes that broadcast.
 
     Donner & Zou (2012), Closed-form confidence intervals for functions of the normal mean and
@@ -51,31 +57,37 @@ def ratio(first: Floats, first_bounds: Bounds, second: Floats, second_bounds: Bo
     >>> [round(float(end), 6) for end in ends]
     [1.2137, 4.430501]
     """
-    (low, high), (other_low, other_high) = first_bounds, second_bounds
+    (low, high), (other_low, other_high) = first_ends, second_ends
     with np.errstate(all="ignore"):
-        product = np.multiply(first, second)
-        root = _spread(first, np.subtract(first, low), second, other_high)
+        middle, root = _middle_and_root(first, np.subtract(first, low), second, other_high, r)
         # The paper's lower bound times its conjugate: no case in which it divides by zero.
         squares = low * (2 * first - low)
-        bottom = np.where(squares == 0, 0.0, squares / (product + root))
-        root = _spread(first, np.subtract(high, first), second, other_low)
+        bottom = np.where(squares == 0, 0.0, squares / (middle + root))
+        middle, root = _middle_and_root(first, np.subtract(high, first), second, other_low, r)
         squares = other_low * (2 * second - other_low)
-        top = np.where(squares == 0, np.inf, (product + root) / squares)
-    unknown = np.isnan(product)
+        top = np.where(squares == 0, np.inf, (middle + root) / squares)
+    unknown = np.isnan(middle)
     return np.where(unknown, np.nan, bottom), np.where(unknown | np.isnan(high), np.nan, top)
 
 
-def _spread(first: Floats, reach: Floats, second: Floats, end: Floats) -> Floats:
-    """The root in both bounds of a ratio, where `second` reaches to `end` and `first` so far.
+def _middle_and_root(
+    first: Floats, reach: Floats, second: Floats, end: Floats, r: Floats | None
+) -> tuple[Floats, Floats]:
+    """The middle and the root of a bound of a ratio: `second` ends at `end`, `first` at `reach`.
 
-    Written so that it is never of a negative number, nor of a difference of two that are alike.
+    The root is written so that it is never of a negative number, nor of a difference of two that
+    are alike.
     """
+    product = np.multiply(first, second)
     least = np.square(np.multiply(first, np.subtract(end, second)))
     least = least + np.square(reach) * end * (np.multiply(2, second) - end)
-    return np.asarray(np.sqrt(np.maximum(least, 0.0)))
+    if r is not None:
+        shift = r * reach * np.abs(np.subtract(end, second))
+        product, least = product - shift, least + shift * (shift - 2 * product)
+    return product, np.asarray(np.sqrt(np.maximum(least, 0.0)))
 
 
-def total(values: Floats, bounds: Bounds, weights: Floats) -> tuple[Floats, Floats, Floats]:
+def total(values: Floats, ends: Ends, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """The sum Σ w·v over axis 0 and its bounds, the weights fixed.
 
     `weights` has the leading axes of `values` or all of them. What weighs nothing does not count,
@@ -92,7 +104,7 @@ def total(values: Floats, bounds: Bounds, weights: Floats) -> tuple[Floats, Floa
     with np.errstate(all="ignore"):
         counts = weights != 0
         value = np.where(counts, weights * values, 0.0)
-        one, other = (np.where(counts, weights * end, 0.0) for end in bounds)
+        one, other = (np.where(counts, weights * end, 0.0) for end in ends)
         low = np.where(weights < 0, other, one)
         high = np.where(weights < 0, one, other)
         found = np.where(counts.any(axis=0), value.sum(axis=0), np.nan)

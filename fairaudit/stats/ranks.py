@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Floats
-from fairaudit.stats.mover import Bounds
-from fairaudit.stats.normal import critical, two_sided
+from fairaudit.arrays import Alpha, Ends, Floats
+from fairaudit.stats.distributions import normal_critical, normal_two_sided
 
 _TRUSTED = 10
 """So many people, and fewer, cannot show that they lie closer together than is expected."""
@@ -48,7 +47,7 @@ def _at_least(variance: Floats, expected: Floats, n: Floats, m: Floats) -> Float
 
 def delong(
     area: Floats, upper: Floats, lower: Floats, alpha: Alpha = 0.05, *, moderated: bool = False
-) -> Bounds:
+) -> Ends:
     """The bounds of the `area` P(upper > lower) + ½P(upper = lower), [Z, G], within [0, 1].
 
     DeLong's variance and the normal distribution, as in `delong_variance`. NaN also where all pairs
@@ -60,7 +59,7 @@ def delong(
     """
     variance = delong_variance(upper, lower, moderated=moderated)
     with np.errstate(invalid="ignore"):
-        reach = critical(alpha) * np.sqrt(np.where(variance > 0, variance, np.nan))
+        reach = normal_critical(alpha) * np.sqrt(np.where(variance > 0, variance, np.nan))
         return np.maximum(area - reach, 0.0), np.minimum(area + reach, 1.0)
 
 
@@ -98,4 +97,4 @@ def mann_whitney(one: Floats, two: Floats) -> tuple[Floats, Floats, Floats]:
         untied = (tied * (whole[:, None] - tied) * (whole[:, None] + tied)).sum(axis=1)
         variance = untied / (12 * n * m * whole * (whole - 1))
         z = np.where((untied == 0) & (n * m > 0), 0.0, (share - 0.5) / np.sqrt(variance))
-    return share, z, two_sided(z)
+    return share, z, normal_two_sided(z)

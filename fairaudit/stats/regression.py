@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
-from fairaudit.stats.means import two_sided
+from fairaudit.stats.distributions import t_two_sided
 
 _COLLINEAR = 1e-12
 """A column is a combination of those before it if they leave a smaller share of its square."""
@@ -84,7 +84,7 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
     coefficients[kept] = solution / scale[kept]
     errors[kept] = np.sqrt(np.diagonal(inverse) * variance) / scale[kept]
     with np.errstate(all="ignore"):
-        p = two_sided(coefficients / errors, np.asarray(df))
+        p = t_two_sided(coefficients / errors, np.asarray(df))
     whole = np.zeros_like(xx)
     whole[np.ix_(kept, kept)] = inverse / np.outer(scale[kept], scale[kept])
     return Fit(coefficients, errors, df, p, variance, xx, whole)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairaudit.arrays import Floats
-from fairaudit.stats.normal import critical, two_sided
+from fairaudit.arrays import Alpha, Floats
+from fairaudit.stats.distributions import chi_square_tail, normal_critical, normal_two_sided
 
 _RANK = 1e-10
 """A direction whose variance is a smaller share of the largest one is none."""
@@ -32,7 +32,7 @@ class MantelHaenszel:
 
 
 def mantel_haenszel(
-    a: Floats, n: Floats, c: Floats, m: Floats, alpha: float | Floats = 0.05
+    a: Floats, n: Floats, c: Floats, m: Floats, alpha: Alpha = 0.05
 ) -> MantelHaenszel:
     """The Cochran–Mantel–Haenszel test without continuity correction, and both common measures.
 
@@ -61,10 +61,10 @@ def mantel_haenszel(
         difference = gap / weight
         error = _sato(a, n, c, m, part, difference)
         # No variation at all is no proof of equality: bounds without width would say so.
-        reach = critical(alpha) * np.where(error > 0, error, np.nan) / weight
+        reach = normal_critical(alpha) * np.where(error > 0, error, np.nan) / weight
     return MantelHaenszel(
         statistic,
-        two_sided(np.sqrt(statistic)),
+        normal_two_sided(np.sqrt(statistic)),
         *odds,
         difference,
         difference - reach,
@@ -77,7 +77,7 @@ def _floats(*arrays: Floats) -> tuple[Floats, ...]:
 
 
 def _odds(
-    same: Floats, cross: Floats, one: Floats, other: Floats, alpha: float | Floats
+    same: Floats, cross: Floats, one: Floats, other: Floats, alpha: Alpha
 ) -> tuple[Floats, Floats, Floats]:
     """The common odds ratio, with the bounds of Robins, Breslow & Greenland for its logarithm."""
     top, bottom = one.sum(axis=0), other.sum(axis=0)
@@ -87,7 +87,7 @@ def _odds(
         + (same * other + cross * one).sum(axis=0) / (2 * top * bottom)
         + (cross * other).sum(axis=0) / (2 * bottom * bottom)
     )
-    factor = np.exp(critical(alpha) * np.sqrt(variance))
+    factor = np.exp(normal_critical(alpha) * np.sqrt(variance))
     everything = (top * bottom == 0) & (top + bottom > 0)
     low = np.where(everything, 0.0, ratio / factor)
     return ratio, low, np.where(everything, np.inf, ratio * factor)
@@ -101,7 +101,7 @@ def _sato(a: Floats, n: Floats, c: Floats, m: Floats, part: Floats, difference: 
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
-def generalized(counts: Floats) -> tuple[Floats, Floats, Floats]:
+def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
     """The generalised test that classes and groups are unrelated in all strata, [S, K, G].
 
     Its statistic, degrees of freedom and p-value: general association of two nominal variables; of
@@ -109,12 +109,10 @@ def generalized(counts: Floats) -> tuple[Floats, Floats, Floats]:
     freedom. Landis, Heyman & Koch (1978), Average partial association in three-way contingency
     tables, Int Stat Rev 46:237.
 
-    >>> found = generalized(np.array([[[81.0, 234], [6, 36]], [[192, 55], [71, 25]]]))
+    >>> found = generalized_cmh(np.array([[[81.0, 234], [6, 36]], [[192, 55], [71, 25]]]))
     >>> [round(float(one), 6) for one in found]
     [2.433856, 1.0, 0.118741]
     """
-    from scipy.special import gammaincc
-
     counts = np.asarray(counts, dtype=np.float64)
     classes, groups = counts.sum(axis=2), counts.sum(axis=1)
     whole = classes.sum(axis=1)
@@ -132,7 +130,7 @@ def generalized(counts: Floats) -> tuple[Floats, Floats, Floats]:
     covariance = np.einsum("sab,scd->acbd", one, other, optimize=True)
     covariance = covariance.reshape(deviation.size, deviation.size)
     statistic, df = _quadratic(deviation, covariance)
-    return np.array(statistic), np.array(df), np.asarray(gammaincc(max(df, 1) / 2, statistic / 2))
+    return np.array(statistic), np.array(df), chi_square_tail(statistic, max(df, 1))
 
 
 def _margin(totals: Floats, whole: Floats) -> Floats:
@@ -167,8 +165,6 @@ def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Flo
     >>> [round(float(one), 4) for one in found]
     [0.9684, 1.0, 0.3251]
     """
-    from scipy.special import gammaincc
-
     a, n, c, m = _floats(a, n, c, m)
     both, whole = a + c, n + m
     informs = (n > 0) & (m > 0) & (both > 0) & (both < whole)
@@ -183,7 +179,7 @@ def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Flo
         statistic = np.where(informs, parts, 0.0).sum(axis=0)
         statistic = np.where(np.isnan(odds), np.nan, statistic)
         df = np.maximum(informs.sum(axis=0) - 1.0, 0.0)
-        p = np.where(df > 0, gammaincc(np.maximum(df, 1.0) / 2, statistic / 2), np.nan)
+        p = np.where(df > 0, chi_square_tail(statistic, np.maximum(df, 1.0)), np.nan)
     return statistic, df, p
 
 
@@ -209,8 +205,6 @@ def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
     >>> [round(float(one), 6) for one in found]
     [4.0, 0.02275]
     """
-    from scipy.special import gammaincc, gammaln
-
     difference, variance = _floats(difference, variance)
     with np.errstate(all="ignore"):
         counts = (variance > 0) & ~np.isnan(difference)
@@ -219,16 +213,10 @@ def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
         below = np.where(difference < 0, squares, 0.0).sum(axis=0)
         others = counts.sum(axis=0) - 1.0
         statistic = np.where(others > 0, np.minimum(above, below), np.nan)
-        p = np.zeros_like(statistic)
-        for i in range(1, len(difference)):
-            # gammaln is infinite past the end, and the weight 0.
-            ways = gammaln(others + 1) - gammaln(i + 1) - gammaln(np.maximum(others - i + 1, 0))
-            p += np.exp(ways - others * np.log(2)) * gammaincc(i / 2, statistic / 2)
-    p = np.where(statistic == 0, 1.0, p)
-    return statistic, np.where(np.isnan(statistic), np.nan, p)
+        return statistic, _mixture_tail(statistic, others, len(difference) - 1)
 
 
-def any_below(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
+def any_negative(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """The test that no stratum's difference lies below 0: statistic and one-sided p-value.
 
     The sum of squared standardised differences below 0; where all are 0, the worst case, a mixture
@@ -236,28 +224,37 @@ def any_below(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
     does not count; NaN where none does. It is half of Gail & Simon's test (1985), Biometrics
     41:361; the weights: Robertson, Wright & Dykstra (1988), Order Restricted Statistical Inference.
 
-    >>> found = any_below(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
+    >>> found = any_negative(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
     >>> [round(float(one), 6) for one in found]
     [4.5, 0.043297]
     """
-    from scipy.special import gammaincc, gammaln
-
     difference, variance = _floats(difference, variance)
     with np.errstate(all="ignore"):
         counts = (variance > 0) & ~np.isnan(difference)
         squares = np.where(counts & (difference < 0), difference * difference / variance, 0.0)
         number = counts.sum(axis=0).astype(np.float64)
         statistic = np.where(number > 0, squares.sum(axis=0), np.nan)
-        p = np.zeros_like(statistic)
-        for i in range(1, len(difference) + 1):
-            ways = gammaln(number + 1) - gammaln(i + 1) - gammaln(np.maximum(number - i + 1, 0))
-            p += np.exp(ways - number * np.log(2)) * gammaincc(i / 2, statistic / 2)
+        return statistic, _mixture_tail(statistic, number, len(difference))
+
+
+def _mixture_tail(statistic: Floats, count: Floats, most: int) -> Floats:
+    """The tail of a mixture of χ² of 0 to `count` degrees of freedom with binomial weights.
+
+    `most` is the largest of the counts.
+    """
+    from scipy.special import gammaln
+
+    p = np.zeros_like(statistic)
+    for df in range(1, most + 1):
+        # gammaln is infinite past the end, and the weight 0.
+        ways = gammaln(count + 1) - gammaln(df + 1) - gammaln(np.maximum(count - df + 1, 0))
+        p += np.exp(ways - count * np.log(2)) * chi_square_tail(statistic, df)
     p = np.where(statistic == 0, 1.0, p)
-    return statistic, np.where(np.isnan(statistic), np.nan, p)
+    return np.where(np.isnan(statistic), np.nan, p)
 
 
 def average_difference(
-    weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats, alpha: float | Floats = 0.05
+    weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats, alpha: Alpha = 0.05
 ) -> tuple[Floats, Floats]:
     """The bounds of the average difference Σ w (a/n - c/m) of shares, for sparse strata.
 
@@ -278,7 +275,7 @@ def average_difference(
         apart = (a * (m - c) + c * (n - a)) / (n * m)
         level = _sum(square * apart * (1 / n + 1 / m) / 2)
         slope = _sum(square * ((1 - 2 * a / n) / n - (1 - 2 * c / m) / m) / 2)
-        gap, z = _sum(weights * (a / n - c / m)), np.square(critical(alpha))
+        gap, z = _sum(weights * (a / n - c / m)), np.square(normal_critical(alpha))
         middle = gap + z * slope / 2
         reach = np.sqrt(z * (level + slope * gap + z * slope * slope / 4))
         reach = np.where(level + slope * gap > 0, reach, np.nan)
@@ -286,7 +283,7 @@ def average_difference(
 
 
 def average_ratio(
-    weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats, alpha: float | Floats = 0.05
+    weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats, alpha: Alpha = 0.05
 ) -> tuple[Floats, Floats]:
     """The bounds of the ratio of averages Σ w a/n / Σ w c/m of shares, for sparse strata.
 
@@ -302,7 +299,7 @@ def average_ratio(
         plain, per_ratio = _sum(square * a / n**2), _sum(square * c / m**2)
         both = _sum(square * a * c / (n * m) * (1 / n + 1 / m))
         top, bottom = _sum(weights * a / n), _sum(weights * c / m)
-        z = np.square(critical(alpha))
+        z = np.square(normal_critical(alpha))
         first, half = bottom**2 - z * per_ratio, top * bottom - z * both / 2
         last = top**2 - z * plain
         root = np.sqrt(np.maximum(half**2 - first * last, 0.0))

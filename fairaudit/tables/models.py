@@ -16,11 +16,11 @@ from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.values import compute, counts_for
 from fairaudit.result import ModelChange
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.entries import TableOf, asked_of, quantities
+from fairaudit.tables.evaluations import Tables, list_places, list_rates
 
 
 def model_changes(
-    table: TableOf, shown: Sequence[MetricRequest], models: Sequence[str]
+    tables: Tables, requests: Sequence[MetricRequest], models: Sequence[str]
 ) -> Iterator[ModelChange]:
     """A row for each rate of two models that counts the same people, of everybody and each group.
 
@@ -29,17 +29,17 @@ def model_changes(
     """
     plain = [
         one
-        for one in shown
+        for one in requests
         if one.terms.at is None and one.terms.of_class is None and one.terms.average is None
     ]
     for first, second in combinations(models, 2):
         seen: set[tuple[object, ...]] = set()
         mine = [one for one in plain if one.of in {first, second}]
-        for one, by, given in asked_of(mine, everybody=True):
-            for quantity in quantities(one.metric):
+        for one, by, given in list_places(mine, everybody=True):
+            for quantity in list_rates(one.metric):
                 if (quantity.id, by, given) not in seen:
                     seen.add((quantity.id, by, given))
-                    yield from _rows(quantity, one, table(by, given, first, second), second)
+                    yield from _rows(quantity, one, tables.table(by, given, first, second), second)
 
 
 def _rows(

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairaudit.metrics import Evaluation, Minimum, evaluate, evaluate_against
 from fairaudit.metrics.reference import EXTREME_REFERENCES
-from fairaudit.stats.proportions import EXPECTED
+from fairaudit.stats.contingency import EXPECTED
 from fairaudit.verdict.asked import Check
 from fairaudit.verdict.findings import NotEvaluated
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from stats_oracle import koopman, printed, wilson
 
 from fairaudit.metrics import CATALOGUE, Disparity, Metric, Requirement
-from fairaudit.stats import mover, proportions, simultaneous
+from fairaudit.stats import mover, multiplicity, proportions
 
 Floats = npt.NDArray[np.float64]
 APPLICANTS = {"a": (12, 40), "b": (48, 80)}
@@ -379,23 +379,23 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
     alpha = float(draw.choice([0.5, 0.05, 1e-3, 1e-6, 1e-10]))
     i, j = (grid.ravel() for grid in np.meshgrid(range(k), range(k), indexing="ij"))
     i, j = i[i != j], j[i != j]
-    mine, tops, is_few = proportions.far_out(share, size, alpha)
+    mine, tops, is_few = proportions.tail_bounds(share, size, alpha)
     low, high = proportions.koopman(share[i], size[i], share[j], size[j], alpha)
     if is_few.any():
         sides = (share[i], (mine[i], tops[i]), share[j], (mine[j], tops[j]))
         low, high = mover.ratio(*sides)
     among = np.ones(k, dtype=np.bool_)
-    found = simultaneous.smallest_ratio(share, size, among, alpha)
+    found = multiplicity.smallest_ratio(share, size, among, alpha)
     assert found == pytest.approx((low.min(), high.min()), rel=1e-7)
-    ratio = simultaneous.ratio_to_highest(share, size, among, alpha)
+    ratio = multiplicity.ratio_to_highest(share, size, among, alpha)
     for g in range(k):
         expected = (low[i == g].min(), high[i == g].min())
         assert (ratio[0][g], ratio[1][g]) == pytest.approx(expected, rel=1e-7)
     bounds = proportions.wilson(share, size, alpha)
     down, up = proportions.newcombe(share[i], size[i], share[j], size[j], alpha)
-    gap = simultaneous.largest_difference(share, bounds, among)
+    gap = multiplicity.largest_difference(share, bounds, among)
     assert gap == pytest.approx((down.max(), up.max()), abs=1e-12)
-    difference = simultaneous.difference_to_highest(share, bounds, among)
+    difference = multiplicity.difference_to_highest(share, bounds, among)
     for g in range(k):
         expected = (down[i == g].min(), up[i == g].min())
         assert (difference[0][g], difference[1][g]) == pytest.approx(expected, abs=1e-12)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stats_oracle import Bounds, printed
 from statsmodels.stats.multitest import multipletests
 
-from fairaudit.stats import families, mover
+from fairaudit.stats import mover, multiplicity
 
 Floats = NDArray[np.float64]
 
@@ -140,12 +140,12 @@ def test_families_are_as_published() -> None:
     They reject four, the control of every error (Hochberg's and Holm's steps alike) three.
     """
     p = np.array(MYOCARDIAL)
-    assert (families.benjamini_hochberg(p) <= 0.05).sum() == 4
-    assert (families.holm(p) <= 0.05).sum() == 3
+    assert (multiplicity.benjamini_hochberg(p) <= 0.05).sum() == 4
+    assert (multiplicity.holm(p) <= 0.05).sum() == 3
     fives = np.array([0.01, 0.02, 0.03, 0.04, 0.05])
     # R: p.adjust((1:5) / 100, "holm") and "BH"
-    np.testing.assert_allclose(families.holm(fives), [0.05, 0.08, 0.09, 0.09, 0.09])
-    np.testing.assert_allclose(families.benjamini_hochberg(fives), np.full(5, 0.05))
+    np.testing.assert_allclose(multiplicity.holm(fives), [0.05, 0.08, 0.09, 0.09, 0.09])
+    np.testing.assert_allclose(multiplicity.benjamini_hochberg(fives), np.full(5, 0.05))
 
 
 probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=30)
@@ -155,20 +155,22 @@ probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 @given(probabilities)
 def test_statsmodels_prints_the_same_adjusted_p(p: list[float]) -> None:
     for ours, method in (
-        (families.holm(np.array(p)), "holm"),
-        (families.benjamini_hochberg(np.array(p)), "fdr_bh"),
+        (multiplicity.holm(np.array(p)), "holm"),
+        (multiplicity.benjamini_hochberg(np.array(p)), "fdr_bh"),
     ):
         np.testing.assert_allclose(ours, multipletests(p, method=method)[1], 1e-12, 1e-300)
     with np.errstate(divide="ignore"):  # its logarithm of 1 - 1
         theirs = multipletests(p, method="sidak")[1]
-    np.testing.assert_allclose(families.sidak(np.array(p), len(p)), theirs, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        multiplicity.sidak(np.array(p), len(p)), theirs, rtol=1e-9, atol=1e-12
+    )
 
 
 @given(probabilities)
 def test_adjusted_p_are_never_smaller_and_keep_their_order(p: list[float]) -> None:
     raw = np.array(p)
     order = np.argsort(raw, kind="stable")
-    holm, hochberg = families.holm(raw), families.benjamini_hochberg(raw)
+    holm, hochberg = multiplicity.holm(raw), multiplicity.benjamini_hochberg(raw)
     for adjusted in (holm, hochberg):
         assert adjusted.shape == raw.shape
         assert (adjusted >= raw * (1 - 1e-15)).all()
@@ -180,7 +182,7 @@ def test_adjusted_p_are_never_smaller_and_keep_their_order(p: list[float]) -> No
 
 def test_the_order_of_a_family_does_not_matter() -> None:
     raw = np.array([0.01, 0.04, 0.03, 0.005])
-    for method in (families.holm, families.benjamini_hochberg):
+    for method in (multiplicity.holm, multiplicity.benjamini_hochberg):
         expected = method(raw)
         for order in permutations(range(4)):
             np.testing.assert_allclose(method(raw[list(order)]), expected[list(order)])
@@ -188,7 +190,7 @@ def test_the_order_of_a_family_does_not_matter() -> None:
 
 def test_what_is_undefined_does_not_count_in_a_family() -> None:
     raw = np.array([math.nan, 0.01, 0.04, math.nan, 0.03])
-    for method in (families.holm, families.benjamini_hochberg):
+    for method in (multiplicity.holm, multiplicity.benjamini_hochberg):
         found = method(raw)
         assert np.isnan(found).tolist() == [True, False, False, True, False]
         np.testing.assert_allclose(found[[1, 2, 4]], method(raw[[1, 2, 4]]))
@@ -205,8 +207,8 @@ def test_sidak_and_its_inverse_are_accurate(exponent: float, m: int) -> None:
         keep = 1 - Decimal(p)
         raised = float(1 - (keep.ln() * m).exp())
         shared = float(1 - (keep.ln() / m).exp())
-    assert float(families.sidak(np.array(p), m)) == pytest.approx(raised, rel=1e-9, abs=0)
-    assert float(np.asarray(families.per_comparison(p, m))) == pytest.approx(
+    assert float(multiplicity.sidak(np.array(p), m)) == pytest.approx(raised, rel=1e-9, abs=0)
+    assert float(np.asarray(multiplicity.sidak_level(p, m))) == pytest.approx(
         shared, rel=1e-9, abs=0
     )
 
@@ -214,7 +216,7 @@ def test_sidak_and_its_inverse_are_accurate(exponent: float, m: int) -> None:
 def test_sidak_of_a_few_is_the_polynomial() -> None:
     p = Fraction(1, 20)
     exact = [float(1 - (1 - p) ** m) for m in (1, 2, 3, 45)]
-    np.testing.assert_allclose(families.sidak(np.full(4, 0.05), np.array([1, 2, 3, 45])), exact)
-    back = families.per_comparison(np.array(exact), np.array([1, 2, 3, 45]))
+    np.testing.assert_allclose(multiplicity.sidak(np.full(4, 0.05), np.array([1, 2, 3, 45])), exact)
+    back = multiplicity.sidak_level(np.array(exact), np.array([1, 2, 3, 45]))
     np.testing.assert_allclose(back, 0.05)
-    assert families.sidak(np.array([0.0, 1]), 7).tolist() == [0, 1]
+    assert multiplicity.sidak(np.array([0.0, 1]), 7).tolist() == [0, 1]

@@ -23,7 +23,7 @@ from statsmodels.stats.proportion import (
 )
 from statsmodels.stats.proportion import test_proportions_2indep as difference_test
 
-from fairaudit.stats import families, proportions
+from fairaudit.stats import contingency, multiplicity, proportions
 
 Floats = NDArray[np.float64]
 Interval = Callable[..., tuple[Floats, Floats]]
@@ -181,10 +181,10 @@ def test_paired_differences_are_as_published(
 
 
 def test_z_is_as_published() -> None:
-    z, p = proportions.z_test(*shares(12, 40, 48, 80))
+    z, p = contingency.z_test(*shares(12, 40, 48, 80))
     assert printed(float(z), "-3.098387")  # metrics.md, vectors
     assert printed(float(p), "0.00194577")
-    z, p = proportions.z_test(*shares(0, 16, 15, 72), pooled=False)
+    z, p = contingency.z_test(*shares(0, 16, 15, 72), pooled=False)
     assert printed(float(z), "-4.353")  # Ritland (2007), Z-unpooled in Fagerland 2015
     assert printed(float(p), "0.00001")
 
@@ -193,7 +193,7 @@ def test_bounds_of_maxima_are_as_in_the_catalogue() -> None:
     """metrics.md §12: the kidney stones and four groups of a thousand, over ordered pairs."""
     x, n = np.array([81.0, 192, 234, 55]), np.array([87.0, 263, 270, 80])
     one, other = np.nonzero(~np.eye(4, dtype=bool))
-    alpha = families.per_comparison(np.array(0.05), 6)
+    alpha = multiplicity.sidak_level(np.array(0.05), 6)
     p, q = x[one] / n[one], x[other] / n[other]
     low, high = proportions.newcombe(p, n[one], q, n[other], alpha)
     assert printed(float(low.max()), "0.084823")
@@ -201,7 +201,7 @@ def test_bounds_of_maxima_are_as_in_the_catalogue() -> None:
     low, high = proportions.koopman(p, n[one], q, n[other], alpha)
     assert printed(float(low.min()), "0.576267")
     assert printed(float(high.min()), "0.895107")
-    twelve = families.per_comparison(np.array(0.05), 12)
+    twelve = multiplicity.sidak_level(np.array(0.05), 12)
     yes = proportions.koopman(p, n[one], q, n[other], twelve)
     no = proportions.koopman(1 - p, n[one], 1 - q, n[other], twelve)
     assert printed(math.log(max(yes[0].max(), no[0].max())), "0.386592")
@@ -211,7 +211,7 @@ def test_bounds_of_maxima_are_as_in_the_catalogue() -> None:
 def test_equal_thousands_are_as_in_the_catalogue() -> None:
     x, n = np.array([250.0, 270, 240, 260]), np.full(4, 1000.0)
     one, other = np.nonzero(~np.eye(4, dtype=bool))
-    alpha = families.per_comparison(np.array(0.05), 6)
+    alpha = multiplicity.sidak_level(np.array(0.05), 6)
     arguments = (x[one] / 1000, n[one], x[other] / 1000, n[other], alpha)
     low, high = proportions.newcombe(*arguments)
     assert low.max() < 0
@@ -309,9 +309,9 @@ def test_statsmodels_prints_the_same(seed: int) -> None:
         low, high = proportions.wilson(np.array(x / n), np.array(float(n)), 0.1)
         theirs = proportion_confint(x, n, 0.1, method="wilson")
         assert (float(low), float(high)) == pytest.approx(theirs, abs=1e-12)
-        z, p = proportions.z_test(*shares(x, n, y, m))
+        z, p = contingency.z_test(*shares(x, n, y, m))
         assert (float(z), float(p)) == pytest.approx(proportions_ztest([x, y], [n, m]), abs=1e-9)
-        z, p = proportions.z_test(*shares(x, n, y, m), pooled=False)
+        z, p = contingency.z_test(*shares(x, n, y, m), pooled=False)
         wald = difference_test(x, n, y, m, method="wald", compare="diff")
         assert (float(z), float(p)) == pytest.approx((wald.statistic, wald.pvalue), abs=1e-9)
 
@@ -423,7 +423,7 @@ def test_zeros_have_limits() -> None:
 
 @pytest.mark.parametrize("name", [*PAIRS, "z_test"])
 def test_nobody_gives_nothing(name: str) -> None:
-    function = PAIRS.get(name, proportions.z_test)
+    function = PAIRS.get(name, contingency.z_test)
     nan = math.nan
     p, n = np.array([nan, 0.5, nan, 0.5]), np.array([0.0, 10, 10, 10])
     q, m = np.array([0.5, nan, 0.5, 0.5]), np.array([10.0, 0, 10, 10])
@@ -520,15 +520,15 @@ def test_a_hundred_thousand_pairs_are_one_call() -> None:
 
 def test_z_of_equal_or_certain_shares_is_zero() -> None:
     for x, n, y, m in ((0, 5, 0, 9), (5, 5, 9, 9), (4, 8, 3, 6)):
-        z, p = proportions.z_test(*shares(x, n, y, m))
+        z, p = contingency.z_test(*shares(x, n, y, m))
         assert (float(z), float(p)) == pytest.approx((0, 1))
 
 
 @given(pairs())
 def test_the_pooled_z_squared_is_pearsons_statistic(counts: tuple[int, int, int, int]) -> None:
     x, n, y, m = counts
-    z, _ = proportions.z_test(*shares(*counts))
-    swapped, _ = proportions.z_test(*shares(y, m, x, n))
+    z, _ = contingency.z_test(*shares(*counts))
+    swapped, _ = contingency.z_test(*shares(y, m, x, n))
     assert float(z) == pytest.approx(-float(swapped))
     if 0 < x + y < n + m:
         square, _ = oracle.pearson([[x, y], [n - x, m - y]])

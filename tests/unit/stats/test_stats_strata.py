@@ -18,7 +18,7 @@ from stats_oracle import Table, printed
 from statsmodels.stats.contingency_tables import StratifiedTable, mcnemar
 
 from fairaudit.stats import strata
-from fairaudit.stats.normal import critical
+from fairaudit.stats.distributions import normal_critical
 
 Floats = NDArray[np.float64]
 
@@ -149,7 +149,7 @@ def test_job_satisfaction_is_as_published() -> None:
     men = [[1, 1, 2, 1], [0, 3, 5, 1], [0, 0, 7, 3], [0, 1, 9, 6]]
     counts = np.array([women, men], dtype=float)
     for arranged in (counts, counts.transpose(0, 2, 1), counts[::-1, ::-1]):
-        statistic, df, p = strata.generalized(arranged)
+        statistic, df, p = strata.generalized_cmh(arranged)
         assert printed(float(statistic), "10.2001")
         assert int(df) == 9
         assert printed(float(p), "0.3345")
@@ -172,7 +172,7 @@ def nominal(counts: Floats) -> float:
 def test_generalized_is_the_quadratic_form(k: int, g: int, s: int, seed: int) -> None:
     counts = np.random.default_rng(seed).integers(0, 12, (s, k, g)).astype(float)
     counts[0] += 1
-    statistic, df, p = strata.generalized(counts)
+    statistic, df, p = strata.generalized_cmh(counts)
     assert float(statistic) == pytest.approx(nominal(counts), rel=1e-7, abs=1e-9)
     assert int(df) == (k - 1) * (g - 1)
     assert float(p) == pytest.approx(float(scipy.stats.chi2.sf(statistic, df)), rel=1e-7, abs=0)
@@ -183,7 +183,9 @@ def test_classes_and_strata_that_are_empty_do_not_count() -> None:
     holed = np.zeros((4, 3, 4))
     holed[np.ix_([0, 2], [0, 2], [0, 1, 3])] = counts
     holed[3, 0, 1] = 1  # one person alone compares with nobody
-    for found, expected in zip(strata.generalized(holed), strata.generalized(counts), strict=True):
+    for found, expected in zip(
+        strata.generalized_cmh(holed), strata.generalized_cmh(counts), strict=True
+    ):
         assert float(found) == pytest.approx(float(expected))
 
 
@@ -251,7 +253,7 @@ def test_statsmodels_prints_the_same_odds_ratio(tables: list[Table]) -> None:
 def test_strata_are_those_of_two_by_two(tables: list[Table]) -> None:
     a, n, c, m = columns(tables)
     one = strata.mantel_haenszel(a, n, c, m)
-    statistic, df, p = strata.generalized(
+    statistic, df, p = strata.generalized_cmh(
         np.stack([np.stack([a, c], -1), np.stack([n - a, m - c], -1)], 1)
     )
     assert float(statistic) == pytest.approx(float(one.statistic), abs=1e-8)
@@ -385,7 +387,7 @@ def test_bounds_for_sparse_strata_are_where_the_squared_error_is_that_large() ->
         for n, m in draw.integers(1, 5, (30, 2))
     ]
     weights = draw.dirichlet(np.ones(30)).tolist()
-    square = critical(0.05) ** 2
+    square = normal_critical(0.05) ** 2
     total = [sum(w * a / n for w, (a, n, _, _) in zip(weights, tables, strict=True)),
              sum(w * c / m for w, (_, _, c, m) in zip(weights, tables, strict=True))]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Intervals of a maximum over pairs of groups, without looking at every pair.
+"""Many comparisons at once: adjusted p-values, levels, and intervals of a maximum over pairs.
 
 With m comparisons each at 1 - (1 - α)^(1/m) all their intervals hold together with probability
 1 - α (Šidák 1967, doi:10.1080/01621459.1967.10482935), so the largest lower end and the largest
@@ -10,13 +10,119 @@ have the largest end whose sides no other group beats in both value and reach, a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
+
 import numpy as np
 
-from fairaudit.arrays import Ends, Floats, Ints, Marks
+from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
 from fairaudit.stats import mover, proportions
 
+_FAR = 1e-6
+"""Below it Bonferroni's bound is as good as the distribution itself."""
 
-def pairs(groups: int) -> int:
+
+@cache
+def _quadrature() -> tuple[Floats, Floats]:
+    """Nodes and weights over the standard normal distribution."""
+    x, w = np.polynomial.legendre.leggauss(200)
+    return 9 * x, 9 * w * np.exp(-np.square(9 * x) / 2) / np.sqrt(2 * np.pi)
+
+
+def holm(p: Sequence[float] | Floats) -> Floats:
+    """The p-values of one family, adjusted so that the chance of any false finding stays below.
+
+    Step-down from the smallest. NaN stays NaN and does not count. Holm (1979), A simple
+    sequentially rejective multiple test procedure, Scand J Stat 6:65.
+
+    >>> [round(one, 6) for one in holm([0.01, 0.04, 0.03]).tolist()]
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p, dtype=np.float64)
+    order = _ascending(p)
+    left = np.arange(order.size, 0, -1)
+    adjusted = np.full_like(p, np.nan)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * left), 1.0)
+    return adjusted
+
+
+def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
+    """The p-values of one family, adjusted for the expected share of false ones among the found.
+
+    Step-up from the largest. NaN stays NaN and does not count. Benjamini & Hochberg (1995),
+    Controlling the false discovery rate, JRSS B 57:289.
+
+    >>> [round(one, 6) for one in benjamini_hochberg([0.01, 0.04, 0.03]).tolist()]
+    [0.03, 0.04, 0.04]
+    """
+    p = np.asarray(p, dtype=np.float64)
+    order = _ascending(p)[::-1]
+    scaled = p[order] * (order.size / np.arange(order.size, 0, -1))
+    adjusted = np.full_like(p, np.nan)
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
+    return adjusted
+
+
+def _ascending(p: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+    """Where the defined p-values stand, the smallest first."""
+    order = np.argsort(p, kind="stable")
+    return order[: int(np.count_nonzero(~np.isnan(p)))]
+
+
+def sidak(p: float | Floats, m: float | Floats) -> Floats:
+    """The chance 1 - (1 - p)^m that the smallest of `m` independent p-values is below `p`.
+
+    Accurate for small p. Šidák (1967), Rectangular confidence regions for the means of multivariate
+    normal distributions, JASA 62:626.
+
+    >>> float(sidak(0.01, 3)).__round__(6), float(sidak(1e-20, 3)).__round__(25)
+    (0.029701, 3e-20)
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(-np.expm1(np.multiply(m, np.log1p(np.negative(p)))), dtype=np.float64)
+
+
+def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
+    """The chance that the smallest two-sided p-value over all pairs of `groups` is below `p`.
+
+    By the distribution of the studentized range: all pairs of normal means of equal variance, which
+    bounds it where sizes differ. Never above Bonferroni's, which takes its place far out. Tukey
+    (1953), The problem of multiple comparisons; Kramer (1956), Biometrics 12:307; Hayter (1984),
+    Ann Stat 12:61.
+
+    >>> [round(float(tukey_kramer(p, 3)), 4) for p in (0.0192, 1e-20)]
+    [0.0503, 0.0]
+    """
+    from scipy.special import ndtr, ndtri
+
+    p, k = np.broadcast_arrays(np.minimum(np.asarray(p, dtype=np.float64), 1.0), groups)
+    pairs = k * (k - 1) / 2
+    with np.errstate(all="ignore"):
+        found = np.array(np.minimum(p * np.maximum(pairs, 1), 1.0))
+        near = (found > _FAR) & (pairs > 1)
+        if near.any():
+            width = -np.sqrt(2) * ndtri(p[near] / 2)[:, None]
+            nodes, weights = _quadrature()
+            inside = np.maximum(ndtr(nodes) - ndtr(nodes - width), 0.0)
+            within = (weights * inside ** (k[near] - 1)[:, None]).sum(axis=1) * k[near]
+            found[near] = np.minimum(found[near], np.clip(1 - within, 0.0, 1.0))
+    return np.asarray(found)
+
+
+def sidak_level(alpha: Alpha, m: float | Floats) -> Floats:
+    """The level 1 - (1 - alpha)^(1/m) of each of `m` comparisons that together err by `alpha`.
+
+    Accurate for large m; NaN where m is 0. Šidák (1967), as above.
+
+    >>> float(sidak_level(0.05, 1)).__round__(6), float(sidak_level(0.05, 1e9)).__round__(15)
+    (0.05, 5.1293e-11)
+    """
+    with np.errstate(all="ignore"):
+        share = np.where(np.greater(m, 0), np.divide(1, m), np.nan)
+        return np.asarray(-np.expm1(share * np.log1p(np.negative(alpha))), dtype=np.float64)
+
+
+def count_pairs(groups: int) -> int:
     """How many pairs so many groups make."""
     return groups * (groups - 1) // 2
 
@@ -31,9 +137,9 @@ def largest_difference(value: Floats, ends: Ends, among: Marks) -> tuple[float, 
     if len(at) < 2 or np.isnan(low).any() or np.isnan(high).any():
         return np.nan, np.nan
     down, up = p - low, high - p
-    i, j = _crossed(unbeaten(p, -down), unbeaten(-p, -up))
+    i, j = _crossed(undominated(p, -down), undominated(-p, -up))
     lowest = p[i] - p[j] - np.hypot(down[i], up[j])
-    k, m = _crossed(unbeaten(p, up), unbeaten(-p, down))
+    k, m = _crossed(undominated(p, up), undominated(-p, down))
     highest = p[k] - p[m] + np.hypot(up[k], down[m])
     return float(lowest.max()), float(highest.max())
 
@@ -50,11 +156,11 @@ def smallest_ratio(
     p, n = share[at], size[at]
     if len(at) < 2 or np.isnan(p).any():
         return np.nan, np.nan
-    low, high, few = proportions.far_out(p, n, alpha)
+    low, high, few = proportions.tail_bounds(p, n, alpha)
     if alone or not few.any():
-        i, j = _crossed(unbeaten(-p, -n), unbeaten(p, -n))
+        i, j = _crossed(undominated(-p, -n), undominated(p, -n))
         ends, _ = proportions.koopman(p[i], n[i], p[j], n[j], alpha)
-        k, m = _crossed(unbeaten(-p, n), unbeaten(p, n))
+        k, m = _crossed(undominated(-p, n), undominated(p, n))
         _, tops = proportions.koopman(p[k], n[k], p[m], n[m], alpha)
         return float(ends.min()), float(tops.min())
     return _smallest_by_ends(p, low, high)
@@ -68,16 +174,16 @@ def smallest_smoothed_ratio(
     if len(at) < 2 or np.isnan(share[at]).any():
         return np.nan, np.nan
     plus, times = (one[at] for one in drawn_in)
-    low, high, _ = proportions.far_out(share[at], size[at], alpha)
+    low, high, _ = proportions.tail_bounds(share[at], size[at], alpha)
     return _smallest_by_ends(*(plus + times * one for one in (share[at], low, high)))
 
 
 def _smallest_by_ends(p: Floats, low: Floats, high: Floats) -> tuple[float, float]:
     """The smallest ends of a ratio over ordered pairs, from the ends of each share."""
     down, up = p - low, high - p
-    i, j = _crossed(unbeaten(-p, down), unbeaten(p, up))
+    i, j = _crossed(undominated(-p, down), undominated(p, up))
     ends, _ = mover.ratio(p[i], (low[i], high[i]), p[j], (low[j], high[j]))
-    k, m = _crossed(unbeaten(-p, -up), unbeaten(p, -down))
+    k, m = _crossed(undominated(-p, -up), undominated(p, -down))
     _, tops = mover.ratio(p[k], (low[k], high[k]), p[m], (low[m], high[m]))
     return float(ends.min()), float(tops.min())
 
@@ -93,7 +199,7 @@ def difference_to_highest(value: Floats, ends: Ends, among: Marks) -> Ends:
         return found[0], found[1]
     p, down, up = value[at], value[at] - low[at], high[at] - value[at]
     for side, theirs, sign, ours in ((0, up, -1, down), (1, down, 1, up)):
-        rivals = unbeaten(p, theirs if side == 0 else -theirs)
+        rivals = undominated(p, theirs if side == 0 else -theirs)
         reach = np.hypot(ours[:, None], theirs[None, rivals])
         apart = p[:, None] - p[None, rivals] + sign * reach
         apart[np.arange(len(at))[:, None] == rivals[None, :]] = np.inf
@@ -118,11 +224,11 @@ def _ratio_to_others(share: Floats, size: Floats, among: Marks, alpha: float, wa
     if len(at) < 2:
         return found[0], found[1]
     p, n = share[at], size[at]
-    low, high, few = proportions.far_out(p, n, alpha)
+    low, high, few = proportions.tail_bounds(p, n, alpha)
     exactly = len(at) > 2 and bool(few.any())
     widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
     for side, theirs in widths:
-        rivals = unbeaten(way * p, way * theirs)
+        rivals = undominated(way * p, way * theirs)
         one, two = p[:, None], p[None, rivals]
         if exactly:
             mine = low[:, None], high[:, None]
@@ -135,7 +241,7 @@ def _ratio_to_others(share: Floats, size: Floats, among: Marks, alpha: float, wa
     return found[0], found[1]
 
 
-def unbeaten(first: Floats, second: Floats) -> Ints:
+def undominated(first: Floats, second: Floats) -> Ints:
     """Who is not beaten in both numbers by two others: the first two Pareto fronts.
 
     Two, since the one who beats a group may stand on the other side of its pair.

@@ -1,0 +1,331 @@
+"""Tests of tables of people by outcome and group, from z to exact and permutation tests.
+
+As in `proportions`, shares come with the sizes they were seen in, and an undefined share has no
+p-value: it is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.stats import mover
+from fairaudit.stats.distributions import chi_square_tail, normal_two_sided
+from fairaudit.stats.proportions import is_known
+
+EXPECTED = 5
+"""Where a smaller count is expected in a cell, a test that counts tables takes the place of z."""
+
+DRAWS = 9999
+"""So many tables are drawn; no p-value is below 1 / (DRAWS + 1)."""
+
+_TIE = 1e-7
+"""Tables are equally likely when their probabilities differ by less, relatively; as in R."""
+
+_ROUNDING = 1e-12
+"""A drawn statistic so little below the observed one is equal to it."""
+
+_PROBABILITIES = 2**18
+"""So many probabilities of tables are kept at once."""
+
+_DRAWN = 2**20
+"""So many counts are drawn at once: 8 MB, and as much for each array a statistic makes of them."""
+
+_EXACT_BELOW = 25
+"""With fewer discordant pairs McNemar's test is exact."""
+
+
+def z_test(
+    p: Floats, n: Floats, q: Floats, m: Floats, *, pooled: bool = True, yates: bool = False
+) -> tuple[Floats, Floats]:
+    """The z of `p - q` and its two-sided p-value.
+
+    With the pooled variance, as the test of equal proportions has it; or with the variance of each
+    side. `yates` draws the difference in by half a person on either side, as Yates (1934), JRSS
+    Suppl 1:217, corrects χ² for continuity; never beyond 0. Where nobody or everybody has the
+    outcome on both sides: z 0, p 1. Fleiss, Levin & Paik (2003), Statistical Methods for Rates and
+    Proportions, 3rd ed., §3.2.
+
+    >>> z, p = z_test(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
+    >>> round(float(z), 6), round(float(p), 8)
+    (-3.098387, 0.00194577)
+    """
+    with np.errstate(all="ignore"):
+        if pooled:
+            share = (np.multiply(p, n) + np.multiply(q, m)) / np.add(n, m)
+            variance = share * (1 - share) * (np.divide(1, n) + np.divide(1, m))
+        else:
+            variance = p * np.subtract(1, p) / n + q * np.subtract(1, q) / m
+        gap = np.subtract(p, q)
+        if yates:
+            step = (np.divide(1, n) + np.divide(1, m)) / 2
+            gap = np.sign(gap) * np.maximum(np.abs(gap) - step, 0.0)
+        z = np.where(gap == 0, 0.0, gap / np.sqrt(variance))
+    z = np.where(is_known(p, n, q, m), z, np.nan)
+    return z, normal_two_sided(z)
+
+
+def correlated_z_test(p: Floats, n: Floats, q: Floats, m: Floats, r: Floats) -> Floats:
+    """The two-sided p-value of `p = q` by the pooled share, both correlated by `r`.
+
+    Of matched pairs that is McNemar's test, but for the terms of order 1 / n; of equal shares 1.
+
+    >>> round(float(correlated_z_test(*(np.array(x) for x in (0.3, 40.0, 0.6, 80.0, 0.0)))), 8)
+    0.00194577
+    """
+    with np.errstate(all="ignore"):
+        share = (p * n + q * m) / (n + m)
+        errors = np.sqrt(share * (1 - share) / n), np.sqrt(share * (1 - share) / m)
+        gap = np.subtract(p, q)
+        z = np.where(gap == 0, 0.0, gap / mover.combine_errors(*errors, r))
+    return normal_two_sided(np.where(is_known(p, n, q, m), z, np.nan))
+
+
+def smallest_expected(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
+    """The smallest count that is expected in the four cells if both proportions are equal.
+
+    Where it is below 5 the exact test is asked. Cochran (1954), Biometrics 10:417.
+
+    >>> float(smallest_expected(np.array(0.1), np.array(10.0), np.array(0.3), np.array(10.0)))
+    2.0
+    """
+    with np.errstate(all="ignore"):
+        x, y = np.multiply(p, n), np.multiply(q, m)
+        fewer = np.minimum(x + y, np.subtract(n, x) + np.subtract(m, y))
+        return np.where(is_known(p, n, q, m), fewer * np.minimum(n, m) / np.add(n, m), np.nan)
+
+
+def fisher(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
+    """The p-value of Fisher's exact test of `a` of `n` against `c` of `m`, two-sided.
+
+    The probability of all tables of these margins that are no more likely than the observed one;
+    ties within 1e-7. Fisher (1935), The logic of inductive inference, JRSS 98:39.
+
+    >>> float(fisher(np.array(12), np.array(40), np.array(48), np.array(80))).__round__(8)
+    0.00340922
+    """
+    less, tied = _exact(a, n, c, m)
+    # A sum of all probabilities may pass 1 in its last digit.
+    return np.minimum(less + tied, 1.0)
+
+
+def fisher_mid_p(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
+    """The mid-p-value of Fisher's test: tables as likely as the observed one count half.
+
+    Lancaster (1961), Significance tests in discrete distributions, JASA 56:223.
+
+    >>> float(fisher_mid_p(np.array(1), np.array(10), np.array(3), np.array(10))).__round__(6)
+    0.334365
+    """
+    less, tied = _exact(a, n, c, m)
+    return less + tied / 2
+
+
+def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
+    """The probabilities of the tables less likely than the observed one, and as likely."""
+    arrays = np.broadcast_arrays(*(np.asarray(one, dtype=np.int64) for one in (a, n, c, m)))
+    a, n, c, m = (one.ravel() for one in arrays)
+    found = np.full((2, a.size), np.nan)
+    least = np.maximum(a + c - m, 0)
+    length = np.minimum(n, a + c) - least + 1
+    order = np.argsort(length, kind="stable")
+    order = order[(n[order] > 0) & (m[order] > 0)]
+    start = 0
+    while start < order.size:
+        # Supports of like lengths together, so that little of a block is padding.
+        limit = 16 + 2 * int(length[order[start]])
+        stop = start + max(_PROBABILITIES // limit, 1)
+        stop = start + int(np.searchsorted(length[order[start:stop]], limit, side="right"))
+        stop = max(stop, start + 1)
+        mine = order[start:stop]
+        found[:, mine] = _tails(a[mine], n[mine], c[mine], m[mine], int(length[mine[-1]]))
+        start = stop
+    less, tied = found.reshape(2, *arrays[0].shape)
+    return less, tied
+
+
+def _tails(a: Ints, n: Ints, c: Ints, m: Ints, longest: int) -> tuple[Floats, Floats]:
+    """What `_exact` gives, for tables on one axis with supports up to the longest.
+
+    Each probability comes from the one before it by the ratio of the two: sums of logarithms of
+    ratios keep digits that differences of logarithms of large factorials lose.
+    """
+    both = (a + c)[:, None]
+    least = np.maximum(both - m[:, None], 0)
+    k = least + np.arange(longest - 1)
+    above = (both - k) * (n[:, None] - k)
+    below = (k + 1) * (m[:, None] - both + k + 1)
+    inside = above > 0
+    with np.errstate(all="ignore"):
+        logs = np.log(np.where(inside, above, 1) / np.where(inside, below, 1))
+    likely = np.zeros((a.size, longest))
+    np.cumsum(np.where(inside, logs, -np.inf), axis=1, out=likely[:, 1:])
+    seen = np.take_along_axis(likely, a[:, None] - least, axis=1)
+    chance = np.exp(likely - likely.max(axis=1, keepdims=True))
+    tied = np.abs(likely - seen) <= _TIE
+    less = ~tied & (likely < seen)
+    whole = chance.sum(axis=1)
+    return (
+        np.where(less, chance, 0.0).sum(axis=1) / whole,
+        np.where(tied, chance, 0.0).sum(axis=1) / whole,
+    )
+
+
+def chi_square(counts: Floats) -> tuple[Floats, Floats, Floats]:
+    """Pearson's χ² of tables [..., K, G], its degrees of freedom, and its p-value.
+
+    Rows and columns of zeros do not count. Where no freedom is left: 0, 0, 1. Pearson (1900), On
+    the criterion that a given system of deviations..., Phil Mag 50:157; no continuity correction,
+    which is for two by two (`z_test`).
+
+    >>> found = chi_square(np.array([[250.0, 270, 240, 260], [750, 730, 760, 740]]))
+    >>> [round(float(one), 6) for one in found]
+    [2.631925, 3.0, 0.45192]
+    """
+    counts = np.asarray(counts, dtype=np.float64)
+    expected, df = _expected(counts)
+    with np.errstate(all="ignore"):
+        parts = np.square(counts - expected) / expected
+    return _chi_square(np.where(expected == 0, 0.0, parts).sum(axis=(-2, -1)), df)
+
+
+def g_test(counts: Floats) -> tuple[Floats, Floats, Floats]:
+    """The likelihood-ratio statistic G of tables [..., K, G], its freedom, and its p-value.
+
+    It is 2n times the mutual information in nats. Zeros as in `chi_square`. Wilks (1938), The
+    large-sample distribution of the likelihood ratio, Ann Math Stat 9:60.
+
+    >>> [round(float(one), 6) for one in g_test(np.array([[12.0, 48], [28, 32]]))]
+    [9.804312, 1.0, 0.001741]
+    """
+    counts = np.asarray(counts, dtype=np.float64)
+    expected, df = _expected(counts)
+    with np.errstate(all="ignore"):
+        parts = np.where(counts == 0, 0.0, counts * np.log(counts / expected))
+    return _chi_square(np.maximum(2 * parts.sum(axis=(-2, -1)), 0.0), df)
+
+
+def _expected(counts: Floats) -> tuple[Floats, Floats]:
+    """What margins alone would put into each cell, and how many cells they leave free."""
+    rows, columns = counts.sum(axis=-1, keepdims=True), counts.sum(axis=-2, keepdims=True)
+    with np.errstate(all="ignore"):
+        expected = rows * columns / counts.sum(axis=(-2, -1), keepdims=True)
+    free = [np.maximum((one != 0).sum(axis=(-2, -1)) - 1, 0) for one in (rows, columns)]
+    expected = np.where((rows == 0) | (columns == 0), 0.0, expected)
+    return expected, np.asarray(free[0] * free[1], dtype=np.float64)
+
+
+def _chi_square(statistic: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
+    """A statistic with its freedom and upper tail; 0 and 1 where there is no freedom."""
+    statistic = np.where((df == 0) & ~np.isnan(statistic), 0.0, statistic)
+    return statistic, df, chi_square_tail(statistic, np.where(df > 0, df, 1.0))
+
+
+def mcnemar(b: Ints, c: Ints) -> tuple[Floats, Floats, Marks]:
+    """McNemar's χ², its p-value, and whether that is exact, from the two discordant counts.
+
+    Below 25 discordant pairs the p-value is the binomial's, two-sided; otherwise the statistic's,
+    without continuity correction. No discordant pair: 0 and 1. McNemar (1947), Psychometrika
+    12:153.
+
+    >>> statistic, p, exact = mcnemar(np.array([12, 30]), np.array([2, 10]))
+    >>> [round(float(one), 6) for one in (*statistic, *p)], exact.tolist()
+    ([7.142857, 10.0, 0.012939, 0.001565], [True, False])
+    """
+    from scipy.special import bdtr
+
+    b, c = np.broadcast_arrays(b, c)
+    pairs = b + c
+    exact = pairs < _EXACT_BELOW
+    with np.errstate(all="ignore"):
+        gap = np.subtract(b, c, dtype=np.float64)
+        statistic = np.where(pairs == 0, 0.0, gap * gap / pairs)
+    few = np.where(exact, pairs, 0)
+    binomial = np.minimum(2 * bdtr(np.minimum(np.minimum(b, c), few).astype(float), few, 0.5), 1.0)
+    return statistic, np.where(exact, binomial, normal_two_sided(np.sqrt(statistic))), exact
+
+
+def permutation_test(
+    counts: Ints, statistic: Callable[[Floats], Floats], draws: int = DRAWS, seed: int = 0
+) -> float:
+    """The p-value of a statistic of a table [K, G] of people by class and group, if all are alike.
+
+    The statistic takes tables [D, K, G] and gives a number for each, larger where groups differ
+    more. Each draw deals all people of all classes to the groups again, as many to each as there
+    are. The p-value is (b + 1) / (draws + 1), b the draws not below the observed statistic, so it
+    is never 0. NaN where the observed statistic is. Tables of 10⁹ people or more are not dealt:
+    ValueError, or a wait without end. Phipson & Smyth (2010), Permutation p-values should never be
+    zero, doi:10.2202/1544-6115.1585.
+
+    >>> def gap(tables):
+    ...     shares = tables[:, 0] / tables.sum(axis=1)
+    ...     return shares.max(axis=1) - shares.min(axis=1)
+    >>> permutation_test(np.array([[12, 48], [28, 32]]), gap) < 0.01
+    True
+    """
+    counts = np.asarray(counts, dtype=np.int64)
+    with np.errstate(all="ignore"):
+        observed = float(statistic(counts[None].astype(np.float64))[0])
+        if np.isnan(observed):
+            return float("nan")
+        least = observed - _ROUNDING * max(abs(observed), 1)
+        # A draw without an answer counts against the finding.
+        reached = sum(
+            int((~(statistic(tables.astype(np.float64)) < least)).sum())
+            for tables in _dealt(counts, draws, seed)
+        )
+    return (reached + 1) / (draws + 1)
+
+
+def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:
+    """Tables [D, K, G] with the margins of `counts`, in blocks: so many draws in all."""
+    of_class, of_group = counts.sum(axis=1), counts.sum(axis=0)
+    generator = np.random.default_rng(seed)
+    block = max(_DRAWN // max(counts.size, 1), 1)
+    sizes = [min(block, draws - start) for start in range(0, draws, block)]
+    if len(of_class) == 2:
+        for size in sizes:
+            drawn = generator.multivariate_hypergeometric(
+                of_group, int(of_class[0]), size=size, method="marginals"
+            )
+            yield np.stack([drawn, of_group - drawn], axis=1)
+        return
+    from scipy.stats import random_table  # slow to import, and two classes do without it
+
+    tables = random_table(of_class, of_group)
+    for size in sizes:
+        yield tables.rvs(size, random_state=generator)
+
+
+def moment_test(counts: Ints) -> float:
+    """The p-value of chi-square on a sparse table [K, G], from its moments over all such tables.
+
+    Mean and variance are those over every table with the same margins; a scaled chi-square has
+    both. That serves where many groups add up: with few of them, and a rare class, χ² has but a few
+    values. Never below what as many draws as `DRAWS` can tell, for so far out two moments say
+    little. Haldane (1940), Biometrika 31:346; Dawson (1954), A simplified expression for the
+    variance of the χ²-function on a contingency table, Biometrika 41:280. Rows and columns without
+    people do not count; 1 where nothing can vary.
+    """
+    whole = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0].astype(np.float64)
+    n, (rows, columns) = whole.sum(), whole.shape
+    if min(rows, columns) < 2 or n < 4:
+        return 1.0
+    of_row, of_column = whole.sum(axis=1), whole.sum(axis=0)
+    expected = np.outer(of_row, of_column) / n
+    observed = (np.square(whole - expected) / expected).sum()
+
+    def terms(margin: Floats) -> tuple[float, float]:
+        k = len(margin)
+        spread = ((n / margin).sum() - k * k) / (n - 2)
+        return (k - 1) * (n - k) / (n - 1), float(spread)
+
+    (one, uneven), (two, other) = terms(of_row), terms(of_column)
+    mean = n / (n - 1) * (rows - 1) * (columns - 1)
+    variance = 2 * n / (n - 3) * (one - uneven) * (two - other) + n * n / (n - 1) * uneven * other
+    if variance <= 0:
+        return 1.0
+    scale = variance / (2 * mean)
+    return max(float(chi_square_tail(observed / scale, mean / scale)), 1 / (DRAWS + 1))
