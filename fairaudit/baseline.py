@@ -37,7 +37,7 @@ from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
 from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.simpson.kinds import FORMER_NAMES
 from fairaudit.spec import Spec, Text
-from fairaudit.spec.schema import number
+from fairaudit.spec.fields import read_number
 from fairaudit.verdict import (
     AnyCheck,
     Backing,
@@ -499,7 +499,7 @@ def _changed(baseline: Baseline, metric: str) -> str:
 
 def _tolerance(value: object) -> Decimal:
     try:
-        found = number(str(value))
+        found = read_number(str(value))
     except ValueError:
         found = None
     if found is None or found < 0:
