@@ -45,7 +45,7 @@ class Terms:
         return None if self.reference is None else self.reference.policy
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Evaluation:
     """One measure on one table.
 
