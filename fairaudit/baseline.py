@@ -38,7 +38,7 @@ from fairaudit.result import SCHEMA_VERSION
 from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.simpson.kinds import FORMER_NAMES
 from fairaudit.spec import Spec, Text
-from fairaudit.spec.schema import number
+from fairaudit.spec.fields import read_number
 from fairaudit.verdict import (
     AnyCheck,
     Backing,
@@ -544,7 +544,7 @@ def _changed(baseline: Baseline, metric: str) -> str:
 
 def _tolerance(value: object) -> Decimal:
     try:
-        found = number(str(value))
+        found = read_number(str(value))
     except ValueError:
         found = None
     if found is None or found < 0:
