@@ -444,6 +444,7 @@ def test_what_got_worse_for_sure_comes_first() -> None:
     }
 
 
+@pytest.mark.long
 def test_where_nothing_changes_hardly_anything_is_found() -> None:
     """60 pairs of samples: above 12 % would come once in 100 if one in 20 were right."""
     random = Random(7)

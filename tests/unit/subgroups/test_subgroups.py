@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 import pytest
-from conftest import SPECS, examples
+from conftest import SPECS, examples, seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from schemas import validate
@@ -244,7 +244,7 @@ def listed(result: AuditResult) -> list[dict[str, str]]:
     return [dict(one.group) for one in result.subgroups.rates[0].listed]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6, quick=2))
 def test_what_is_listed_is_what_no_larger_group_explains(tmp_path: Path, seed: int) -> None:
     """Effects of one, two and three columns at once, against the definition in plain Python."""
     chance = random.Random(seed)
@@ -303,6 +303,7 @@ def test_an_intersection_beyond_its_parts_is_listed_beside_them() -> None:
     assert found[0] == {"a": "x", "b": "u"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.5, 0.02])
 def test_where_nothing_is_wrong_hardly_ever_anything_is_found(share: float) -> None:
     """Of data sets by chance at most one in twenty shows a subgroup at all, by either test."""
