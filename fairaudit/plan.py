@@ -1,4 +1,4 @@
-"""What a pass over the data must count, and the form in which the counts come back."""
+"""What a pass over the data must count for a spec, or for several that share it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-import numpy as np
-
-from fairaudit.arrays import Floats, Ints
-from fairaudit.cube import Sum
-from fairaudit.disclosure import Notice
-from fairaudit.histogram import Bins
 from fairaudit.spec import (
     RESERVED,
-    Format,
-    Kind,
+    CsvFormat,
     Outcome,
+    OutcomeKind,
     Protected,
     Spec,
     Text,
     Threshold,
-    searched,
+    search_spec,
     value_of,
 )
 
@@ -31,7 +25,6 @@ ADDED_SCALE = 10**9
 
 MISSING = -1
 """The code of a number that is not there (in `RawKey.codes` of a cut column)."""
-
 
 MOST_CELLS = 10_000_000
 """The cell budget: so many combinations of levels a pass may count."""
@@ -110,12 +103,13 @@ class Plan:
     they may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets histograms.
     `tables` are of people by a few keys each, which need not be among `keys`: what would
     explode the cells is counted beside them. `cluster` is the key of rows that belong together.
+    `medians` are the scores whose exact median is asked.
     """
 
     keys: tuple[Key, ...]
     texts: tuple[Text, ...]
     tokens: tuple[str, ...]
-    format: Format
+    format: CsvFormat
     count: str | None = None
     weight: str | None = None
     filter: Text | None = None
@@ -126,6 +120,7 @@ class Plan:
     tables: tuple[tuple[Key, ...], ...] = ()
     search: Search | None = None
     cluster: str | None = None
+    medians: tuple[str, ...] = ()
 
     @property
     def table_keys(self) -> tuple[Key, ...]:
@@ -140,7 +135,13 @@ class Plan:
     def beside(self, candidate: str) -> Plan:
         """What the table of a candidate counts: the keys of the search, and the candidate."""
         keys = (*self.search.keys, Key(candidate)) if self.search else ()
-        return replace(self, keys=keys, scores={}, adding=NOTHING_ADDED, tables=(), search=None)
+        return replace(
+            self, keys=keys, scores={}, medians=(), adding=NOTHING_ADDED, tables=(), search=None
+        )
+
+    def counts_like(self, other: Plan) -> bool:
+        """Whether another plan counts the same, whichever candidates its search found."""
+        return replace(self, search=None) == replace(other, search=None)
 
     def text_key(self, column: str) -> int:
         """The number of the key that holds a column as text."""
@@ -151,115 +152,6 @@ class Plan:
         return next(
             at for at, key in enumerate(self.keys) if key.column == column and key.edges is not None
         )
-
-
-@dataclass(frozen=True, slots=True)
-class RawKey:
-    """A key as it was counted: text levels (None: null) with codes, or codes of intervals."""
-
-    key: Key
-    codes: Ints
-    levels: tuple[str | None, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file that was read, as the report names it; `lines` are the physical ones of a CSV file."""
-
-    path: str
-    bytes: int
-    modified: float | None
-    lines: int | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawHistogram:
-    """A score by some keys, as they were counted: [E] entries of codes [E, K], a bin and people.
-
-    `cells` are codes [C, K], each with its extreme scores `low` and `high`, and with what
-    `histogram.Moments` holds as `sums`; None where a score is too large for the fixed point.
-    """
-
-    keys: tuple[int, ...]
-    codes: Ints
-    bins: Ints
-    people: Ints
-    cells: Ints
-    low: Floats
-    high: Floats
-    sums: tuple[list[int], ...] | None
-
-    @classmethod
-    def empty(cls, keys: tuple[int, ...]) -> RawHistogram:
-        """The histogram of a score that nobody has."""
-        codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawScores:
-    """The histograms of a score, one for each grouping that the plan asks, and their bins."""
-
-    histograms: tuple[RawHistogram, ...]
-    bins: Bins
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawTable:
-    """The people that the filter keeps by some keys: [E] entries of codes [E, K].
-
-    A code is a place in `RawCells.table_levels`, or an interval; an entry may stand several times.
-    """
-
-    keys: tuple[Key, ...]
-    codes: Ints
-    people: Ints
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawAmounts:
-    """What was added up in each of [C] cells, as Python's integers; what is missing adds nothing.
-
-    Numbers and distances are at the fixed point `ADDED_SCALE`, products at its square.
-    """
-
-    columns: Mapping[str, Sequence[int]]
-    products: Mapping[tuple[str, str], Sequence[int]]
-    distances: Mapping[tuple[str, str], Sequence[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class RawCells:
-    """The counts of one pass by raw levels: an entry, or several, for each combination.
-
-    `kept` is 1 where the filter holds, 0 where it does not, -1 where it cannot decide. `read` is
-    the control total: the records of the files, counted apart from the pass.
-    """
-
-    keys: tuple[RawKey, ...]
-    kept: Ints
-    rows: Ints
-    people: Ints
-    read: int
-    files: tuple[File, ...]
-    route: str
-    weight: Sum | None = None
-    squares: Sum | None = None
-    weight_error: float = 0.0
-    scores: Mapping[str, RawScores] = field(default_factory=dict)
-    amounts: RawAmounts | None = None
-    searched: RawSearch | None = None
-    notices: tuple[Notice, ...] = ()
-    tables: tuple[RawTable, ...] = ()
-    table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RawSearch:
-    """The table of each candidate that stayed one, and why other columns were left out."""
-
-    tables: Mapping[str, RawCells]
-    left_out: Mapping[str, str]
 
 
 def plan(spec: Spec) -> Plan:
@@ -289,6 +181,7 @@ def plan(spec: Spec) -> Plan:
         texts.append(spec.cluster)
         keys.setdefault(spec.cluster.value)
     made = _keys(keys, cuts)
+    scores = _score_keys(spec, made)
     return Plan(
         keys=made,
         texts=tuple(texts),
@@ -303,17 +196,19 @@ def plan(spec: Spec) -> Plan:
             for one in (*spec.protected, *spec.strata, *spec.features)
             if not one.is_cut and one.keep is None
         ),
-        scores=_score_keys(spec, made),
+        scores=scores,
         adding=_adding(spec),
         tables=_tables(spec, made),
         search=_search(spec, made, texts),
         cluster=value_of(spec.cluster),
+        # The exact median is one person's score: none for a report to publish.
+        medians=() if spec.suppress_below is not None else tuple(scores),
     )
 
 
 def _search(spec: Spec, keys: tuple[Key, ...], texts: Iterable[Text]) -> Search | None:
     """The keys that every candidate is crossed with: those of the groups, the outcome, the rows."""
-    asked = searched(spec)
+    asked = search_spec(spec)
     if asked is None:
         return None
     needed = {(key.column, key.edges is not None) for key in plan(asked).keys}
@@ -336,7 +231,7 @@ def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
     known = {(key.column, key.edges is not None): key for key in keys}
     columns = {one.name: known.get((one.column.value, one.is_cut)) for one in spec.groupable}
     columns |= {one.name: feature_key(spec, one) for one in spec.features}
-    outcomes = [known[one.column.value, one.threshold is not None] for one in spec.outcomes_beside]
+    outcomes = [known[one.column.value, one.threshold is not None] for one in spec.side_outcomes]
     tables: dict[tuple[Key, ...], None] = {}
     for names in spec.subgroups.widest:
         made = [key for name in names if (key := columns[name]) is not None]
@@ -386,16 +281,16 @@ def _adding(spec: Spec) -> Adding:
     added = NOTHING_ADDED
     for one in spec.outcomes:
         label = spec.label if one is not spec.label else None
-        if one.kind is Kind.NUMBER:
+        if one.kind is OutcomeKind.NUMBER:
             added += _of_columns(one.column)
-            if label is not None and label.kind is Kind.NUMBER:
+            if label is not None and label.kind is OutcomeKind.NUMBER:
                 pair = (label.column.value, one.column.value)
                 added += Adding(products=(pair,), distances=(pair,))
         if spec.adds_score(one) and one.score is not None:
             added += _of_columns(one.score)
         for attribute in spec.attributes_measured(one):
             added += _of_columns(attribute.column)
-            if one.kind is Kind.NUMBER:
+            if one.kind is OutcomeKind.NUMBER:
                 added += Adding(products=((attribute.column.value, one.column.value),))
     return added
 
@@ -430,7 +325,15 @@ def united(plans: Sequence[Plan]) -> Plan | None:
                 cuts.setdefault(key.column, set()).update(key.edges)
     capped = {text.value: text for one in plans for text in one.capped}
     made = _keys(keys, cuts)
-    return replace(first, keys=made, unknown=unknown, capped=tuple(capped.values()), adding=adding)
+    medians = tuple(dict.fromkeys(column for plan in plans for column in plan.medians))
+    return replace(
+        first,
+        keys=made,
+        unknown=unknown,
+        capped=tuple(capped.values()),
+        adding=adding,
+        medians=medians,
+    )
 
 
 def _terms(one: Plan) -> tuple[object, ...]:

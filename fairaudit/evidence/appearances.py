@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,8 @@ from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube import GroupTable, distinct_rows
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.evidence.families import correct_p_values
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, differ, exceeds
+from fairaudit.members import Member
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.inference import Inference
@@ -49,8 +50,8 @@ class Parent:
     """A group that the appearance is part of: beside everybody else, and its rest beside it."""
 
     group: Group
-    estimate: Estimate
-    apart: ShareGap | None
+    estimate: Annotated[Estimate, Member(flat=True, without="significance")]
+    apart: Annotated[ShareGap | None, Member("everybody_else")]
     rest: ShareGap
 
 
@@ -70,10 +71,10 @@ class Appearance:
 
     metric: str
     of: str
-    of_class: str | None
+    of_class: Annotated[str | None, Member("class")]
     group: Group
-    estimate: Estimate
-    apart: ShareGap
+    estimate: Annotated[Estimate, Member(flat=True, without="significance")]
+    apart: Annotated[ShareGap, Member("everybody_else")]
     parents: tuple[Parent, ...]
     worse_off: bool | None
     significance: Significance | None
@@ -150,7 +151,7 @@ def find_appearances(family: Sequence[RateInSubsets]) -> Appearances:
     if judged:
         inference = family[0].terms.inference
         p = np.concatenate([one.p for one in judged])
-        adjusted, start = correct_p_values(p, inference.correction), 0
+        adjusted, start = inference.correction.adjust(p), 0
         for one in judged:
             mine = adjusted[start : start + len(one.at)]
             start += len(one.at)

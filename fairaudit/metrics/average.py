@@ -38,7 +38,7 @@ class Average:
     """How rates are averaged over strata; `levels` are the weights of `Weights.LEVELS`."""
 
     weights: Weights
-    levels: Mapping[str, Decimal] = field(default_factory=dict)
+    levels: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         if self.weights is not Weights.LEVELS:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+
+import numpy as np
+
+from fairaudit.arrays import Floats
+from fairaudit.stats import multiplicity
 
 
 class Correction(StrEnum):
@@ -17,7 +23,23 @@ class Correction(StrEnum):
     @property
     def words(self) -> str:
         """Its name as it is printed."""
-        return {"holm": "Holm", "benjamini_hochberg": "Benjamini–Hochberg"}.get(self, "none")
+        return _CORRECTIONS[self][0]
+
+    def adjust(self, p: Floats) -> Floats:
+        """The p-values of one family, adjusted; NaN stays NaN and does not count."""
+        return np.asarray(_CORRECTIONS[self][1](p))
+
+    def bound(self, p: Floats, family: int) -> Floats:
+        """The most that p-values are adjusted to in a family of so many tests (Bonferroni)."""
+        return np.asarray(p if self is Correction.NONE else np.minimum(p * family, 1.0))
+
+
+_CORRECTIONS: Mapping[Correction, tuple[str, Callable[[Floats], Floats]]] = {
+    Correction.HOLM: ("Holm", multiplicity.holm),
+    Correction.BENJAMINI_HOCHBERG: ("Benjamini–Hochberg", multiplicity.benjamini_hochberg),
+    Correction.NONE: ("none", np.asarray),
+}
+"""To add a correction, add its name and its function here."""
 
 
 class RatioInterval(StrEnum):

@@ -6,21 +6,21 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from fairaudit.counts import Counts, RawKey
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import did_you_mean
 from fairaudit.names import quoted
-from fairaudit.plan import MOST_LEVELS, Plan, RawCells, RawKey
+from fairaudit.plan import MOST_LEVELS
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.values import alike, canonical, is_like_missing, listing
-from fairaudit.spec import Missing, Policy, Protected, Spec, Text
+from fairaudit.spec import Missing, MissingPolicy, Protected, Spec, Text
 
 
 def group_axis(
     one: Protected,
     role: Role,
-    cells: RawCells,
-    plan: Plan,
+    counts: Counts,
     spec: Spec,
     findings: Findings,
 ) -> Axis:
@@ -28,9 +28,9 @@ def group_axis(
     is_protected = role is Role.PROTECTED
     policy = spec.missing.protected if is_protected else spec.missing.strata
     if one.bins:
-        names, raw, levels = _binned(one, cells, plan)
+        names, raw, levels = _binned(one, counts)
     else:
-        raw_key = cells.keys[plan.text_key(one.column.value)]
+        raw_key = counts.text_key(one.column.value)
         raw = raw_key.codes
         names = _level_names(one, raw_key, spec.missing, findings)
         levels = tuple(sorted({name for name in names if name is not None}))
@@ -44,13 +44,15 @@ def group_axis(
                 )
             )
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
-    if policy in {Policy.SHOW, Policy.GROUP} and missing.any():
+    if policy in {MissingPolicy.SHOW, MissingPolicy.GROUP} and missing.any():
         levels = (*levels, UNKNOWN)
     place: dict[str | None, int] = {level: code for code, level in enumerate(levels)}
     # A protected value or stratum that is set aside or dropped leaves the subsets that use it.
-    left_out = DROP if role is Role.STRATUM and policy is Policy.DROP else NO_LEVEL
+    left_out = DROP if role is Role.STRATUM and policy is MissingPolicy.DROP else NO_LEVEL
     place[None] = place.get(UNKNOWN, left_out)
-    unknown = frozenset({place[UNKNOWN]} if policy is Policy.SHOW and UNKNOWN in place else ())
+    unknown = frozenset(
+        {place[UNKNOWN]} if policy is MissingPolicy.SHOW and UNKNOWN in place else ()
+    )
     codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
     if one.reference and not one.bins and one.reference.value not in levels:
         hint = did_you_mean(one.reference.value, levels)
@@ -75,7 +77,7 @@ def candidate_axis(raw_key: RawKey) -> Axis:
     codes = np.array([place[level] for level in raw_key.levels], dtype=np.int64)[raw_key.codes]
     nothing = np.zeros(len(codes), dtype=np.bool_)
     key = KeyColumn(column, Role.STRATUM, (*levels, UNKNOWN), frozenset({place[UNKNOWN]}))
-    return Axis(key, codes, column, "strata", Policy.SHOW, codes == place[UNKNOWN], nothing)
+    return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN], nothing)
 
 
 def _oddities(one: Protected, levels: Sequence[str]) -> list[Notice]:
@@ -99,10 +101,11 @@ def _oddities(one: Protected, levels: Sequence[str]) -> list[Notice]:
 
 
 def _binned(
-    one: Protected, cells: RawCells, plan: Plan
+    one: Protected,
+    counts: Counts,
 ) -> tuple[list[str | None], Ints, tuple[str, ...]]:
     """The bin of each interval of the union of all cuts on that column; missing stands last."""
-    raw_key = cells.keys[plan.cut_key(one.column.value)]
+    raw_key = counts.cut_key(one.column.value)
     edges = raw_key.key.edges or ()
     own = [edge for edge in edges if not edge.beyond and edge.value in set(one.bins)]
     labels = one.bin_labels()
