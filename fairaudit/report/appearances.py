@@ -19,21 +19,25 @@ _MOST_GROUPS = 3
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """The groups where a gap first appears, a sentence each, and what is meant by that."""
-    found = rank_appearances(appearance for row in result.lattice for appearance in row.appears)
+    appearances = rank_appearances(
+        appearance for row in result.lattice for appearance in row.appears
+    )
     tests = _tests(result)
     by_group: dict[Group, list[Appearance]] = {}
-    for one in found:
-        by_group.setdefault(one.group, []).append(one)
+    for appearance in appearances:
+        by_group.setdefault(appearance.group, []).append(appearance)
     shown = list(by_group.values())[: None if most is None else _MOST_GROUPS]
     alpha = result.provenance.inference.alpha
     if shown:
-        yield Entries([(Cell("first appears", Tone.WARN), _told(some, alpha)) for some in shown])
-    if left := len(by_group) - len(shown):
-        groups = "group" if left == 1 else "groups"
-        text = f"and {numbers.whole(left)} more {groups}: --verbose, or -o report.json"
+        yield Entries(
+            [(Cell("first appears", Tone.WARN), _told(appearances, alpha)) for appearances in shown]
+        )
+    if omitted := len(by_group) - len(shown):
+        groups = "group" if omitted == 1 else "groups"
+        text = f"and {numbers.whole(omitted)} more {groups}: --verbose, or -o report.json"
         yield Paragraph(text, Tone.MUTED)
-    if found or tests:
-        yield Paragraph(_meaning(result, tests, is_found=bool(found)), Tone.MUTED)
+    if appearances or tests:
+        yield Paragraph(_meaning(result, tests, is_found=bool(appearances)), Tone.MUTED)
     if any(row.tested is None for row in result.lattice):
         yield Paragraph(
             "Where a gap first appears is shown only for groups whose counts, and those of the "
@@ -51,11 +55,11 @@ def _told(several: Sequence[Appearance], alpha: float) -> str:
 
 def _tests(result: AuditResult) -> dict[str, int]:
     """How many groups were tested by outcome; nothing where that is not told."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for row in result.lattice:
         for of, number in (row.tested or {}).items():
-            found[of] = found.get(of, 0) + number
-    return {of: number for of, number in found.items() if number}
+            counts[of] = counts.get(of, 0) + number
+    return {of: number for of, number in counts.items() if number}
 
 
 def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> str:
@@ -125,12 +129,12 @@ def _of_parents(appearance: Appearance, alpha: float) -> str:
 
 def _named(parent: Parent, alpha: float) -> str:
     """A parent with its rate, and its difference to everybody else with interval and test."""
-    said = [numbers.percent(parent.estimate.value)]
+    words = [numbers.percent(parent.estimate.value)]
     if (gap := parent.apart) is not None:
         ends = f"[{numbers.points(gap.low)}, {numbers.points(gap.high)}]"
-        said.append(f"{numbers.points(gap.difference)} points {ends}")
-        said.append(f"p {numbers.probability(gap.p, alpha)}")
-    return f"{numbers.named_group(parent.group)} ({', '.join(said)})"
+        words.append(f"{numbers.points(gap.difference)} points {ends}")
+        words.append(f"p {numbers.probability(gap.p, alpha)}")
+    return f"{numbers.named_group(parent.group)} ({', '.join(words)})"
 
 
 def _meeting(appearance: Appearance) -> str:
@@ -139,8 +143,8 @@ def _meeting(appearance: Appearance) -> str:
 
 
 def _adjusted(appearance: Appearance, alpha: float) -> str:
-    found = appearance.significance
-    if found is None:
+    test = appearance.significance
+    if test is None:
         return ""
-    corrected = "adjusted p" if found.correction != "none" else "p"
-    return f" ({corrected} {numbers.probability(found.adjusted, alpha)})"
+    corrected = "adjusted p" if test.correction != "none" else "p"
+    return f" ({corrected} {numbers.probability(test.adjusted, alpha)})"

@@ -69,7 +69,9 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
 def _verdict(changes: Changes) -> Iterator[Block]:
     before, after = changes.before, changes.after
     yield Heading(f"Comparison: {_heading(before, after)}")
-    word = " → ".join(_JUDGED.get(one.verdict, str(one.verdict).upper()) for one in (before, after))
+    word = " → ".join(
+        _JUDGED.get(compared.verdict, str(compared.verdict).upper()) for compared in (before, after)
+    )
     tone = Tone.BAD if changes.worse else Tone.GOOD if changes.better else Tone.PLAIN
     yield Entries([(Cell(word, tone), summary(changes))])
     moved = [change for change in changes.checks if _is_told_first(change, changes.alpha)]
@@ -96,7 +98,9 @@ def summary(changes: Changes) -> str:
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
     sure = [row.change for row in changes.rates if row.change.is_significant(changes.alpha)]
-    down, up = (sum(one.way is way for one in sure) for way in (Direction.WORSE, Direction.BETTER))
+    down, up = (
+        sum(change.way is way for change in sure) for way in (Direction.WORSE, Direction.BETTER)
+    )
     other = len(sure) - down - up
     rates = len(changes.rates)
     text += f"; {numbers.whole(rates)} {_plural('rate', rates)} of groups: "
@@ -112,12 +116,16 @@ def _plural(word: str, count: int) -> str:
 
 def _heading(before: ComparedResult, after: ComparedResult) -> str:
     """What the two are called: their models or titles, or where those are one, their data."""
-    called = [names.name(one.of) if one.of else _named(one) for one in (before, after)]
+    called = [
+        names.name(compared.of) if compared.of else _named(compared) for compared in (before, after)
+    ]
     if called[0] != called[1]:
         return " → ".join(called)
     data = [
-        names.copied(Path(one.provenance.files[0].path).name) if one.provenance.files else ""
-        for one in (before, after)
+        names.copied(Path(compared.provenance.files[0].path).name)
+        if compared.provenance.files
+        else ""
+        for compared in (before, after)
     ]
     return f"{called[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else called[0]
 
@@ -128,11 +136,11 @@ def _named(compared: ComparedResult) -> str:
 
 
 def _origin(compared: ComparedResult) -> str:
-    made = compared.provenance
-    files = ", ".join(names.copied(file.path) for file in made.files[:2])
-    more = f" and {len(made.files) - 2} more" if len(made.files) > 2 else ""
+    provenance = compared.provenance
+    files = ", ".join(names.copied(file.path) for file in provenance.files[:2])
+    more = f" and {len(provenance.files) - 2} more" if len(provenance.files) > 2 else ""
     of = f"{names.name(compared.of)} in " if compared.of else ""
-    rows = f"{numbers.whole(made.rows)} rows, created {made.created}"
+    rows = f"{numbers.whole(provenance.rows)} rows, created {provenance.created}"
     return f"{of}{_named(compared)}: {files}{more}, {rows}"
 
 
@@ -140,12 +148,13 @@ def _checks(changes: Changes) -> Iterator[Block]:
     rest = [change for change in changes.checks if not _is_told_first(change, changes.alpha)]
     rows = [*_entries(rest, changes.alpha).rows]
     rows += [
-        (Cell("defined differently", Tone.MUTED), _otherwise(one)) for one in changes.otherwise
+        (Cell("defined differently", Tone.MUTED), _otherwise(different))
+        for different in changes.otherwise
     ]
-    for one, when in ((changes.only_before, "before"), (changes.only_after, "after")):
+    for findings, when in ((changes.only_before, "before"), (changes.only_after, "after")):
         rows += [
-            (Cell(f"only {when}", Tone.MUTED), f"{each.check.id}: {each.status.upper()}")
-            for each in one
+            (Cell(f"only {when}", Tone.MUTED), f"{finding.check.id}: {finding.status.upper()}")
+            for finding in findings
         ]
     if rows:
         others = len(rest) < len(changes.checks)
@@ -155,7 +164,7 @@ def _checks(changes: Changes) -> Iterator[Block]:
 
 def _otherwise(different: DifferentCheck) -> str:
     """A check that asks something else: its statuses, and what of it changed."""
-    statuses = " → ".join(each.status.upper() for each in (different.before, different.after))
+    statuses = " → ".join(finding.status.upper() for finding in (different.before, different.after))
     return f"{different.after.check.id}: {statuses}; {different.why} changed"
 
 
@@ -171,29 +180,30 @@ def _entries(rows: Sequence[CheckChange], alpha: float) -> Entries:
     )
 
 
-def _word(one: CheckChange, alpha: float) -> Cell:
+def _word(check: CheckChange, alpha: float) -> Cell:
     """What became of a check in one word."""
-    if one.is_worse(alpha):
+    if check.is_worse(alpha):
         return Cell("WORSE", Tone.BAD)
-    if one.is_better(alpha):
+    if check.is_better(alpha):
         return Cell("BETTER", Tone.GOOD)
-    if one.is_significant(alpha):
+    if check.is_significant(alpha):
         return Cell("CHANGED", Tone.WARN)
-    if all(change.way is Direction.SAME for change in one.tested):
+    if all(change.way is Direction.SAME for change in check.tested):
         return Cell("SAME", Tone.MUTED)
-    return Cell("UNSURE" if one.is_tested else "UNTESTED", Tone.MUTED)
+    return Cell("UNSURE" if check.is_tested else "UNTESTED", Tone.MUTED)
 
 
-def _check(one: CheckChange, alpha: float) -> str:
+def _check(check: CheckChange, alpha: float) -> str:
     """A check in one sentence: its statuses, its values, the change with its test."""
-    then, now = one.before, one.after
+    then, now = check.before, check.after
     status = f"{then.status.upper()} → {now.status.upper()}"
     text = f"{checks.title(now)}: {status}"
-    change = one.change
+    change = check.change
     pairs = [
-        metric_titles.worst_pair(each.first, each.second, each.decided_by) for each in (then, now)
+        metric_titles.worst_pair(finding.first, finding.second, finding.decided_by)
+        for finding in (then, now)
     ]
-    values = [numbers.value_of(each) for each in (change.before, change.after)]
+    values = [numbers.value_of(estimate) for estimate in (change.before, change.after)]
     is_other = all(pairs) and pairs[0] != pairs[1]
     if is_other and not now.spread:
         # Whose values these are: a change between different groups is nobody's.
@@ -201,41 +211,41 @@ def _check(one: CheckChange, alpha: float) -> str:
     else:
         if then.estimate is not None or now.estimate is not None:
             text += f", {' → '.join(values)}"
-        told = changed(change, alpha)
-        text += f"; {told}" if told else ""
+        words = changed(change, alpha)
+        text += f"; {words}" if words else ""
         if is_other:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
-    text += _by_group(one, alpha)
-    if one.newly_beyond:
-        text += f"; newly beyond its limit: {baseline.breaches(one.newly_beyond)}"
-    if one.recast:
+    text += _by_group(check, alpha)
+    if check.newly_beyond:
+        text += f"; newly beyond its limit: {baseline.breaches(check.newly_beyond)}"
+    if check.recast:
         text += "; its columns, who is counted, or how it is tested are defined differently"
     return f"{text} ({now.check.id})"
 
 
 def _by_group(change: CheckChange, alpha: float) -> str:
     """The groups to tell, each beside itself: the worst ones, and who changed significantly."""
-    told = [
+    changed = [
         row
         for row in change.groups
         if not (row.decided and row.decides)
         and (row.decided or row.decides or row.change.is_significant(alpha))
     ]
-    told.sort(key=lambda each: not (each.decided or each.decides))
-    shown = [f"; {_group(each, alpha)}" for each in told[:_FEW_GROUPS]]
-    left = len(told) - len(shown)
-    more = f"; and {left} more changed significantly" if left else ""
+    changed.sort(key=lambda row: not (row.decided or row.decides))
+    shown = [f"; {_group(row, alpha)}" for row in changed[:_FEW_GROUPS]]
+    omitted = len(changed) - len(shown)
+    more = f"; and {omitted} more changed significantly" if omitted else ""
     return "".join(shown) + more
 
 
-def _group(one: GroupChange, alpha: float) -> str:
+def _group(row: GroupChange, alpha: float) -> str:
     """A group beside itself: `sex=F 0.5000 → 0.3790: -0.1210 [...], worse: p = .0001`."""
-    named = numbers.named_group(one.group) if one.group else "all groups"
-    where = f" in {numbers.named_group(one.stratum)}" if one.stratum else ""
-    change = one.change
-    values = " → ".join(numbers.value_of(each) for each in (change.before, change.after))
-    told = changed(change, alpha)
-    return f"{named}{where} {values}" + (f": {told}" if told else "")
+    named = numbers.named_group(row.group) if row.group else "all groups"
+    where = f" in {numbers.named_group(row.stratum)}" if row.stratum else ""
+    change = row.change
+    values = " → ".join(numbers.value_of(estimate) for estimate in (change.before, change.after))
+    words = changed(change, alpha)
+    return f"{named}{where} {values}" + (f": {words}" if words else "")
 
 
 def changed(change: Change, alpha: float) -> str:
@@ -273,16 +283,16 @@ def _surely(change: Change, alpha: float) -> str:
 
 
 def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
-    found = changes.reversals
-    if not found:
+    changed_reversals = changes.reversals
+    if not changed_reversals:
         return
     yield Heading("Changed reversals")
-    told = found[:_FEW_REVERSALS] if is_short else found
-    yield Entries([(_reversal_word(one), _reversal(one)) for one in told])
-    if left := found[len(told) :]:
-        sure = sum(one.significant for one in left)
+    shown = changed_reversals[:_FEW_REVERSALS] if is_short else changed_reversals
+    yield Entries([(_reversal_word(change), _reversal(change)) for change in shown])
+    if omitted := changed_reversals[len(shown) :]:
+        sure = sum(change.significant for change in omitted)
         yield Paragraph(
-            f"and {numbers.whole(len(left))} more, {numbers.whole(sure) if sure else 'none'} of "
+            f"and {numbers.whole(len(omitted))} more, {numbers.whole(sure) if sure else 'none'} of "
             "them significant: --verbose, or -o changes.json, lists them all",
             Tone.MUTED,
         )
@@ -321,8 +331,10 @@ def _meaning(changes: Changes) -> Iterator[Block]:
             Tone.MUTED,
         )
         return
-    how = changes.inference.correction
-    corrected = "uncorrected" if how is Correction.NONE else f"corrected by {how.words}"
+    correction = changes.inference.correction
+    corrected = (
+        "uncorrected" if correction is Correction.NONE else f"corrected by {correction.words}"
+    )
     level = f"{float(100 * changes.inference.confidence):g} %"
     tests = (
         "A rate of both models is tested by McNemar's test of who changes, with Newcombe's paired "

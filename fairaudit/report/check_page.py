@@ -46,13 +46,17 @@ _UNWEIGHED = (
 def listing(result: AuditResult) -> Document:
     """The checks of a result by number and id, the worst first."""
     rows = []
-    for index, one in enumerate(checks.by_urgency(result.findings), 1):
-        word = checks.status_cell(one, index)
-        rows.append((word, f"{names.copied(one.check.id)}: {_value(one)} ({_limit(one)})"))
+    for index, finding in enumerate(checks.by_urgency(result.findings), 1):
+        word = checks.status_cell(finding, index)
+        rows.append(
+            (word, f"{names.copied(finding.check.id)}: {_value(finding)} ({_limit(finding)})")
+        )
     if not rows:
         return inert((Heading("Checks"), Paragraph("The spec sets no limit: nothing was judged.")))
-    how = "fairaudit show RESULT.json CHECK opens one: by its number, its id, or a part of its id."
-    return inert((Heading("Checks, worst first"), Entries(rows), Paragraph(how, Tone.MUTED)))
+    usage = (
+        "fairaudit show RESULT.json CHECK opens one: by its number, its id, or a part of its id."
+    )
+    return inert((Heading("Checks, worst first"), Entries(rows), Paragraph(usage, Tone.MUTED)))
 
 
 def find(result: AuditResult, wanted: str) -> Finding:
@@ -66,14 +70,18 @@ def find(result: AuditResult, wanted: str) -> Finding:
         return ranked[ids.index(wanted)]
     if wanted.isdecimal() and 1 <= int(wanted) <= len(ranked):
         return ranked[int(wanted) - 1]
-    found = [audit for audit in ranked if wanted in audit.check.id]
-    if len(found) == 1 and wanted:
-        return found[0]
-    told = [names.copied(one.check.id) for one in (found or ranked)]
-    more = f", and {len(told) - _CANDIDATES} more" if len(told) > _CANDIDATES else ""
-    there = f"there is {', '.join(told[:_CANDIDATES])}{more}" if told else "the spec sets no limit"
-    if found:
-        raise UsageError(f"{len(found)} checks have {names.quoted(wanted)} in their id", there)
+    matches = [audit for audit in ranked if wanted in audit.check.id]
+    if len(matches) == 1 and wanted:
+        return matches[0]
+    candidates = [names.copied(finding.check.id) for finding in (matches or ranked)]
+    more = f", and {len(candidates) - _CANDIDATES} more" if len(candidates) > _CANDIDATES else ""
+    there = (
+        f"there is {', '.join(candidates[:_CANDIDATES])}{more}"
+        if candidates
+        else "the spec sets no limit"
+    )
+    if matches:
+        raise UsageError(f"{len(matches)} checks have {names.quoted(wanted)} in their id", there)
     what = f"no check {names.quoted(wanted)}{did_you_mean(wanted, ids)}"
     raise UsageError(what, there)
 
@@ -103,8 +111,8 @@ def _value(finding: Finding) -> str:
 
 def _limit(finding: Finding) -> str:
     check = finding.check
-    asked = (("fails", check.fail), ("warns", check.warn))
-    return "; ".join(f"{word} {limit}" for word, limit in asked if limit is not None)
+    limits = (("fails", check.fail), ("warns", check.warn))
+    return "; ".join(f"{word} {limit}" for word, limit in limits if limit is not None)
 
 
 def _answer(finding: Finding) -> Iterator[Block]:
@@ -159,8 +167,8 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
         yield from _subgroup(whose_rate(result, check), finding)
         return
     weighed = _weighed(result, finding)
-    for part, found in weighed:
-        yield _weights(part, found, check)
+    for part, weighed_strata in weighed:
+        yield _weights(part, weighed_strata, check)
     lines = steps(result, finding)
     formula = check.asked.formula
     if not lines:
@@ -191,8 +199,8 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
         return []
     lines = [
         line
-        for part, found in _weighed(result, finding)
-        for line in worked_formula.averages(found, _sides(part))
+        for part, weighed_strata in _weighed(result, finding)
+        for line in worked_formula.averages(weighed_strata, _sides(part))
     ]
     lines += worked_formula.working(finding, _outcomes(result, check))
     return [*map(str, lines)]
@@ -206,7 +214,7 @@ def _weighed(
     if not isinstance(check, Check):
         return []
     every = ((part, strata.weighed(check, part, result)) for part in finding.parts)
-    return [(part, found) for part, found in every if found]
+    return [(part, weighed_strata) for part, weighed_strata in every if weighed_strata]
 
 
 def _outcomes(result: AuditResult, check: Check) -> int:
@@ -244,11 +252,11 @@ def _weights(part: ComparisonPart, strata: Sequence[strata.Weighed], check: Chec
 
 def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
     """The subgroup that decides beside everybody, and the groups that it is part of."""
-    found = finding.subgroup
-    if found is None or search is None:
+    subgroup = finding.subgroup
+    if subgroup is None or search is None:
         yield Paragraph(finding.why or numbers.SUPPRESSED)
         return
-    line = worked_formula.divergence(found, search)
+    line = worked_formula.divergence(subgroup, search)
     yield Entries(
         [
             (Cell("formula", Tone.MUTED), "|rate of the subgroup - rate of everybody|"),
@@ -256,8 +264,8 @@ def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
             (Cell("so", Tone.MUTED), f"{_value(finding)} {checks.relation(finding)}"),
         ]
     )
-    told = [(found.group, found.over, found.under, found.divergence)]
-    told += [(part.group, part.over, part.under, part.divergence) for part in found.parts]
+    subgroups = [(subgroup.group, subgroup.over, subgroup.under, subgroup.divergence)]
+    subgroups += [(part.group, part.over, part.under, part.divergence) for part in subgroup.parts]
     rows = [
         [
             Cell(numbers.named_group(group)),
@@ -265,7 +273,7 @@ def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
             Cell(numbers.percent(over / under)),
             Cell(numbers.points(apart)),
         ]
-        for group, over, under, apart in told
+        for group, over, under, apart in subgroups
     ]
     header = ("subgroup, and whom it is part of", "count", "rate", "diff. to everybody")
     yield Table("", header, rows, (False, True, True, True))
@@ -294,7 +302,7 @@ def _crossed(finding: Finding) -> Iterator[Block]:
     yield Table(
         "",
         ("group", "stratum", "value", "evidence"),
-        [_crossing(one) for one in _worst_first(finding)],
+        [_crossing(breach) for breach in _worst_first(finding)],
         (False, False, True, False),
     )
 
@@ -397,7 +405,7 @@ def _definition(result: AuditResult, finding: Finding) -> Iterator[Block]:
     wanted = {check.asked.id, *_rates(check)} if isinstance(check, Check) else {check.rate}
     first = check.asked.id if isinstance(check, Check) else check.rate
     known = [definition for definition in result.definitions if definition.id in wanted]
-    for one in sorted(known, key=lambda one: one.id != first):
+    for one in sorted(known, key=lambda definition: definition.id != first):
         yield Heading(one.title)
         yield Paragraph(one.means)
         yield Facts(explain.facts(one))

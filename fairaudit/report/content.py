@@ -77,19 +77,20 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
 
 
 def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterator[Block]:
-    made = result.provenance
-    title = names.line(made.title) or names.copied(made.spec_path)
+    origin = result.provenance
+    title = names.line(origin.title) or names.copied(origin.spec_path)
     of = "" if data is None else f", {names.copied(Path(data).name)}"
     yield Heading(f"Audit: {title}{of}")
     verdict = result.verdict
     yield Entries([(Cell(verdict.upper(), checks.VERDICT_TONES[verdict]), _summary(result))])
-    open_ones = [one for one in checks.by_urgency(result.findings) if _is_open(one)]
+    open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
         yield _findings(open_ones, is_first=True)
     if result.earlier is not None:
-        one = result.earlier
-        path = names.copied(one.path) if one.path else "a document"
-        text = f"{path}, created {one.created} ({baseline.age(one)}), tolerance {one.tolerance}"
+        earlier = result.earlier
+        path = names.copied(earlier.path) if earlier.path else "a document"
+        text = f"{path}, created {earlier.created} ({baseline.age(earlier)})"
+        text += f", tolerance {earlier.tolerance}"
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
     yield from _unlooked(result, most)
     if result.notices:
@@ -130,16 +131,18 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     by_title: dict[str, list[tuple[str, LatticeEntry]]] = {}
     for row, entry in unjudged:
         by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
-    for title, found in by_title.items():
-        subsets = "; ".join(name for name, _ in found[:most])
-        if most is not None and len(found) > most:
-            subsets += f"; and {numbers.whole(len(found) - most)} more"
+    for title, entries_of_subsets in by_title.items():
+        subsets = "; ".join(name for name, _ in entries_of_subsets[:most])
+        if most is not None and len(entries_of_subsets) > most:
+            subsets += f"; and {numbers.whole(len(entries_of_subsets) - most)} more"
         text = f"no limit on {title} covers {subsets}"
-        known = [(name, one) for name, one in found if not math.isnan(one.departure)]
+        known = [
+            (name, entry) for name, entry in entries_of_subsets if not math.isnan(entry.departure)
+        ]
         if known:
             name, worst = max(known, key=lambda pair: pair[1].departure)
             pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
-            hidden = any(one.estimate.suppressed for _, one in found)
+            hidden = any(entry.estimate.suppressed for _, entry in entries_of_subsets)
             there = "the worst published value is" if hidden else "the worst value is"
             text += f"; {there} {numbers.number(worst.estimate.value)} by {name}: {pair}"
         rows.append((Cell("not covered", Tone.MUTED), text))
@@ -184,8 +187,8 @@ def _findings(findings: Sequence[Finding], *, is_first: bool) -> Entries:
     for finding in findings:
         place = f", {checks.place(finding.check.place)}" if finding.check.place else ""
         is_told = not is_first and _is_open(finding)
-        told = "see the top of this report" if is_told else checks.sentence(finding)
-        text = f"{checks.title(finding)}: {told} ({checks.id_of(finding)}{place})"
+        sentence = "see the top of this report" if is_told else checks.sentence(finding)
+        text = f"{checks.title(finding)}: {sentence} ({checks.id_of(finding)}{place})"
         rows.append((checks.status_cell(finding), text))
     return Entries(rows, is_titled=True)
 
@@ -198,14 +201,13 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
     tones = {WaiverState.APPLIED: Tone.WARN, WaiverState.EXPIRED: Tone.BAD}
     rows = []
     for outcome in result.waivers:
-        one = outcome.waiver
-        whose = numbers.named_group(one.group) if one.group else "all of it"
-        place = f" ({checks.place(one.place)})" if one.place else ""
-        check = names.copied(one.check)
-        text = (
-            f"{check} for {whose} until {one.expires}, approved by {names.line(one.approved_by)}: "
-        )
-        text += names.line(one.reason) + (f"; {outcome.why}" if outcome.why else "")
+        waiver = outcome.waiver
+        group = numbers.named_group(waiver.group) if waiver.group else "the whole check"
+        place = f" ({checks.place(waiver.place)})" if waiver.place else ""
+        check = names.copied(waiver.check)
+        text = f"{check} for {group} until {waiver.expires}, "
+        text += f"approved by {names.line(waiver.approved_by)}: "
+        text += names.line(waiver.reason) + (f"; {outcome.why}" if outcome.why else "")
         word = str(outcome.state).replace("_", " ")
         rows.append((Cell(word, tones.get(outcome.state, Tone.MUTED)), f"{text}{place}"))
     yield Entries(rows)

@@ -28,11 +28,11 @@ def page(definition: Definition) -> Document:
 
 def method_page(method: Method) -> Document:
     """The page of an interval, a test or a correction."""
-    said = [("also", ", ".join(method.also)), ("source", str(method.source))]
+    pairs = [("also", ", ".join(method.also)), ("source", str(method.source))]
     return (
         Heading(method.name),
         Paragraph(method.means),
-        Facts([each for each in said if each[1]]),
+        Facts([pair for pair in pairs if pair[1]]),
     )
 
 

@@ -73,22 +73,24 @@ class _Annotation:
         elif self.file:
             properties = {"file": _path(self.file)}
         properties["title"] = printable(shortened(self.title, LONGEST_TITLE))
-        told = ",".join(f"{name}={_escaped(text, _PROPERTY)}" for name, text in properties.items())
+        values = ",".join(
+            f"{name}={_escaped(text, _PROPERTY)}" for name, text in properties.items()
+        )
         message = _escaped(printable(shortened(self.message, LONGEST), but="\n"), _DATA)
-        return f"::{_KIND.get(self.rank, 'error')} {told}::{message}"
+        return f"::{_KIND.get(self.rank, 'error')} {values}::{message}"
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """A line for each annotation, at most ten; nothing where all passed."""
-    found = [annotation for answer in answers for annotation in _annotations(answer)]
-    found.sort(key=lambda one: one.rank)
-    if len(found) > MOST:
-        left_out = found[MOST - 1 :]
+    annotations = [annotation for answer in answers for annotation in _annotations(answer)]
+    annotations.sort(key=lambda annotation: annotation.rank)
+    if len(annotations) > MOST:
+        left_out = annotations[MOST - 1 :]
         specs = " ".join(dict.fromkeys(answer.spec for answer in answers))
         where = f"see the summary of this step, or run: fairaudit run {specs}"
         more = _Annotation(left_out[0].rank, "more", f"{len(left_out):,} more: {where}")
-        found = [*found[: MOST - 1], more]
-    return "".join(f"{one}\n" for one in found)
+        annotations = [*annotations[: MOST - 1], more]
+    return "".join(f"{annotation}\n" for annotation in annotations)
 
 
 def _annotations(answer: Answer) -> Iterator[_Annotation]:
@@ -96,15 +98,20 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
         yield from _errors(answer.found, answer)
         return
     result = answer.found
-    found = [one for finding in result.findings for one in _finding(finding, result)]
-    found += [one for outcome in result.waivers for one in _waiver(outcome)]
+    annotations = [
+        annotation for finding in result.findings for annotation in _finding(finding, result)
+    ]
+    annotations += [annotation for outcome in result.waivers for annotation in _waiver(outcome)]
     if answer.data is not None:
-        found = [replace(one, title=f"{one.title} in {answer.data}") for one in found]
-    yield from found
+        annotations = [
+            replace(annotation, title=f"{annotation.title} in {answer.data}")
+            for annotation in annotations
+        ]
+    yield from annotations
     if result.verdict is Verdict.NONE:
         why = "nothing was judged: the spec sets no limit"
         yield _Annotation(_Rank.WAIVED, "NONE", why, file=answer.spec)
-    elif result.exit_code and all(one.rank >= _Rank.WARNED for one in found):
+    elif result.exit_code and all(annotation.rank >= _Rank.WARNED for annotation in annotations):
         why = f"nothing could be evaluated: {checks.tally(result)}"
         yield _Annotation(_Rank.INCONCLUSIVE, "INCONCLUSIVE", why, file=answer.spec)
 

@@ -126,14 +126,14 @@ def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
     result = answer.found
     if isinstance(result, FairauditError):
         return
-    asked = _asked(answer, result)
+    question = _asked(answer, result)
     groups = {_key(row): row for row in result.groups}
     for rate in result.rates:
-        yield {**asked, **_whose(rate), **_people(groups.get(_key(rate))), **_rate(rate)}
-    told = {_key(rate) for rate in result.rates}
+        yield {**question, **_whose(rate), **_people(groups.get(_key(rate))), **_rate(rate)}
+    with_rates = {_key(rate) for rate in result.rates}
     for key, group in groups.items():
-        if key not in told:
-            yield {**asked, **_whose(group), **_people(group), "standing": str(group.standing)}
+        if key not in with_rates:
+            yield {**question, **_whose(group), **_people(group), "standing": str(group.standing)}
 
 
 def _key(row: GroupRow | RateRow) -> _Key:
@@ -141,9 +141,9 @@ def _key(row: GroupRow | RateRow) -> _Key:
 
 
 def _asked(answer: Answer, result: AuditResult) -> dict[str, Value]:
-    made = result.provenance
-    files = ", ".join(file.path for file in made.files)
-    return {"title": made.title, "spec": made.spec_path, "data": answer.data or files}
+    provenance = result.provenance
+    files = ", ".join(file.path for file in provenance.files)
+    return {"title": provenance.title, "spec": provenance.spec_path, "data": answer.data or files}
 
 
 def _whose(row: GroupRow | RateRow) -> dict[str, Value]:
@@ -213,8 +213,8 @@ def _estimate(estimate: Estimate) -> dict[str, Value]:
 
 def _number(name: str, value: float | None) -> dict[str, Value]:
     """A number with its state."""
-    told, state = stated(value)
-    return {name: told, f"{name}_state": state}
+    finite, state = stated(value)
+    return {name: finite, f"{name}_state": state}
 
 
 def stated(value: float | None) -> tuple[float | None, str]:

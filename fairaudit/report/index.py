@@ -102,30 +102,30 @@ def checks_csv(listed: Sequence[Listed]) -> str:
 
 
 def _audit(audit: Listed) -> dict[str, Any]:
-    told = _told(audit)
-    checks = {str(status): told.pop(str(status), None) for status in Status}
+    row = _told(audit)
+    checks = {str(status): row.pop(str(status), None) for status in Status}
     is_error = isinstance(audit.answer.found, FairauditError)
-    return {**told, "checks": None if is_error else checks, "reports": dict(audit.files)}
+    return {**row, "checks": None if is_error else checks, "reports": dict(audit.files)}
 
 
 def _told(audit: Listed) -> dict[str, Value]:
     answer = audit.answer
-    found = answer.found
-    asked: dict[str, Value] = {"spec": answer.spec, "data": answer.data}
+    result = answer.found
+    question: dict[str, Value] = {"spec": answer.spec, "data": answer.data}
     verdict: dict[str, Value] = {
         "verdict": summary.verdict_of(answer),
         "exit_code": answer.exit_code,
     }
-    if isinstance(found, FairauditError):
-        return {**asked, **verdict, "error": found.message, "hint": found.hint}
+    if isinstance(result, FairauditError):
+        return {**question, **verdict, "error": result.message, "hint": result.hint}
     return {
-        **asked,
-        "title": found.provenance.title,
+        **question,
+        "title": result.provenance.title,
         **verdict,
-        "rows": found.provenance.rows,
-        "people": found.ledger.people,
-        **{str(status): count for status, count in found.tally.items()},
-        "not_cleared": found.not_cleared,
+        "rows": result.provenance.rows,
+        "people": result.ledger.people,
+        **{str(status): count for status, count in result.tally.items()},
+        "not_cleared": result.not_cleared,
     }
 
 
@@ -150,27 +150,27 @@ def _checks(answer: Answer) -> Iterator[dict[str, Value]]:
 
 def _value(finding: Finding) -> dict[str, Value]:
     """The value that decides; one that could not be had is undefined, and never 0."""
-    found = finding.estimate
-    if found is None:
+    estimate = finding.estimate
+    if estimate is None:
         # A check on reversals has kinds in place of a value.
         return {"state": stated(math.nan)[1] if isinstance(finding.check, Check) else None}
-    value, state = stated(None if found.suppressed else found.value)
-    ends = {"low": found.low, "high": found.high}
+    value, state = stated(None if estimate.suppressed else estimate.value)
+    ends = {"low": estimate.low, "high": estimate.high}
     finite = {name: None if end is None else stated(end)[0] for name, end in ends.items()}
-    return {"value": value, "state": state, **finite, "n": found.n}
+    return {"value": value, "state": state, **finite, "n": estimate.n}
 
 
 def _bounds(finding: Finding) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for name, limit in (("warn", finding.check.warn), ("fail", finding.check.fail)):
         if isinstance(limit, Limit):
             bounds = {"below": limit.below, "above": limit.above}
-            found |= {
+            values |= {
                 f"{name}_{side}": float(bound)
                 for side, bound in bounds.items()
                 if bound is not None
             }
-    return found
+    return values
 
 
 def _named(group: tuple[tuple[str, str], ...]) -> str | None:

@@ -64,19 +64,22 @@ def _names(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _suite(answer: Answer, name: str) -> ET.Element:
-    found = answer.found
-    cases = _no_verdict(found) if isinstance(found, FairauditError) else _cases(found)
+    result = answer.found
+    cases = _no_verdict(result) if isinstance(result, FairauditError) else _cases(result)
     counts = {
         "tests": len(cases),
-        **{each: sum(case.element == word for case in cases) for each, word in _COUNTED.items()},
+        **{
+            attribute: sum(case.element == word for case in cases)
+            for attribute, word in _COUNTED.items()
+        },
     }
     suite = ET.Element("testsuite", {"name": printable(name)})
-    suite.attrib.update({each: str(count) for each, count in counts.items()}, time="0")
-    if isinstance(found, AuditResult):
+    suite.attrib.update({attribute: str(count) for attribute, count in counts.items()}, time="0")
+    if isinstance(result, AuditResult):
         # In UTC, as the format has it: without a zone.
-        suite.set("timestamp", found.provenance.created.removesuffix("+00:00"))
+        suite.set("timestamp", result.provenance.created.removesuffix("+00:00"))
         properties = ET.SubElement(suite, "properties")
-        for what, value in _properties(found):
+        for what, value in _properties(result):
             names = {"name": printable(what), "value": printable(value)}
             ET.SubElement(properties, "property", names)
     suite.extend(_element(case, name) for case in cases)
@@ -84,19 +87,19 @@ def _suite(answer: Answer, name: str) -> ET.Element:
 
 
 def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
-    made = result.provenance
-    yield "fairaudit", made.version
-    yield "title", made.title
-    yield "spec", made.spec_path
-    yield "spec_sha256", made.spec_sha256
-    for file in made.files:
+    provenance = result.provenance
+    yield "fairaudit", provenance.version
+    yield "title", provenance.title
+    yield "spec", provenance.spec_path
+    yield "spec_sha256", provenance.spec_sha256
+    for file in provenance.files:
         yield "data", file.path
-    yield "rows", numbers.SUPPRESSED if made.rows is None else str(made.rows)
-    yield "counts_sha256", made.cube_sha256 or numbers.SUPPRESSED
+    yield "rows", numbers.SUPPRESSED if provenance.rows is None else str(provenance.rows)
+    yield "counts_sha256", provenance.cube_sha256 or numbers.SUPPRESSED
     yield "verdict", str(result.verdict)
     yield "fail_on", str(result.fail_on)
     yield "not_cleared", str(result.not_cleared)
-    yield from made.context.items()
+    yield from provenance.context.items()
 
 
 def _cases(result: AuditResult) -> list[_Case]:
@@ -135,14 +138,14 @@ def _practice(finding: Finding) -> Iterable[str]:
     return itertools.chain(evidence.people_affected(finding), [few] if few else [])
 
 
-def _element(one: _Case, classname: str) -> ET.Element:
-    names = {"classname": printable(classname), "name": printable(one.name)}
+def _element(test_case: _Case, classname: str) -> ET.Element:
+    names = {"classname": printable(classname), "name": printable(test_case.name)}
     case = ET.Element("testcase", {**names, "time": "0"})
-    details = printable("\n".join(one.details), but="\n")
-    if one.element is None:
-        ET.SubElement(case, "system-out").text = f"{one.kind.upper()}  {details}"
+    details = printable("\n".join(test_case.details), but="\n")
+    if test_case.element is None:
+        ET.SubElement(case, "system-out").text = f"{test_case.kind.upper()}  {details}"
         return case
-    words = {"type": printable(one.kind), "message": printable(one.message, but="\n")}
-    told = ET.SubElement(case, one.element, words)
-    told.text = details or None
+    words = {"type": printable(test_case.kind), "message": printable(test_case.message, but="\n")}
+    element = ET.SubElement(case, test_case.element, words)
+    element.text = details or None
     return case

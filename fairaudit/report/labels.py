@@ -38,7 +38,7 @@ def short(label: str, most: int = _LONGEST) -> str:
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """A key that sorts `day 2` before `day 10`."""
     parts = enumerate(_DIGITS.split(text.casefold()))
-    return tuple((len(part.lstrip("0")) if at % 2 else 0, part) for at, part in parts)
+    return tuple((len(part.lstrip("0")) if index % 2 else 0, part) for index, part in parts)
 
 
 def told_apart(paths: Sequence[str]) -> list[str]:

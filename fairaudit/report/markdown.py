@@ -104,10 +104,10 @@ def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[
     top, *others = _sections(summary.document(answers, all_rows=all_rows))
     heads: list[_Fold] = []
     inner: list[tuple[_Fold | None, _Fold]] = [(None, _fold(other)) for other in others]
-    for one in sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code)):
-        if isinstance(one.found, AuditResult):
-            first, *others = _sections(content.document(one.found, all_rows=all_rows))
-            head = _fold((f"{one.title}: {first[0]}", first[1]), is_open=one.exit_code != 0)
+    for single in sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code)):
+        if isinstance(single.found, AuditResult):
+            first, *others = _sections(content.document(single.found, all_rows=all_rows))
+            head = _fold((f"{single.title}: {first[0]}", first[1]), is_open=single.exit_code != 0)
             heads.append(head)
             inner += [(head, _fold(other)) for other in others]
     return _page(top, heads, inner, most)
@@ -115,15 +115,15 @@ def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[
 
 def _sections(document: Document) -> list[tuple[str, list[Block]]]:
     """The blocks under each heading; those before the first have an empty one."""
-    found: list[tuple[str, list[Block]]] = []
+    sections: list[tuple[str, list[Block]]] = []
     for block in document:
         if isinstance(block, Heading):
-            found.append((block.text, []))
+            sections.append((block.text, []))
         else:
-            if not found:
-                found.append(("", []))
-            found[-1][1].append(block)
-    return found or [("", [])]
+            if not sections:
+                sections.append(("", []))
+            sections[-1][1].append(block)
+    return sections or [("", [])]
 
 
 def _page(
@@ -142,25 +142,25 @@ def _page(
     room = most - _FOR_THE_NOTE - _size(start)
     kept: set[int] = set()
     shortest = sorted(inner, key=lambda pair: pair[1].size)
-    for head, one in [*((None, head) for head in heads), *shortest]:
-        if one.size <= room and (head is None or id(head) in kept):
-            kept.add(id(one))
-            room -= one.size
+    for head, fold in [*((None, head) for head in heads), *shortest]:
+        if fold.size <= room and (head is None or id(head) in kept):
+            kept.add(id(fold))
+            room -= fold.size
     body = "".join(_told(None, inner, kept))
     for head in heads:
         if id(head) in kept:
             before, after = head.ends
             body += f"{before}{''.join(_told(head, inner, kept))}{after}"
-    left_out = [one for one in (*heads, *(one for _, one in inner)) if id(one) not in kept]
+    left_out = [fold for fold in (*heads, *(one for _, one in inner)) if id(fold) not in kept]
     return f"{start}{body}{_note(left_out, most)}".rstrip("\n") + "\n", len(left_out)
 
 
 def _told(
     head: _Fold | None, inner: Iterable[tuple[_Fold | None, _Fold]], kept: set[int]
 ) -> Iterator[str]:
-    for within, one in inner:
-        if within is head and id(one) in kept:
-            yield "".join(one.ends)
+    for within, fold in inner:
+        if within is head and id(fold) in kept:
+            yield "".join(fold.ends)
 
 
 def _note(left_out: Sequence[_Fold], most: int) -> str:
@@ -236,7 +236,9 @@ def _table(block: Table) -> _Part:
     header = _row([cell(name) for name in block.header])
     rule = _row(["---:" if numeric else ":---" for numeric in block.numeric])
     rows = tuple(
-        _row([bold(cell(one.text)) if one.tone in _STRONG else cell(one.text) for one in row])
+        _row(
+            [bold(cell(entry.text)) if entry.tone in _STRONG else cell(entry.text) for entry in row]
+        )
         for row in block.rows
     )
     return _Part(f"{caption}{header}\n{rule}", rows, running(block.more) if block.more else "")

@@ -31,34 +31,36 @@ from fairaudit.result import (
 
 def provenance(result: AuditResult) -> Iterator[Block]:
     """The section on provenance: the tool, the spec, the data, and how groups were counted."""
-    made = result.provenance
+    origin = result.provenance
     yield Heading("Provenance")
     pairs = [
-        ("tool", f"fairaudit {made.version}"),
-        ("spec", f"{_path(made.spec_path)} (sha256 {made.spec_sha256[:12]})"),
+        ("tool", f"fairaudit {origin.version}"),
+        ("spec", f"{_path(origin.spec_path)} (sha256 {origin.spec_sha256[:12]})"),
     ]
-    pairs += [("data", _file(file)) for file in made.files[:5]]
-    if len(made.files) > 5:  # the first five are named
-        pairs.append(("", f"and {len(made.files) - 5} more files"))
-    pairs.append(("read by", made.route))
+    pairs += [("data", _file(file)) for file in origin.files[:5]]
+    if len(origin.files) > 5:  # the first five are named
+        pairs.append(("", f"and {len(origin.files) - 5} more files"))
+    pairs.append(("read by", origin.route))
     optional = {
-        "filter": made.filter and names.line(made.filter),
-        "people per row": made.count and f"the column {names.name(made.count)}",
-        "survey weight": made.weight
-        and f"the column {names.name(made.weight)}; the sampling design is not "
+        "filter": origin.filter and names.line(origin.filter),
+        "people per row": origin.count and f"the column {names.name(origin.count)}",
+        "survey weight": origin.weight
+        and f"the column {names.name(origin.weight)}; the sampling design is not "
         f"modelled, intervals use the effective sample size; largest rounding of a weight "
-        f"{made.weight_error:.1g}",
-        "clusters": made.cluster
-        and f"{numbers.whole(made.clusters or 0)}, by the column {names.name(made.cluster)}; "
+        f"{origin.weight_error:.1g}",
+        "clusters": origin.cluster
+        and f"{numbers.whole(origin.clusters or 0)}, by the column {names.name(origin.cluster)}; "
         "only intervals and tests named cluster-robust account for the clusters",
-        "smallest group": "; ".join(_smallest(made)),
-        "suppressed": made.suppress_below
-        and f"counts of fewer than {made.suppress_below} people, and counts that would reveal "
+        "smallest group": "; ".join(_smallest(origin)),
+        "suppressed": origin.suppress_below
+        and f"counts of fewer than {origin.suppress_below} people, and counts that would reveal "
         "them; zeros of published groups are shown",
     }
     pairs += [(name, str(text)) for name, text in optional.items() if text]
-    counts = numbers.SUPPRESSED if made.cube_sha256 is None else f"sha256 {made.cube_sha256[:12]}"
-    pairs += [("counts", counts), ("created", made.created)]
+    counts = (
+        numbers.SUPPRESSED if origin.cube_sha256 is None else f"sha256 {origin.cube_sha256[:12]}"
+    )
+    pairs += [("counts", counts), ("created", origin.created)]
     yield Facts(pairs)
 
 
@@ -121,9 +123,9 @@ def _people_figures(result: AuditResult) -> Iterator[Figure]:
     first: dict[tuple[str, ...], list[GroupRow]] = {}
     for row in result.groups:
         if row.by and not row.stratum:
-            mine = first.setdefault(row.by, [])
-            if not mine or mine[0].of == row.of:
-                mine.append(row)
+            rows = first.setdefault(row.by, [])
+            if not rows or rows[0].of == row.of:
+                rows.append(row)
     alone = [rows for by, rows in first.items() if len(by) == 1]
     if alone:
         yield _figure("People by attribute", alone)
@@ -137,7 +139,7 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
         row
         for panel in panels
         for row in pictures.first_rows(
-            [_row(one, several=len(panels) > 1) for one in _largest_first(panel)],
+            [_row(row, several=len(panels) > 1) for row in _largest_first(panel)],
             pictures.rows_per_panel(len(panels)),
         )
     ]
@@ -172,7 +174,7 @@ def _words(rows: Sequence[GroupRow]) -> str:
     hidden = sum(row.n is None for row in rows)
     text = f"By {by}: {numbers.whole(len(rows))} groups"
     if known:
-        largest, smallest = (f(known, key=lambda one: one.n or 0) for f in (max, min))
+        largest, smallest = (f(known, key=lambda row: row.n or 0) for f in (max, min))
         text += (
             f", the largest {numbers.group(largest.group)} with {numbers.whole(largest.n)} people, "
             f"the smallest {numbers.group(smallest.group)} with {numbers.whole(smallest.n)}"

@@ -47,29 +47,29 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
     everybody = [row for row in changes.rates if not row.by]
     if everybody:
         yield _everybody(everybody, changes)
-    told, pictures, left = list[Table](), list[Figure](), list[list[RateChange]]()
+    shown_tables, pictures, omitted = list[Table](), list[Figure](), list[list[RateChange]]()
     shown_untested = _largest_untested(tables, most)
-    for (metric, of, by, stratum, said), rows in tables.items():
+    for (metric, of, by, stratum, options), rows in tables.items():
         if not by:
             continue
         is_sure = any(row.change.is_significant(changes.alpha) for row in rows)
-        is_large = (metric, of, by, stratum, said) in shown_untested
+        is_large = (metric, of, by, stratum, options) in shown_untested
         if most is not None and not (is_sure or is_large):
-            left.append(rows)
+            omitted.append(rows)
             continue
         where = f", {numbers.named_group(stratum)}" if stratum else ""
-        title = f"{metric_titles.title(metric).capitalize()}{said}{_of(changes, of)} by "
+        title = f"{metric_titles.title(metric).capitalize()}{options}{_of(changes, of)} by "
         title += f"{numbers.subset(by)}{where}"
         shown = rows if most is None else rows[:most]
-        named = [(numbers.group(one.group), one) for one in shown]
+        named = [(numbers.group(row.group), row) for row in shown]
         more = numbers.more_groups(len(rows) - len(shown), "changes.json")
-        told.append(_table(title, numbers.subset(by), named, changes, more))
+        shown_tables.append(_table(title, numbers.subset(by), named, changes, more))
         picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
             pictures.append(Figure(title, _described(rows, changes.alpha), picture))
     yield from pictures
-    yield from told
-    yield from _left_out(left)
+    yield from shown_tables
+    yield from _left_out(omitted)
     pairs = (
         "-/+: people counted in the rate by the first model only, and by the second only; "
         if changes.sampling is Sampling.PAIRED
@@ -99,10 +99,10 @@ def _largest(rows: Sequence[RateChange]) -> RateChange:
     return max((change for change in rows if change.change.significance is None), key=_size)
 
 
-def _size(one: RateChange) -> float:
+def _size(row: RateChange) -> float:
     """How far a rate moved: a share in itself, a ratio by its logarithm."""
-    change = one.change
-    if not one.is_compared or math.isnan(change.value):
+    change = row.change
+    if not row.is_compared or math.isnan(change.value):
         return -1.0
     if change.scale is Scale.RATIO:
         return abs(math.log(change.value)) if change.value > 0 else math.inf
@@ -116,24 +116,24 @@ def _largest_untested(tables: Mapping[_Key, Sequence[RateChange]], most: int | N
     return {*untested[: None if most is None else _FEW_UNTESTED]}
 
 
-def _left_out(left: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
+def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
     """How many tables are not shown: those without a significant change, those without tests."""
     untested = sorted(
-        (rows for rows in left if not _is_tested(rows)), key=lambda rows: -_size(_largest(rows))
+        (rows for rows in omitted if not _is_tested(rows)), key=lambda rows: -_size(_largest(rows))
     )
-    same = sum(all(row.change.way is Direction.SAME for row in rows) for rows in left)
-    tested = len(left) - len(untested) - same
+    same = sum(all(row.change.way is Direction.SAME for row in rows) for rows in omitted)
+    tested = len(omitted) - len(untested) - same
     all_of_them = "--verbose, or -o changes.json, has them all."
     for count, what in ((tested, "a significant change"), (same, "any change")):
         if count:
             text = f"{count} {_tables(count)} more without {what}: {all_of_them}"
             yield Paragraph(text, Tone.MUTED)
     if untested:
-        one = _largest(untested[0])
-        share = metric_titles.is_share(one.metric)
-        both = one.change.before, one.change.after
-        sides = " → ".join(_value(each, share=share) for each in both)
-        name = f"{metric_titles.title(one.metric)} of {numbers.named_group(one.group)}"
+        row = _largest(untested[0])
+        share = metric_titles.is_share(row.metric)
+        both = row.change.before, row.change.after
+        sides = " → ".join(_value(estimate, share=share) for estimate in both)
+        name = f"{metric_titles.title(row.metric)} of {numbers.named_group(row.group)}"
         text = f"{len(untested)} {_tables(len(untested))} more with changes that are not tested, "
         text += "the largest "
         text += f"{name}: {sides}. {all_of_them[0].upper()}{all_of_them[1:]}"
@@ -178,29 +178,29 @@ def _table(
     paired = changes.sampling is Sampling.PAIRED
     header = [first, *_sides(changes), "change", _level(changes), "p", ""]
     numeric = [False, True, True, True, True, True, False]
-    cells = [_row(name, one, changes.alpha) for name, one in rows]
+    cells = [_row(name, row, changes.alpha) for name, row in rows]
     if paired:
         header.insert(4, "-/+")
         numeric.insert(4, True)
-        for row, (_, one) in zip(cells, rows, strict=True):
-            row.insert(4, Cell(_pairs(one), row[0].tone))
+        for row, (_, row_change) in zip(cells, rows, strict=True):
+            row.insert(4, Cell(_pairs(row_change), row[0].tone))
     return Table(title, header, cells, numeric, more=more)
 
 
 def _pairs(change: RateChange) -> str:
-    found = change.change.cells
-    if found is None:
+    cells = change.change.cells
+    if cells is None:
         return ""
-    return f"{numbers.whole(found.first_only)}/{numbers.whole(found.second_only)}"
+    return f"{numbers.whole(cells.first_only)}/{numbers.whole(cells.second_only)}"
 
 
-def _row(name: str, one: RateChange, alpha: float) -> list[Cell]:
-    change = one.change
+def _row(name: str, row: RateChange, alpha: float) -> list[Cell]:
+    change = row.change
     sure = change.is_significant(alpha)
     tone = _TONES.get(change.way, Tone.WARN) if sure else Tone.PLAIN
-    if not one.is_compared:
+    if not row.is_compared:
         tone = Tone.MUTED
-    share = metric_titles.is_share(one.metric)
+    share = metric_titles.is_share(row.metric)
     texts = (
         name,
         _value(change.before, share=share),
@@ -208,7 +208,7 @@ def _row(name: str, one: RateChange, alpha: float) -> list[Cell]:
         _moved(change, share=share),
         _interval(change, share=share),
         _p(change, alpha),
-        _note(one, sure=sure),
+        _note(row, sure=sure),
     )
     return [Cell(text, tone) for text in texts]
 
@@ -247,7 +247,8 @@ def _note(change: RateChange, *, sure: bool) -> str:
     """The direction where it is sure; else what keeps a group from being compared."""
     if change.standing_before is not change.standing_after:
         return " → ".join(
-            str(each).replace("_", " ") for each in (change.standing_before, change.standing_after)
+            str(eligibility).replace("_", " ")
+            for eligibility in (change.standing_before, change.standing_after)
         )
     if not change.is_compared:
         return str(change.standing_after).replace("_", " ")
@@ -283,7 +284,7 @@ def _described(rows: Sequence[RateChange], alpha: float) -> str:
     sure = [change for change in rows if change.change.is_significant(alpha)]
     if not sure:
         return "From before to after no group changes significantly."
-    named = ", ".join(f"{numbers.group(one.group)} {_MARKS[one.change.way]}" for one in sure[:5])
+    named = ", ".join(f"{numbers.group(row.group)} {_MARKS[row.change.way]}" for row in sure[:5])
     more = f" and {len(sure) - 5} more" if len(sure) > 5 else ""
     return f"From before to after significantly: {named}{more}."
 

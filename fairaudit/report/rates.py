@@ -33,8 +33,8 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     rows = [row for row in result.rates if row.by]
     shown = rows if most is None else _first_groupings(result, rows)
     yield from tables(shown, result, most)
-    if left := len({row.by for row in rows}) - len({row.by for row in shown}):
-        subsets = "1 more subset" if left == 1 else f"{numbers.whole(left)} more subsets"
+    if omitted := len({row.by for row in rows}) - len({row.by for row in shown}):
+        subsets = "1 more subset" if omitted == 1 else f"{numbers.whole(omitted)} more subsets"
         text = f"and the tables of {subsets}: --verbose, or -o report.json, has them all"
         yield Paragraph(text, Tone.MUTED)
     yield legend(result)
@@ -54,7 +54,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
     """A table for each rate, outcome, grouping and stratum of such rows, in their order."""
     level = _level(result)
     shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
-    for (metric, of, by, stratum, said), run in groupby(
+    for (metric, of, by, stratum, options), run in groupby(
         rates,
         key=lambda row: (
             *(row.metric, row.of, row.by, row.stratum),
@@ -64,7 +64,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         rows = list(run)
         title = metric_titles.heading(metric, of, _title(metric, result))
         where = f", {numbers.named_group(stratum)}" if stratum else ""
-        caption = f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}"
+        caption = f"{title}{options} of the {names.name(of)} by {numbers.subset(by)}{where}"
         order = _order(rows[0], result)
         caption += "" if order == _WORST else f", {order}"
         shown = rows if most is None else rows[:most]
@@ -137,14 +137,14 @@ def _corrected(result: AuditResult) -> str:
 
 def _set_aside(result: AuditResult) -> str:
     """What else keeps a group from being compared, where the spec says so."""
-    made, words = result.provenance, ""
-    if made.minimum.events is not None:
+    provenance, words = result.provenance, ""
+    if provenance.minimum.events is not None:
         words = (
-            f"; few events: fewer than {made.minimum.events} people of some outcome expected at "
-            "everybody's rate, not compared"
+            f"; few events: fewer than {provenance.minimum.events} people of some outcome "
+            "expected at everybody's rate, not compared"
         )
-    if made.exclude_below is not None:
-        words += f"; excluded: {names.line(describe_rule(made.exclude_below))}"
+    if provenance.exclude_below is not None:
+        words += f"; excluded: {names.line(describe_rule(provenance.exclude_below))}"
     return words
 
 
@@ -226,12 +226,12 @@ def _level(result: AuditResult) -> str:
 
 def _p_value(row: RateRow) -> str:
     """The p-value of a row, with a mark for Fisher's test and one for significance."""
-    found = row.estimate.significance
-    if found is None:
+    test = row.estimate.significance
+    if test is None:
         return ""
-    text = numbers.probability(found.p, row.alpha).removeprefix("= ").replace(" ", "")
-    is_fisher = found.test.startswith("Fisher")
-    return f"{text}{' F' if is_fisher else ''}{'*' if found.adjusted < row.alpha else ''}"
+    text = numbers.probability(test.p, row.alpha).removeprefix("= ").replace(" ", "")
+    is_fisher = test.test.startswith("Fisher")
+    return f"{text}{' F' if is_fisher else ''}{'*' if test.adjusted < row.alpha else ''}"
 
 
 def _difference(value: float | None, *, as_share: bool) -> str:

@@ -58,32 +58,36 @@ _UNTOLD = (
 def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     """The reversals that matter most with their strata, the others and the notes in words."""
     yield Heading("Simpson's reversals")
-    found = result.reversals
+    reversals = result.reversals
     is_open = result.compared is not None
     if not is_open and result.provenance.suppress_below is not None:
         yield Paragraph(_UNTOLD)
-    elif not found:
+    elif not reversals:
         yield Paragraph(_none(result.compared))
-    if not found:
+    if not reversals:
         return
     inference = result.provenance.inference
     alpha = inference.alpha
-    sure = [one for one in found if is_open and one.is_significant(alpha)]
-    gone = [one for one in found if is_open and one not in sure and one.is_not_left(alpha)]
-    patterns = [one for one in found if one not in sure and one not in gone]
-    turned = [*(one for one in sure if one.kind.reverses), *gone]
-    notes = [one for one in sure if not one.kind.reverses]
-    told = turned[:_TOLD] if is_short else turned
-    for index, one in enumerate(told):
-        yield Entries([entry(one, Tone.WARN, inference)])
+    sure = [reversal for reversal in reversals if is_open and reversal.is_significant(alpha)]
+    gone = [
+        reversal
+        for reversal in reversals
+        if is_open and reversal not in sure and reversal.is_not_left(alpha)
+    ]
+    patterns = [reversal for reversal in reversals if reversal not in sure and reversal not in gone]
+    turned = [*(reversal for reversal in sure if reversal.kind.reverses), *gone]
+    notes = [reversal for reversal in sure if not reversal.kind.reverses]
+    full = turned[:_TOLD] if is_short else turned
+    for index, reversal in enumerate(full):
+        yield Entries([entry(reversal, Tone.WARN, inference)])
         if index < _FULL or not is_short:
             if index < _DRAWN:
-                yield _slopes(one, sentence(one, alpha))
-            yield from proof(one, inference)
+                yield _slopes(reversal, sentence(reversal, alpha))
+            yield from proof(reversal, inference)
     noted = notes[:_FULL] if is_short else notes
     if noted:
-        yield Entries([entry(one, Tone.MUTED, inference) for one in noted])
-    if more := [*turned[len(told) :], *notes[len(noted) :]]:
+        yield Entries([entry(reversal, Tone.MUTED, inference) for reversal in noted])
+    if more := [*turned[len(full) :], *notes[len(noted) :]]:
         count = numbers.whole(len(more))
         yield Paragraph(
             f"and {count} more: --verbose, or -o report.json, lists them all", Tone.MUTED
@@ -95,7 +99,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     )
     word = _PATTERN if is_open else _SUPPRESSED
     yield from _patterns(patterns, shown, inference, word)
-    kinds = {one.kind for one in [*sure, *gone, *shown]}
+    kinds = {reversal.kind for reversal in [*sure, *gone, *shown]}
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
     if ordered:
         facts = [(KIND_WORDS[kind], kind.means) for kind in ordered]
@@ -110,28 +114,28 @@ def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tup
     alpha = f"{inference.alpha:g}"
     if gone:
         is_raw = inference.correction is Correction.NONE
-        how = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
+        correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
         text = (
-            f"The gap overall is significant (p below {alpha}, {how}). After adjustment the gap by "
-            f"Mantel and Haenszel's weights is not (p of {alpha} or more), or it points the other "
-            "way."
+            f"The gap overall is significant (p below {alpha}, {correction}). The gap after "
+            f"adjustment, with Mantel–Haenszel weights, is not (p of {alpha} or more), or it points "
+            "the other way."
         )
         yield _NOT_LEFT, text
     if patterns:
         text = (
-            f"The numbers have this pattern, and its p-value among all comparisons is {alpha} or "
-            "more, or no test is of what it claims."
+            "The numbers show this pattern, but its p-value, corrected over all comparisons, is "
+            f"{alpha} or more, or there is no test of what it claims."
         )
         yield _PATTERN, text
 
 
 def _gated(result: AuditResult) -> list[Reversal]:
     """The reversals that a check fails or warns for, significant or not."""
-    told = {Status.FAIL, Status.WARN}
+    statuses = {Status.FAIL, Status.WARN}
     return [
         reversal
         for finding in result.findings
-        if finding.status in told
+        if finding.status in statuses
         for reversal in finding.reversals
     ]
 
@@ -191,8 +195,8 @@ def _reading(result: AuditResult) -> str:
         "strata."
     )
     minimum = result.provenance.minimum
-    asked = {"min_size": minimum.size, "min_events": minimum.events}
-    if rules := [f"`{name}`" for name, value in asked.items() if value is not None]:
+    minimums = {"min_size": minimum.size, "min_events": minimum.events}
+    if rules := [f"`{name}`" for name, value in minimums.items() if value is not None]:
         looks = "applies" if len(rules) == 1 else "apply"
         text += (
             f" {' and '.join(rules)} {looks} to both groups as a whole, not to strata: see their "
@@ -289,14 +293,14 @@ def _pattern(reversal: Reversal) -> str:
 
 def _explained(reversal: Reversal) -> str:
     """The share of a gap that goes with the mix of strata, with its interval."""
-    found = reversal.explained
-    if found is None:
+    explained = reversal.explained
+    if explained is None:
         return ""
-    text = f"{numbers.percent(found.value)} of the gap"
-    if found.low is None or found.high is None:
+    text = f"{numbers.percent(explained.value)} of the gap"
+    if explained.low is None or explained.high is None:
         text += " (no interval: the gap overall may be zero)"
     else:
-        text += f" [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+        text += f" [{100 * explained.low:.1f}, {100 * explained.high:.1f}]"
     return f"{text} goes with the mix of {_given(reversal)}, at the same mix of both groups"
 
 
@@ -313,19 +317,19 @@ def _weights(reversal: Reversal) -> Iterator[str]:
 
 def _sureness(reversal: Reversal, alpha: float) -> str:
     """What is tested among all comparisons, by its adjusted p-value."""
-    found = reversal.significance
+    test = reversal.significance
     if (
         reversal.hangs_on_weights
-        or found is None
-        or (found.family == 1 and not reversal.kind.reverses)
+        or test is None
+        or (test.family == 1 and not reversal.kind.reverses)
     ):
         return ""
     gap = _WHOSE.get(reversal.kind, "the reversal")
-    text = f"{gap}: p {numbers.probability(found.adjusted, alpha)}"
-    if found.family == 1:
+    text = f"{gap}: p {numbers.probability(test.adjusted, alpha)}"
+    if test.family == 1:
         return f" ({text})"
-    by = "uncorrected among" if found.correction == "none" else f"by {found.correction} over"
-    return f" ({text} {by} {numbers.whole(found.family)} comparisons)"
+    by = "uncorrected among" if test.correction == "none" else f"by {test.correction} over"
+    return f" ({text} {by} {numbers.whole(test.family)} comparisons)"
 
 
 def share(rate: GroupRate) -> str:
@@ -382,21 +386,21 @@ def _corrected(inference: Inference) -> str:
 
 def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     """The tests of the strata, and of whether they say the same."""
-    alpha, found = inference.alpha, reversal.joined
+    alpha, joined = inference.alpha, reversal.joined
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)
-    how = f"strata with a significant gap (*: {_corrected(inference)} over {family} strata)"
-    yield f"{how}: {with_it} in the direction of the gap overall, {against} in the other"
+    gaps = f"strata with a significant gap (*: {_corrected(inference)} over {family} strata)"
+    yield f"{gaps}: {with_it} in the direction of the gap overall, {against} in the other"
     text = f"Mantel–Haenszel odds ratio {numbers.number(reversal.mantel_haenszel_odds_ratio)}"
-    if found is None:
+    if joined is None:
         yield text
         return
-    if found.odds_low is not None and found.odds_high is not None:
-        text += f" [{numbers.number(found.odds_low)}, {numbers.number(found.odds_high)}]"
+    if joined.odds_low is not None and joined.odds_high is not None:
+        text += f" [{numbers.number(joined.odds_low)}, {numbers.number(joined.odds_high)}]"
     yield text
     tests = {
-        "the same odds ratio in all strata": (found.homogeneity, "Breslow–Day"),
-        "gaps of opposite signs": (found.interaction, "Gail–Simon"),
+        "the same odds ratio in all strata": (joined.homogeneity, "Breslow–Day"),
+        "gaps of opposite signs": (joined.interaction, "Gail–Simon"),
     }
     for what, (p, name) in tests.items():
         if p is not None:
@@ -414,20 +418,20 @@ def _slopes(reversal: Reversal, text: str) -> Figure:
     overall = Slope(
         "overall", reversal.crude_pair[0].value, reversal.crude_pair[1].value, strong=True
     )
-    missing = [each.label for each in drawn if not math.isfinite(each.first + each.second)]
-    left = pictures.not_shown(
+    missing = [slope.label for slope in drawn if not math.isfinite(slope.first + slope.second)]
+    omitted = pictures.not_shown(
         len(reversal.strata) - len(kept), "strata", "those with the fewest people"
     )
     if missing:
-        left += f" Without a rate of both: {numbers.first_few(missing)}."
+        omitted += f" Without a rate of both: {numbers.first_few(missing)}."
     given = numbers.subset(reversal.given)
     first, second = reversal.pair
     title = metric_titles.title(reversal.rate, reversal.of)
     return Figure(
         f"{title.capitalize()}: {first} against {second}, overall and by {given}",
-        text + left,
+        text + omitted,
         Slopes(title, reversal.pair, [overall, *drawn]),
-        note=f"Thick: everybody. The others: each {given} by itself.{left}",
+        note=f"Thick: everybody. The others: each {given} by itself.{omitted}",
     )
 
 

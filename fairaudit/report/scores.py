@@ -49,8 +49,8 @@ def _cells(row: ScoreRow) -> list[Cell]:
     if row.suppressed:
         blank = ["" for _ in _HEADER[1:]]
         return [Cell(name, Tone.MUTED), Cell(numbers.SUPPRESSED), *map(Cell, blank)]
-    texts = [numbers.whole(row.n), *(_number(one) for one in (row.mean, row.deviation))]
-    lowest, highest = (_extreme(one) for one in (row.lowest, row.highest))
+    texts = [numbers.whole(row.n), *(_number(value) for value in (row.mean, row.deviation))]
+    lowest, highest = (_extreme(value) for value in (row.lowest, row.highest))
     texts += [lowest, _range(row.median), highest, _auc(row)]
     return [Cell(name, Tone.PLAIN if row.known else Tone.MUTED), *map(Cell, texts)]
 
@@ -79,15 +79,15 @@ def _auc(row: ScoreRow) -> str:
 
 def _curves(result: AuditResult, column: str) -> Iterator[Figure]:
     """Four pictures for each attribute, a line for each group."""
-    mine = [curve for curve in result.curves if curve.column == column]
-    for by, run in groupby(mine, key=lambda one: one.by):
-        known = [one for one in run if one.known and not one.suppressed]
+    curves = [curve for curve in result.curves if curve.column == column]
+    for by, run in groupby(curves, key=lambda curve: curve.by):
+        known = [curve for curve in run if curve.known and not curve.suppressed]
         if not by or not known:
             continue
         largest = sorted(known, key=_people, reverse=True)[: pictures.MOST_LINES]
-        shown = [one for one in known if one in largest]
-        left = pictures.not_shown(len(known) - len(shown), "groups", "the smaller ones")
-        yield from _of_attribute(result, column, numbers.subset(by), shown, left)
+        shown = [curve for curve in known if curve in largest]
+        omitted = pictures.not_shown(len(known) - len(shown), "groups", "the smaller ones")
+        yield from _of_attribute(result, column, numbers.subset(by), shown, omitted)
 
 
 def _people(curve: Curve) -> int:
@@ -95,28 +95,28 @@ def _people(curve: Curve) -> int:
 
 
 def _of_attribute(
-    result: AuditResult, column: str, by: str, shown: Sequence[Curve], left: str
+    result: AuditResult, column: str, by: str, shown: Sequence[Curve], omitted: str
 ) -> Iterator[Figure]:
     level = f"{float(100 * result.provenance.inference.confidence):g} %"
     calibration = [Line(numbers.group(curve.group), _calibration(curve)) for curve in shown]
     if any(line.points for line in calibration):
         yield Figure(
             f"Calibration of {column} by {by}",
-            f"{_farthest(calibration)}{left}",
+            f"{_farthest(calibration)}{omitted}",
             Lines(f"mean {column}", "share of positives", calibration, diagonal=True, percent=True),
-            note=f"On the grey line a score is the share of positives. {level} intervals.{left}",
+            note=f"On the grey line a score is the share of positives. {level} intervals.{omitted}",
         )
     roc = [Line(numbers.group(curve.group), _roc(curve)) for curve in shown]
     if any(line.points for line in roc):
         areas = {row.group: row.auc for row in result.scores if row.column == column}
-        told = [
+        areas_by_group = [
             f"{numbers.group(curve.group)}: AUC "
             + ("undefined" if (area := areas.get(curve.group)) is None else numbers.number(area))
             for curve in shown
         ]
         yield Figure(
             f"ROC of {column} by {by}",
-            f"{'; '.join(told)}.{left}",
+            f"{'; '.join(areas_by_group)}.{omitted}",
             Lines(
                 "false positive rate",
                 "true positive rate",
@@ -125,10 +125,10 @@ def _of_attribute(
                 percent=True,
                 percent_across=True,
             ),
-            note=f"On the grey line a score does not rank at all.{left}",
+            note=f"On the grey line a score does not rank at all.{omitted}",
         )
     sides: list[tuple[str, Callable[[Threshold], float | None]]] = [
-        ("False positive rate", lambda one: one.false_positive_rate),
+        ("False positive rate", lambda threshold: threshold.false_positive_rate),
         ("False negative rate", _false_negative_rate),
     ]
     for name, side in sides:
@@ -136,9 +136,9 @@ def _of_attribute(
         if any(line.points for line in lines):
             yield Figure(
                 f"{name} by threshold on {column}, by {by}",
-                f"{_spread(lines)}{left}",
+                f"{_spread(lines)}{omitted}",
                 Lines(f"threshold on {column}", name, lines, percent=True, domain=(-0.02, 1.02)),
-                note=f"What selecting all scores from the threshold on would do.{left}",
+                note=f"What selecting all scores from the threshold on would do.{omitted}",
             )
 
 
@@ -190,12 +190,12 @@ def _spread(lines: Sequence[Line]) -> str:
     for line in lines:
         for point in line.points:
             by_place.setdefault(float(point.x), []).append((point.y, line.label))
-    several = {at: rows for at, rows in by_place.items() if len(rows) > 1}
+    several = {place: rows for place, rows in by_place.items() if len(rows) > 1}
     if not several:
         return "One group alone."
-    at = max(several, key=lambda item: max(several[item])[0] - min(several[item])[0])
-    (low, least), (high, highest) = min(several[at]), max(several[at])
+    widest = max(several, key=lambda item: max(several[item])[0] - min(several[item])[0])
+    (low, least), (high, highest) = min(several[widest]), max(several[widest])
     return (
-        f"The groups differ most at {numbers.number(at, 3)}: {numbers.percent(low)} ({least}) "
+        f"The groups differ most at {numbers.number(widest, 3)}: {numbers.percent(low)} ({least}) "
         f"against {numbers.percent(high)} ({highest})."
     )

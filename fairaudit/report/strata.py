@@ -32,14 +32,16 @@ _DECLARED = (
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """What is compared among people alike in a factor: in its strata, or averaged over them."""
-    found = [row for row in result.comparisons if row.stratum or row.averaged]
-    if not found:
+    comparisons = [row for row in result.comparisons if row.stratum or row.averaged]
+    if not comparisons:
         return
     rows, left_out = [], 0
-    for _, run in groupby(found, key=lambda row: (row.title, row.of, row.by, str(row.parameters))):
-        each = list(run)
-        shown = each if most is None else each[:most]
-        left_out += len(each) - len(shown)
+    for _, run in groupby(
+        comparisons, key=lambda row: (row.title, row.of, row.by, str(row.parameters))
+    ):
+        rows_of_run = list(run)
+        shown = rows_of_run if most is None else rows_of_run[:most]
+        left_out += len(rows_of_run) - len(shown)
         rows += [_conditional_cells(row) for row in shown]
     yield Heading(_ALIKE)
     yield Paragraph(_DECLARED, Tone.MUTED)
@@ -84,7 +86,7 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
     if check.terms.average is None or part.first is None or part.second is None:
         return ()
     rows = [row for row in result.rates if _is_of(row, check, part.metric)]
-    found = []
+    strata = []
     for stratum in dict.fromkeys(row.stratum for row in rows):
         groups = {row.group: _share(row) for row in rows if row.stratum == stratum}
         pair = [_of_side(side, part.first.group, groups) for side in (part.first, part.second)]
@@ -92,15 +94,18 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
             continue
         weight = _weight(check, stratum, (pair[0], pair[1]))
         if weight is not None and pair[0].under and pair[1].under:
-            found.append(Weighed(stratum, pair[0], pair[1], weight))
-    total = sum(one.weight for one in found)
+            strata.append(Weighed(stratum, pair[0], pair[1], weight))
+    total = sum(stratum.weight for stratum in strata)
     if not total:
         return ()
-    told = [Weighed(one.stratum, one.first, one.second, one.weight / total) for one in found]
+    scaled = [
+        Weighed(stratum.stratum, stratum.first, stratum.second, stratum.weight / total)
+        for stratum in strata
+    ]
     values = (part.first.estimate.value, part.second.estimate.value)
-    sums = (average_of(told, first=True), average_of(told, first=False))
+    sums = (average_of(scaled, first=True), average_of(scaled, first=False))
     fits = all(abs(average - value) <= _NEAR for average, value in zip(sums, values, strict=True))
-    return tuple(told) if fits else ()
+    return tuple(scaled) if fits else ()
 
 
 def _is_of(row: RateRow, check: Check, metric: str) -> bool:
@@ -110,21 +115,21 @@ def _is_of(row: RateRow, check: Check, metric: str) -> bool:
 
 
 def _share(row: RateRow) -> GroupRate | None:
-    found = row.estimate
-    if found.numerator is None or found.denominator is None or found.n is None:
+    estimate = row.estimate
+    if estimate.numerator is None or estimate.denominator is None or estimate.n is None:
         return None
-    return GroupRate(found.numerator, found.denominator, found.n, found.scale)
+    return GroupRate(estimate.numerator, estimate.denominator, estimate.n, estimate.scale)
 
 
 def _of_side(side: Side, group: Group, groups: dict[Group, GroupRate | None]) -> GroupRate | None:
     """The counts of a side in one stratum: of a group, of everybody, or of all but the group."""
     if side.crowd is None:
         return groups.get(side.group)
-    others = [share for whose, share in groups.items() if side.crowd != "rest" or whose != group]
+    others = [share for other, share in groups.items() if side.crowd != "rest" or other != group]
     known = [share for share in others if share is not None]
     if side.crowd not in {"rest", "overall"} or len(known) != len(others):
         return None
-    over, under, n = (sum(one[at] for one in known) for at in range(3))
+    over, under, n = (sum(rate[index] for rate in known) for index in range(3))
     return GroupRate(over, under, n)
 
 
@@ -151,12 +156,14 @@ def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> 
 def average_of(strata: tuple[Weighed, ...] | list[Weighed], *, first: bool) -> Fraction:
     """The average of one side over its strata."""
     sides = ((stratum.weight, stratum.first if first else stratum.second) for stratum in strata)
-    return sum((weight * Fraction(one.over, one.under) for weight, one in sides), Fraction(0))
+    return sum((weight * Fraction(rate.over, rate.under) for weight, rate in sides), Fraction(0))
 
 
 def _by_stratum(result: AuditResult) -> Iterator[Figure]:
     """A picture for each rate, grouping and conditioning with two strata or more."""
-    found: dict[tuple[str, str, tuple[str, ...], tuple[str, ...], str], list[RateRow]] = {}
+    by_conditioning: dict[
+        tuple[str, str, tuple[str, ...], tuple[str, ...], str], list[RateRow]
+    ] = {}
     for row in result.rates:
         if row.by and row.stratum:
             given = tuple(name for name, _ in row.stratum)
@@ -167,9 +174,11 @@ def _by_stratum(result: AuditResult) -> Iterator[Figure]:
                 given,
                 metric_titles.options(row.parameters, row.averaged),
             )
-            found.setdefault(key, []).append(row)
-    several = {key: rows for key, rows in found.items() if len({row.stratum for row in rows}) > 1}
-    for (metric, of, by, given, said), rows in list(several.items())[
+            by_conditioning.setdefault(key, []).append(row)
+    several = {
+        key: rows for key, rows in by_conditioning.items() if len({row.stratum for row in rows}) > 1
+    }
+    for (metric, of, by, given, options), rows in list(several.items())[
         : pictures.MOST_STRATUM_PICTURES
     ]:
         strata = list(dict.fromkeys(row.stratum for row in rows))
@@ -177,7 +186,7 @@ def _by_stratum(result: AuditResult) -> Iterator[Figure]:
             definition.title for definition in result.definitions if definition.id == metric
         )
         title = metric_titles.heading(metric, of, known)
-        named = f"{title} of the {of}{said}, {numbers.subset(by)} by {numbers.subset(given)}"
+        named = f"{title} of the {of}{options}, {numbers.subset(by)} by {numbers.subset(given)}"
         yield _figure(named, title, rows, strata)
 
 
@@ -190,7 +199,10 @@ def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Gr
     shown = strata[: pictures.MOST_STRATA]
     cells = {(row.group, row.stratum): row.estimate for row in rows}
     lines = [
-        Line(numbers.group(group), [one for s in shown for one in _point(cells.get((group, s)), s)])
+        Line(
+            numbers.group(group),
+            [point for s in shown for point in _point(cells.get((group, s)), s)],
+        )
         for group in largest
     ]
     missing = [
@@ -225,5 +237,5 @@ def _words(line: Line) -> str:
     if not line.points:
         return f"{line.label}: no number."
     low, high = (f(line.points, key=lambda point: point.y) for f in (min, max))
-    ends = [f"{numbers.number(one.y, 3)} ({one.x})" for one in (low, high)]
+    ends = [f"{numbers.number(point.y, 3)} ({point.x})" for point in (low, high)]
     return f"{line.label}: from {ends[0]} to {ends[1]}."

@@ -53,11 +53,13 @@ def section(result: AuditResult) -> Iterator[Block]:
 
 def _about(search: Subgroups, inference: Inference) -> str:
     """How to read the table, with the correction that the spec chose."""
-    how = "uncorrected: among so many tests some p are small by chance"
+    correction = "uncorrected: among so many tests some p are small by chance"
     if inference.correction is not Correction.NONE:
         looked_at = numbers.whole(search.looked_at)
-        how = f"corrected by {inference.correction.words} over all {looked_at} subgroups searched"
-    return _ABOUT.format(p=_p_of(inference), corrected=how)
+        correction = (
+            f"corrected by {inference.correction.words} over all {looked_at} subgroups searched"
+        )
+    return _ABOUT.format(p=_p_of(inference), corrected=correction)
 
 
 def _p_of(inference: Inference) -> str:
@@ -81,25 +83,27 @@ def _looked_at(search: Subgroups) -> str:
     )
 
 
-def _summary(one: SearchedRate, search: Subgroups) -> str:
-    title = metric_titles.title(one.rate, one.of)
-    counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
-    text = f"{title[:1].upper()}{title[1:]} of the {names.name(one.of)}: everybody "
-    text += f"{numbers.percent(one.value)} ({counts}). "
-    if not one.looked_at:
+def _summary(searched: SearchedRate, search: Subgroups) -> str:
+    title = metric_titles.title(searched.rate, searched.of)
+    counts = f"{numbers.whole(searched.over)}/{numbers.whole(searched.under)}"
+    text = f"{title[:1].upper()}{title[1:]} of the {names.name(searched.of)}: everybody "
+    text += f"{numbers.percent(searched.value)} ({counts}). "
+    if not searched.looked_at:
         return text + "No subgroup has that many people."
-    several = f"{numbers.whole(one.looked_at)} subgroups"
-    if not one.significant:
+    several = f"{numbers.whole(searched.looked_at)} subgroups"
+    if not searched.significant:
         return f"{text}None of {several} diverges significantly."
-    diverge = "diverges" if one.significant == 1 else "diverge"
-    text += f"{numbers.whole(one.significant)} of {several} {diverge} significantly"
-    if one.explained:
-        are, they_are = ("is", "it is") if one.explained == 1 else ("are", "they are")
-        explained = f"{numbers.whole(one.explained)} of these {are} explained"
+    diverge = "diverges" if searched.significant == 1 else "diverge"
+    text += f"{numbers.whole(searched.significant)} of {several} {diverge} significantly"
+    if searched.explained:
+        are, they_are = ("is", "it is") if searched.explained == 1 else ("are", "they are")
+        explained = f"{numbers.whole(searched.explained)} of these {are} explained"
         text += f", {explained} by a group {they_are} part of"
-    left = one.significant - one.explained - len(one.listed)
-    if left:
-        text += f"; of the others the first {search.top} are listed, {numbers.whole(left)} are not"
+    omitted = searched.significant - searched.explained - len(searched.listed)
+    if omitted:
+        text += (
+            f"; of the others the first {search.top} are listed, {numbers.whole(omitted)} are not"
+        )
     return text + "."
 
 

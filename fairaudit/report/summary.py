@@ -32,8 +32,8 @@ def report(answers: Sequence[Answer], *, all_rows: bool = False) -> Document:
         reports = (
             _report(answer, all_rows=True) for answer in answers if all_rows and _is_result(answer)
         )
-        told = document(answers, all_rows=all_rows)
-        return (*(block for report in reports for block in report), *told)
+        summary = document(answers, all_rows=all_rows)
+        return (*(block for report in reports for block in report), *summary)
     return _report(answers[0], all_rows=all_rows)
 
 
@@ -46,8 +46,8 @@ def document(
     """
     called = labels(answers)
     ranked = sorted(
-        _Audit(name, one, None if links is None else links[index])
-        for index, (name, one) in enumerate(zip(called, answers, strict=True))
+        _Audit(name, answer, None if links is None else links[index])
+        for index, (name, answer) in enumerate(zip(called, answers, strict=True))
     )
     shown = ranked if all_rows else ranked[:_MANY]
     statuses = _occurring(answers)
@@ -59,16 +59,16 @@ def document(
     table = Table(
         caption="",
         header=("audit", "verdict", "rows", *heads),
-        rows=[list(one.cells(statuses, is_open=is_open)) for one in shown],
+        rows=[list(audit.cells(statuses, is_open=is_open)) for audit in shown],
         numeric=(False, False, True, *(True for _ in heads)),
         more=_more(ranked[len(shown) :]),
     )
-    told = f"{_counted(len(answers))}: {verdicts(answers)}, worst first"
+    verdict_counts = f"{_counted(len(answers))}: {verdicts(answers)}, worst first"
     worst = verdict_of(ranked[0].answer)
     tones = {str(verdict): tone for verdict, tone in checks.VERDICT_TONES.items()}
     blocks: list[Block] = [
         Heading("Summary"),
-        Entries([(Cell(worst.upper(), tones.get(worst, Tone.BAD)), told)]),
+        Entries([(Cell(worst.upper(), tones.get(worst, Tone.BAD)), verdict_counts)]),
         table,
     ]
     errors = [
@@ -121,17 +121,17 @@ class _Audit:
 
     def cells(self, statuses: Sequence[Status], *, is_open: bool) -> Iterator[Cell]:
         """A row of the table; the last column is there if any audit leaves a check uncleared."""
-        found = self.answer.found
+        result = self.answer.found
         yield Cell(short(self.name), href=self.link)
-        if isinstance(found, FairauditError):
+        if isinstance(result, FairauditError):
             yield Cell(verdict_of(self.answer).upper(), Tone.BAD)
             yield from (Cell("") for _ in range(1 + len(statuses) + is_open))
             return
-        yield Cell(found.verdict.upper(), checks.VERDICT_TONES[found.verdict])
-        yield Cell(numbers.whole(found.provenance.rows))
-        yield from (Cell(numbers.whole(found.tally[status])) for status in statuses)
+        yield Cell(result.verdict.upper(), checks.VERDICT_TONES[result.verdict])
+        yield Cell(numbers.whole(result.provenance.rows))
+        yield from (Cell(numbers.whole(result.tally[status])) for status in statuses)
         if is_open:
-            yield Cell(numbers.whole(found.not_cleared))
+            yield Cell(numbers.whole(result.not_cleared))
 
 
 def _tally(answer: Answer) -> Counter[Status]:
@@ -152,10 +152,9 @@ def _more(audits: Sequence[_Audit]) -> str:
     """How many are not listed, and what came of them."""
     if not audits:
         return ""
-    told = verdicts([audit.answer for audit in audits])
-    return (
-        f"and {numbers.whole(len(audits))} more ({told}): --verbose, or -o FOLDER/, lists them all"
-    )
+    counts = verdicts([audit.answer for audit in audits])
+    more = f"{numbers.whole(len(audits))} more ({counts})"
+    return f"and {more}: --verbose, or -o FOLDER/, lists them all"
 
 
 def _is_result(answer: Answer) -> bool:
@@ -170,8 +169,8 @@ def _report(answer: Answer, *, all_rows: bool) -> Document:
 
 def _title(answer: Answer) -> str:
     """What was asked, in names that print."""
-    asked = (answer.spec, answer.data)
-    return " ".join(names.copied(part) for part in asked if part is not None)
+    question = (answer.spec, answer.data)
+    return " ".join(names.copied(part) for part in question if part is not None)
 
 
 def _whose(answer: Answer, *, several: bool) -> str:
@@ -182,6 +181,6 @@ def _whose(answer: Answer, *, several: bool) -> str:
     return "" if str(answer.found).startswith((answer.data, data)) else f"{data}: "
 
 
-def _error(error: FairauditError, whose: str) -> tuple[Cell, str]:
+def _error(error: FairauditError, source: str) -> tuple[Cell, str]:
     word = "nothing" if isinstance(error, NothingToAudit) else "error"
-    return Cell(word, Tone.BAD), f"{whose}{error}"
+    return Cell(word, Tone.BAD), f"{source}{error}"

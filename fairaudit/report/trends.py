@@ -54,7 +54,7 @@ class _Trend:
 
     @property
     def counted(self) -> Counter[Status]:
-        return Counter(one.status for _, one in self.findings)
+        return Counter(finding.status for _, finding in self.findings)
 
     @property
     def worst_first(self) -> tuple[int, ...]:
@@ -63,28 +63,30 @@ class _Trend:
 
 def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) -> Iterator[Block]:
     """What the checks of a spec say over several files, the one that fails most often first."""
-    found = sorted(_trends(answers, names), key=lambda trend: trend.worst_first)
-    if not found:
+    trends = sorted(_trends(answers, names), key=lambda trend: trend.worst_first)
+    if not trends:
         return
     yield Heading("Checks over the files")
-    yield _table(found, None if all_rows else _FEW)
-    drawn = [(one, lines) for one in found if (lines := _lines(one)) is not None]
-    more = len(found) - min(len(drawn), _MOST_DRAWN)
-    for index, (one, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
+    yield _table(trends, None if all_rows else _FEW)
+    drawn = [(trend, lines) for trend in trends if (lines := _lines(trend)) is not None]
+    more = len(trends) - min(len(drawn), _MOST_DRAWN)
+    for index, (trend, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
         every = [point for line in lines.lines for point in line.points]
         note = "" if _has_room(every) else "Too many intervals to draw. "
-        note += _left_out(one, lines)
-        note += _failed(one)
+        note += _left_out(trend, lines)
+        note += _failed(trend)
         if more and index == min(len(drawn), _MOST_DRAWN) - 1:
             word = "check is" if more == 1 else "checks are"
             note += f"{more} more {word} not drawn: those that fail most often come first."
-        yield Figure(checks.title(one.findings[0][1]), _in_words(one, lines), lines, note.strip())
+        yield Figure(
+            checks.title(trend.findings[0][1]), _in_words(trend, lines), lines, note.strip()
+        )
 
 
 def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:
     """Each check of each spec that has several results."""
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: natural(pair[0]))
-    found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
+    findings_of: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
     values: dict[tuple[str, str], list[JudgedValues]] = {}
     failed: dict[str, list[str]] = {}
     results: Counter[str] = Counter()
@@ -97,24 +99,24 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
             rows = index_rows(answer.found)
             for finding in answer.found.findings:
                 key = answer.spec, finding.check.id
-                found.setdefault(key, []).append((name, finding))
+                findings_of.setdefault(key, []).append((name, finding))
                 values.setdefault(key, []).append(find_values(finding, rows))
-    for (spec, id_), findings in found.items():
+    for (spec, id_), findings in findings_of.items():
         yield _Trend(spec, findings, failed.get(spec, ()), _of_groups(values[spec, id_]))
 
 
 def _of_groups(values: Sequence[JudgedValues]) -> Sequence[JudgedValues]:
     """The values of each file, where they are of several groups, or strata."""
-    who = {each for value in values for each in value}
+    who = {who for value in values for who in value}
     return values if len(who) > 1 else ()
 
 
 def _left_out(trend: _Trend, lines: Lines) -> str:
     """How many groups have no line."""
-    left = len({who for values in trend.values for who in values}) - len(lines.lines)
-    if not trend.values or left <= 0:
+    omitted = len({who for values in trend.values for who in values}) - len(lines.lines)
+    if not trend.values or omitted <= 0:
         return ""
-    return f"{left} more {'group is' if left == 1 else 'groups are'} not drawn. "
+    return f"{omitted} more {'group is' if omitted == 1 else 'groups are'} not drawn. "
 
 
 def _failed(trend: _Trend) -> str:
@@ -141,13 +143,13 @@ def _table(trends: Sequence[_Trend], most: int | None) -> Table:
             is_bad = times and status in {Status.FAIL, Status.INCONCLUSIVE}
             cells.append(Cell(numbers.whole(times), Tone.BAD if is_bad else Tone.PLAIN))
         rows.append([*cells, Cell(numbers.whole(count))])
-    left = len(trends) - len(rows)
+    omitted = len(trends) - len(rows)
     return Table(
         caption="how often each check failed, warned or passed; most failures first",
         header=("check", *(WORDS[status] for status in statuses), "files"),
         rows=rows,
         numeric=(False, *(True for _ in statuses), True),
-        more=f"and {numbers.whole(left)} more: --verbose lists them all" if left else "",
+        more=f"and {numbers.whole(omitted)} more: --verbose lists them all" if omitted else "",
     )
 
 
@@ -167,7 +169,7 @@ def _lines(trend: _Trend) -> Lines | None:
         return None
     if not _has_room(points):
         points = [Point(point.x, point.y) for point in points]
-    first, last = (short(trend.findings[at][0], _MOST_OF_A_NAME) for at in (0, -1))
+    first, last = (short(trend.findings[index][0], _MOST_OF_A_NAME) for index in (0, -1))
     below = "file" if is_named else f"file, from {first} to {last}"
     lines = _lines_of_groups(trend, is_named=is_named) or (Line("", points),)
     return Lines(
@@ -194,7 +196,11 @@ def _lines_of_groups(trend: _Trend, *, is_named: bool) -> tuple[Line, ...]:
                 points.setdefault(who, []).append(Point(name, estimate.value, *_ends(estimate)))
                 called[who] = numbers.group((*group, *stratum))
     worst = _worst_times(trend)
-    lines = [(Line(called[who], some), worst[who]) for who, some in points.items() if len(some) > 1]
+    lines = [
+        (Line(called[who], group_points), worst[who])
+        for who, group_points in points.items()
+        if len(group_points) > 1
+    ]
     lines.sort(key=lambda pair: -pair[1])
     kept = sorted((line for line, _ in lines[:_MOST_LINES]), key=lambda line: -len(line.points))
     if not _has_room([point for line in kept for point in line.points]):
@@ -225,13 +231,13 @@ def _worst_groups(trend: _Trend) -> str:
         for values in trend.values
         for who, (group, stratum, _) in values.items()
     }
-    told = []
+    groups = []
     for who, times in _worst_times(trend).most_common(_NAMED):
         group, stratum = called.get(who, ((), ()))
         name = numbers.named_group((*group, *stratum)) if group or stratum else "others"
-        told.append(f"{name} in {numbers.whole(times)}")
-    more = len(_worst_times(trend)) - len(told)
-    return f"of {', '.join(told)}" + (f" and {more} more" if more > 0 else "")
+        groups.append(f"{name} in {numbers.whole(times)}")
+    more = len(_worst_times(trend)) - len(groups)
+    return f"of {', '.join(groups)}" + (f" and {more} more" if more > 0 else "")
 
 
 def _is_number(estimate: Estimate | None) -> bool:
@@ -259,7 +265,7 @@ def _in_words(trend: _Trend, lines: Lines) -> str:
         if _is_number(finding.estimate) and finding.estimate is not None
     ]
     (least, where), (most, there) = (
-        which(points, key=lambda pair: pair[0]) for which in (min, max)
+        extreme(points, key=lambda pair: pair[0]) for extreme in (min, max)
     )
     count = len(trend.findings)
     text = f"{trend.findings[0][1].check.id} in {numbers.whole(count)} files: "
@@ -269,9 +275,9 @@ def _in_words(trend: _Trend, lines: Lines) -> str:
         text += f", {_worst_groups(trend)}"
     if lines.limits:
         text += f"; limit {' and '.join(f'{limit:g}' for limit in lines.limits)}"
-    told = [
+    counts = [
         f"{word} {trend.counted[status]}" for status, word in WORDS.items() if trend.counted[status]
     ]
-    text += f"; {', '.join(told)}"
+    text += f"; {', '.join(counts)}"
     missing = count - len(points)
     return text + (f"; no number in {numbers.whole(missing)}" if missing else "") + "."

@@ -116,7 +116,7 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
 
 def averages(strata: tuple[Weighed, ...], names: tuple[str, str]) -> tuple[Line, Line]:
     """Both sides' averages, filled in."""
-    told = []
+    lines = []
     for index, name in enumerate(names):
         terms = [
             f"{stratum.weight} · {share.over:,}/{share.under:,}"
@@ -124,8 +124,8 @@ def averages(strata: tuple[Weighed, ...], names: tuple[str, str]) -> tuple[Line,
             for share in ((stratum.first, stratum.second)[index],)
         ]
         value = Term(" + ".join(terms), average_of(strata, first=index == 0))
-        told.append(Line(name, "Σ weight · rate", value))
-    return told[0], told[1]
+        lines.append(Line(name, "Σ weight · rate", value))
+    return lines[0], lines[1]
 
 
 def divergence(subgroup: Subgroup, search: SearchedRate) -> Line:
@@ -137,23 +137,23 @@ def divergence(subgroup: Subgroup, search: SearchedRate) -> Line:
 
 def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
     """The sides, each part, and how the parts become one number; stops where one has no formula."""
-    told: set[str] = set()
+    written: set[str] = set()
     parts = []
     for part, comparison in zip(finding.parts, _comparisons(finding, check), strict=True):
         for line in _sides(part, check.of):
-            if str(line) not in told:
-                told.add(str(line))
+            if str(line) not in written:
+                written.add(str(line))
                 yield line
         pseudo = (
             Fraction(check.terms.parameters.per_outcome(outcomes))
             if comparison is None
             else Fraction(0)
         )
-        found = _part(part, comparison) if not pseudo else _smoothed(part, pseudo, outcomes)
-        if found is None:
+        term = _part(part, comparison) if not pseudo else _smoothed(part, pseudo, outcomes)
+        if term is None:
             return
-        parts.append(found)
-        yield Line(_named(part, check.of, comparison), "", found)
+        parts.append(term)
+        yield Line(_named(part, check.of, comparison), "", term)
     fold = _fold(check, len(parts))
     if fold is not None and parts:
         values = [part.value for part in parts]
@@ -169,8 +169,8 @@ def _folded(fold: Fold, values: Sequence[Fraction | float]) -> Fraction | float:
     """The parts as one number; exact where none is infinite."""
     if all(map(math.isfinite, values)):
         return fold.exact([Fraction(value) for value in values])
-    found = fold.rank(max(values, key=fold.rank)) if fold.rank is not None else math.nan
-    return float(found)
+    extreme = fold.rank(max(values, key=fold.rank)) if fold.rank is not None else math.nan
+    return float(extreme)
 
 
 def _comparisons(finding: Finding, check: Check) -> Sequence[Comparison | None]:
@@ -192,9 +192,9 @@ def _sides(part: ComparisonPart, of: str) -> Iterator[Line]:
     record = find_metric(part.metric)
     formula = record.formula if isinstance(record, GroupMetric) else ""
     for side in (part.first, part.second):
-        found = None if side is None else rate(side.estimate)
-        if side is not None and found is not None:
-            yield Line(_whose(part, of, side), formula, found)
+        term = None if side is None else rate(side.estimate)
+        if side is not None and term is not None:
+            yield Line(_whose(part, of, side), formula, term)
 
 
 def _whose(part: ComparisonPart, of: str, side: Side) -> str:
@@ -225,9 +225,9 @@ def _part(part: ComparisonPart, comparison: Comparison | None) -> Term | None:
         return None
     second = second or first
     for a, b in ((first, second), (_spared(first), _spared(second))):
-        found = _log_ratio(a, b) if comparison is None else _compared(comparison, a, b, part.value)
-        if found is not None and _agrees(found, part.value):
-            return found
+        term = _log_ratio(a, b) if comparison is None else _compared(comparison, a, b, part.value)
+        if term is not None and _agrees(term, part.value):
+            return term
     return None
 
 
@@ -241,8 +241,8 @@ def _smoothed(part: ComparisonPart, pseudo: Fraction, outcomes: int) -> Term | N
         value = (over + pseudo) / (under + outcomes * pseudo)
         added, all_added = (f"{float(number):g}" for number in (pseudo, outcomes * pseudo))
         sides.append(Term(f"({over:,} + {added})/({under:,} + {all_added})", value))
-    found = _log_ratio(*sides)
-    return found if _agrees(found, part.value) else None
+    term = _log_ratio(*sides)
+    return term if _agrees(term, part.value) else None
 
 
 def _is_one_sided(comparison: Comparison | None) -> bool:
@@ -269,10 +269,10 @@ def _compared(comparison: Comparison, a: Term, b: Term, value: float) -> Term | 
     text = template.format(a=first.text, b=second.text)
     exact = a.exact and b.exact
     try:
-        one, two = first.value, second.value
+        left, right = first.value, second.value
         if not comparison.rational:
-            one, two = float(one), float(two)
-        return Term(text, comparison.apply(one, two), exact)
+            left, right = float(left), float(right)
+        return Term(text, comparison.apply(left, right), exact)
     except ZeroDivisionError:
         # A positive number over zero is infinite, and zero over zero no number.
         return Term(text, value, exact) if not math.isfinite(value) else None
@@ -282,7 +282,7 @@ def _agrees(term: Term, value: float) -> bool:
     return _comes_to(term.value, value, _EXACT if term.exact else _DECIMALS)
 
 
-def _comes_to(found: Fraction | float, value: float, within: float) -> bool:
-    if not math.isfinite(value) or not math.isfinite(found):
-        return float(found) == value
-    return abs(float(found) - value) <= within * max(1.0, abs(value))
+def _comes_to(computed: Fraction | float, value: float, within: float) -> bool:
+    if not math.isfinite(value) or not math.isfinite(computed):
+        return float(computed) == value
+    return abs(float(computed) - value) <= within * max(1.0, abs(value))

@@ -27,14 +27,14 @@ _LETTERS = 20
 def layers(picture: Lattice) -> Layers:
     """The layers: lines behind, boxes in front, names and values in them."""
     columns = max(node.level for node in picture.nodes) + 1
-    by_level = [[node for node in picture.nodes if node.level == at] for at in range(columns)]
+    by_level = [[node for node in picture.nodes if node.level == level] for level in range(columns)]
     tall = max(map(len, by_level)) * _ROW
     width, height = columns * (_BOX + _BESIDE) - _BESIDE, tall
     centres: list[tuple[float, float]] = []
     for node in picture.nodes:
-        mine = by_level[node.level]
-        start = (tall - len(mine) * _ROW) / 2
-        row = next(index for index, one in enumerate(mine) if one is node)
+        column = by_level[node.level]
+        start = (tall - len(column) * _ROW) / 2
+        row = next(index for index, one in enumerate(column) if one is node)
         centres.append((node.level * (_BOX + _BESIDE), start + (row + 0.5) * _ROW))
     x = alt.X("x", type="quantitative", scale=in_pixels(width), axis=None)
     y = alt.Y("y", type="quantitative", scale=pixels_down(height), axis=None)
@@ -64,14 +64,14 @@ def _boxes(
     nodes: Sequence[Node], centres: Sequence[tuple[float, float]], x: alt.X, y: alt.Y
 ) -> Iterator[alt.Chart]:
     for name in dict.fromkeys(shade(node.shade) for node in nodes):
-        mine = [
+        shaded = [
             (centre, node)
             for centre, node in zip(centres, nodes, strict=True)
             if shade(node.shade) == name
         ]
         boxes = [
             {"x": left, "x2": left + _BOX, "y": middle - _TALL / 2, "y2": middle + _TALL / 2}
-            for (left, middle), _ in mine
+            for (left, middle), _ in shaded
         ]
         marks = chart(boxes).mark_rect(
             fill=light(f"shade-{name}"), stroke=light("line"), cornerRadius=6, opacity=1
@@ -84,7 +84,7 @@ def _boxes(
                     "y": middle - above,
                     "t": shortened(one.text if bold else one.label, _LETTERS),
                 }
-                for (left, middle), one in mine
+                for (left, middle), one in shaded
             ]
             colour = f"on-shade-{name}"
             yield text(texts, x, y, align="center", colour=colour, bold=bold, limit=_BOX - 10)

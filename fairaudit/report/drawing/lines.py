@@ -54,8 +54,8 @@ class Look:
 def looks(number: int) -> list[Look]:
     """The looks of so many lines."""
     return [
-        Look(light(f"series-{at % SERIES}"), _DASHES[at % SERIES], _SHAPES[at % SERIES])
-        for at in range(number)
+        Look(light(f"series-{index % SERIES}"), _DASHES[index % SERIES], _SHAPES[index % SERIES])
+        for index in range(number)
     ]
 
 
@@ -139,9 +139,11 @@ def _domains(
     """What is shown of either axis."""
     if picture.diagonal:
         return (-0.02, 1.02), (-0.02, 1.02)
-    known = [one for point in points for one in point]
-    flat = [one.x for one in known]
-    upright = [end for one in known for end in (one.low, one.y, one.high)] + [*picture.limits]
+    known = [place for point in points for place in point]
+    flat = [place.x for place in known]
+    upright = [end for place in known for end in (place.low, place.y, place.high)] + [
+        *picture.limits
+    ]
     return (
         (-0.5, len(names) - 0.5) if names else _over(flat),
         picture.domain or _over(upright),
@@ -213,7 +215,7 @@ def slope_layers(picture: Slopes) -> Layers:
     low, high = nice(min(ends, default=0), max(ends, default=1))
     x = alt.X(**quantitative("x", (0, 1), None))  # type: ignore[arg-type]
     y = alt.Y(**quantitative("y", (low, high), None))  # type: ignore[arg-type]
-    sides = [{"x": at, "y": low, "y2": high} for at in (0, 1)]
+    sides = [{"x": side, "y": low, "y2": high} for side in (0, 1)]
     rules = chart(sides).mark_rule(color=light("line"))
     drawn = [encoded(rules, x, y, alt.Y2("y2"))]
     usual = iter(looks(len(slopes)))
@@ -224,8 +226,8 @@ def slope_layers(picture: Slopes) -> Layers:
             color=look.colour, strokeDash=list(look.dash), strokeWidth=3.5 if slope.strong else 2
         )
         drawn += [encoded(line, x, y), encoded(dots(rows, look, 90 if slope.strong else 45), x, y)]
-    for at in (0, 1):
-        drawn += _values(slopes, at, (low, high), y)
+    for side in (0, 1):
+        drawn += _values(slopes, side, (low, high), y)
     names = [{"x": index, "t": shortened(name, 24)} for index, name in enumerate(picture.sides)]
     drawn.append(text(names, x, down(_SLOPE_HEIGHT + 18), align="center", bold=True, limit=170))
     title = [{"t": shortened(picture.y, 60)}]
@@ -235,20 +237,20 @@ def slope_layers(picture: Slopes) -> Layers:
 
 
 def _values(
-    slopes: Sequence[Slope], at: int, domain: tuple[float, float], y: alt.Y
+    slopes: Sequence[Slope], side: int, domain: tuple[float, float], y: alt.Y
 ) -> Iterator[alt.Chart]:
     """The values on one side, moved apart where they would meet; on the right with their names."""
     low, high = domain
     per_pixel = (high - low) / _SLOPE_HEIGHT
-    values = [slope.second if at else slope.first for slope in slopes]
+    values = [slope.second if side else slope.first for slope in slopes]
     places = spread([(high - value) / per_pixel for value in values], _GAP, _SLOPE_HEIGHT)
-    align: Align = "left" if at else "right"
-    x = across(_SLOPE_PLOT + 12 if at else -12)
+    align: Align = "left" if side else "right"
+    x = across(_SLOPE_PLOT + 12 if side else -12)
     for strong in (True, False):
         rows = []
         for place, value, slope in zip(places, values, slopes, strict=True):
             if slope.strong is strong:
-                name = f"  {shortened(slope.label, 20)}" if at else ""
+                name = f"  {shortened(slope.label, 20)}" if side else ""
                 rows.append({"y": high - place * per_pixel, "t": f"{100 * value:.1f} %{name}"})
         if rows:
             yield text(
@@ -257,5 +259,5 @@ def _values(
                 y,
                 align=align,
                 bold=strong,
-                limit=(_SLOPE_RIGHT if at else _SLOPE_LEFT) - 14,
+                limit=(_SLOPE_RIGHT if side else _SLOPE_LEFT) - 14,
             )

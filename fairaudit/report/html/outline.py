@@ -143,10 +143,10 @@ class _Names:
 
 
 def _new(wanted: str, pattern: str, used: set[str]) -> str:
-    numbered = (pattern.format(wanted, at) for at in count(2))
-    found = next(one for one in chain([wanted], numbered) if one not in used)
-    used.add(found)
-    return found
+    numbered = (pattern.format(wanted, number) for number in count(2))
+    name = next(name for name in chain([wanted], numbered) if name not in used)
+    used.add(name)
+    return name
 
 
 class _Room:
@@ -166,11 +166,11 @@ def _items(
     blocks: Sequence[Block], title: str, names: _Names, room: _Room
 ) -> Iterator[Rows | Pictures | Words]:
     captions = Counter(block.caption for block in blocks if isinstance(block, Table))
-    many = captions.total() > _FEW_TABLES
+    is_long = captions.total() > _FEW_TABLES
     tables = 0
     for is_figure, run in groupby(blocks, key=lambda block: isinstance(block, Figure)):
         if is_figure:
-            figures = [one for one in run if isinstance(one, Figure)]
+            figures = [block for block in run if isinstance(block, Figure)]
             yield Pictures(
                 [Place(figure, names.of(f"picture {figure.title}")) for figure in figures]
             )
@@ -188,7 +188,7 @@ def _items(
                         names,
                         room,
                         is_bare=not block.caption,
-                        is_folded=many and tables > 1,
+                        is_folded=is_long and tables > 1,
                     )
                 case Entries():
                     kept = replace(block, rows=block.rows[:_MOST_ENTRIES])
@@ -202,7 +202,7 @@ def _apart(table: Table, blocks: Sequence[Block]) -> str:
     alike = [
         block for block in blocks if isinstance(block, Table) and block.caption == table.caption
     ]
-    own = [name for name in table.header if any(name not in one.header for one in alike)]
+    own = [name for name in table.header if any(name not in other.header for other in alike)]
     return f": {', '.join(own)}" if own else ""
 
 
@@ -210,5 +210,5 @@ def _rows(table: Table, names: _Names, room: _Room, *, is_bare: bool, is_folded:
     kept = table.rows[: room.of(len(table.rows))]
     short = len(kept) if is_folded or len(kept) <= _SHOWN + 3 else _SHOWN
     place = Place(table, names.of(f"table {table.caption}"), names.label(f"Table: {table.caption}"))
-    left = len(table.rows) - len(kept)
-    return Rows(place, kept[:short], kept[short:], is_bare, is_folded, left)
+    omitted = len(table.rows) - len(kept)
+    return Rows(place, kept[:short], kept[short:], is_bare, is_folded, omitted)
