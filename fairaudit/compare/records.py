@@ -12,7 +12,7 @@ from fairaudit.metrics import Eligibility
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import Provenance, Verdict
 from fairaudit.simpson import ReversalKind
-from fairaudit.verdict import AnyCheck, Backing, Check, Crossing, Finding, Status
+from fairaudit.verdict import AnyCheck, Backing, Breach, Check, Finding, Status
 
 
 class Direction(StrEnum):
@@ -140,7 +140,7 @@ class CheckChange:
         return closed and self.after.status is not self.before.status
 
     @property
-    def newly_beyond(self) -> tuple[Crossing, ...]:
+    def newly_beyond(self) -> tuple[Breach, ...]:
         """Who fails a check that failed before, too, but not for them: another hid them then."""
         both_fail = self.before.status is self.after.status is Status.FAIL
         if not both_fail or not isinstance(self.check, Check):
@@ -183,7 +183,7 @@ class CheckChange:
         return not self.is_worse(alpha) and (self.recovers or (better and not self.lost))
 
 
-def _failing(one: Finding) -> tuple[Crossing, ...]:
+def _failing(one: Finding) -> tuple[Breach, ...]:
     """What makes a check fail: beyond its limit, with the evidence it asks for, and not waived."""
     spared = {crossing for waiver in one.waived for crossing in waiver.crossed}
     proven = {Backing.UNASKED, Backing.SUPPORTED}

@@ -21,12 +21,12 @@ from fairaudit.evidence.people_affected import (
 from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
-from fairaudit.verdict.asked import AnyCheck, Backing, Limit, ReversalLimit, Status
+from fairaudit.verdict.checks import AnyCheck, Backing, Limit, ReversalLimit, Status
 
 
 @declare_subjects(row="group stratum value exact between backing lower")
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class Breach:
     """A value beyond the limit: of which group (in a spread: of none), in which stratum.
 
     `backing` is what the evidence says of it, where the limit asks; `between` are the groups it is
@@ -75,7 +75,7 @@ class Waived:
     reason: str
     approved_by: str
     expires: date
-    crossed: tuple[Crossing, ...] = ()
+    crossed: tuple[Breach, ...] = ()
 
 
 @declare_subjects(nobody="path created days tolerance")
@@ -117,7 +117,7 @@ class Before:
     status: str
     value: float | None
     worse_by: float | None = None
-    worse: tuple[Crossing, ...] = ()
+    worse: tuple[Breach, ...] = ()
     reversals: tuple[Reversal, ...] = ()
     between: tuple[Group, ...] = ()
     own: float | None = None
@@ -128,8 +128,8 @@ class Before:
     def is_decided_alike(self, finding: Finding) -> bool:
         """Whether the same groups in the same stratum decided then as do now."""
         now = [group for group in (finding.first, finding.second) if group]
-        whose = [{frozenset(group) for group in groups} for groups in (self.decided_by, now)]
-        return whose[0] == whose[1] and frozenset(self.stratum) == frozenset(finding.stratum)
+        groups = [{frozenset(group) for group in groups} for groups in (self.decided_by, now)]
+        return groups[0] == groups[1] and frozenset(self.stratum) == frozenset(finding.stratum)
 
 
 @declare_subjects(
@@ -177,7 +177,7 @@ class Finding:
     spread: bool = False
     decided_by: str | None = None
     parts: tuple[ComparisonPart, ...] = ()
-    crossed: tuple[Crossing, ...] = ()
+    crossed: tuple[Breach, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
     reversals: tuple[Reversal, ...] = ()
     backing: Backing = Backing.UNASKED

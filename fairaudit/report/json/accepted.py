@@ -18,7 +18,7 @@ from fairaudit.report.json.values import (
     write_value,
 )
 from fairaudit.simpson import Reversal
-from fairaudit.verdict import Backing, Before, Crossing, Earlier, Waived
+from fairaudit.verdict import Backing, Before, Breach, Earlier, Waived
 from fairaudit.waivers import Waiver, WaiverOutcome, WaiverState
 
 Which: TypeAlias = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
@@ -27,7 +27,7 @@ Which: TypeAlias = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
 _EVERYBODY = "all"
 
 
-def write_crossing(one: Crossing) -> dict[str, Any]:
+def write_crossing(one: Breach) -> dict[str, Any]:
     """A value beyond a limit."""
     return {
         "group": write_group(one.group),
@@ -40,12 +40,12 @@ def write_crossing(one: Crossing) -> dict[str, Any]:
     }
 
 
-def read_crossing(row: Member) -> Crossing:
+def read_crossing(row: Member) -> Breach:
     """The value beyond a limit; there is one."""
     value = read_value(row)
     if value is None or math.isnan(value):
         row["state"].refuse("is no state of a value beyond a limit")
-    return Crossing(
+    return Breach(
         read_group(row["group"]),
         read_group(row["given"]),
         value,
