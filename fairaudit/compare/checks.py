@@ -23,7 +23,7 @@ from fairaudit.estimate import Estimate
 from fairaudit.evidence.intervals import SIMULTANEOUS
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, describe_group
 from fairaudit.metrics.disparities import REMAINDER
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import AuditResult
 from fairaudit.verdict import AnyCheck, Check, Finding, Limit, ReversalCheck
 

@@ -19,7 +19,7 @@ from fairaudit.compare.records import (
 )
 from fairaudit.estimate import Significance
 from fairaudit.evidence import correct_p_values
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 
 _Rank: TypeAlias = tuple[int, float, float]
 _WAYS = (

@@ -10,7 +10,7 @@ from fairaudit.compare.records import Change, Direction, RateChange, Scale
 from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import Better, Eligibility, GroupMetric, Rate, find_metric
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import RateRow
 
 RateKey: TypeAlias = tuple[

@@ -37,7 +37,7 @@ from fairaudit.evidence.families import correct_p_values
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, differ, exceeds
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import count_groups
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 
 LEAST_GAP = Fraction(1, 100)
 """Shares that differ by no more, one point, show no gap."""

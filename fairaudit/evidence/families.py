@@ -16,8 +16,7 @@ from fairaudit.estimate import Beside, Significance
 from fairaudit.evidence.intervals import Intervals, find_intervals
 from fairaudit.evidence.significance import Crosses, Tests, has_direct_test, run_tests
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
-from fairaudit.metrics.inference import Correction, Inference
-from fairaudit.metrics.reference import EXTREME_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction, Inference
 from fairaudit.stats import multiplicity
 
 _CORRECTIONS: Mapping[Correction, Callable[[Floats], Floats]] = {

@@ -18,7 +18,7 @@ from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence.pair_tests import Chosen, PairTest, pair_test, shares_test, smallest
 from fairaudit.evidence.samples import Sample, name_share_test
 from fairaudit.metrics import GroupValues
-from fairaudit.metrics.inference import Inference, TTest
+from fairaudit.metrics.terms import Inference, TTest
 from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats.contingency import EXPECTED
 

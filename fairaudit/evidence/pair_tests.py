@@ -15,7 +15,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence.samples import Sample, compare_shares
 from fairaudit.metrics import GroupValues
-from fairaudit.metrics.inference import Inference, TTest
+from fairaudit.metrics.terms import Inference, TTest
 from fairaudit.stats import contingency, means, multiplicity, ranks
 
 Chosen: TypeAlias = Callable[[Floats, Floats], Marks]

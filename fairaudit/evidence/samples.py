@@ -9,7 +9,7 @@ import numpy as np
 from fairaudit.arrays import Floats
 from fairaudit.cube import Ints, Marks
 from fairaudit.metrics import GroupValues
-from fairaudit.metrics.inference import FisherTest, Inference, ZTest
+from fairaudit.metrics.terms import FisherTest, Inference, ZTest
 from fairaudit.stats import contingency
 from fairaudit.stats.contingency import EXPECTED
 

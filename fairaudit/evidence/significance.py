@@ -38,19 +38,20 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
-from fairaudit.metrics.classes import Shares
 from fairaudit.metrics.disparities import MEAN, REMAINDER, ComparisonShape
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, Formula
-from fairaudit.metrics.inference import TTest
-from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP
-from fairaudit.metrics.scores import Distribution, NumberMean
-from fairaudit.metrics.values import (
+from fairaudit.metrics.effect_sizes import Shares
+from fairaudit.metrics.evaluation import (
     compare_values,
     compute,
     counts_for,
     counts_of_others,
     reference_counts,
 )
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+from fairaudit.metrics.numbers import NumberMean
+from fairaudit.metrics.scores import Distribution
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, TTest
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
 from fairaudit.stats import strata as stratified
 

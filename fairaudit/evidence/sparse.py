@@ -10,6 +10,7 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Floats
 from fairaudit.metrics import NO_GROUP, Comparison, Evaluation, GroupValues, ReferencePolicy
+from fairaudit.metrics.evaluation import compute, counts_for, reference_counts
 from fairaudit.metrics.intervals import (
     Interval,
     of_difference,
@@ -17,8 +18,7 @@ from fairaudit.metrics.intervals import (
     of_ratio,
     of_shortfall,
 )
-from fairaudit.metrics.reference import EXTREME_REFERENCES
-from fairaudit.metrics.values import compute, counts_for, reference_counts
+from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats import strata
 
 _FEW = 20

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, rank_appearances
-from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
-from fairaudit.metrics.inference import Correction
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.terms import Correction
 from fairaudit.report import appearances, figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit import names
 from fairaudit.estimate import Significance
-from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.terms import Correction, Inference
 from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult

@@ -13,8 +13,8 @@ from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.evidence.people_affected import PeopleAffected
 from fairaudit.metrics import Disparity, GroupMetric, Mean, Rate, find_metric
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, MIN_RATIO, SHORTFALL
-from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
+from fairaudit.metrics.terms import Correction, Inference
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Reversal, ReversalKind

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from fairaudit.cube import Group
 from fairaudit.evidence import ComparisonPart, Side
-from fairaudit.metrics.average import Weights
+from fairaudit.metrics.terms import Weights
 from fairaudit.report.filled import Line, Term
 from fairaudit.result import AuditResult, RateRow
 from fairaudit.simpson import GroupRate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairaudit import names
-from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.terms import Correction, Inference
 from fairaudit.report import figures, numbers, sentences
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult

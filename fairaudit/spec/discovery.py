@@ -8,7 +8,7 @@ from math import comb
 
 from fairaudit.cube import Grouping
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.model import Kind, Outcome
 from fairaudit.spec.scans import Fault, chosen_outcome, chosen_rates

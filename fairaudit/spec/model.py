@@ -22,7 +22,7 @@ from fairaudit.metrics import (
     Terms,
     list_requirements,
 )
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.simpson import ReversalScan
 from fairaudit.subgroups import SubgroupSearch
 from fairaudit.verdict import AnyCheck, Check

@@ -33,12 +33,11 @@ from fairaudit.metrics.comparisons import (
     STANDARDIZED_DIFFERENCE,
     STANDARDIZED_DIFFERENCE_TOTAL,
 )
-from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS_CREDIBLE
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS_CREDIBLE
+from fairaudit.metrics.numbers import FirstOf
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.records import format_decimal
-from fairaudit.metrics.reference import SINGLE_REFERENCES
-from fairaudit.metrics.scores import SCORING_RATE, FirstOf
+from fairaudit.metrics.scores import SCORING_RATE
+from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference, format_decimal
 from fairaudit.spec import schema
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings

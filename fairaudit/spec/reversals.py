@@ -8,7 +8,7 @@ from itertools import combinations
 
 from fairaudit.cube import Grouping
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.simpson import PairChoice, ReversalScan
 from fairaudit.spec import schema
 from fairaudit.spec.groupings import Groupings

@@ -33,7 +33,7 @@ from fairaudit.metrics import (
     find_metric,
     suggest,
 )
-from fairaudit.metrics.inference import (
+from fairaudit.metrics.terms import (
     DEFAULT_INFERENCE,
     Correction,
     FisherTest,

@@ -12,8 +12,8 @@ from fairaudit.estimate import Significance
 from fairaudit.evidence import correct_p_values, run_mcnemar, significance_at
 from fairaudit.evidence.significance import Tests
 from fairaudit.metrics import GroupMetric, count_pairs, find_eligibility, find_participants
-from fairaudit.metrics.inference import Inference
-from fairaudit.metrics.values import compute, counts_for
+from fairaudit.metrics.evaluation import compute, counts_for
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import ModelChange
 from fairaudit.spec import MetricRequest
 from fairaudit.tables.entries import TableOf, asked_of, quantities

@@ -18,7 +18,7 @@ from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place
 from fairaudit.metrics import Metric, Terms
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import ReversalKind
 
 NEAR = 1e-9

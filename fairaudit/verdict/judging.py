@@ -31,7 +31,7 @@ from fairaudit.metrics import (
     GroupMetric,
     describe_group,
 )
-from fairaudit.metrics.reference import INCLUDING_GROUP
+from fairaudit.metrics.terms import INCLUDING_GROUP
 from fairaudit.simpson import Reversal, ScanResult
 from fairaudit.verdict.asked import (
     AnyCheck,

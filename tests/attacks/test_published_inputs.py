@@ -37,7 +37,7 @@ import fairaudit
 from fairaudit.cube import NO_LEVEL, UNKNOWN
 from fairaudit.errors import FairauditError, SpecError
 from fairaudit.metrics import CATALOGUE, GroupMetric, Rate, Requirement
-from fairaudit.metrics.group_metrics import Formula
+from fairaudit.metrics.formulas import Formula
 
 __all__ = ["captured"]
 

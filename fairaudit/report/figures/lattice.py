@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.report import numbers, sentences
 from fairaudit.report.blocks import Figure
 from fairaudit.report.figures import most

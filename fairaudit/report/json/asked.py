@@ -26,7 +26,7 @@ from fairaudit.metrics import (
     macro_average,
     suggest,
 )
-from fairaudit.metrics.classes import Macro
+from fairaudit.metrics.formulas import Macro
 from fairaudit.report.json.limits import read_limit, read_reversal_limit, write_limit
 from fairaudit.report.json.options import (
     read_inference,

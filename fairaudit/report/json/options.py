@@ -10,14 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from fairaudit.metrics import Minimum
-from fairaudit.metrics.inference import (
-    Correction,
-    FisherTest,
-    Inference,
-    RatioInterval,
-    TTest,
-    ZTest,
-)
+from fairaudit.metrics.terms import Correction, FisherTest, Inference, RatioInterval, TTest, ZTest
 from fairaudit.report.json.reading import Member
 
 
