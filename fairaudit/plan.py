@@ -1,4 +1,4 @@
-"""What a pass over the data must count, and the form in which the counts come back."""
+"""What a pass over the data must count for a spec, or for several that share it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-import numpy as np
-
-from fairaudit.arrays import Floats, Ints
-from fairaudit.cube import Sum
-from fairaudit.disclosure import Notice
-from fairaudit.histogram import Bins
 from fairaudit.spec import (
     RESERVED,
     Format,
@@ -31,7 +25,6 @@ ADDED_SCALE = 10**9
 
 MISSING = -1
 """The code of a number that is not there (in `RawKey.codes` of a cut column)."""
-
 
 MOST_CELLS = 10_000_000
 """The cell budget: so many combinations of levels a pass may count."""
@@ -110,6 +103,7 @@ class Plan:
     they may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets histograms.
     `tables` are of people by a few keys each, which need not be among `keys`: what would
     explode the cells is counted beside them. `cluster` is the key of rows that belong together.
+    `medians` are the scores whose exact median is asked.
     """
 
     keys: tuple[Key, ...]
@@ -126,6 +120,7 @@ class Plan:
     tables: tuple[tuple[Key, ...], ...] = ()
     search: Search | None = None
     cluster: str | None = None
+    medians: tuple[str, ...] = ()
 
     @property
     def table_keys(self) -> tuple[Key, ...]:
@@ -140,7 +135,13 @@ class Plan:
     def beside(self, candidate: str) -> Plan:
         """What the table of a candidate counts: the keys of the search, and the candidate."""
         keys = (*self.search.keys, Key(candidate)) if self.search else ()
-        return replace(self, keys=keys, scores={}, adding=NOTHING_ADDED, tables=(), search=None)
+        return replace(
+            self, keys=keys, scores={}, medians=(), adding=NOTHING_ADDED, tables=(), search=None
+        )
+
+    def counts_like(self, other: Plan) -> bool:
+        """Whether another plan counts the same, whichever candidates its search found."""
+        return replace(self, search=None) == replace(other, search=None)
 
     def text_key(self, column: str) -> int:
         """The number of the key that holds a column as text."""
@@ -151,115 +152,6 @@ class Plan:
         return next(
             at for at, key in enumerate(self.keys) if key.column == column and key.edges is not None
         )
-
-
-@dataclass(frozen=True, slots=True)
-class RawKey:
-    """A key as it was counted: text levels (None: null) with codes, or codes of intervals."""
-
-    key: Key
-    codes: Ints
-    levels: tuple[str | None, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file that was read, as the report names it; `lines` are the physical ones of a CSV file."""
-
-    path: str
-    bytes: int
-    modified: float | None
-    lines: int | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawHistogram:
-    """A score by some keys, as they were counted: [E] entries of codes [E, K], a bin and people.
-
-    `cells` are codes [C, K], each with its extreme scores `low` and `high`, and with what
-    `histogram.Moments` holds as `sums`; None where a score is too large for the fixed point.
-    """
-
-    keys: tuple[int, ...]
-    codes: Ints
-    bins: Ints
-    people: Ints
-    cells: Ints
-    low: Floats
-    high: Floats
-    sums: tuple[list[int], ...] | None
-
-    @classmethod
-    def empty(cls, keys: tuple[int, ...]) -> RawHistogram:
-        """The histogram of a score that nobody has."""
-        codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawScores:
-    """The histograms of a score, one for each grouping that the plan asks, and their bins."""
-
-    histograms: tuple[RawHistogram, ...]
-    bins: Bins
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawTable:
-    """The people that the filter keeps by some keys: [E] entries of codes [E, K].
-
-    A code is a place in `RawCells.table_levels`, or an interval; an entry may stand several times.
-    """
-
-    keys: tuple[Key, ...]
-    codes: Ints
-    people: Ints
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawAmounts:
-    """What was added up in each of [C] cells, as Python's integers; what is missing adds nothing.
-
-    Numbers and distances are at the fixed point `ADDED_SCALE`, products at its square.
-    """
-
-    columns: Mapping[str, Sequence[int]]
-    products: Mapping[tuple[str, str], Sequence[int]]
-    distances: Mapping[tuple[str, str], Sequence[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class RawCells:
-    """The counts of one pass by raw levels: an entry, or several, for each combination.
-
-    `kept` is 1 where the filter holds, 0 where it does not, -1 where it cannot decide. `read` is
-    the control total: the records of the files, counted apart from the pass.
-    """
-
-    keys: tuple[RawKey, ...]
-    kept: Ints
-    rows: Ints
-    people: Ints
-    read: int
-    files: tuple[File, ...]
-    route: str
-    weight: Sum | None = None
-    squares: Sum | None = None
-    weight_error: float = 0.0
-    scores: Mapping[str, RawScores] = field(default_factory=dict)
-    amounts: RawAmounts | None = None
-    searched: RawSearch | None = None
-    notices: tuple[Notice, ...] = ()
-    tables: tuple[RawTable, ...] = ()
-    table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RawSearch:
-    """The table of each candidate that stayed one, and why other columns were left out."""
-
-    tables: Mapping[str, RawCells]
-    left_out: Mapping[str, str]
 
 
 def plan(spec: Spec) -> Plan:
@@ -289,6 +181,7 @@ def plan(spec: Spec) -> Plan:
         texts.append(spec.cluster)
         keys.setdefault(spec.cluster.value)
     made = _keys(keys, cuts)
+    scores = _score_keys(spec, made)
     return Plan(
         keys=made,
         texts=tuple(texts),
@@ -303,11 +196,13 @@ def plan(spec: Spec) -> Plan:
             for one in (*spec.protected, *spec.strata, *spec.features)
             if not one.is_cut and one.keep is None
         ),
-        scores=_score_keys(spec, made),
+        scores=scores,
         adding=_adding(spec),
         tables=_tables(spec, made),
         search=_search(spec, made, texts),
         cluster=value_of(spec.cluster),
+        # The exact median is one person's score: none for a report to publish.
+        medians=() if spec.suppress_below is not None else tuple(scores),
     )
 
 
@@ -430,7 +325,15 @@ def united(plans: Sequence[Plan]) -> Plan | None:
                 cuts.setdefault(key.column, set()).update(key.edges)
     capped = {text.value: text for one in plans for text in one.capped}
     made = _keys(keys, cuts)
-    return replace(first, keys=made, unknown=unknown, capped=tuple(capped.values()), adding=adding)
+    medians = tuple(dict.fromkeys(column for plan in plans for column in plan.medians))
+    return replace(
+        first,
+        keys=made,
+        unknown=unknown,
+        capped=tuple(capped.values()),
+        adding=adding,
+        medians=medians,
+    )
 
 
 def _terms(one: Plan) -> tuple[object, ...]:

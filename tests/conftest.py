@@ -46,9 +46,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.markexpr = config.option.markexpr or "not long"
 
 
+def fewer(number: int) -> int:
+    """The number itself with `--all`, a fifth of it in the quick run."""
+    return max(number * settings().max_examples // 100, 3)
+
+
 def examples(number: int) -> settings:
     """So many examples of a law with `--all`, a fifth of them in the quick run."""
-    return settings(max_examples=max(number * settings().max_examples // 100, 3))
+    return settings(max_examples=fewer(number))
 
 
 def long(*values: Any) -> Any:

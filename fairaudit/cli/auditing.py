@@ -113,7 +113,7 @@ def _progress(*, quiet: bool) -> Iterator[Progress]:
     if quiet or not sys.stderr.isatty():
         yield SILENT
         return
-    from fairaudit.report.bar import Bar
+    from fairaudit.cli.progress_bar import Bar
 
     with Bar(sys.stderr) as bar:
         yield bar

@@ -143,8 +143,8 @@ def _line_of(answer: Answer, seconds: float, *, is_alone: bool) -> str:
 
 def _line_of_result(result: AuditResult, question: str, seconds: float) -> str:
     """The verdict with its checks, and the spec and data that were audited."""
+    from fairaudit.report.checks import tally
     from fairaudit.report.numbers import whole
-    from fairaudit.report.sentences import tally
 
     rows = f"rows={whole(result.provenance.rows)}"
     return f"{result.verdict.upper()}  {tally(result)}  {question} {rows} {seconds:.1f}s"

@@ -59,14 +59,14 @@ def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> int
 
     The index comes last: whoever finds it finds all that it lists.
     """
+    from fairaudit.report import index, summary
     from fairaudit.report import json as report_json
-    from fairaudit.report import listing, summary
 
     forms = formats()
     page_format = forms[0]
     audits = file_names([(answer.spec, answer.data) for answer in answers])
     listed = [
-        listing.Listed(answer, {form.name: name + form.suffixes[0] for form in forms})
+        index.Listed(answer, {form.name: name + form.suffixes[0] for form in forms})
         for name, answer in zip(audits, answers, strict=True)
     ]
     now = {name for entry in listed for name in entry.files.values()}
@@ -74,14 +74,14 @@ def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> int
     others = sum((path / name).is_file() for name in before - now)
     for entry in listed:
         for form in forms:
-            outputs.write(path / entry.files[form.name], form.render([entry.answer], True))
-    outputs.write(path / "summary.csv", listing.summary_csv(listed))
-    outputs.write(path / "checks.csv", listing.checks_csv(listed))
+            outputs.write(path / entry.files[form.name], form.render([entry.answer], all_rows=True))
+    outputs.write(path / "summary.csv", index.summary_csv(listed))
+    outputs.write(path / "checks.csv", index.checks_csv(listed))
     links = [quote(entry.files[page_format.name], safe="") for entry in listed]
     document = summary.document(answers, all_rows=True, links=links)
     assert page_format.page is not None
     outputs.write(path / "index.html", page_format.page(document))
-    outputs.write(path / "index.json", report_json.written(listing.index(listed)))
+    outputs.write(path / "index.json", report_json.written(index.index(listed)))
     return others
 
 

@@ -141,7 +141,7 @@ def write_reports(answers: Sequence[Answer], outputs: Outputs, paths: Iterable[P
             if path.is_dir():
                 _write_folder(path, answers, outputs)
             else:
-                outputs.write(path, format_of_path(path).render(answers, True))
+                outputs.write(path, format_of_path(path).render(answers, all_rows=True))
         except Exception as error:  # noqa: BLE001  # raised below
             errors.append(error)
     if errors:
@@ -161,7 +161,7 @@ def print_report(
 ) -> None:
     """Prints the report in a format; `quiet` silences the one for people alone."""
     if form.name != "terminal":
-        print_text(form.render(answers, all_rows), form)
+        print_text(form.render(answers, all_rows=all_rows), form)
     elif not quiet:
         from fairaudit.report import summary
 
@@ -189,6 +189,6 @@ def print_text(content: str | bytes, form: Format) -> None:
         try:
             content.encode(encoding)
         except UnicodeEncodeError:
-            content = form.spelled(content, encoding)
+            content = form.spell(content, encoding)
         stream.write(content)
     stream.flush()

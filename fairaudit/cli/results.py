@@ -81,13 +81,13 @@ def show(
 
     Without a check it lists them, the worst first.
     """
-    from fairaudit.report import opened
+    from fairaudit.report import check_page
 
     request: Request = context.obj
     paths = check_page_outputs(format_name, output or [], "a single check")
     request.outputs = clear_outputs(paths, lambda: _files_read(result))
     audit = _chosen_result(read_answers(result), data)
-    finding = None if check is None else opened.find(audit, check)
+    finding = None if check is None else check_page.find(audit, check)
     for path in paths:
         request.outputs.write(path, _rendered(format_of_path(path), audit, finding))
     form = format_named(format_name)
@@ -157,15 +157,15 @@ def _is_of(answer: Answer, data: str) -> bool:
 
 def _page(result: AuditResult, finding: Finding | None) -> Document:
     """A finding, or the list of all."""
-    from fairaudit.report import opened
+    from fairaudit.report import check_page
 
-    return opened.listing(result) if finding is None else opened.document(result, finding)
+    return check_page.listing(result) if finding is None else check_page.document(result, finding)
 
 
 def _rendered(form: Format, result: AuditResult, finding: Finding | None) -> str:
     """A finding, or the list of all, in a format of prose, or as rows of the JSON report."""
+    from fairaudit.report import check_page
     from fairaudit.report import json as report_json
-    from fairaudit.report import opened
 
     if form.page is not None:
         return form.page(_page(result, finding))
@@ -173,4 +173,4 @@ def _rendered(form: Format, result: AuditResult, finding: Finding | None) -> str
     if finding is None:
         return report_json.written({"checks": rows})
     (row,) = [row for row in rows if row["id"] == finding.check.id]
-    return report_json.written({**row, "working": opened.steps(result, finding)})
+    return report_json.written({**row, "working": check_page.steps(result, finding)})

@@ -20,7 +20,7 @@ from fairaudit.compare.records import (
 from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
-from fairaudit.evidence.intervals import SIMULTANEOUS
+from fairaudit.evidence.simultaneous import SIMULTANEOUS
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, describe_group
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.terms import Inference

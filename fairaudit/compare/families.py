@@ -18,7 +18,6 @@ from fairaudit.compare.records import (
     Scale,
 )
 from fairaudit.estimate import Significance
-from fairaudit.evidence import correct_p_values
 from fairaudit.metrics.terms import Inference
 
 _Rank: TypeAlias = tuple[int, float, float]
@@ -89,7 +88,7 @@ def _family(
 ) -> list[Significance | None]:
     """The same tests, each adjusted for all that there are."""
     p = np.array([math.nan if one is None else one.p for one in tests], dtype=np.float64)
-    adjusted = correct_p_values(p, inference.correction)
+    adjusted = inference.correction.adjust(p)
     count = int(np.count_nonzero(~np.isnan(p)))
     return [
         one

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairaudit import memory
+from fairaudit.counts import Counts
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
 from fairaudit.engine.columns import check_columns, columns_read
@@ -38,8 +39,9 @@ from fairaudit.engine.sources import (
 )
 from fairaudit.errors import DataError, FairauditError, OutOfMemory, Seek, SpecError, UsageError
 from fairaudit.names import quoted
-from fairaudit.plan import MOST_CELLS, File, Plan, RawCells, united
+from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
+from fairaudit.result import DataFile
 from fairaudit.spec import Cut, Format, Quantile
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ Found = TypeVar("Found")
 
 _THREADS = "POLARS_MAX_THREADS"
 
-Outcome = RawCells | FairauditError
+Outcome = Counts | FairauditError
 """What comes of a pass: counts, or why there are none."""
 
 
@@ -69,22 +71,22 @@ def _pass(paths: Sequence[Path]) -> Copies:
 
 def count_files(
     plan: Plan, entries: Sequence[str], base: Path, progress: Progress = SILENT
-) -> RawCells:
+) -> Counts:
     """The counts of the files that paths, folders and globs name, in one pass."""
-    ((_, found),) = count_together([plan], entries, base, progress)
-    return _sound(found)
+    (counts,) = count_together([plan], entries, base, progress)
+    return _sound(counts)
 
 
 def count_together(
     plans: Sequence[Plan], entries: Sequence[str], base: Path, progress: Progress = SILENT
-) -> list[tuple[Plan, Outcome]]:
+) -> list[Outcome]:
     """The counts for several plans of the same files and format, in as few passes as it takes.
 
-    Each comes with the plan that it was counted by: what is finer is rolled up by recoding.
+    Each holds the plan that it was counted by: what is finer is rolled up by recoding.
     """
     paths, left_out = find_files(entries, base)
     form = plans[0].format
-    found: dict[int, tuple[Plan, Outcome]] = {}
+    found: dict[int, Outcome] = {}
     notices: dict[int, list[Notice]] = {}
     with _pass(paths) as copies:
         opened = [_opened(path, form, copies) for path in paths]
@@ -92,7 +94,7 @@ def count_together(
             try:
                 notices[at] = [*left_out, *check_columns(plan, opened)]
             except SpecError as error:
-                found[at] = plan, error
+                found[at] = error
         asked = {at: plans[at] for at in notices}
         if asked:
             counted = [plans[at] for at in notices]
@@ -101,13 +103,14 @@ def count_together(
                 try:
                     asked[at] = _with_candidates(asked[at], ready)
                 except FairauditError as error:
-                    found[at] = asked.pop(at), error
+                    del asked[at]
+                    found[at] = error
             for plan, members in _shared(asked, ready, notices):
                 found |= _in_one_pass(plan, {at: asked[at] for at in members}, ready, progress)
     for at, told in notices.items():
-        plan, cells = found[at]
-        if isinstance(cells, RawCells):
-            found[at] = plan, replace(cells, notices=(*told, *cells.notices))
+        counts = found[at]
+        if isinstance(counts, Counts):
+            found[at] = replace(counts, notices=(*told, *counts.notices))
     return [found[at] for at in range(len(plans))]
 
 
@@ -165,18 +168,33 @@ def _estimated(plan: Plan, ready: Sequence[CheckedFile]) -> float:
 
 def _in_one_pass(
     plan: Plan, members: Mapping[int, Plan], ready: Sequence[CheckedFile], progress: Progress
-) -> dict[int, tuple[Plan, Outcome]]:
+) -> dict[int, Outcome]:
     """The counts for all plans that share a pass; where it fails, each by itself tells why."""
     try:
         counted, route = _by_route(plan, ready, progress, apart=False)
         whole = [_sound(one) for each in counted.values() for one in each]
-        cells = merge_counts(plan, whole, ready, route)
+        counts = _with_medians(
+            merge_counts(plan, whole, ready, route), [one.source for one in ready]
+        )
     except FairauditError as error:
         if len(members) == 1:
-            return dict.fromkeys(members, (plan, error))
+            return dict.fromkeys(members, error)
         alone = [_in_one_pass(one, {at: one}, ready, progress) for at, one in members.items()]
         return {at: found for each in alone for at, found in each.items()}
-    return dict.fromkeys(members, (plan, cells))
+    return dict.fromkeys(members, counts)
+
+
+def _with_medians(counts: Counts, data: Sequence[SourceFile] | Batch) -> Counts:
+    """The counts with the exact medians of scores, by a pass over each whose bins do not tell."""
+    medians = {}
+    for column in counts.plan.medians:
+        scores = counts.scores.get(column)
+        between = None if scores is None else scores.median_range
+        if between is not None and between[0] < between[1]:
+            from fairaudit.engine import quantiles
+
+            medians[column] = quantiles.median(data, counts.plan, column, between)
+    return replace(counts, medians=medians)
 
 
 def count_each(
@@ -198,7 +216,7 @@ def count_each(
         found |= _apart(plan, ready, progress)
     for name, told in notices.items():
         cells = found[name]
-        if isinstance(cells, RawCells):
+        if isinstance(cells, Counts):
             found[name] = replace(cells, notices=(*told, *cells.notices))
     return {_name(path): found[_name(path)] for path in paths}
 
@@ -218,7 +236,8 @@ def _apart(plan: Plan, ready: Sequence[CheckedFile], progress: Progress) -> dict
     for one in ready:
         name = one.source.file.path
         try:
-            found[name] = merge_counts(plan, [_sound(part) for part in counted[name]], [one], route)
+            counts = merge_counts(plan, [_sound(part) for part in counted[name]], [one], route)
+            found[name] = _with_medians(counts, [one.source])
         except FairauditError as error:
             found[name] = error
     return found
@@ -230,18 +249,18 @@ def _one_by_one(plan: Plan, ready: Sequence[CheckedFile], progress: Progress) ->
     return {name: cells for each in alone for name, cells in each.items()}
 
 
-def count_frame(plan: Plan, data: Any) -> RawCells:  # noqa: ANN401  # any frame narwhals reads
+def count_frame(plan: Plan, data: Any) -> Counts:  # noqa: ANN401  # any frame narwhals reads
     """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
     from fairaudit.engine import scan
 
     batch, rows = scan.batch_of(data)
-    one = SourceFile(File(scan.FRAME_NAME, 0, None), Path(), "frame", tuple(batch.schema))
+    one = SourceFile(DataFile(scan.FRAME_NAME, 0, None), Path(), "frame", tuple(batch.schema))
     notices = check_columns(plan, [one])
     plan = choose([batch], plan, [one.header])
     counted = [_sound(part) for part in scan.count_batch(batch, plan).values()]
     route = "Polars streaming over a frame"
-    cells = merge_counts(plan, counted, [CheckedFile(one, rows)], route)
-    return replace(cells, notices=(*notices, *cells.notices))
+    counts = _with_medians(merge_counts(plan, counted, [CheckedFile(one, rows)], route), batch)
+    return replace(counts, notices=(*notices, *counts.notices))
 
 
 def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | None:
@@ -260,25 +279,13 @@ def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | 
     return None
 
 
-def median(
-    plan: Plan, column: str, entries: Sequence[str], base: Path, between: tuple[float, float]
-) -> float:
-    """The exact median of a score, which lies between these, by a pass over one column."""
-    from fairaudit.engine import quantiles
-
-    paths, _ = find_files(entries, base)
-    with _pass(paths) as copies:
-        opened = [_opened(path, plan.format, copies) for path in paths]
-        ready = [_guarded(one, [plan], copies).source for one in opened]
-        return quantiles.median(ready, plan, column, between)
-
-
-def median_of_frame(plan: Plan, column: str, data: Any, between: tuple[float, float]) -> float:  # noqa: ANN401
-    """The exact median of a score of a data frame, which lies between these."""
-    from fairaudit.engine import quantiles, scan
-
-    batch, _ = scan.batch_of(data)
-    return quantiles.median(batch, plan, column, between)
+def locate_error(error: DataError, plan: Plan, entries: Sequence[str], base: Path) -> DataError:
+    """The error with the place of the first row that it is about, where that can be found."""
+    spot = None
+    if error.seek is not None:
+        with contextlib.suppress(FairauditError):  # the first error is the one to tell
+            spot = locate(plan, entries, base, error.seek)
+    return error.found(spot) if spot else error
 
 
 def find_cuts(
@@ -303,7 +310,7 @@ def find_cuts_of_frame(plan: Plan, wanted: Sequence[Quantile], data: Any) -> dic
 
     batch, _ = scan.batch_of(data)
     check_columns(
-        plan, [SourceFile(File(scan.FRAME_NAME, 0, None), Path(), "frame", tuple(batch.schema))]
+        plan, [SourceFile(DataFile(scan.FRAME_NAME, 0, None), Path(), "frame", tuple(batch.schema))]
     )
     return _cuts(batch, plan, wanted)
 

@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from fairaudit.counts import RawKey
 from fairaudit.cube import Ints
 from fairaudit.engine.arrow_codes import NotServed
 from fairaudit.engine.candidates import MOST_LEVELS
 from fairaudit.engine.partial_counts import Codes, Level, Measures, PartialCounts
 from fairaudit.engine.sums import Exact, Rows, Sums, sums_of
 from fairaudit.errors import DataError
-from fairaudit.plan import Key, Plan, RawKey, Search
+from fairaudit.plan import Key, Plan, Search
 
 Column = tuple[Codes, tuple[Level, ...]]
 """The codes of a batch, and the level that each stands for."""

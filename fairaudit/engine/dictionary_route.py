@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from fairaudit.counts import RawKey
 from fairaudit.engine.arrow_codes import KeyCoder, NotServed, axis, scores
 from fairaudit.engine.candidate_tables import CandidateTables
 from fairaudit.engine.parquet import DELTA_TEXTS, TEXT, Layout, RowGroup
@@ -31,7 +32,7 @@ from fairaudit.engine.sources import SourceFile
 from fairaudit.engine.sums import sums_of
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError
-from fairaudit.plan import Key, Plan, RawKey
+from fairaudit.plan import Key, Plan
 from fairaudit.progress import Progress
 
 _BATCH = 2**17

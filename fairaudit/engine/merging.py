@@ -7,6 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from fairaudit.counts import (
+    Counts,
+    RawAmounts,
+    RawHistogram,
+    RawKey,
+    RawScores,
+    RawSearch,
+    RawTable,
+    unite_keys,
+)
 from fairaudit.cube import Ints, Sum
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.candidates import why_dropped
@@ -26,18 +36,7 @@ from fairaudit.engine.sources import CheckedFile
 from fairaudit.errors import DataError
 from fairaudit.histogram import Bins, coarsest
 from fairaudit.names import quoted
-from fairaudit.plan import (
-    MOST_CELLS,
-    Key,
-    Plan,
-    RawAmounts,
-    RawCells,
-    RawHistogram,
-    RawKey,
-    RawScores,
-    RawSearch,
-    RawTable,
-)
+from fairaudit.plan import MOST_CELLS, Key, Plan
 
 
 def merge_counts(
@@ -45,7 +44,7 @@ def merge_counts(
     counted: Sequence[PartialCounts],
     ready: Sequence[CheckedFile],
     route: str,
-) -> RawCells:
+) -> Counts:
     """The counts of files as one; levels are united by their text."""
     measures = [one.measures for one in counted]
     rows = np.concatenate([one.rows for one in measures])
@@ -56,7 +55,7 @@ def merge_counts(
             "the data changed while it was read, or is damaged: run again",
         )
     check_people(sum(int(one.people.sum()) for one in measures))
-    keys = tuple(_united([one.keys[at] for one in counted]) for at in range(len(plan.keys)))
+    keys = tuple(unite_keys([one.keys[at] for one in counted]) for at in range(len(plan.keys)))
     if len(rows) > MOST_CELLS:
         raise _too_many(plan, keys, len(rows))
     blank = sum(one.blank for one in ready)
@@ -75,7 +74,8 @@ def merge_counts(
     if sum(weight) // WEIGHT_SCALES[fine] >= MOST_PEOPLE:
         what = "the weights add up to more than 64 bits hold"
         raise DataError(what, "check the weight column, or divide all weights by the same number")
-    return RawCells(
+    return Counts(
+        plan=plan,
         keys=keys,
         kept=np.concatenate([one.kept for one in counted]),
         rows=rows,
@@ -206,6 +206,7 @@ def _joined_score(
             for at, grouping in enumerate(places)
         ),
         bins,
+        shift,
     )
 
 
@@ -269,17 +270,4 @@ def _too_many(plan: Plan, keys: Sequence[RawKey], cells: int) -> DataError:
         f"{cells:,} combinations of levels, the budget is {MOST_CELLS:,}: the column "
         f"{quoted(widest.key.column)} alone has {len(widest.levels):,} levels",
         "is it an id? take it out, or bin or merge its levels beforehand",
-    )
-
-
-def _united(keys: Sequence[RawKey]) -> RawKey:
-    if keys[0].key.edges is not None:
-        return RawKey(keys[0].key, np.concatenate([one.codes for one in keys]))
-    levels = sorted({level for one in keys for level in one.levels}, key=lambda x: (x is None, x))
-    place = {level: at for at, level in enumerate(levels)}
-    codes = [np.array([place[level] for level in one.levels], dtype=np.int64) for one in keys]
-    return RawKey(
-        keys[0].key,
-        np.concatenate([c[one.codes] for c, one in zip(codes, keys, strict=True)]),
-        tuple(levels),
     )

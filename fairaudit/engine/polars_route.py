@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from fairaudit.counts import RawAmounts, RawKey
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own
 from fairaudit.engine.partial_counts import (
@@ -23,7 +24,7 @@ from fairaudit.engine.partial_counts import (
 from fairaudit.engine.scores import ScoreCounter
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError, Seek, SpecError
-from fairaudit.plan import MISSING, Key, Plan, RawAmounts, RawKey
+from fairaudit.plan import MISSING, Key, Plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.spec import Text
 

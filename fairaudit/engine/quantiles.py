@@ -13,6 +13,7 @@ from itertools import accumulate
 
 import polars as pl
 
+from fairaudit.counts import Median
 from fairaudit.engine.numbers import Batch, Numbers, own
 from fairaudit.engine.polars_route import collect, filtered
 from fairaudit.engine.scan import batches, checked_rule
@@ -28,11 +29,11 @@ _BINS = 2**16
 
 def median(
     data: Sequence[SourceFile] | Batch, plan: Plan, column: str, between: tuple[float, float]
-) -> float:
+) -> Median:
     """The smallest score with half of the people at or below it; it lies between these."""
     values = _Values(_batches(data, plan), plan, column)
     below, _ = values.around(between[0])
-    return values.within(*between, below, -(-values.people // 2))
+    return Median(values.within(*between, below, -(-values.people // 2)), values.people)
 
 
 def cuts(

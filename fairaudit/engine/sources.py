@@ -12,7 +12,7 @@ from fairaudit.engine.files import PACKED, READABLE, kind_of
 from fairaudit.engine.parquet import Layout, layout
 from fairaudit.errors import DataError
 from fairaudit.inputs import refuse_special
-from fairaudit.plan import File
+from fairaudit.result import DataFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class SourceFile:
     `layout` and `types` of the columns are what a Parquet file says of itself; in CSV all is text.
     """
 
-    file: File
+    file: DataFile
     path: Path
     kind: str
     header: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ def source(path: Path, name: str) -> SourceFile:
     if not stat.st_size:
         hint = "a CSV file has at least a header" if kind == "csv" else "write it again"
         raise DataError(f"{name}: the file is empty", hint)
-    return SourceFile(File(name, stat.st_size, stat.st_mtime), path, kind)
+    return SourceFile(DataFile(name, stat.st_size, stat.st_mtime), path, kind)
 
 
 def open_bytes(path: Path) -> IO[bytes]:

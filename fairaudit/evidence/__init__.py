@@ -3,10 +3,8 @@
 from fairaudit.evidence.families import (
     Evidence,
     correct_families,
-    correct_p_values,
     extend_family,
     find_significances,
-    significance_at,
 )
 from fairaudit.evidence.intervals import (
     TOO_LITTLE_VARIATION,
@@ -15,9 +13,9 @@ from fairaudit.evidence.intervals import (
     find_intervals,
 )
 from fairaudit.evidence.missing_bounds import MissingBounds, find_missing_bounds, judge_missing
-from fairaudit.evidence.samples import Sample, compare_shares, name_share_test
 from fairaudit.evidence.sides import ComparisonPart, Side, build_estimate, find_parts
 from fairaudit.evidence.significance import explain_no_test, run_mcnemar
+from fairaudit.evidence.tests import Sample, compare_shares, name_share_test
 
 __all__ = [
     "TOO_LITTLE_VARIATION",
@@ -30,7 +28,6 @@ __all__ = [
     "build_estimate",
     "compare_shares",
     "correct_families",
-    "correct_p_values",
     "explain_no_interval",
     "explain_no_test",
     "extend_family",
@@ -41,5 +38,4 @@ __all__ = [
     "judge_missing",
     "name_share_test",
     "run_mcnemar",
-    "significance_at",
 ]

@@ -33,7 +33,6 @@ from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube import GroupTable, distinct_rows
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.evidence.families import correct_p_values
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, differ, exceeds
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import count_groups
@@ -150,7 +149,7 @@ def find_appearances(family: Sequence[RateInSubsets]) -> Appearances:
     if judged:
         inference = family[0].terms.inference
         p = np.concatenate([one.p for one in judged])
-        adjusted, start = correct_p_values(p, inference.correction), 0
+        adjusted, start = inference.correction.adjust(p), 0
         for one in judged:
             mine = adjusted[start : start + len(one.at)]
             start += len(one.at)

@@ -43,12 +43,26 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.stats import contingency, mover, multiplicity, proportions
 
 _COMPARED = {
-    how.id
-    for how in (DIFFERENCE, SHORTFALL, RATIO, LOG_RATIO, ODDS_RATIO, COHENS_H, GAP, MIN_RATIO)
+    comparison.id
+    for comparison in (
+        DIFFERENCE,
+        SHORTFALL,
+        RATIO,
+        LOG_RATIO,
+        ODDS_RATIO,
+        COHENS_H,
+        GAP,
+        MIN_RATIO,
+    )
 }
 
-TOO_FEW = f"none: fewer than {FEWEST_CLUSTERS} clusters in a group"
-NOT_BY_CLUSTERS = "none: its variance between clusters is not estimated"
+FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} clusters in a group"
+NO_CLUSTER_VARIANCE = "its variance between clusters is not estimated"
+
+
+class NoInterval(Exception):
+    """A value has no interval; the message says why."""
+
 
 Pair: TypeAlias = tuple[GroupValues, GroupValues]
 
@@ -61,35 +75,47 @@ def is_clustered(evaluation: Evaluation) -> bool:
     )
 
 
-def is_pair(evaluation: Evaluation) -> bool:
+def is_clustered_pair(evaluation: Evaluation) -> bool:
     """Whether rows come in clusters, and two groups are all that is compared."""
     return is_clustered(evaluation) and bool((evaluation.takes_part.sum(axis=1) == 2).all())
 
 
-def lacks_clusters(evaluation: Evaluation) -> str | None:
-    """Why nothing is known of how a value varies with clusters; None where it is, or none exist."""
+def explain_unknown_variance(evaluation: Evaluation) -> str | None:
+    """Why the variance of a value between clusters is unknown; None where it is known."""
     if not is_clustered(evaluation):
         return None
     asked = evaluation.metric
-    if evaluation.subtracts or (evaluation.averaged is not None and not _of_averages(evaluation)):
-        return NOT_BY_CLUSTERS
+    if evaluation.subtracts or (
+        evaluation.averaged is not None and not _have_variances(evaluation)
+    ):
+        return NO_CLUSTER_VARIANCE
     if isinstance(asked, GroupMetric):
-        return None if isinstance(asked, Rate | Mean) else NOT_BY_CLUSTERS
+        return None if isinstance(asked, Rate | Mean) else NO_CLUSTER_VARIANCE
     if not isinstance(asked, Disparity):
-        return None if asked.id == DIFFERENTIAL_FAIRNESS.id else NOT_BY_CLUSTERS
-    known = all(isinstance(quantity, Rate) and how.id in _COMPARED for quantity, how in asked.parts)
-    return None if known and not asked.mean and not asked.fitted else NOT_BY_CLUSTERS
+        return None if asked.id == DIFFERENTIAL_FAIRNESS.id else NO_CLUSTER_VARIANCE
+    known = all(
+        isinstance(quantity, Rate) and comparison.id in _COMPARED
+        for quantity, comparison in asked.parts
+    )
+    return None if known and not asked.mean and not asked.fitted else NO_CLUSTER_VARIANCE
 
 
-def _of_averages(evaluation: Evaluation) -> bool:
+def refuse_unknown_variance(evaluation: Evaluation) -> None:
+    """Raise `NoInterval` where the variance of a value between clusters is unknown."""
+    why = explain_unknown_variance(evaluation)
+    if why is not None:
+        raise NoInterval(why)
+
+
+def _have_variances(evaluation: Evaluation) -> bool:
     """Whether both averages of each pair have a variance between clusters."""
     return all(
-        reading is not None and reading.by_clusters is not None
-        for reading in (evaluation.group_values, evaluation.reference_values)
+        values is not None and values.by_clusters is not None
+        for values in (evaluation.group_values, evaluation.reference_values)
     )
 
 
-def few_clusters(evaluation: Evaluation) -> Marks:
+def has_few_clusters(evaluation: Evaluation) -> Marks:
     """Where a group that a spread is of has too few clusters, [Z, 1].
 
     Of other values the size of each share says so, which has no number then.
@@ -106,36 +132,36 @@ def few_clusters(evaluation: Evaluation) -> Marks:
     return few
 
 
-def of_pair(how: Comparison, pair: Pair, alpha: Alpha) -> Interval | str:
+def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Interval:
     """The interval of two shares compared, with the correlation over the clusters of both."""
     first, second = pair
-    r = _correlation(first, second)
+    r = _find_correlation(first, second)
     if r is None or first.ends is None or second.ends is None:
-        return NOT_BY_CLUSTERS
+        raise NoInterval(NO_CLUSTER_VARIANCE)
     first_ends, second_ends = first.ends(alpha), second.ends(alpha)
     sides = (first.value, first_ends, second.value, second_ends)
-    if how.id in {DIFFERENCE.id, GAP.id, SHORTFALL.id}:
-        interval = _named(mover.difference(*sides, r), "Newcombe")
-        return interval.turned() if how.id == SHORTFALL.id else interval
-    if how.id in {RATIO.id, MIN_RATIO.id, LOG_RATIO.id}:
-        interval = _ratio(pair, sides, r, alpha)
-        if how.id != LOG_RATIO.id:
+    if comparison.id in {DIFFERENCE.id, GAP.id, SHORTFALL.id}:
+        interval = _name_interval(mover.difference(*sides, r), "Newcombe")
+        return interval.turned() if comparison.id == SHORTFALL.id else interval
+    if comparison.id in {RATIO.id, MIN_RATIO.id, LOG_RATIO.id}:
+        interval = _find_ratio_ends(pair, sides, r, alpha)
+        if comparison.id != LOG_RATIO.id:
             return interval
         with np.errstate(divide="ignore", invalid="ignore"):
             return Interval(np.log(interval.low), np.log(interval.high), interval.method)
-    if how.id == ODDS_RATIO.id:
+    if comparison.id == ODDS_RATIO.id:
         ends = proportions.woolf(
             first.value, first.effective_n, second.value, second.effective_n, alpha, r
         )
-        return _named(ends, "Woolf, Gart's ½")
+        return _name_interval(ends, "Woolf, Gart's ½")
     scaled = [
         (_arcsine(value), (_arcsine(ends[0]), _arcsine(ends[1])))
         for value, ends in ((first.value, first_ends), (second.value, second_ends))
     ]
-    return _named(mover.difference(*scaled[0], *scaled[1], r), "MOVER")
+    return _name_interval(mover.difference(*scaled[0], *scaled[1], r), "MOVER")
 
 
-def _correlation(first: GroupValues, second: GroupValues) -> Floats | None:
+def _find_correlation(first: GroupValues, second: GroupValues) -> Floats | None:
     """The correlation of two shares, or of two averages; None where clusters do not tell it."""
     if first.by_clusters is not None and second.by_clusters is not None:
         return first.by_clusters.with_other
@@ -144,11 +170,11 @@ def _correlation(first: GroupValues, second: GroupValues) -> Floats | None:
     return None
 
 
-def _named(ends: Ends, name: str) -> Interval:
+def _name_interval(ends: Ends, name: str) -> Interval:
     return Interval(*ends, f"{name}, {CLUSTER_ROBUST}")
 
 
-def _ratio(
+def _find_ratio_ends(
     pair: Pair, sides: tuple[Floats, Ends, Floats, Ends], r: Floats, alpha: Alpha
 ) -> Interval:
     """Koopman's where the two share no clusters; else MOVER with their correlation."""
@@ -157,19 +183,19 @@ def _ratio(
         first.value, first.effective_n, second.value, second.effective_n, alpha
     )
     if not r.any():
-        return _named(apart, "Koopman")
+        return _name_interval(apart, "Koopman")
     together = mover.ratio(*sides, r)
     low, high = (np.where(r == 0, *ends) for ends in zip(apart, together, strict=True))
-    return _named((low, high), "MOVER")
+    return _name_interval((low, high), "MOVER")
 
 
 def _arcsine(share: Floats) -> Floats:
     return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
 
 
-def of_pair_tested(first: GroupValues, second: GroupValues) -> Floats:
+def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:
     """The p-values of equal shares: z, with the effective sizes and the correlation of both."""
-    r = _correlation(first, second)
+    r = _find_correlation(first, second)
     if r is None:
         return np.full_like(first.value, np.nan)
     return contingency.correlated_z_test(
@@ -177,17 +203,17 @@ def of_pair_tested(first: GroupValues, second: GroupValues) -> Floats:
     )
 
 
-def for_pairs(reading: GroupValues, among: Marks) -> GroupValues:
-    """The reading with the sizes by which every pair of its groups may be taken as independent.
+def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:
+    """The values with the sizes by which every pair of its groups may be taken as independent.
 
     var(p - q) is at most (1 - r) times that of independent shares, for a correlation r below 0.
     """
-    if reading.clustered is None:
-        return reading
-    size = reading.effective_n / (1 - reading.clustered.least_correlation(among))
-    value = reading.value
+    if values.clustered is None:
+        return values
+    size = values.effective_n / (1 - values.clustered.least_correlation(among))
+    value = values.value
     return replace(
-        reading,
+        values,
         effective_n=size,
         ends=lambda alpha: proportions.wilson(value, size, alpha),
         estimates={},
@@ -195,15 +221,15 @@ def for_pairs(reading: GroupValues, among: Marks) -> GroupValues:
     )
 
 
-def pair_of_spread(evaluation: Evaluation, reading: GroupValues) -> Pair:
+def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
     """Both groups of a spread beside every group: of two groups the pair is known beforehand."""
-    high, low = (_beside_all(reading, index) for index in (evaluation.first, evaluation.second))
+    high, low = (_repeat_group(values, index) for index in (evaluation.first, evaluation.second))
     measure = evaluation.metric
     highest_first = not isinstance(measure, Disparity) or measure.comparison.highest_first
     return (high, low) if highest_first else (low, high)
 
 
-def rate_gap(evaluation: Evaluation) -> Evaluation | None:
+def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
     """The gap of the selection rate behind ε of two classes, which is the same where neither is.
 
     None for several classes, and for those of which the spec calls none positive.
@@ -217,10 +243,10 @@ def rate_gap(evaluation: Evaluation) -> Evaluation | None:
     return gap if same and (gap.takes_part == evaluation.takes_part).all() else None
 
 
-def of_epsilon(gap: Evaluation, alpha: Alpha) -> Interval | None:
+def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
     """ε of two classes in two groups, with what both groups' clusters have in common: [Z, 1]."""
     assert gap.group_values is not None
-    first, second = pair_of_spread(gap, gap.group_values)
+    first, second = find_spread_pair(gap, gap.group_values)
     if first.clustered is None or second.clustered is None:
         return None
     r = first.clustered.correlation(second.clustered)
@@ -229,7 +255,7 @@ def of_epsilon(gap: Evaluation, alpha: Alpha) -> Interval | None:
     assert second.ends is not None
     highs, lows = first.ends(level), second.ends(level)
     of_hits = mover.ratio(first.value, highs, second.value, lows, r)
-    spared = [(1 - reading.value, (1 - high, 1 - low)) for reading, (low, high) in
+    spared = [(1 - values.value, (1 - high, 1 - low)) for values, (low, high) in
               ((second, lows), (first, highs))]  # fmt: skip
     of_misses = mover.ratio(*spared[0], *spared[1], r)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -240,14 +266,14 @@ def of_epsilon(gap: Evaluation, alpha: Alpha) -> Interval | None:
     return Interval(np.maximum(low, 0.0), high, f"MOVER, {CLUSTER_ROBUST}")
 
 
-def _beside_all(reading: GroupValues, index: Ints) -> GroupValues:
-    assert reading.clustered is not None
+def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
+    assert values.clustered is not None
     at = np.maximum(index, 0)
 
     def taken(values: Floats) -> Floats:
         return np.broadcast_to(np.take_along_axis(values, at, axis=1), values.shape)
 
-    share, value, size = reading.clustered, taken(reading.value), taken(reading.effective_n)
+    share, value, size = values.clustered, taken(values.value), taken(values.effective_n)
     totals = replace(share.totals, crowd=share.totals.crowd.at(at))
     beside = replace(
         share,
@@ -257,7 +283,7 @@ def _beside_all(reading: GroupValues, index: Ints) -> GroupValues:
         floored=taken(share.floored),
     )
     return replace(
-        reading,
+        values,
         value=value,
         effective_n=size,
         clustered=beside,
@@ -267,6 +293,6 @@ def _beside_all(reading: GroupValues, index: Ints) -> GroupValues:
     )
 
 
-def of_two_groups(evaluation: Evaluation) -> Marks:
+def has_two_groups(evaluation: Evaluation) -> Marks:
     """Where a spread is of two groups alone, [Z, 1]."""
     return np.asarray(evaluation.takes_part.sum(axis=1, keepdims=True) == 2)

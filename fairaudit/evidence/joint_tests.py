@@ -15,8 +15,15 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.evidence.pair_tests import Chosen, PairTest, pair_test, shares_test, smallest
-from fairaudit.evidence.samples import Sample, name_share_test
+from fairaudit.evidence.tests import (
+    PairFilter,
+    PairTest,
+    Sample,
+    choose_pair_test,
+    make_share_test,
+    name_share_test,
+    smallest_p_of_pairs,
+)
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.terms import Inference, TTest
 from fairaudit.stats import contingency, means, multiplicity
@@ -34,12 +41,12 @@ _FOR_ALL, _FOR_PAIRS = 0.9, 0.1
 _LARGE = 10
 """A group of so many people knows its own variance well enough for Welch's F."""
 
-Statistic: TypeAlias = tuple[str, float, tuple[float, ...]]
+StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
 """A test statistic: its letter, its value, its degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class JointTest:
     """The test of one stratum that all groups are alike.
 
     `beyond` gives the p-value of what lies beyond a limit, by the pairs of values that do: of these
@@ -49,36 +56,36 @@ class Alike:
 
     p: float
     name: str
-    statistic: Statistic | None = None
-    beyond: Callable[[Chosen], float] | None = None
+    statistic: StratumStatistic | None = None
+    beyond: Callable[[PairFilter], float] | None = None
 
 
-def alike_classes(
+def compare_classes(
     counts: Floats,
     among: Marks,
     inference: Inference,
     *,
     weighted: bool,
     information: bool = False,
-    shown: Floats | None = None,
-) -> Alike:
+    limited: Floats | None = None,
+) -> JointTest:
     """Whether classes are independent of groups: a table [K, G] of people, or effective ones.
 
-    `shown` are the values that limits are held against, where they are not the shares themselves.
+    `limited` are the values that limits are held against, where they are not the shares themselves.
     """
     occurs, present = counts[:, among].sum(axis=1) > 0, among & (counts.sum(axis=0) > 0)
     at = np.flatnonzero(present)
     kept = counts[occurs][:, at]
     classes, groups = kept.shape
     if min(classes, groups) < 2:
-        return Alike(1.0, "χ²")
-    few = _expected(kept) < EXPECTED
+        return JointTest(1.0, "χ²")
+    few = _expect_counts(kept) < EXPECTED
     if classes == groups == 2 and (few.any() or not information):
-        return _of_two(kept, inference, weighted=weighted, exact=bool(few.any()))
+        return _compare_two_groups(kept, inference, weighted=weighted, exact=bool(few.any()))
     name, test = ("G", contingency.g_test) if information else ("χ²", contingency.chi_square)
     if not few.any():
         value, df, p = (float(part) for part in test(kept))
-        return Alike(p, name, (name, value, (df,)))
+        return JointTest(p, name, (name, value, (df,)))
     large = np.asarray(~few.any(axis=0))
     joint = float("nan")
     if large.sum() > 1:
@@ -86,27 +93,29 @@ def alike_classes(
     else:
         core = np.ones_like(large)
         if not weighted:
-            name, of_few = _test_of_few(kept, information=information)
+            name, of_few = _choose_test_of_few(kept, information=information)
             joint = of_few(np.rint(kept).astype(np.int64))
     samples = [_sample(kept, y, weighted=weighted) for y in range(classes)]
-    pairs = _Pairs(
-        tests=[shares_test(sample, inference) for sample in samples],
+    pairs = _AllPairs(
+        tests=[make_share_test(sample, inference) for sample in samples],
         shares=[sample.share for sample in samples],
-        values=[sample.share for sample in samples] if shown is None else shown[occurs][:, at],
-        weight=samples[0].size,
+        values=[sample.share for sample in samples] if limited is None else limited[occurs][:, at],
+        precision=samples[0].size,
     )
     return _with_pairs(joint, name, core, pairs)
 
 
-def _of_two(counts: Floats, inference: Inference, *, weighted: bool, exact: bool) -> Alike:
+def _compare_two_groups(
+    counts: Floats, inference: Inference, *, weighted: bool, exact: bool
+) -> JointTest:
     """The one pair that there is, by the test of two shares."""
     sample = _sample(counts, 0, weighted=weighted)
-    p = float(shares_test(sample, inference)(np.array([0]), np.array([1]))[0][0])
+    p = float(make_share_test(sample, inference)(np.array([0]), np.array([1]))[0][0])
     if exact:
-        return Alike(p, name_share_test(exact=True, inference=inference, weighted=weighted))
+        return JointTest(p, name_share_test(exact=True, inference=inference, weighted=weighted))
     (one, other), (n, m) = sample.share, sample.size
     z, _ = contingency.z_test(one, n, other, m, pooled=True, yates=inference.yates)
-    return Alike(
+    return JointTest(
         p, name_share_test(exact=False, inference=inference), ("χ²", float(z) ** 2, (1.0,))
     )
 
@@ -123,83 +132,85 @@ def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class _AllPairs:
     """All pairs of groups: for each class a test, the shares, and the values that limits see, [G].
 
-    `weight` is larger for groups that are known better.
+    `precision` is larger for groups that are known better.
     """
 
     tests: Sequence[PairTest]
     shares: Sequence[Floats]
     values: Sequence[Floats] | Floats
-    weight: Floats
+    precision: Floats
 
-    def smallest(self, chosen: Chosen | None = None) -> float:
-        """The smallest p-value of the chosen pairs, corrected for all pairs and classes."""
-        among = np.ones(len(self.weight), dtype=np.bool_)
-        values = self.shares if chosen is None else self.values
-        each = [
-            smallest(test, value, self.weight, among, chosen)
+    def smallest(self, pair_filter: PairFilter | None = None) -> float:
+        """The smallest p-value of pairs that may decide, corrected for all pairs and classes."""
+        among = np.ones(len(self.precision), dtype=np.bool_)
+        values = self.shares if pair_filter is None else self.values
+        p = [
+            smallest_p_of_pairs(test, value, self.precision, among, pair_filter)
             for test, value in zip(self.tests, values, strict=True)
         ]
         # Of two classes the one mirrors the other.
         distinct = 1 if len(self.tests) == 2 else len(self.tests)
-        return float(multiplicity.sidak(float(np.fmin.reduce(each)), distinct))
+        return float(multiplicity.sidak(float(np.fmin.reduce(p)), distinct))
 
-    def reach(self, core: Marks, chosen: Chosen) -> bool:
-        """Whether the extremes of the core are among the chosen pairs."""
+    def may_decide(self, core: Marks, pair_filter: PairFilter) -> bool:
+        """Whether the extremes of the core are pairs that may decide."""
         ends = [(value[core].max(), value[core].min()) for value in self.values]
-        return any(bool(chosen(*map(np.atleast_1d, pair)).any()) for pair in ends)
+        return any(bool(pair_filter(*map(np.atleast_1d, pair)).any()) for pair in ends)
 
 
-def _with_pairs(joint: float, name: str, core: Marks, pairs: _Pairs) -> Alike:
+def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> JointTest:
     """A joint test of the large groups, and all pairs beside it."""
     if np.isnan(joint):
-        return Alike(pairs.smallest(), "pairs", beyond=pairs.smallest)
+        return JointTest(pairs.smallest(), "pairs", beyond=pairs.smallest)
     joint = min(joint / _FOR_ALL, 1.0)
 
-    def by_pairs(chosen: Chosen | None = None) -> float:
-        return float(np.minimum(pairs.smallest(chosen) / _FOR_PAIRS, 1.0))
+    def test_pairs(pair_filter: PairFilter | None = None) -> float:
+        return float(np.minimum(pairs.smallest(pair_filter) / _FOR_PAIRS, 1.0))
 
-    def beyond(chosen: Chosen) -> float:
-        p = by_pairs(chosen)
-        return float(np.fmin(p, joint)) if pairs.reach(core, chosen) else p
+    def beyond(pair_filter: PairFilter) -> float:
+        p = test_pairs(pair_filter)
+        return float(np.fmin(p, joint)) if pairs.may_decide(core, pair_filter) else p
 
-    return Alike(float(np.fmin(joint, by_pairs())), f"{name} and pairs", beyond=beyond)
+    return JointTest(float(np.fmin(joint, test_pairs())), f"{name} and pairs", beyond=beyond)
 
 
-def _expected(counts: Floats) -> Floats:
+def _expect_counts(counts: Floats) -> Floats:
     """The people expected in each cell of a table [K, G] if classes do not depend on groups."""
     return np.asarray(
         counts.sum(axis=1, keepdims=True) * counts.sum(axis=0, keepdims=True) / counts.sum()
     )
 
 
-def _test_of_few(counts: Floats, *, information: bool) -> tuple[str, Callable[[Ints], float]]:
+def _choose_test_of_few(
+    counts: Floats, *, information: bool
+) -> tuple[str, Callable[[Ints], float]]:
     """The test of a table [K, G] where few people are expected in a cell, and its name."""
     if counts.sum() >= MOST_DEALT:
-        return "each against the rest, Bonferroni", _each
+        return "each against the rest, Bonferroni", _compare_each_cell
     if counts.shape[1] > MOST_PERMUTED:
         return "χ² by exact moments", contingency.moment_test
     if information:
-        return "permutations", _permuted(lambda tables: contingency.g_test(tables)[0])
+        return "permutations", _make_permutation_test(lambda tables: contingency.g_test(tables)[0])
     if len(counts) == 2:
-        return "permutations", _permuted(_gap)
-    return "permutations", _permuted(lambda tables: contingency.chi_square(tables)[0])
+        return "permutations", _make_permutation_test(_find_gaps)
+    return "permutations", _make_permutation_test(lambda tables: contingency.chi_square(tables)[0])
 
 
-def _permuted(statistic: Callable[[Floats], Floats]) -> Callable[[Ints], float]:
+def _make_permutation_test(statistic: Callable[[Floats], Floats]) -> Callable[[Ints], float]:
     """A test by dealing people out anew."""
     return lambda counts: contingency.permutation_test(counts, statistic)
 
 
-def _gap(tables: Floats) -> Floats:
+def _find_gaps(tables: Floats) -> Floats:
     """The highest share of a group minus the lowest, of each table [D, 2, G]."""
     shares = tables[:, 0] / tables.sum(axis=1)
     return np.asarray(shares.max(axis=1) - shares.min(axis=1))
 
 
-def _each(counts: Ints) -> float:
+def _compare_each_cell(counts: Ints) -> float:
     """The smallest p-value of a class in a group against all other groups, for so many."""
     of_group, of_class = counts.sum(axis=0, keepdims=True), counts.sum(axis=1, keepdims=True)
     others = of_group.sum() - of_group
@@ -214,24 +225,24 @@ def _each(counts: Ints) -> float:
     return float(np.minimum(np.nanmin(p, initial=1.0) * tests, 1.0))
 
 
-def alike_means(reading: GroupValues, z: int, among: Marks, inference: Inference) -> Alike:
+def compare_means(values: GroupValues, z: int, among: Marks, inference: Inference) -> JointTest:
     """Whether all means of a stratum are equal."""
-    assert reading.deviation is not None
-    value, deviation, size = reading.value[z], reading.deviation[z], reading.effective_n[z]
-    test = pair_test(reading, z, inference)
+    assert values.deviation is not None
+    value, deviation, size = values.value[z], values.deviation[z], values.effective_n[z]
+    test = choose_pair_test(values, z, inference)
     assert test is not None
     at = np.flatnonzero(among)
     if len(at) == 2:
         p = float(test(at[:1], at[1:])[0][0])
-        return Alike(p, "Welch" if inference.t is TTest.WELCH else "Student")
+        return JointTest(p, "Welch" if inference.t is TTest.WELCH else "Student")
     large = (size[at] >= _LARGE) & (deviation[at] > 0)
     joint = float("nan")
     if large.sum() > 1:
         sides = (part[at][large] for part in (value, deviation, size))
         statistic, first, second, joint = (float(part) for part in means.welch_anova(*sides))
         if large.all():
-            return Alike(joint, "Welch's F", ("F", statistic, (first, second)))
+            return JointTest(joint, "Welch's F", ("F", statistic, (first, second)))
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = np.nan_to_num(size[at] ** 2 / deviation[at])
-    pairs = _Pairs([lambda i, j: test(at[i], at[j])], [value[at]], [value[at]], precision)
+    pairs = _AllPairs([lambda i, j: test(at[i], at[j])], [value[at]], [value[at]], precision)
     return _with_pairs(joint, "Welch's F", large, pairs)

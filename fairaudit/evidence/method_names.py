@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fairaudit.evidence.intervals import SIMULTANEOUS, explain_no_interval
+from fairaudit.evidence.intervals import explain_no_interval
 from fairaudit.evidence.significance import explain_no_test, has_direct_test
+from fairaudit.evidence.simultaneous import SIMULTANEOUS
 from fairaudit.metrics import (
     Disparity,
     FirstOf,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fairaudit.cube import Group
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
-from fairaudit.evidence.clusters import NOT_BY_CLUSTERS, TOO_FEW
+from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
 from fairaudit.evidence.intervals import TOO_LITTLE_VARIATION
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
@@ -118,8 +118,8 @@ def _why_none(reading: GroupValues) -> str:
     """Why a value has no interval."""
     by_clusters = reading.method.endswith(CLUSTER_ROBUST)
     if reading.ends is not None:
-        return TOO_FEW if by_clusters else TOO_LITTLE_VARIATION
-    return NOT_BY_CLUSTERS if by_clusters else f"none: {reading.metric.no_interval}"
+        return f"none: {FEW_CLUSTERS}" if by_clusters else TOO_LITTLE_VARIATION
+    return f"none: {NO_CLUSTER_VARIANCE if by_clusters else reading.metric.no_interval}"
 
 
 def _outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -10,6 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 from fairaudit.cube import Floats, Group, Ints, Marks
+from fairaudit.stats import multiplicity
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ class Average:
     """How rates are averaged over strata; `levels` are the weights of `Weights.LEVELS`."""
 
     weights: Weights
-    levels: Mapping[str, Decimal] = field(default_factory=dict)
+    levels: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         if self.weights is not Weights.LEVELS:
@@ -191,7 +192,23 @@ class Correction(StrEnum):
     @property
     def words(self) -> str:
         """Its name as it is printed."""
-        return {"holm": "Holm", "benjamini_hochberg": "Benjamini–Hochberg"}.get(self, "none")
+        return _CORRECTIONS[self][0]
+
+    def adjust(self, p: Floats) -> Floats:
+        """The p-values of one family, adjusted; NaN stays NaN and does not count."""
+        return np.asarray(_CORRECTIONS[self][1](p))
+
+    def bound(self, p: Floats, family: int) -> Floats:
+        """The most that p-values are adjusted to in a family of so many tests (Bonferroni)."""
+        return np.asarray(p if self is Correction.NONE else np.minimum(p * family, 1.0))
+
+
+_CORRECTIONS: Mapping[Correction, tuple[str, Callable[[Floats], Floats]]] = {
+    Correction.HOLM: ("Holm", multiplicity.holm),
+    Correction.BENJAMINI_HOCHBERG: ("Benjamini–Hochberg", multiplicity.benjamini_hochberg),
+    Correction.NONE: ("none", np.asarray),
+}
+"""To add a correction, add its name and its function here."""
 
 
 class RatioInterval(StrEnum):

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
+from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Amount, AmountName, Cube, Marks, Role, Sum
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, NothingToAudit, Seek, SpecError
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
 from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.names import quoted
-from fairaudit.plan import Plan, RawCells
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.axis import DROP, Axis, Findings
@@ -30,16 +30,18 @@ from fairaudit.recode.left_out import notices as left_out_notices
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.scores import Distribution, Recoding
 from fairaudit.recode.tables import feature_recodings, not_known, table_cubes
+from fairaudit.result import Searched
 from fairaudit.spec import Policy, Spec, searched
 
 
 @dataclass(frozen=True, slots=True)
-class Recoded:
-    """The cube, and what a reader should know about how the levels came out.
+class Cubes:
+    """The cube of an audit, the small ones beside it, and notices on how the levels came out.
 
-    `tables` are the cubes of what was counted beside it, each of a few columns.
-    `searched` are small cubes, one for each candidate of a search for reversals. `left_out` are the
-    rows that the filter does not remove and the cube does not hold, where there are such.
+    `tables` are the cubes of what was counted beside it, each of a few columns. `searched` are
+    small cubes, one for each candidate of a search for reversals, `searched_columns` tells which.
+    `left_out` are the rows that the filter does not remove and the cube does not hold, where there
+    are such.
     """
 
     cube: Cube
@@ -47,59 +49,62 @@ class Recoded:
     scores: Mapping[str, Distribution]
     tables: tuple[Cube, ...] = ()
     searched: Mapping[str, Cube] = field(default_factory=dict)
+    searched_columns: Searched | None = None
     left_out: LeftOut | None = None
 
 
-def recode(cells: RawCells, plan: Plan, spec: Spec) -> Recoded:
+def recode(counts: Counts, spec: Spec) -> Cubes:
     """The cube of a spec from raw counts; raises `SpecError` with every fault of the levels."""
-    _refuse_nothing(cells)
+    _refuse_nothing(counts)
     findings = Findings()
-    axes = _axes(cells, plan, spec, findings)
+    axes = _axes(counts, spec, findings)
     named = {axis.key.name: axis for axis in axes}
-    axes += number_axes(cells, plan, spec)
-    features = feature_recodings(cells, plan, spec, findings)
+    axes += number_axes(counts, spec)
+    features = feature_recodings(counts, spec, findings)
     if findings.faults:
         raise SpecError(findings.faults)
     for axis in axes:
-        _refuse_missing(axis, cells, plan)
-    added = amounts(cells, plan, spec)
-    clusters = cluster_codes(cells, plan)
-    cube = _cube(cells, axes, added, clusters)
-    left_out = _left_out(cells, axes, added, clusters, cube.ledger)
-    scores = _distributions(cells, named, plan, spec)
-    tables = table_cubes(cells, plan, spec, named, features, cube.ledger)
+        _refuse_missing(axis, counts)
+    added = amounts(counts, spec)
+    clusters = cluster_codes(counts)
+    cube = _cube(counts, axes, added, clusters)
+    left_out = _left_out(counts, axes, added, clusters, cube.ledger)
+    scores = _distributions(counts, named, spec)
+    tables = table_cubes(counts, spec, named, features, cube.ledger)
     told = (
-        *_filter_without_effect(cells, spec),
+        *_filter_without_effect(counts, spec),
         *findings.notices,
-        *left_out_notices(left_out, cells, plan, spec),
+        *left_out_notices(left_out, counts, spec),
         *_oddities(spec, scores),
         *added_notices(added),
         *not_known(tables, features),
     )
-    return Recoded(cube, told, scores, tables, _searched(cells, plan, spec), left_out)
+    searched_cubes, columns = _searched(counts, spec), None
+    if counts.searched is not None:
+        columns = Searched(tuple(searched_cubes), counts.searched.left_out)
+    return Cubes(cube, told, scores, tables, searched_cubes, columns, left_out)
 
 
-def _axes(cells: RawCells, plan: Plan, spec: Spec, findings: Findings) -> list[Axis]:
+def _axes(counts: Counts, spec: Spec, findings: Findings) -> list[Axis]:
     """The groups, strata and classes of a spec."""
-    axes = [group_axis(one, Role.PROTECTED, cells, plan, spec, findings) for one in spec.protected]
-    axes += [group_axis(one, Role.STRATUM, cells, plan, spec, findings) for one in spec.strata]
+    axes = [group_axis(one, Role.PROTECTED, counts, spec, findings) for one in spec.protected]
+    axes += [group_axis(one, Role.STRATUM, counts, spec, findings) for one in spec.strata]
     outcomes = (one for one in spec.outcomes if one.has_classes)
-    return axes + [outcome_axis(one, cells, plan, spec, findings) for one in outcomes]
+    return axes + [outcome_axis(one, counts, spec, findings) for one in outcomes]
 
 
-def _searched(cells: RawCells, plan: Plan, spec: Spec) -> dict[str, Cube]:
+def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
     """A small cube for each candidate of a search, which is a stratum there.
 
     Faults and notices of its other columns are those of the whole cube.
     """
     asked = searched(spec)
-    if asked is None or cells.searched is None:
+    if asked is None or counts.searched is None:
         return {}
     cubes = {}
-    for name, table in cells.searched.tables.items():
-        beside = plan.beside(name)
-        axes = _axes(table, beside, asked, Findings())
-        axes += number_axes(table, beside, asked)
+    for name, table in counts.searched.tables.items():
+        axes = _axes(table, asked, Findings())
+        axes += number_axes(table, asked)
         candidate = candidate_axis(table.keys[-1])
         # In the order of the whole cube, so that each row leaves for the same reason.
         cubes[name] = _cube(table, [*axes, candidate], {})
@@ -107,22 +112,22 @@ def _searched(cells: RawCells, plan: Plan, spec: Spec) -> dict[str, Cube]:
 
 
 def _distributions(
-    cells: RawCells, named: Mapping[str, Axis], plan: Plan, spec: Spec
+    counts: Counts, named: Mapping[str, Axis], spec: Spec
 ) -> dict[str, Distribution]:
     """The distribution of each score that somebody has, by its column."""
-    if not cells.scores:
+    if not counts.scores:
         return {}
     columns = {}
     for one in spec.groupable:
         column = one.column.value
-        raw = plan.cut_key(column) if one.is_cut else plan.text_key(column)
-        columns[one.name] = Recoding.of(named[one.name], raw, cells)
+        raw = counts.plan.cut_key(column) if one.is_cut else counts.plan.text_key(column)
+        columns[one.name] = Recoding.of(named[one.name], raw, counts)
     label = None
     if spec.label is not None and spec.label.has_classes:
         column = spec.label.column.value
-        raw = plan.cut_key(column) if spec.label.threshold else plan.text_key(column)
-        label = Recoding.of(named[spec.label.name], raw, cells)
-    return {name: Distribution(name, raw, columns, label) for name, raw in cells.scores.items()}
+        raw = counts.plan.cut_key(column) if spec.label.threshold else counts.plan.text_key(column)
+        label = Recoding.of(named[spec.label.name], raw, counts)
+    return {name: Distribution(name, raw, columns, label) for name, raw in counts.scores.items()}
 
 
 def _oddities(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[Notice]:
@@ -154,44 +159,44 @@ def _oddities_of(column: str, everybody: Histogram) -> Iterator[Notice]:
         )
 
 
-def _refuse_nothing(cells: RawCells) -> None:
+def _refuse_nothing(counts: Counts) -> None:
     """Without a row there are no levels to find fault with."""
-    if not cells.rows[cells.kept == 1].sum():
-        filtered = int(cells.rows[cells.kept == 0].sum())
-        undecided = int(cells.rows[cells.kept == -1].sum())
+    if not counts.rows[counts.kept == 1].sum():
+        filtered = int(counts.rows[counts.kept == 0].sum())
+        undecided = int(counts.rows[counts.kept == -1].sum())
         why = f", {undecided:,} that the filter cannot decide" if undecided else ""
         raise NothingToAudit(
-            f"no row is left to audit: {cells.read:,} read, {filtered:,} filtered out{why}",
+            f"no row is left to audit: {counts.read:,} read, {filtered:,} filtered out{why}",
             "check the data, and the filter in the spec",
             uncounted="no row is left to audit",
         )
 
 
-def _filter_without_effect(cells: RawCells, spec: Spec) -> Iterator[Notice]:
+def _filter_without_effect(counts: Counts, spec: Spec) -> Iterator[Notice]:
     """A notice where the filter keeps every row: it may not say what is meant."""
-    if spec.filter is not None and not cells.rows[cells.kept != 1].sum():
+    if spec.filter is not None and not counts.rows[counts.kept != 1].sum():
         yield Notice(f"the filter removes no row: {spec.filter.value}", Subjects.ANYBODY)
 
 
 def _cube(
-    cells: RawCells,
+    counts: Counts,
     axes: Sequence[Axis],
     added: Mapping[AmountName, Amount],
     clusters: Ints | None = None,
 ) -> Cube:
-    ledger, stays = _ledger(cells, axes)
-    if not stays.any() or not cells.people[stays].sum():
+    ledger, stays = _ledger(counts, axes)
+    if not stays.any() or not counts.people[stays].sum():
         raise NothingToAudit(
             f"no row is left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
             f"{sum(line.rows for line in ledger.dropped):,} dropped",
             "check the filter, and `missing:` in the spec",
             uncounted="no row is left to audit",
         )
-    return _gathered(cells, axes, added, clusters, ledger, stays)
+    return _gathered(counts, axes, added, clusters, ledger, stays)
 
 
 def _gathered(
-    cells: RawCells,
+    counts: Counts,
     axes: Sequence[Axis],
     added: Mapping[AmountName, Amount],
     clusters: Ints | None,
@@ -209,11 +214,11 @@ def _gathered(
     return Cube.gather(
         [axis.key for axis in kept_axes],
         codes[stays],
-        cells.rows[stays],
-        cells.people[stays],
+        counts.rows[stays],
+        counts.people[stays],
         ledger,
-        cells.weight and staying(cells.weight),
-        cells.squares and staying(cells.squares),
+        counts.weight and staying(counts.weight),
+        counts.squares and staying(counts.squares),
         {name: one.transform(lambda n: n[stays], staying) for name, one in added.items()},
         None if clusters is None else clusters[stays],
     )
@@ -231,41 +236,41 @@ def _codes(axes: Sequence[Axis]) -> NDArray[np.int32]:
 
 
 def _left_out(
-    cells: RawCells,
+    counts: Counts,
     axes: Sequence[Axis],
     added: Mapping[AmountName, Amount],
     clusters: Ints | None,
     ledger: Ledger,
 ) -> LeftOut | None:
     """The cells that the filter does not remove and the cube does not hold; None without such."""
-    kept = cells.kept == 1
-    nobody = kept & (cells.people == 0) & (cells.rows > 0)
+    kept = counts.kept == 1
+    nobody = kept & (counts.people == 0) & (counts.rows > 0)
     if not ledger.dropped and not ledger.undecided and not nobody.any():
         return None
-    stays, why, reasons = _stays(cells, axes)
-    why[cells.kept == -1] = len(reasons)
+    stays, why, reasons = _stays(counts, axes)
+    why[counts.kept == -1] = len(reasons)
     reasons.append(("the filter", "cannot decide"))
     dropping = np.any([axis.dropped_values & (axis.codes == DROP) for axis in axes], axis=0)
     otherwise = np.any([axis.missing & (axis.codes == DROP) for axis in axes], axis=0)
     return LeftOut(
         keys=tuple(axis.key for axis in _kept(axes)),
         codes=_codes(_kept(axes)),
-        people=cells.people,
-        seen=cells.kept != 0,
+        people=counts.people,
+        seen=counts.kept != 0,
         counted=stays,
         why=why,
         reasons=tuple(reasons),
         others=kept & dropping & ~otherwise,
-        gather=partial(_gathered, cells, axes, added, clusters, ledger),
+        gather=partial(_gathered, counts, axes, added, clusters, ledger),
     )
 
 
-def _stays(cells: RawCells, axes: Sequence[Axis]) -> tuple[Marks, Ints, list[tuple[str, str]]]:
+def _stays(counts: Counts, axes: Sequence[Axis]) -> tuple[Marks, Ints, list[tuple[str, str]]]:
     """Which cells stay, and why others leave: the number of a column with its reason, or -1.
 
     Each row leaves for its first reason only.
     """
-    stays = cells.kept == 1
+    stays = counts.kept == 1
     why, found = np.full(len(stays), -1), list[tuple[str, str]]()
     for axis in axes:
         reasons = [
@@ -281,21 +286,21 @@ def _stays(cells: RawCells, axes: Sequence[Axis]) -> tuple[Marks, Ints, list[tup
     return stays, why, found
 
 
-def _ledger(cells: RawCells, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
+def _ledger(counts: Counts, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
     """Where every row went, and which cells stay."""
-    stays, why, reasons = _stays(cells, axes)
-    filtered = int(cells.rows[cells.kept == 0].sum())
-    undecided = int(cells.rows[cells.kept == -1].sum())
-    dropped = [_line(cells, why == at, *reason) for at, reason in enumerate(reasons)]
+    stays, why, reasons = _stays(counts, axes)
+    filtered = int(counts.rows[counts.kept == 0].sum())
+    undecided = int(counts.rows[counts.kept == -1].sum())
+    dropped = [_line(counts, why == at, *reason) for at, reason in enumerate(reasons)]
     aside = []
     for axis in axes:
         unknown = stays & axis.missing
         if unknown.any():
-            aside.append(_line(cells, unknown, axis.column, _what_becomes(axis)))
+            aside.append(_line(counts, unknown, axis.column, _what_becomes(axis)))
     ledger = Ledger(
-        read=cells.read,
-        counted=int(cells.rows[stays].sum()),
-        people=int(cells.people[stays].sum()),
+        read=counts.read,
+        counted=int(counts.rows[stays].sum()),
+        people=int(counts.people[stays].sum()),
         filtered=filtered,
         undecided=undecided,
         dropped=tuple(dropped),
@@ -316,21 +321,26 @@ def _what_becomes(axis: Axis) -> str:
             return "not known: counted wherever this column is not needed"
 
 
-def _line(cells: RawCells, marks: Marks, column: str, reason: str) -> LedgerLine:
-    return LedgerLine(int(cells.rows[marks].sum()), int(cells.people[marks].sum()), column, reason)
+def _line(counts: Counts, marks: Marks, column: str, reason: str) -> LedgerLine:
+    return LedgerLine(
+        int(counts.rows[marks].sum()), int(counts.people[marks].sum()), column, reason
+    )
 
 
-def _refuse_missing(axis: Axis, cells: RawCells, plan: Plan) -> None:
+def _refuse_missing(
+    axis: Axis,
+    counts: Counts,
+) -> None:
     if axis.policy is not Policy.ERROR:
         return
-    missing = (cells.kept == 1) & axis.missing
-    rows = int(cells.rows[missing].sum())
+    missing = (counts.kept == 1) & axis.missing
+    rows = int(counts.rows[missing].sum())
     if rows:
         role = {"strata": "stratum", "numbers": "number"}.get(axis.rule, axis.rule)
         what = f"no value in the {role} {quoted(axis.column)}"
         raise DataError(
             f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
             f"complete the data, or say what becomes of them: `missing: {{{axis.rule}: …}}`",
-            seek=Seek(axis.column, (None, *plan.tokens, *axis.words)),
+            seek=Seek(axis.column, (None, *counts.plan.tokens, *axis.words)),
             uncounted=f"rows have {what}",
         )

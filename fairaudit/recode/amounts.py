@@ -10,17 +10,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fairaudit.counts import Counts, RawAmounts
 from fairaudit.cube import Amount, AmountName, Ints, Marks, Sum
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.plan import ADDED_SCALE, MISSING, Plan, RawAmounts, RawCells
+from fairaudit.plan import ADDED_SCALE, MISSING
 from fairaudit.spec import Kind, Outcome, Spec
 
 
-def amounts(cells: RawCells, plan: Plan, spec: Spec) -> dict[AmountName, Amount]:
+def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
     """Every amount of every outcome, in raw cells."""
-    if cells.amounts is None:
+    if counts.amounts is None:
         return {}
-    added = _Added(cells, cells.amounts, plan)
+    added = _Added(counts, counts.amounts)
     return {
         (one.name, name): amount
         for one in spec.outcomes
@@ -43,10 +44,9 @@ def notices(found: dict[AmountName, Amount]) -> Iterator[Notice]:
 class _Added:
     """Sums over the cells in which all the columns they are made of are known."""
 
-    def __init__(self, cells: RawCells, raw: RawAmounts, plan: Plan) -> None:
-        self._cells = cells
+    def __init__(self, counts: Counts, raw: RawAmounts) -> None:
+        self._counts = counts
         self._raw = raw
-        self._plan = plan
 
     def number(self, column: str, *also: str) -> Amount:
         """A column, among those in whom the others are known, too."""
@@ -75,11 +75,11 @@ class _Added:
         )
 
     def _known(self, *columns: str) -> Marks:
-        codes = [self._cells.keys[self._plan.cut_key(column)].codes for column in columns]
+        codes = [self._counts.cut_key(column).codes for column in columns]
         return np.asarray(np.all([one != MISSING for one in codes], axis=0))
 
     def _people(self, known: Marks) -> Ints:
-        return np.where(known, self._cells.people, 0)
+        return np.where(known, self._counts.people, 0)
 
     def _product(self, first: str, second: str, known: Marks) -> Sum:
         return self._sum(self._raw.products[first, second], known, ADDED_SCALE**2)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fairaudit.counts import RawKey
 from fairaudit.cube import Ints, KeyColumn, Marks
 from fairaudit.disclosure import Notice
 from fairaudit.errors import Fault
-from fairaudit.plan import MISSING, RawKey
+from fairaudit.plan import MISSING
 from fairaudit.spec import Policy
 
 DROP = -2

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from fairaudit.counts import Counts, RawKey
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import did_you_mean
 from fairaudit.names import quoted
-from fairaudit.plan import MOST_LEVELS, Plan, RawCells, RawKey
+from fairaudit.plan import MOST_LEVELS
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.values import alike, canonical, is_like_missing, listing
 from fairaudit.spec import Missing, Policy, Protected, Spec, Text
@@ -19,8 +20,7 @@ from fairaudit.spec import Missing, Policy, Protected, Spec, Text
 def group_axis(
     one: Protected,
     role: Role,
-    cells: RawCells,
-    plan: Plan,
+    counts: Counts,
     spec: Spec,
     findings: Findings,
 ) -> Axis:
@@ -28,9 +28,9 @@ def group_axis(
     is_protected = role is Role.PROTECTED
     policy = spec.missing.protected if is_protected else spec.missing.strata
     if one.bins:
-        names, raw, levels = _binned(one, cells, plan)
+        names, raw, levels = _binned(one, counts)
     else:
-        raw_key = cells.keys[plan.text_key(one.column.value)]
+        raw_key = counts.text_key(one.column.value)
         raw = raw_key.codes
         names = _level_names(one, raw_key, spec.missing, findings)
         levels = tuple(sorted({name for name in names if name is not None}))
@@ -99,10 +99,11 @@ def _oddities(one: Protected, levels: Sequence[str]) -> list[Notice]:
 
 
 def _binned(
-    one: Protected, cells: RawCells, plan: Plan
+    one: Protected,
+    counts: Counts,
 ) -> tuple[list[str | None], Ints, tuple[str, ...]]:
     """The bin of each interval of the union of all cuts on that column; missing stands last."""
-    raw_key = cells.keys[plan.cut_key(one.column.value)]
+    raw_key = counts.cut_key(one.column.value)
     edges = raw_key.key.edges or ()
     own = [edge for edge in edges if not edge.beyond and edge.value in set(one.bins)]
     labels = one.bin_labels()

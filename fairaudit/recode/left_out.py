@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from fairaudit.counts import Counts
 from fairaudit.cube import (
     NO_LEVEL,
     UNKNOWN,
@@ -24,7 +25,6 @@ from fairaudit.cube import (
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.metrics import describe_group
 from fairaudit.names import quoted
-from fairaudit.plan import Plan, RawCells
 from fairaudit.recode.values import is_value, listing, lookalike
 from fairaudit.spec import Others, Outcome, Spec
 
@@ -194,13 +194,13 @@ class LeftOut:
             codes[lacking & ~given, at] = min(minus, default=NO_LEVEL)
 
 
-def notices(left_out: LeftOut | None, cells: RawCells, plan: Plan, spec: Spec) -> Iterator[Notice]:
+def notices(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
     """Who leaves the audit: values that are left out, by group, and groups that are gone."""
     if left_out is None:
         return
     for one in spec.outcomes:
         if one.others is Others.DROP and one.binary and one.threshold is None:
-            yield from _dropped_values(one, left_out, cells, plan, spec)
+            yield from _dropped_values(one, left_out, counts, spec)
     for attribute in spec.protected:
         for gone in left_out.gone((attribute.name,), ()):
             what = f"{describe_group(gone.group)} is in the data and not in the audit: {gone.why}"
@@ -210,7 +210,7 @@ def notices(left_out: LeftOut | None, cells: RawCells, plan: Plan, spec: Spec) -
 
 
 def _dropped_values(
-    one: Outcome, left_out: LeftOut, cells: RawCells, plan: Plan, spec: Spec
+    one: Outcome, left_out: LeftOut, counts: Counts, spec: Spec
 ) -> Iterator[Notice]:
     """What `others: drop` leaves out of an outcome, of which groups, and what it is like."""
     number = [
@@ -218,16 +218,16 @@ def _dropped_values(
         if (column, reason) == (one.column.value, OTHERS_DROPPED)
     ]  # fmt: skip
     gone = np.isin(left_out.why, number)
-    raw = cells.keys[plan.text_key(one.column.value)]
+    raw = counts.text_key(one.column.value)
     counted = np.zeros(len(raw.levels), dtype=np.int64)
-    np.add.at(counted, raw.codes[gone], cells.rows[gone])
+    np.add.at(counted, raw.codes[gone], counts.rows[gone])
     values = {raw.levels[at] or "": int(counted[at]) for at in np.argsort(-counted, kind="stable")}
     values = {value: n for value, n in values.items() if n}
     if not values:
         return
     listed = _listed({quoted(value): n for value, n in values.items()})
     by = [
-        f"by {name}: {_listed(left_out.by_level(name, cells.rows, gone))}"
+        f"by {name}: {_listed(left_out.by_level(name, counts.rows, gone))}"
         for name in (one.name for one in spec.protected)
     ]
     told = "; ".join([f"rows with {listed}", *by])

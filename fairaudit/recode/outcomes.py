@@ -7,27 +7,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, KeyColumn, Marks, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
-from fairaudit.plan import MISSING, Plan, RawCells, is_positive
+from fairaudit.plan import MISSING, is_positive
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.values import canonical, is_like_missing, listing, lookalike
 from fairaudit.spec import Kind, Others, Outcome, Policy, Spec, Text
 
 
-def outcome_axis(one: Outcome, cells: RawCells, plan: Plan, spec: Spec, findings: Findings) -> Axis:
+def outcome_axis(one: Outcome, counts: Counts, spec: Spec, findings: Findings) -> Axis:
     """The axis of a label, prediction or decision; an undeclared third value is a fault."""
     role = Role.LABEL if one.name == "label" else Role.PREDICTION
     policy = spec.missing.label if role is Role.LABEL else spec.missing.prediction
     if one.threshold is not None:
-        return _cut_axis(one, role, policy, cells, plan, findings)
-    raw_key = cells.keys[plan.text_key(one.column.value)]
+        return _cut_axis(one, role, policy, counts, findings)
+    raw_key = counts.text_key(one.column.value)
     missing_words = {"", *spec.missing.tokens}
     found = [None if level in missing_words else level for level in raw_key.levels]
     classes = _Classes.of([level for level in found if level is not None])
-    present = set(raw_key.codes[(cells.kept == 1) & (cells.rows > 0)].tolist())
+    present = set(raw_key.codes[(counts.kept == 1) & (counts.rows > 0)].tolist())
     occurring = {
         classes.of_level[level]
         for code, level in enumerate(found)
@@ -189,12 +190,11 @@ def _cut_axis(
     one: Outcome,
     role: Role,
     policy: Policy,
-    cells: RawCells,
-    plan: Plan,
+    counts: Counts,
     findings: Findings,
 ) -> Axis:
     """An outcome that is a cut on a number: classes `negative` and `positive`."""
-    raw_key = cells.keys[plan.cut_key(one.column.value)]
+    raw_key = counts.cut_key(one.column.value)
     edges = raw_key.key.edges or ()
     raw = with_missing_last(raw_key)
     codes = [int(is_positive(one, edges[:passed])) for passed in range(len(edges) + 1)]
@@ -210,13 +210,13 @@ def _cut_axis(
     missing = raw_key.codes == MISSING
     reached = np.array(codes)[raw]
     for code, word in ((1, "positive"), (0, "negative")):
-        if not ((reached == code) & (cells.kept == 1)).any():
+        if not ((reached == code) & (counts.kept == 1)).any():
             what = f"{one.name}: by its cut no row is {word}"
             findings.notices.append(Notice(what, Subjects.ANYBODY))
     return Axis(key, reached, one.column.value, str(role), policy, missing, nothing)
 
 
-def number_axes(cells: RawCells, plan: Plan, spec: Spec) -> list[Axis]:
+def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
     """Scores and numeric outcomes, each column once a policy; they are no axes of the cube.
 
     Here only their missing values are accounted for.
@@ -228,9 +228,7 @@ def number_axes(cells: RawCells, plan: Plan, spec: Spec) -> list[Axis]:
     found: dict[tuple[str, Policy], str] = {}
     for text, rule in used:
         found.setdefault((text.value, rules[rule]), rule)
-    return [
-        _number_axis(column, rule, policy, cells, plan) for (column, policy), rule in found.items()
-    ]
+    return [_number_axis(column, rule, policy, counts) for (column, policy), rule in found.items()]
 
 
 def _rule(one: Outcome, spec: Spec) -> str:
@@ -239,8 +237,13 @@ def _rule(one: Outcome, spec: Spec) -> str:
     return "numbers" if one in spec.numbers else "prediction"
 
 
-def _number_axis(column: str, rule: str, policy: Policy, cells: RawCells, plan: Plan) -> Axis:
-    missing = cells.keys[plan.cut_key(column)].codes == MISSING
+def _number_axis(
+    column: str,
+    rule: str,
+    policy: Policy,
+    counts: Counts,
+) -> Axis:
+    missing = counts.cut_key(column).codes == MISSING
     codes = np.where(missing & (policy is Policy.DROP), DROP, 0)
     key = KeyColumn(column, Role.PREDICTION, ())
     nothing = np.zeros(len(missing), dtype=np.bool_)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fairaudit.counts import Counts, RawHistogram, RawScores
 from fairaudit.cube import (
     NO_LEVEL,
     Group,
@@ -19,7 +20,6 @@ from fairaudit.cube import (
     distinct_rows,
 )
 from fairaudit.histogram import TOO_SMALL, Histogram, Moments
-from fairaudit.plan import RawCells, RawHistogram, RawScores
 from fairaudit.recode.axis import DROP, Axis
 
 _NEGATIVE, _POSITIVE, _NOT_KNOWN = range(3)
@@ -36,10 +36,10 @@ class Recoding:
     lookup: Ints
 
     @classmethod
-    def of(cls, axis: Axis, raw: int, cells: RawCells) -> Recoding:
+    def of(cls, axis: Axis, raw: int, counts: Counts) -> Recoding:
         """What the cells of each raw code have as audited code."""
-        codes = cells.keys[raw].codes
-        lookup = np.full(len(cells.keys[raw].levels or cells.keys[raw].key.edges or ()) + 2, DROP)
+        codes = counts.keys[raw].codes
+        lookup = np.full(len(counts.keys[raw].levels or counts.keys[raw].key.edges or ()) + 2, DROP)
         lookup[codes + 1] = axis.codes
         return cls(axis.key, raw, lookup)
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairaudit.counts import Counts, RawKey, RawTable
 from fairaudit.cube import NO_LEVEL, Cube, Ints, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, Seek
 from fairaudit.ledger import Ledger
 from fairaudit.names import quoted
-from fairaudit.plan import Key, Plan, RawCells, RawKey, RawTable, feature_key
+from fairaudit.plan import Key, feature_key
 from fairaudit.recode.axis import DROP, Axis, Findings
 from fairaudit.recode.groups import group_axis
 from fairaudit.recode.scores import Recoding
@@ -23,30 +24,35 @@ Recodings = Mapping[str, tuple[Key, Recoding]]
 
 
 def feature_recodings(
-    cells: RawCells, plan: Plan, spec: Spec, findings: Findings
+    counts: Counts, spec: Spec, findings: Findings
 ) -> dict[str, tuple[Key, Recoding]]:
     """How each feature is recoded; no cell has it, so each of its levels stands for one."""
     found = {}
     for one in spec.features:
         key = feature_key(spec, one)
-        if key not in plan.table_keys:
+        if key not in counts.plan.table_keys:
             # Declared, and not among the columns that are looked over.
             continue
-        levels = cells.table_levels.get(key, ())
+        levels = counts.table_levels.get(key, ())
         codes = np.arange(-1, len(key.edges) + 1) if key.edges is not None else (
             np.arange(len(levels))
         )  # fmt: skip
         ones = np.ones(len(codes), dtype=np.int64)
-        alone = replace(cells, keys=(RawKey(key, codes, levels),), kept=ones, rows=ones,
-                        people=ones)  # fmt: skip
-        axis = group_axis(one, Role.STRATUM, alone, replace(plan, keys=(key,)), spec, findings)
+        alone = replace(
+            counts,
+            plan=replace(counts.plan, keys=(key,)),
+            keys=(RawKey(key, codes, levels),),
+            kept=ones,
+            rows=ones,
+            people=ones,
+        )
+        axis = group_axis(one, Role.STRATUM, alone, spec, findings)
         found[one.name] = key, Recoding.of(axis, 0, alone)
     return found
 
 
 def table_cubes(
-    cells: RawCells,
-    plan: Plan,
+    counts: Counts,
     spec: Spec,
     named: Mapping[str, Axis],
     features: Recodings,
@@ -56,7 +62,7 @@ def table_cubes(
 
     They hold people, not rows: `rows` are those too. None where the cells have all columns.
     """
-    if not cells.tables or spec.subgroups is None:
+    if not counts.tables or spec.subgroups is None:
         return ()
     columns: dict[str, tuple[Key, Recoding]] = dict(features)
     wanted = {one.name: (one.column.value, one.is_cut) for one in spec.groupable}
@@ -64,11 +70,11 @@ def table_cubes(
         one.name: (one.column.value, one.threshold is not None) for one in spec.outcomes_beside
     }
     for name, (column, is_cut) in wanted.items():
-        raw = plan.cut_key(column) if is_cut else plan.text_key(column)
-        columns[name] = plan.keys[raw], Recoding.of(named[name], raw, cells)
-    _refuse_missing(cells, plan, spec, features)
+        raw = counts.plan.cut_key(column) if is_cut else counts.plan.text_key(column)
+        columns[name] = counts.plan.keys[raw], Recoding.of(named[name], raw, counts)
+    _refuse_missing(counts, spec, features)
     outcomes = [one.name for one in spec.outcomes_beside]
-    tables = {frozenset(table.keys): table for table in cells.tables}
+    tables = {frozenset(table.keys): table for table in counts.tables}
     return tuple(
         _cube(tables, [columns[name] for name in (*names, *outcomes)], ledger)
         for names in spec.subgroups.widest
@@ -108,7 +114,7 @@ def _codes(table: RawTable, key: Key, one: Recoding) -> Ints:
     return np.asarray(one.lookup[table.codes[:, table.keys.index(key)] + 1])
 
 
-def _refuse_missing(cells: RawCells, plan: Plan, spec: Spec, features: Recodings) -> None:
+def _refuse_missing(counts: Counts, spec: Spec, features: Recodings) -> None:
     """Raises `DataError` where a feature is missing, and the spec takes that for an error."""
     if spec.missing.strata is not Policy.ERROR:
         return
@@ -116,12 +122,12 @@ def _refuse_missing(cells: RawCells, plan: Plan, spec: Spec, features: Recodings
         if one.name not in features:
             continue
         key, recoding = features[one.name]
-        table = next(table for table in cells.tables if key in table.keys)
+        table = next(table for table in counts.tables if key in table.keys)
         missing = int(table.people[_codes(table, key, recoding) < 0].sum())
         if missing:
             raise DataError(
                 f"{missing:,} {'person has' if missing == 1 else 'people have'} no value in the "
                 f"feature {quoted(one.column.value)}",
                 "complete the data, or say what becomes of them: `missing: {strata: …}`",
-                seek=Seek(one.column.value, (None, *plan.tokens)),
+                seek=Seek(one.column.value, (None, *counts.plan.tokens)),
             )

@@ -1,12 +1,86 @@
-"""Where a gap first appears, in one sentence made of numbers."""
+"""Where a gap first appears: the end of the section on the lattice, a sentence each group."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 from fairaudit import names
-from fairaudit.evidence.appearances import Appearance, Parent
-from fairaudit.report import numbers, sentences
+from fairaudit.cube import Group
+from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, rank_appearances
+from fairaudit.metrics.terms import Correction
+from fairaudit.report import metric_titles, numbers
+from fairaudit.report.blocks import Block, Cell, Entries, Paragraph, Tone
+from fairaudit.result import AuditResult
+
+_MOST_GROUPS = 3
+"""So many groups where a gap first appears are told in full."""
+
+
+def section(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """The groups where a gap first appears, a sentence each, and what is meant by that."""
+    found = rank_appearances(one for row in result.lattice for one in row.appears)
+    tests = _tests(result)
+    by_group: dict[Group, list[Appearance]] = {}
+    for one in found:
+        by_group.setdefault(one.group, []).append(one)
+    shown = list(by_group.values())[: None if most is None else _MOST_GROUPS]
+    alpha = result.provenance.inference.alpha
+    if shown:
+        yield Entries([(Cell("first appears", Tone.WARN), _told(some, alpha)) for some in shown])
+    if left := len(by_group) - len(shown):
+        groups = "group" if left == 1 else "groups"
+        text = f"and {numbers.whole(left)} more {groups}: --verbose, or -o report.json"
+        yield Paragraph(text, Tone.MUTED)
+    if found or tests:
+        yield Paragraph(_meaning(result, tests, is_found=bool(found)), Tone.MUTED)
+    if any(row.tested is None for row in result.lattice):
+        yield Paragraph(
+            "Where a gap first appears is told only of groups whose counts, and those of the "
+            "groups they are part of, may all be told.",
+            Tone.MUTED,
+        )
+
+
+def _told(several: Sequence[Appearance], alpha: float) -> str:
+    """A group by the rate that concerns the most people, and by the others in brief."""
+    first, *others = several
+    text = sentence(first, alpha)
+    return text + ("; also by " if others else "") + " and ".join(map(_briefly, others))
+
+
+def _tests(result: AuditResult) -> dict[str, int]:
+    """How many groups were tested by outcome; nothing where that is not told."""
+    found: dict[str, int] = {}
+    for row in result.lattice:
+        for of, number in (row.tested or {}).items():
+            found[of] = found.get(of, 0) + number
+    return {of: number for of, number in found.items() if number}
+
+
+def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> str:
+    """What it takes for a gap to first appear, and among how many tests."""
+    inference = result.provenance.inference
+    families = " and ".join(
+        f"{numbers.whole(n)} tests of the {names.name(of)}" for of, n in tests.items()
+    )
+    over = f" over {families}" if families else ""
+    is_raw = inference.correction is Correction.NONE
+    corrected = f"uncorrected{over}" if is_raw else f"by {inference.correction.words}{over}"
+    if not is_found:
+        return (
+            "No gap was found to appear first where attributes meet: of no group of two or more "
+            "attributes could these numbers tell that it differs from everybody else in a way that "
+            f"no group it is part of does ({corrected})."
+        )
+    return (
+        "A gap first appears at a group of two or more attributes that differs from everybody "
+        "else, and from the rest of each group it is part of, always by more than "
+        f"{100 * float(LEAST_GAP):g} point and significantly (the largest p, {corrected}), while "
+        "no group it is part of differs so from everybody else by more than that with p < "
+        f"{inference.alpha:g} (uncorrected). Such a group may have a gap all the same: its "
+        "interval says how large a one."
+    )
 
 
 def sentence(one: Appearance, alpha: float) -> str:
@@ -15,7 +89,7 @@ def sentence(one: Appearance, alpha: float) -> str:
     beside = one.apart
     ends = f"[{numbers.points(beside.low)}, {numbers.points(beside.high)}]"
     return (
-        f"{numbers.named_group(one.group)}: {sentences.title_of(one.metric, one.of)} of the "
+        f"{numbers.named_group(one.group)}: {metric_titles.title(one.metric, one.of)} of the "
         f"{names.name(one.of)}{of_class} {numbers.rate(one.estimate)} against "
         f"{numbers.percent(beside.other.value)} of everybody else, "
         f"{numbers.points(beside.difference)} points {ends}{_adjusted(one, alpha)}; "
@@ -23,12 +97,12 @@ def sentence(one: Appearance, alpha: float) -> str:
     )
 
 
-def briefly(one: Appearance) -> str:
+def _briefly(one: Appearance) -> str:
     """Another rate of a group that was told already."""
     shares = (
         f"{numbers.percent(one.estimate.value)} against {numbers.percent(one.apart.other.value)}"
     )
-    return f"{sentences.title_of(one.metric, one.of)} of the {names.name(one.of)} ({shares})"
+    return f"{metric_titles.title(one.metric, one.of)} of the {names.name(one.of)} ({shares})"
 
 
 def _of_parents(one: Appearance, alpha: float) -> str:

@@ -20,7 +20,7 @@ from fairaudit.compare import (
     Scale,
 )
 from fairaudit.metrics.terms import Correction
-from fairaudit.report import moves, numbers, sentences
+from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes, reversals
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -56,8 +56,8 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
     sections = (
         _verdict(changes),
         _checks(changes),
-        moves.rates(changes, most),
-        moves.people(changes, most),
+        rate_changes.section(changes, most),
+        rate_changes.people(changes, most),
         _reversals(changes, is_short=not all_rows),
         _unlike(changes),
         _meaning(changes),
@@ -140,7 +140,7 @@ def _checks(changes: Changes) -> Iterator[Block]:
     rows += [(Cell("asked otherwise", Tone.MUTED), _otherwise(one)) for one in changes.otherwise]
     for one, when in ((changes.only_before, "before"), (changes.only_after, "after")):
         rows += [
-            (Cell(f"only {when}", Tone.MUTED), f"{each.check.id}: {sentences.STATUS[each.status]}")
+            (Cell(f"only {when}", Tone.MUTED), f"{each.check.id}: {each.status.upper()}")
             for each in one
         ]
     if rows:
@@ -151,7 +151,7 @@ def _checks(changes: Changes) -> Iterator[Block]:
 
 def _otherwise(one: DifferentCheck) -> str:
     """A check that asks something else: its statuses, and what of it changed."""
-    statuses = " → ".join(sentences.STATUS[each.status] for each in (one.before, one.after))
+    statuses = " → ".join(each.status.upper() for each in (one.before, one.after))
     return f"{one.after.check.id}: {statuses}; {one.why} changed"
 
 
@@ -181,10 +181,12 @@ def _word(one: CheckChange, alpha: float) -> Cell:
 def _check(one: CheckChange, alpha: float) -> str:
     """A check in one sentence: its statuses, its values, the change with its test."""
     then, now = one.before, one.after
-    status = f"{sentences.STATUS[then.status]} → {sentences.STATUS[now.status]}"
-    text = f"{sentences.title(now)}: {status}"
+    status = f"{then.status.upper()} → {now.status.upper()}"
+    text = f"{checks.title(now)}: {status}"
     change = one.change
-    pairs = [sentences.witness(each.first, each.second, each.decided_by) for each in (then, now)]
+    pairs = [
+        metric_titles.worst_pair(each.first, each.second, each.decided_by) for each in (then, now)
+    ]
     values = [numbers.value_of(each) for each in (change.before, change.after)]
     is_other = all(pairs) and pairs[0] != pairs[1]
     if is_other and not now.spread:
@@ -199,7 +201,7 @@ def _check(one: CheckChange, alpha: float) -> str:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
     text += _by_group(one, alpha)
     if one.newly_beyond:
-        text += f"; newly beyond its limit: {sentences.crossings(one.newly_beyond)}"
+        text += f"; newly beyond its limit: {baseline.breaches(one.newly_beyond)}"
     if one.recast:
         text += "; its columns, who is counted, or how it is tested are defined otherwise"
     return f"{text} ({now.check.id})"
@@ -287,10 +289,12 @@ def _reversal_word(one: ReversalChange) -> Cell:
 
 
 def _reversal(one: ReversalChange) -> str:
-    kinds = [sentences.KIND[kind] for kind in (one.before, one.after) if kind is not None]
+    kinds = [reversals.KIND_WORDS[kind] for kind in (one.before, one.after) if kind is not None]
     pair = " against ".join(map(names.name, one.pair))
     chance = "" if one.significant else ", not significant"
-    where = f"{sentences.title_of(one.rate)} of the {one.of} by {names.name(one.attribute)}, {pair}"
+    where = (
+        f"{metric_titles.title(one.rate)} of the {one.of} by {names.name(one.attribute)}, {pair}"
+    )
     return f"{where}, given {numbers.subset(one.given)}: {' → '.join(kinds)}{chance}"
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.names import printable
-from fairaudit.report import sentences
-from fairaudit.report.shortening import shortened
+from fairaudit.report import checks
+from fairaudit.report.markup import shortened
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverOutcome, WaiverState
@@ -78,7 +78,7 @@ class _Annotation:
         return f"::{_KIND.get(self.rank, 'error')} {told}::{message}"
 
 
-def render(answers: Sequence[Answer]) -> str:
+def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """A line for each annotation, at most ten; nothing where all passed."""
     found = [each for one in answers for each in _annotations(one)]
     found.sort(key=lambda one: one.rank)
@@ -105,7 +105,7 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
         why = "nothing was judged: the spec sets no limit"
         yield _Annotation(_Rank.WAIVED, "NONE", why, file=answer.spec)
     elif result.exit_code and all(one.rank >= _Rank.WARNED for one in found):
-        why = f"nothing could be evaluated: {sentences.tally(result)}"
+        why = f"nothing could be evaluated: {checks.tally(result)}"
         yield _Annotation(_Rank.INCONCLUSIVE, "INCONCLUSIVE", why, file=answer.spec)
 
 
@@ -125,8 +125,8 @@ def _finding(one: Finding, result: AuditResult) -> Iterator[_Annotation]:
         return
     if rank is _Rank.WARNED and result.fail_on is FailOn.WARN:
         rank = _Rank.FAILED
-    title = f"{sentences.STATUS[one.status]} {one.check.id}"
-    text = f"{sentences.title(one)}: {sentences.answer(one)}"
+    title = f"{one.status.upper()} {one.check.id}"
+    text = f"{checks.title(one)}: {checks.sentence(one)}"
     yield _Annotation(rank, title, text, one.check.place)
 
 

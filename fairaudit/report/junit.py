@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from fairaudit.errors import FairauditError
 from fairaudit.names import printable
-from fairaudit.report import numbers, sentences
+from fairaudit.report import checks, evidence, numbers
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 
@@ -40,7 +40,7 @@ class _Case:
     details: tuple[str, ...] = ()
 
 
-def render(answers: Sequence[Answer]) -> str:
+def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """A suite for each answer, under one root where there are several."""
     suites = [_suite(one, name) for one, name in zip(answers, _names(answers), strict=True)]
     root = suites[0]
@@ -104,7 +104,7 @@ def _cases(result: AuditResult) -> list[_Case]:
     if result.verdict is Verdict.NONE:
         cases.append(_Case("(no limit)", "skipped", "none", "nothing was judged"))
     elif result.exit_code and not any(one.element in {"failure", "error"} for one in cases):
-        why = f"nothing could be evaluated: {sentences.tally(result)}"
+        why = f"nothing could be evaluated: {checks.tally(result)}"
         cases.append(_Case("(verdict)", "error", "inconclusive", why))
     return cases
 
@@ -122,17 +122,17 @@ def _case(finding: Finding, result: AuditResult) -> _Case:
     limits = (("fails", check.fail), ("warns", check.warn))
     facts = [(word, str(limit)) for word, limit in limits if limit is not None]
     facts += [("in people", text) for text in _practice(finding)]
-    facts += [("not judged", text) for text in sentences.not_judged(finding)]
+    facts += [("not judged", text) for text in evidence.not_judged(finding)]
     if check.place is not None:
         facts.append(("asked in", str(check.place)))
-    message = f"{sentences.title(finding)}: {sentences.answer(finding)}"
+    message = f"{checks.title(finding)}: {checks.sentence(finding)}"
     details = (message, *(f"{what}: {text}" for what, text in facts))
     return _Case(check.id, element, str(status), message, details)
 
 
 def _practice(finding: Finding) -> Iterable[str]:
-    thin = sentences.thin(finding)
-    return itertools.chain(sentences.in_practice(finding), [thin] if thin else [])
+    few = evidence.few_people(finding)
+    return itertools.chain(evidence.people_affected(finding), [few] if few else [])
 
 
 def _element(one: _Case, classname: str) -> ET.Element:

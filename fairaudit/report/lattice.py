@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from fairaudit import names
 from fairaudit.cube import Group
-from fairaudit.evidence.appearances import LEAST_GAP, Appearance, rank_appearances
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
-from fairaudit.metrics.terms import Correction
-from fairaudit.report import appearances, figures, numbers, sentences
-from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
+from fairaudit.report import appearances, metric_titles, numbers, pictures
+from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
+from fairaudit.report.pictures import Bars, Interval, Lattice, Mark, Node
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
+from fairaudit.verdict import Check, Status
 
 _VALUES_BESIDE = 2
 _NUMBERS_BESIDE = 5
@@ -21,8 +20,6 @@ _PAIRS_BESIDE = 2
 
 _FOLDED, _MOST_ROWS = 31, 16
 """Of more subsets than five attributes have, a short report has so many."""
-_MOST_GROUPS = 3
-"""So many groups where a gap first appears are told in full."""
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -35,7 +32,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     if not titles:
         return
     yield Heading("Every subset of the protected attributes")
-    yield from figures.lattice(result)
+    yield from _figures(result)
     epsilon = _epsilon(every)
     lead = next((title for title in titles if title != epsilon), titles[0])
     others = [title for title in titles if title not in {lead, epsilon}]
@@ -58,7 +55,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield from _values(rows, others)
     for one in result.epsilons:
         yield Paragraph(_reading_aid(one))
-    yield from _appearances(result, most)
+    yield from appearances.section(result, most)
 
 
 def _worst(rows: Sequence[LatticeRow], lead: str) -> list[LatticeRow]:
@@ -160,7 +157,7 @@ def _pair(entry: LatticeEntry | None) -> str:
             sides.append(numbers.group(own) + ("" if n is None else f" ({numbers.whole(n)})"))
     both = tuple(pair for pair in entry.first if pair in shared)
     text = (f"{numbers.group(both)}: " if both else "") + " / ".join(sides)
-    return f"{text} ({sentences.short_of(entry.decided_by)})" if entry.decided_by else text
+    return f"{text} ({metric_titles.short_name(entry.decided_by)})" if entry.decided_by else text
 
 
 def _sizes(entry: LatticeEntry) -> dict[Group, int]:
@@ -248,67 +245,121 @@ def _of_subsets(one: EpsilonReading) -> str:
     )
 
 
-def _appearances(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """The groups where a gap first appears, a sentence each, and what is meant by that."""
-    found = rank_appearances(one for row in result.lattice for one in row.appears)
-    tests = _tests(result)
-    by_group: dict[Group, list[Appearance]] = {}
-    for one in found:
-        by_group.setdefault(one.group, []).append(one)
-    shown = list(by_group.values())[: None if most is None else _MOST_GROUPS]
-    alpha = result.provenance.inference.alpha
-    if shown:
-        yield Entries([(Cell("first appears", Tone.WARN), _told(some, alpha)) for some in shown])
-    if left := len(by_group) - len(shown):
-        groups = "group" if left == 1 else "groups"
-        text = f"and {numbers.whole(left)} more {groups}: --verbose, or -o report.json"
-        yield Paragraph(text, Tone.MUTED)
-    if found or tests:
-        yield Paragraph(_meaning(result, tests, is_found=bool(found)), Tone.MUTED)
-    if any(row.tested is None for row in result.lattice):
-        yield Paragraph(
-            "Where a gap first appears is told only of groups whose counts, and those of the "
-            "groups they are part of, may all be told.",
-            Tone.MUTED,
-        )
+_COLUMNS = 3
+"""So many columns of boxes can be read on a small screen; more are bars."""
+_MEASURES = 4
 
 
-def _told(several: Sequence[Appearance], alpha: float) -> str:
-    """A group by the rate that concerns the most people, and by the others in brief."""
-    first, *others = several
-    text = appearances.sentence(first, alpha)
-    return text + ("; also by " if others else "") + " and ".join(map(appearances.briefly, others))
+def _figures(result: AuditResult) -> Iterator[Figure]:
+    """A picture for ε, for what a limit looks at, the worst check first, and else the first."""
+    rows = result.lattice
+    if len(rows) < 2:
+        return
+    entries = [entry for row in rows for entry in row.entries]
+    titles = list(dict.fromkeys(one.title for one in entries))
+    epsilon = [one.title for one in entries if one.metric == DIFFERENTIAL_FAIRNESS.id]
+    judged = [one.title for one in sorted(entries, key=_by_status(result)) if one.judged]
+    for title in list(dict.fromkeys([*epsilon[:1], *judged, *titles[:1]]))[:_MEASURES]:
+        found = [next((e for e in row.entries if e.title == title), None) for row in rows]
+        yield _figure(title, rows, found)
 
 
-def _tests(result: AuditResult) -> dict[str, int]:
-    """How many groups were tested by outcome; nothing where that is not told."""
-    found: dict[str, int] = {}
-    for row in result.lattice:
-        for of, number in (row.tested or {}).items():
-            found[of] = found.get(of, 0) + number
-    return {of: number for of, number in found.items() if number}
+def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
+    """A key that sorts measures by the worst status of a check on them, the worst first."""
+    order = list(Status)
+    ranks: dict[tuple[str, str], int] = {}
+    for one in result.findings:
+        if isinstance(one.check, Check):
+            key = (one.check.asked.id, one.check.of)
+            ranks[key] = max(ranks.get(key, 0), order.index(one.status))
+    return lambda entry: -ranks.get((entry.metric, entry.of), 0)
 
 
-def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> str:
-    """What it takes for a gap to first appear, and among how many tests."""
-    inference = result.provenance.inference
-    families = " and ".join(
-        f"{numbers.whole(n)} tests of the {names.name(of)}" for of, n in tests.items()
+def _figure(
+    title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]
+) -> Figure:
+    departures = [e.departure for e in entries if e is not None and math.isfinite(e.departure)]
+    most_departed = max(departures, default=0.0)
+    levels = max(len(row.by) for row in rows)
+    picture = (
+        _boxes(rows, entries, most_departed) if levels <= _COLUMNS else _bars(title, rows, entries)
     )
-    over = f" over {families}" if families else ""
-    is_raw = inference.correction is Correction.NONE
-    corrected = f"uncorrected{over}" if is_raw else f"by {inference.correction.words}{over}"
-    if not is_found:
-        return (
-            "No gap was found to appear first where attributes meet: of no group of two or more "
-            "attributes could these numbers tell that it differs from everybody else in a way that "
-            f"no group it is part of does ({corrected})."
-        )
-    return (
-        "A gap first appears at a group of two or more attributes that differs from everybody "
-        "else, and from the rest of each group it is part of, always by more than "
-        f"{100 * float(LEAST_GAP):g} point and significantly (the largest p, {corrected}), while "
-        "no group it is part of differs so from everybody else by more than that with p < "
-        f"{inference.alpha:g} (uncorrected). Such a group may have a gap all the same: its "
-        "interval says how large a one."
+    is_judged = any(entry is not None and entry.judged for entry in entries)
+    is_boxes = isinstance(picture, Lattice)
+    what = (
+        "The stronger the colour, the farther from parity among these subsets"
+        if is_boxes
+        else "Longer is farther from parity"
     )
+    return Figure(
+        f"{title[0].upper() if title.isascii() else title[0]}{title[1:]} in every subset",
+        " ".join(_words(row, e) for row, e in zip(rows, entries, strict=True))[:4000],
+        picture,
+        note=f"{what}; ● judged by a limit." if is_judged else f"{what}.",
+    )
+
+
+def _text(entry: LatticeEntry | None) -> str:
+    if entry is None:
+        return "not compared"
+    return numbers.value_of(entry.estimate, 3) + (" ●" if entry.judged else "")
+
+
+def _boxes(
+    rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None], top: float
+) -> Lattice:
+    nodes = [
+        Node(numbers.subset(row.by), len(row.by) - 1, _text(entry), _shade(entry, top))
+        for row, entry in zip(rows, entries, strict=True)
+    ]
+    edges = [
+        (part, whole)
+        for part, small in enumerate(rows)
+        for whole, large in enumerate(rows)
+        if len(large.by) == len(small.by) + 1 and set(small.by) < set(large.by)
+    ]
+    return Lattice(nodes, edges)
+
+
+def _shade(entry: LatticeEntry | None, top: float) -> float | None:
+    """The departure as a share of the largest finite one; an infinite one is all of it."""
+    if entry is None or entry.estimate.suppressed or math.isnan(entry.departure):
+        return None
+    if math.isinf(entry.departure):
+        return 1.0
+    return entry.departure / top if top else 0.0
+
+
+def _bars(title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]) -> Bars:
+    bars = [
+        Interval(
+            numbers.subset(row.by),
+            math.nan if entry is None or entry.estimate.suppressed else entry.departure,
+            panel=f"{len(row.by)} attribute{'s' if len(row.by) > 1 else ''}",
+            mark=Mark.GROUP,
+            text=_text(entry),
+        )
+        for row, entry in zip(rows, entries, strict=True)
+    ]
+    order = sorted(bars, key=lambda one: one.panel)
+    panels = list(dict.fromkeys(one.panel for one in order))
+    shown = [
+        row
+        for panel in panels
+        for row in pictures.first_rows(
+            sorted(
+                (one for one in order if one.panel == panel),
+                key=lambda one: -one.value if math.isfinite(one.value) else -math.inf,
+            ),
+            pictures.MOST_ROWS // 2,
+        )
+    ]
+    return Bars(f"departure of {title} from parity", shown)
+
+
+def _words(row: LatticeRow, entry: LatticeEntry | None) -> str:
+    if entry is None:
+        return f"{numbers.subset(row.by)}: not compared."
+    pair = metric_titles.worst_pair(entry.first, entry.second, entry.decided_by)
+    value = numbers.value_of(entry.estimate)
+    return f"{numbers.subset(row.by)}: {value}{f' ({pair})' if pair else ''}."

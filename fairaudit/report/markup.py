@@ -14,7 +14,6 @@ from functools import cache
 
 from fairaudit.metrics import CATALOGUE, COMPARISONS
 from fairaudit.names import printable
-from fairaudit.report.shortening import shortened
 
 JOINER = "\u2060"
 """The word joiner: nobody sees it, no line breaks at it, and it ends a name."""
@@ -124,3 +123,15 @@ def _started(text: str) -> str:
         return text
     digits = found[0].isdigit()
     return f"{found[0]}\\{text[found.end() :]}" if digits else f"\\{text}"
+
+
+def shortened(text: str, most: int) -> str:
+    """The text in at most `most` characters: of a longer one the middle is left out, with a word.
+
+    Both ends stay, because a sentence has its names at one end and its numbers at the other.
+    """
+    if len(text) <= most:
+        return text
+    word = f" … {len(text):,} characters in all … "
+    half = max((most - len(word)) // 2, 0)
+    return f"{text[:half]}{word}{text[len(text) - half :]}"[:most]

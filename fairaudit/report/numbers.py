@@ -1,13 +1,15 @@
-"""The one rounding: how numbers, groups and limits are written in every prose format."""
+"""How numbers, tests, groups and lists are written in every prose format: the one rounding."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate, Significance
+from fairaudit.metrics.terms import Correction, Inference
 from fairaudit.verdict import Limit
 
 _MOST_DIGITS = 17
@@ -79,8 +81,8 @@ def interval(estimate: Estimate, *, share: bool = True) -> str:
     """The bounds, of a share in per cent: `[70.1, 78.2]`; nothing where there is no interval."""
     if estimate.low is None or estimate.high is None:
         return ""
-    ends = (estimate.low, estimate.high)
-    return f"[{', '.join(f'{100 * end:.1f}' if share else number(end, 3) for end in ends)}]"
+    write = per_cent if share else lambda end: number(end, 3)
+    return bounds(estimate.low, estimate.high, write)
 
 
 def probability(p: float, alpha: float) -> str:
@@ -93,6 +95,45 @@ def probability(p: float, alpha: float) -> str:
         if _side(Fraction(text), level) == _side(p, alpha):
             return f"= {text.removeprefix('0')}"
     return f"= {p!r}"
+
+
+def compact_probability(p: float, alpha: float) -> str:
+    """A p-value in a table: `.0123` or `<.0001`."""
+    return probability(p, alpha).removeprefix("= ").replace(" ", "")
+
+
+def starred_p(test: Significance | None, alpha: float, mark: str = "") -> str:
+    """A p-value in a table, with a mark of its test and a star where the adjusted one is small."""
+    if test is None:
+        return ""
+    return f"{compact_probability(test.p, alpha)}{mark}{'*' if test.adjusted < alpha else ''}"
+
+
+def family(test: Significance, alpha: float) -> str:
+    """The p-value among the tests of a family: `.0369 by Holm over 6`."""
+    how = "uncorrected, one of" if test.correction == "none" else f"by {test.correction} over"
+    return f"{probability(test.adjusted, alpha).removeprefix('= ')} {how} {whole(test.family)}"
+
+
+def correction(inference: Inference) -> str:
+    """The correction for many tests in words: `Holm's step-down correction`, `uncorrected`."""
+    is_raw = inference.correction is Correction.NONE
+    return "uncorrected" if is_raw else inference.correction.words
+
+
+def confidence(inference: Inference) -> str:
+    """The confidence of intervals: `95 %`."""
+    return f"{float(100 * inference.confidence):g} %"
+
+
+def bounds(low: float, high: float, write: Callable[[float], str] = number) -> str:
+    """Both ends of an interval, each as a function writes it: `[-0.10, 0.20]`."""
+    return f"[{write(low)}, {write(high)}]"
+
+
+def per_cent(value: float) -> str:
+    """A share in per cent without the sign, as an end of an interval: `12.3`."""
+    return f"{100 * value:.1f}"
 
 
 def test(found: Significance) -> str:
@@ -133,6 +174,35 @@ def outcome(level: str) -> str:
 def named_group(one: Group) -> str:
     """A group with the names of its columns: `gender=female, race=Black`."""
     return names.group(one)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: `1 group`, `1,200 groups`."""
+    return f"{whole(count)} {noun if count == 1 else f'{noun}s'}"
+
+
+def more_groups(count: int, file: str = "report.json") -> str:
+    """How many groups a table leaves out, and where they are; empty where it has them all."""
+    if count <= 0:
+        return ""
+    noun = "group" if count == 1 else "groups"
+    return f"and {whole(count)} more {noun}: --verbose, or -o {file}, lists them all"
+
+
+def first_few(texts: Sequence[str], most: int = 5, separator: str = ", ") -> str:
+    """The first of several texts, and how many more there are."""
+    more = f" and {whole(len(texts) - most)} more" if len(texts) > most else ""
+    return separator.join(texts[:most]) + more
+
+
+def group_in(group: Group, stratum: Group) -> str:
+    """A group within a stratum, `race=A in department=y`; empty where there is neither."""
+    return " in ".join(named_group(part) for part in (group, stratum) if part)
+
+
+def in_stratum(stratum: Group) -> str:
+    """Where a value is from, behind what it is of: ` in department=y`; empty without a stratum."""
+    return f" in {named_group(stratum)}" if stratum else ""
 
 
 def subset(columns: tuple[str, ...]) -> str:

@@ -1,11 +1,14 @@
-"""What a picture shows: numbers with their names, not how they are drawn."""
+"""What a picture shows, not how it is drawn, and how much of it a reader can take in."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+
+from fairaudit.report import numbers
 
 
 class Mark(StrEnum):
@@ -142,3 +145,38 @@ class Lattice:
 
 
 Picture: TypeAlias = Intervals | Bars | Lines | Slopes | Lattice
+
+
+MOST_ROWS = 40
+"""So many rows a picture."""
+MOST_LINES = 8
+"""So many lines."""
+MOST_STRATA = 24
+"""So many places on an axis of names."""
+MOST_RATE_PICTURES = 24
+"""So many pictures of rates a report."""
+MOST_STRATUM_PICTURES = 12
+"""So many of rates by stratum; the fewest attributes first."""
+
+Item = TypeVar("Item")
+
+
+def rows_per_panel(panels: int) -> int:
+    """The rows that each of so many panels may have."""
+    return max(MOST_ROWS // max(panels, 1), 2)
+
+
+def first_rows(rows: Sequence[Interval], most: int) -> list[Interval]:
+    """The first rows, and whoever the others are compared with; a last one counts those left."""
+    if len(rows) <= most:
+        return list(rows)
+    kept = list(rows[: most - 1])
+    kept += [row for row in rows[most - 1 :] if row.mark is Mark.REFERENCE]
+    left = len(rows) - len(kept)
+    words = f"and {numbers.whole(left)} more"
+    return [*kept, Interval(words, math.nan, panel=rows[0].panel, mark=Mark.ASIDE)]
+
+
+def not_shown(count: int, what: str, why: str) -> str:
+    """A sentence on what is not shown; empty where all is."""
+    return f" Not shown: {numbers.whole(count)} {what}, {why}." if count > 0 else ""

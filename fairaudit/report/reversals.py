@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
 from fairaudit.estimate import Significance
 from fairaudit.metrics.terms import Correction, Inference
-from fairaudit.report import figures, numbers, sentences
-from fairaudit.report.blocks import Block, Cell, Entries, Facts, Heading, Paragraph, Table, Tone
+from fairaudit.report import metric_titles, numbers, pictures
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Entries,
+    Facts,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+)
+from fairaudit.report.pictures import Slope, Slopes
 from fairaudit.result import AuditResult
 from fairaudit.simpson import GroupRate, Reversal, ReversalKind
 from fairaudit.verdict import Status
 
+KIND_WORDS = {
+    ReversalKind.EVERY_STRATUM: "reversed in every stratum",
+    ReversalKind.ADJUSTED: "reversed after adjustment",
+    ReversalKind.MOST_PEOPLE: "reversed for most people",
+    ReversalKind.MASKED: "a gap hidden in the aggregate",
+    ReversalKind.EXPLAINED: "a gap that goes with the mix of strata",
+}
 _FULL = 3
 """So many reversals are shown with their strata, and so many notes."""
 _DRAWN = 12
@@ -59,7 +78,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         yield Entries([entry(one, Tone.WARN, inference)])
         if at < _FULL or not is_short:
             if at < _DRAWN:
-                yield figures.slopes(one, sentence(one, alpha))
+                yield _slopes(one, sentence(one, alpha))
             yield from proof(one, inference)
     noted = notes[:_FULL] if is_short else notes
     if noted:
@@ -75,7 +94,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     kinds = {one.kind for one in [*sure, *gone, *shown]}
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
     if ordered:
-        facts = [(sentences.KIND[kind], kind.means) for kind in ordered]
+        facts = [(KIND_WORDS[kind], kind.means) for kind in ordered]
         yield Facts(
             [*facts, *_labels(inference, gone=bool(gone), patterns=is_open and bool(shown))]
         )
@@ -116,7 +135,7 @@ def _patterns(
         return
     counted = Counter(one.kind for one in found)
     kinds = ", ".join(
-        f"{numbers.whole(counted[kind])} {sentences.KIND[kind]}"
+        f"{numbers.whole(counted[kind])} {KIND_WORDS[kind]}"
         for kind in ReversalKind
         if counted[kind]
     )
@@ -125,10 +144,10 @@ def _patterns(
     is_more = len(shown) < len(found)
     yield Paragraph(f"{text}{'; --verbose, or -o report.json, has them' if is_more else ''}.")
     for at, one in enumerate(shown):
-        label = Cell(f"{word}: {sentences.KIND[one.kind]}", Tone.MUTED)
+        label = Cell(f"{word}: {KIND_WORDS[one.kind]}", Tone.MUTED)
         yield Entries([(label, sentence(one, inference.alpha))])
         if at < _DRAWN:
-            yield figures.slopes(one, sentence(one, inference.alpha))
+            yield _slopes(one, sentence(one, inference.alpha))
         yield from proof(one, inference)
 
 
@@ -145,7 +164,7 @@ def _none(compared: int | None) -> str:
 
 def entry(one: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
     """A reversal behind the word for its kind, or for a gap that adjustment does not leave."""
-    word = sentences.KIND[one.kind]
+    word = KIND_WORDS[one.kind]
     if not one.is_significant(inference.alpha):
         is_left = not one.is_not_left(inference.alpha)
         word = f"{_PATTERN}: {word}" if is_left else _NOT_LEFT
@@ -175,7 +194,7 @@ def _reading(result: AuditResult) -> str:
 def sentence(one: Reversal, alpha: float) -> str:
     """A reversal, or a note, in one sentence: each gap with its own interval and test."""
     first, second = map(names.name, one.pair)
-    named = f"{first} against {second}, {sentences.title_of(one.rate, one.of)}"
+    named = f"{first} against {second}, {metric_titles.title(one.rate, one.of)}"
     parts = (_overall(one, alpha), _adjusted(one, alpha), _pattern(one))
     return f"{named}: {'; '.join(filter(None, parts))}{_sureness(one, alpha)}."
 
@@ -302,7 +321,7 @@ def proof(one: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
     first, second = map(names.name, one.pair)
     yield Table(
-        f"{sentences.title_of(one.rate, one.of)} of {names.name(one.attribute)}, given "
+        f"{metric_titles.title(one.rate, one.of)} of {names.name(one.attribute)}, given "
         f"{_given(one)}",
         (numbers.subset(one.given), first, second, "diff.", "share of people", "p"),
         [
@@ -363,3 +382,32 @@ def _tests(one: Reversal, inference: Inference) -> Iterator[str]:
     for what, (p, name) in tests.items():
         if p is not None:
             yield f"{what}: p {numbers.probability(p, alpha)} ({name})"
+
+
+def _slopes(one: Reversal, text: str) -> Figure:
+    """The picture of a reversal; `text` tells it in words."""
+    heaviest = sorted(one.strata, key=lambda stratum: -stratum.weight)[: pictures.MOST_LINES]
+    kept = [stratum for stratum in one.strata if stratum in heaviest]
+    drawn = [
+        Slope(numbers.named_group(stratum.stratum), stratum.first.value, stratum.second.value)
+        for stratum in kept
+    ]
+    overall = Slope("overall", one.crude_pair[0].value, one.crude_pair[1].value, strong=True)
+    missing = [each.label for each in drawn if not math.isfinite(each.first + each.second)]
+    left = pictures.not_shown(len(one.strata) - len(kept), "strata", "those with the fewest people")
+    if missing:
+        left += f" Without a rate of both: {numbers.first_few(missing)}."
+    given = numbers.subset(one.given)
+    return Figure(
+        f"{metric_titles.title(one.rate, one.of).capitalize()}: {one.pair[0]} against "
+        f"{one.pair[1]}, overall and by {given}",
+        text + left,
+        Slopes(metric_titles.title(one.rate, one.of), one.pair, [overall, *drawn]),
+        note=f"Thick: everybody. The others: each {given} by itself.{left}",
+    )
+
+
+def pair(reversal: Reversal) -> str:
+    """The two groups of a reversal."""
+    first, second = map(names.name, reversal.pair)
+    return f"{names.name(reversal.attribute)}: {first} against {second}"

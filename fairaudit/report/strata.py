@@ -1,19 +1,69 @@
-"""What stands behind an average over strata: both sides' counts in each, and the weights."""
+"""The section on people alike in a factor, and the strata behind an average."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 
 from fairaudit.cube import Group
+from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.metrics import Eligibility
 from fairaudit.metrics.terms import Weights
-from fairaudit.report.filled import Line, Term
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.report import metric_titles, numbers, pictures
+from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
+from fairaudit.report.pictures import Line, Lines, Point
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.simpson import GroupRate
 from fairaudit.verdict import Check
 
 _NEAR = 1e-9
+
+
+_ALIKE = "People alike in a declared factor"
+_DECLARED = (
+    "A factor is declared by the spec; whether it is legitimate is your judgement. One that is "
+    "itself shaped by the disparity hides it."
+)
+
+
+def section(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """What is compared among people alike in a factor: in its strata, or averaged over them."""
+    found = [row for row in result.comparisons if row.stratum or row.averaged]
+    if not found:
+        return
+    rows, left_out = [], 0
+    for _, run in groupby(found, key=lambda row: (row.title, row.of, row.by, str(row.parameters))):
+        each = list(run)
+        shown = each if most is None else each[:most]
+        left_out += len(each) - len(shown)
+        rows += [_conditional_cells(row) for row in shown]
+    yield Heading(_ALIKE)
+    yield Paragraph(_DECLARED, Tone.MUTED)
+    yield from _by_stratum(result)
+    yield Table(
+        "each comparison in a stratum, or averaged over strata with equal weights for both sides",
+        ("measure", "who", "where", "value"),
+        rows,
+        (False, False, False, True),
+        more=numbers.more_groups(left_out),
+    )
+
+
+def _conditional_cells(row: ComparisonRow) -> list[Cell]:
+    pair = metric_titles.worst_pair(row.first, row.second, row.decided_by)
+    who = pair if row.group is None else numbers.group(row.group)
+    over = f"over {numbers.subset(row.averaged)}"
+    where = numbers.group(row.stratum) if row.stratum else over
+    return [
+        Cell(f"{row.title}{metric_titles.options(row.parameters)}"),
+        Cell(who or numbers.subset(row.by)),
+        Cell(where),
+        Cell(numbers.value_of(row.estimate)),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +98,9 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
         return ()
     told = [Weighed(one.stratum, one.first, one.second, one.weight / total) for one in found]
     values = (part.first.estimate.value, part.second.estimate.value)
-    sums = (_sum(told, first=True), _sum(told, first=False))
+    sums = (average_of(told, first=True), average_of(told, first=False))
     fits = all(abs(one - two) <= _NEAR for one, two in zip(sums, values, strict=True))
     return tuple(told) if fits else ()
-
-
-def lines(strata: tuple[Weighed, ...], names: tuple[str, str]) -> tuple[Line, Line]:
-    """Both sides' averages, filled in."""
-    told = []
-    for at, name in enumerate(names):
-        terms = [
-            f"{one.weight} · {share.over:,}/{share.under:,}"
-            for one in strata
-            for share in ((one.first, one.second)[at],)
-        ]
-        value = Term(" + ".join(terms), _sum(strata, first=at == 0))
-        told.append(Line(name, "Σ weight · rate", value))
-    return told[0], told[1]
 
 
 def _is_of(one: RateRow, check: Check, metric: str) -> bool:
@@ -112,6 +148,80 @@ def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> 
             return None
 
 
-def _sum(strata: tuple[Weighed, ...] | list[Weighed], *, first: bool) -> Fraction:
+def average_of(strata: tuple[Weighed, ...] | list[Weighed], *, first: bool) -> Fraction:
+    """The average of one side over its strata."""
     sides = ((one.weight, one.first if first else one.second) for one in strata)
     return sum((weight * Fraction(one.over, one.under) for weight, one in sides), Fraction(0))
+
+
+def _by_stratum(result: AuditResult) -> Iterator[Figure]:
+    """A picture for each rate, grouping and conditioning with two strata or more."""
+    found: dict[tuple[str, str, tuple[str, ...], tuple[str, ...], str], list[RateRow]] = {}
+    for row in result.rates:
+        if row.by and row.stratum:
+            given = tuple(name for name, _ in row.stratum)
+            key = (
+                row.metric,
+                row.of,
+                row.by,
+                given,
+                metric_titles.options(row.parameters, row.averaged),
+            )
+            found.setdefault(key, []).append(row)
+    several = {key: rows for key, rows in found.items() if len({row.stratum for row in rows}) > 1}
+    for (metric, of, by, given, said), rows in list(several.items())[
+        : pictures.MOST_STRATUM_PICTURES
+    ]:
+        strata = list(dict.fromkeys(row.stratum for row in rows))
+        known = next(one.title for one in result.definitions if one.id == metric)
+        title = metric_titles.heading(metric, of, known)
+        named = f"{title} of the {of}{said}, {numbers.subset(by)} by {numbers.subset(given)}"
+        yield _figure(named, title, rows, strata)
+
+
+def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Group]) -> Figure:
+    people: dict[Group, int] = {}
+    for row in rows:
+        if row.standing is not Eligibility.UNKNOWN:
+            people[row.group] = people.get(row.group, 0) + (row.estimate.n or 0)
+    largest = sorted(people, key=lambda group: -people[group])[: pictures.MOST_LINES]
+    shown = strata[: pictures.MOST_STRATA]
+    cells = {(row.group, row.stratum): row.estimate for row in rows}
+    lines = [
+        Line(numbers.group(group), [one for s in shown for one in _point(cells.get((group, s)), s)])
+        for group in largest
+    ]
+    missing = [
+        f"{numbers.group(row.group)} in {numbers.group(row.stratum)} ({row.estimate.state})"
+        for row in rows
+        if row.group in largest and not math.isfinite(row.estimate.value)
+    ]
+    text = " ".join(_words(line) for line in lines)
+    if missing:
+        text += f" Not shown: {numbers.first_few(missing)}."
+    text += pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
+    text += pictures.not_shown(len(strata) - len(shown), "strata", "the last ones")
+    given = numbers.subset(tuple(name for name, _ in strata[0]))
+    share = metric_titles.is_share(rows[0].metric)
+    return Figure(
+        named,
+        text.strip(),
+        Lines(given, title, lines, percent=share),
+        note="Upright lines: intervals of each group in each stratum by itself."
+        + pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
+        + pictures.not_shown(len(strata) - len(shown), "strata", "the last ones"),
+    )
+
+
+def _point(estimate: Estimate | None, stratum: Group) -> Iterator[Point]:
+    """The point of a group in a stratum, where it has a number."""
+    if estimate is not None and math.isfinite(estimate.value):
+        yield Point(numbers.group(stratum), estimate.value, estimate.low, estimate.high)
+
+
+def _words(line: Line) -> str:
+    if not line.points:
+        return f"{line.label}: no number."
+    low, high = (f(line.points, key=lambda one: one.y) for f in (min, max))
+    ends = [f"{numbers.number(one.y, 3)} ({one.x})" for one in (low, high)]
+    return f"{line.label}: from {ends[0]} to {ends[1]}."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from fairaudit import names
 from fairaudit.metrics.terms import Correction, Inference
-from fairaudit.report import figures, numbers, sentences
-from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
+from fairaudit.report import metric_titles, numbers, pictures
+from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
+from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
 from fairaudit.result import AuditResult
 from fairaudit.subgroups import SearchedRate, Subgroup, Subgroups
 from fairaudit.verdict import SubgroupCheck
@@ -35,13 +37,13 @@ def section(result: AuditResult) -> Iterator[Block]:
     for one in search.rates:
         yield Paragraph(_summary(one, search))
         if one.listed:
-            text = sentences.subgroup(one.listed[0], one, inference)
+            text = sentence(one.listed[0], one, inference)
             yield Entries([(Cell("stands out most", Tone.WARN), text)])
-            yield from figures.subgroups(one)
+            yield from _figure(one)
             level = f"{float(100 * inference.confidence):g} %"
             yield _table(one, level, inference)
         elif one.widest is not None:
-            text = sentences.subgroup(one.widest, one, inference)
+            text = sentence(one.widest, one, inference)
             yield Entries([(Cell("the widest", Tone.MUTED), text)])
         if one.unfairest is not None:
             yield Paragraph(_unfairness(one, one.unfairest))
@@ -80,7 +82,7 @@ def _looked_at(search: Subgroups) -> str:
 
 
 def _summary(one: SearchedRate, search: Subgroups) -> str:
-    title = sentences.title_of(one.rate, one.of)
+    title = metric_titles.title(one.rate, one.of)
     counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
     text = f"{title[:1].upper()}{title[1:]} of the {names.name(one.of)}: everybody "
     text += f"{numbers.percent(one.value)} ({counts}). "
@@ -103,7 +105,7 @@ def _summary(one: SearchedRate, search: Subgroups) -> str:
 
 def _table(one: SearchedRate, level: str, inference: Inference) -> Table:
     return Table(
-        f"{sentences.title_of(one.rate, one.of)}: whom no larger group explains",
+        f"{metric_titles.title(one.rate, one.of)}: whom no larger group explains",
         ("subgroup", "of all", "count", "rate", "diff.", level, _p_of(inference)),
         [_cells(each, inference.alpha) for each in one.listed],
         (False, True, True, True, True, True, True),
@@ -134,3 +136,64 @@ def _unfairness(one: SearchedRate, worst: Subgroup) -> str:
         f"{numbers.named_group(worst.group)}: {numbers.percent(worst.under / one.n)} of the people "
         f"times {100 * abs(worst.divergence):.1f} points{chance}."
     )
+
+
+def _figure(one: SearchedRate) -> Iterator[Figure]:
+    """A picture of those listed, whoever stands out most first."""
+    if not one.listed:
+        return
+    rows = [
+        Interval(
+            numbers.group(each.group),
+            each.value,
+            one.value + each.low,
+            one.value + each.high,
+            text=f"{numbers.percent(each.value)} ({numbers.points(each.divergence)})",
+        )
+        for each in one.listed
+    ]
+    everybody = Interval(
+        "everybody", one.value, mark=Mark.REFERENCE, text=numbers.percent(one.value)
+    )
+    first = one.listed[0]
+    title = metric_titles.title(one.rate, one.of)
+    rules = [Rule(one.value)] if math.isfinite(one.value) else []
+    yield Figure(
+        f"{title.capitalize()} of the {one.of}: the subgroups that stand out",
+        f"{numbers.whole(len(rows))} subgroups beside everybody's {numbers.percent(one.value)}; "
+        f"first {numbers.group(first.group)} with {numbers.percent(first.value)}.",
+        Intervals(
+            title,
+            [everybody, *pictures.first_rows(rows, pictures.MOST_ROWS - 1)],
+            rules,
+            percent=True,
+        ),
+        note="Diamond and dotted line: everybody. In brackets: points from everybody's rate; "
+        "lines: the intervals of these.",
+    )
+
+
+def sentence(one: Subgroup, searched: SearchedRate, inference: Inference) -> str:
+    """A subgroup in one sentence of numbers, with the groups it is part of."""
+    low, high = (f"{100 * end:.1f}" for end in one.ends)
+    more = "more" if one.divergence >= 0 else "less"
+    is_raw = inference.correction is Correction.NONE
+    adjusted, uncorrected = ("p", ", uncorrected") if is_raw else ("adjusted p", "")
+    text = (
+        f"{numbers.named_group(one.group)}: {metric_titles.title(searched.rate, searched.of)} "
+        f"{rate(one)}, "
+        f"{numbers.percent(one.share)} of those it is taken over; "
+        f"{100 * abs(one.divergence):.1f} points {more} than everybody "
+        f"({numbers.percent(one.everybody)}) [{low}, {high}], {adjusted} "
+        f"{numbers.probability(one.adjusted, inference.alpha)} ({one.test}{uncorrected})"
+    )
+    parts = [
+        f"{numbers.named_group(part.group)} {numbers.points(part.divergence)}" for part in one.parts
+    ]
+    return f"{text}; its parts: {'; '.join(parts)}." if parts else f"{text}."
+
+
+def rate(one: Subgroup) -> str:
+    """The rate of a subgroup with its counts."""
+    counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
+    return f"{numbers.percent(one.value)} ({counts})"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fairaudit import names
 from fairaudit.errors import FairauditError, NothingToAudit
-from fairaudit.report import content, numbers, trends
+from fairaudit.report import checks, content, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
 from fairaudit.report.labels import labels, natural, short
 from fairaudit.result import Answer, AuditResult, Verdict
@@ -60,8 +60,8 @@ def document(
         more=_more(ranked[len(shown) :]),
     )
     told = f"{_counted(len(answers))}: {verdicts(answers)}, worst first"
-    worst = worst_verdict(answers)
-    tones = {str(verdict): tone for verdict, tone in content.VERDICT_TONES.items()}
+    worst = verdict_of(ranked[0].answer)
+    tones = {str(verdict): tone for verdict, tone in checks.VERDICT_TONES.items()}
     blocks: list[Block] = [
         Heading("Summary"),
         Entries([(Cell(worst.upper(), tones.get(worst, Tone.BAD)), told)]),
@@ -122,7 +122,7 @@ class _Audit:
             yield Cell(verdict_of(self.answer).upper(), Tone.BAD)
             yield from (Cell("") for _ in range(1 + len(statuses) + is_open))
             return
-        yield Cell(found.verdict.upper(), content.VERDICT_TONES[found.verdict])
+        yield Cell(found.verdict.upper(), checks.VERDICT_TONES[found.verdict])
         yield Cell(numbers.whole(found.provenance.rows))
         yield from (Cell(numbers.whole(found.tally[status])) for status in statuses)
         if is_open:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import IO, Protocol
 
@@ -15,6 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from fairaudit.names import printable
+from fairaudit.report import summary
 from fairaudit.report.blocks import (
     Block,
     Document,
@@ -26,6 +28,7 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
+from fairaudit.result import Answer
 
 _STYLES = {
     Tone.PLAIN: "",
@@ -77,6 +80,11 @@ def print_document(document: Document, stream: IO[str]) -> None:
         stream.write(captured.get().replace(_GLUE, " "))
     else:
         stream.write(_as_text(document, console.width, console.encoding))
+
+
+def render_answers(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
+    """The report of answers as plain text, as it is written to a file."""
+    return render(summary.report(answers, all_rows=all_rows))
 
 
 def render(document: Document) -> str:

@@ -10,7 +10,7 @@ from itertools import islice
 
 from fairaudit.compare import GroupKey, JudgedValues, find_deciding_group, find_values, index_rows
 from fairaudit.estimate import Estimate
-from fairaudit.report import numbers, sentences
+from fairaudit.report import checks, numbers
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
 from fairaudit.report.labels import natural, short
 from fairaudit.report.pictures import Line, Lines, Point
@@ -78,9 +78,7 @@ def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) 
         if more and at == min(len(drawn), _MOST_DRAWN) - 1:
             word = "check is" if more == 1 else "checks are"
             note += f"{more} more {word} not drawn: those that fail most often come first."
-        yield Figure(
-            sentences.title(one.findings[0][1]), _in_words(one, lines), lines, note.strip()
-        )
+        yield Figure(checks.title(one.findings[0][1]), _in_words(one, lines), lines, note.strip())
 
 
 def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:

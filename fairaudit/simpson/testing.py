@@ -17,7 +17,7 @@ import numpy as np
 
 from fairaudit.cube import Floats, Ints
 from fairaudit.estimate import Significance
-from fairaudit.evidence import Sample, compare_shares, correct_p_values, name_share_test
+from fairaudit.evidence import Sample, compare_shares, name_share_test
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.terms import Inference
 from fairaudit.simpson.comparing import integers
@@ -91,7 +91,7 @@ def _of_strata(
 ) -> Iterator[Significance | None]:
     """The test of each stratum, in the family of all of them."""
     p, exact = compare_shares(first, second, inference)
-    adjusted = correct_p_values(p, inference.correction)
+    adjusted = inference.correction.adjust(p)
     family, words = int((~np.isnan(p)).sum()), inference.correction.words
     for one, among, is_exact in zip(p.tolist(), adjusted.tolist(), exact.tolist(), strict=True):
         weighted = first.over is None
@@ -122,7 +122,7 @@ def judged(found: Sequence[Reversal], comparisons: int, inference: Inference) ->
     claims = [_claim(one) for one in found]
     p = np.ones(max(comparisons, len(claims)))
     p[: len(claims)] = [p for _, p in claims]
-    adjusted = correct_p_values(p, inference.correction).tolist()
+    adjusted = inference.correction.adjust(p).tolist()
     return [
         replace(one, significance=Significance(name, p, among, comparisons, words))
         for one, (name, p), among in zip(found, claims, adjusted, strict=False)

@@ -18,7 +18,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats
 from fairaudit.cube import Cube, Grouping, Ints, Marks
-from fairaudit.evidence import Sample, compare_shares, correct_p_values, name_share_test
+from fairaudit.evidence import Sample, compare_shares, name_share_test
 from fairaudit.metrics.terms import Inference
 from fairaudit.stats import proportions
 from fairaudit.subgroups.asked import SubgroupSearch
@@ -46,7 +46,7 @@ def search_subgroups(cubes: Sequence[Cube], asked: SubgroupSearch) -> Discovery:
     ps = [_p_values(one, asked.inference) for one in found]
     ends = np.cumsum([len(p) for p, _ in ps])[:-1]
     # One family: every subgroup of every rate, listed or not.
-    family = correct_p_values(np.concatenate([p for p, _ in ps]), asked.inference.correction)
+    family = asked.inference.correction.adjust(np.concatenate([p for p, _ in ps]))
     adjusted = np.split(family, ends)
     tested = tuple(
         TestedSubgroups(one, asked.inference, p, exact, mine)
@@ -155,7 +155,7 @@ class TestedSubgroups:
         child, mine, theirs = child[~as_much], mine[~as_much], theirs[~as_much]
         p, _ = _against_rest(self.entries, mine, theirs, self.inference)
         # NaN: nobody else is in it, so it is the same people.
-        found[child[~(correct_p_values(p, self.inference.correction) < alpha)]] = True
+        found[child[~(self.inference.correction.adjust(p) < alpha)]] = True
         return found
 
     def subgroup(self, at: int) -> Subgroup:

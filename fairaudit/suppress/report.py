@@ -12,17 +12,18 @@ from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger
+from fairaudit.recode import Cubes
 from fairaudit.result import (
     AuditResult,
     Provenance,
 )
-from fairaudit.spec import MetricRequest
+from fairaudit.spec import MetricRequest, Spec
 from fairaudit.suppress.cells import Cells
 from fairaudit.suppress.disclosure_support import Support
 from fairaudit.suppress.ledger import published_ledger
 from fairaudit.suppress.protect import Item, Protection, protect
 from fairaudit.suppress.rows import Rows
-from fairaudit.suppress.scores import Cuts, Scored
+from fairaudit.suppress.scores import Cuts, Scored, find_cuts
 from fairaudit.verdict import Check, Finding
 
 
@@ -35,10 +36,23 @@ class Data:
     """
 
     cube: Cube
-    shown: tuple[MetricRequest, ...]
+    requests: tuple[MetricRequest, ...]
     histograms: Mapping[str, tuple[Histogram, ...]]
     columns: Mapping[str, str]
     cuts: Mapping[str, Cuts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, spec: Spec, cubes: Cubes) -> Data:
+        """What the result of a spec was computed from."""
+        columns = {attribute.name: attribute.column.value for attribute in spec.groupable}
+        columns |= {outcome.name: outcome.column.value for outcome in spec.outcomes}
+        return cls(
+            cube=cubes.cube,
+            requests=spec.requests,
+            histograms={name: tuple(score.summaries()) for name, score in cubes.scores.items()},
+            columns=columns,
+            cuts={name: find_cuts(score, spec) for name, score in cubes.scores.items()},
+        )
 
 
 def suppress(
@@ -65,7 +79,7 @@ class _Publication:
         self.cells = Cells(data.cube)
         made = result.provenance
         self.made = Support(
-            self.cells, made.minimum.size, made.exclude_below, threshold, data.shown
+            self.cells, made.minimum.size, made.exclude_below, threshold, data.requests
         )
         self.made.few_above_a_cut = self._few_above_a_cut() or any(
             one.are_of_few(threshold) for one in data.cuts.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -9,9 +10,12 @@ import numpy as np
 
 from fairaudit.arrays import Group, Grouping, Ints, Marks
 from fairaudit.histogram import Histogram, median_bin
+from fairaudit.metrics import Disparity, Metric, Requirement
 from fairaudit.metrics.counts import ScoreCounts
-from fairaudit.metrics.scores import calibration_bins
+from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
+from fairaudit.recode.scores import Distribution
 from fairaudit.result import Curve, ScoreRow
+from fairaudit.spec import Spec
 from fairaudit.suppress.cells import Cells, has_few
 from fairaudit.suppress.ledger import May
 
@@ -37,6 +41,43 @@ class Cuts:
         counts = np.zeros((len(self.points) + 1, *people.shape[:-1]), dtype=np.int64)
         np.add.at(counts, piece, np.moveaxis(people, -1, 0))
         return counts
+
+
+def find_cuts(score: Distribution, spec: Spec) -> Cuts:
+    """Where the numbers of a spec cut a score.
+
+    By `at`, at the median for a scoring rate, and where a prediction is such a cut itself.
+    """
+    scored = {
+        outcome.name
+        for outcome in spec.outcomes
+        if outcome.score and outcome.score.value == score.column
+    }
+    requests = [request for request in spec.requests if {request.of, request.against} & scored]
+    above_median = [request for request in requests if _is_above_median(request.metric)]
+    cutting = [request for request in requests if request.terms.at is not None] + above_median
+    points = {float(request.terms.at) for request in cutting if request.terms.at is not None}
+    for outcome in spec.outcomes:
+        if outcome.threshold and outcome.column.value == score.column:
+            points |= {*outcome.threshold.edges()}
+    if above_median:
+        everybody = score.histogram((), ())
+        middle = everybody.bins.high[median_bin(everybody.everybody)]
+        points.add(math.nextafter(float(middle), math.inf))
+    tables = dict.fromkeys(
+        (by, given) for request in cutting for by in ((), *request.by) for given in request.given
+    )
+    return Cuts(
+        tuple(points),
+        tuple(score.histogram(*table) for table in tables if score.covers(*table)),
+        by_label=any(Requirement.LABEL in request.metric.requirements for request in cutting),
+    )
+
+
+def _is_above_median(metric: Metric) -> bool:
+    """Whether a metric is made of the share of people above the median score."""
+    parts = [rate for rate, _ in metric.parts] if isinstance(metric, Disparity) else [metric]
+    return SCORING_RATE in parts
 
 
 class Scored:

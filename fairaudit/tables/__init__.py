@@ -1,29 +1,38 @@
-"""Everything a report lists, read from the cube: groups, rates, comparisons, the lattice."""
+"""Everything a report lists, read from the tables of the cubes: rows, the lattice, curves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fairaudit.cube import Cube
+from fairaudit.counts import Median
 from fairaudit.metrics import Disparity, Metric, TableMetric
+from fairaudit.recode import Cubes
 from fairaudit.result import (
     ComparisonRow,
+    Curve,
     Definition,
     EpsilonReading,
     GroupRow,
     LatticeRow,
     ModelChange,
     RateRow,
+    ScoreRow,
     definition,
 )
-from fairaudit.spec import MetricRequest
+from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables.comparisons import comparisons
-from fairaudit.tables.entries import TableOf, compare_of, quantities
+from fairaudit.tables.curves import curves
+from fairaudit.tables.evaluations import Tables, find_comparison_id, list_rates
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import groups, rates
+from fairaudit.tables.requests import check_requests, has_room_for_lattice
+from fairaudit.tables.scores import scores
+from fairaudit.tables.searches import Searches, search
 from fairaudit.verdict import AnyCheck, Check
+
+__all__ = ["Listing", "Searches", "Tables", "check_requests", "search", "tabulate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,44 +45,57 @@ class Listing:
     lattice: tuple[LatticeRow, ...]
     epsilons: tuple[EpsilonReading, ...]
     definitions: tuple[Definition, ...]
-    model_changes: tuple[ModelChange, ...] = ()
+    model_changes: tuple[ModelChange, ...]
+    scores: tuple[ScoreRow, ...]
+    curves: tuple[Curve, ...]
 
 
 def tabulate(
-    cube: Cube,
-    table: TableOf,
-    shown: tuple[MetricRequest, ...],
-    checks: Iterable[AnyCheck],
-    models: Sequence[str] = (),
-    *,
-    whole: bool = True,
+    spec: Spec,
+    checks: Sequence[AnyCheck],
+    cubes: Cubes,
+    tables: Tables,
+    medians: Mapping[str, Median],
 ) -> Listing:
-    """All rows that a spec's metrics ask for; `models` are set beside each other, every two.
+    """All rows that a spec's metrics ask for; its models are set beside each other, every two.
 
-    Without the `whole` lattice, only the groupings that an entry asks for are looked at.
+    Where all subsets have too many groups, the lattice has the groupings that an entry asks for.
     """
-    spreads = [check for check in checks if isinstance(check, Check)]
+    requests = spec.requests
+    is_whole = has_room_for_lattice(cubes.cube, requests)
+    on_metrics = [check for check in checks if isinstance(check, Check)]
+    models = [model.name for model in spec.predictions]
+    summaries = {name: tuple(score.summaries()) for name, score in cubes.scores.items()}
+    known = medians if spec.suppress_below is None else {}
+    alpha = spec.inference.alpha
     return Listing(
-        groups=tuple(groups(table, shown)),
-        rates=tuple(rates(table, shown)),
-        comparisons=tuple(comparisons(table, shown)),
-        lattice=tuple(lattice(cube, table, shown, spreads, whole=whole)),
-        epsilons=tuple(epsilons(cube, table, shown, whole=whole)),
-        definitions=tuple(_definitions(shown)),
-        model_changes=tuple(model_changes(table, shown, models)),
+        groups=tuple(groups(tables, requests)),
+        rates=tuple(rates(tables, requests)),
+        comparisons=tuple(comparisons(tables, requests)),
+        lattice=tuple(lattice(tables, requests, on_metrics, whole=is_whole)),
+        epsilons=tuple(epsilons(tables, requests, whole=is_whole)),
+        definitions=tuple(_definitions(requests)),
+        model_changes=tuple(model_changes(tables, requests, models)),
+        scores=tuple(
+            row for name, summary in summaries.items() for row in scores(name, summary, known)
+        ),
+        curves=tuple(
+            curve for name, summary in summaries.items() for curve in curves(name, summary, alpha)
+        ),
     )
 
 
-def _definitions(shown: tuple[MetricRequest, ...]) -> Iterator[Definition]:
-    seen: dict[str, None] = {}
-    for one in shown:
-        records: list[Metric] = [*quantities(one.metric)]
-        if isinstance(one.metric, TableMetric) or (
-            isinstance(one.metric, Disparity) and compare_of(one.metric) is None
-        ):
-            records.insert(0, one.metric)
-        comparison = [one.metric.comparison] if isinstance(one.metric, Disparity) else []
+def _definitions(requests: Sequence[MetricRequest]) -> Iterator[Definition]:
+    """The records behind the rows in words, each once."""
+    seen: set[str] = set()
+    for request in requests:
+        metric = request.metric
+        records: list[Metric] = [*list_rates(metric)]
+        is_of_rate = isinstance(metric, Disparity) and find_comparison_id(metric) is not None
+        if isinstance(metric, TableMetric) or (isinstance(metric, Disparity) and not is_of_rate):
+            records.insert(0, metric)
+        comparison = [metric.comparison] if isinstance(metric, Disparity) else []
         for record in (*records, *comparison):
             if record.id not in seen:
-                seen[record.id] = None
+                seen.add(record.id)
                 yield definition(record)

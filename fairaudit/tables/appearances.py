@@ -15,7 +15,7 @@ from fairaudit.evidence.appearances import (
 from fairaudit.metrics import Disparity, Metric, Rate, TableMetric
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.entries import TableOf
+from fairaudit.tables.evaluations import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class First:
 
 
 def first_appearances(
-    subsets: Sequence[Grouping], table: TableOf, shown: Iterable[MetricRequest]
+    subsets: Sequence[Grouping], tables: Tables, requests: Iterable[MetricRequest]
 ) -> First:
     """The groups where a gap first appears, by the rates that the lattice compares.
 
@@ -37,11 +37,11 @@ def first_appearances(
     to its own tables.
     """
     by_outcome: dict[str, list[RateInSubsets]] = {}
-    for rate, one in _rates(shown):
-        tables = {by: table(by, (), one.of) for by in subsets}
+    for rate, one in _rates(requests):
+        by_subset = {by: tables.table(by, (), one.of) for by in subsets}
         terms = replace(one.terms_for(()), reference=None)
-        if one.terms.of_class or rate is not SELECTION_RATE or _has_positive(tables.values()):
-            by_outcome.setdefault(one.of, []).append(RateInSubsets(rate, tables, terms))
+        if one.terms.of_class or rate is not SELECTION_RATE or _has_positive(by_subset.values()):
+            by_outcome.setdefault(one.of, []).append(RateInSubsets(rate, by_subset, terms))
     each = {of: find_appearances(family) for of, family in by_outcome.items()}
     return First(
         {
@@ -52,10 +52,10 @@ def first_appearances(
     )
 
 
-def _rates(shown: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequest]]:
+def _rates(requests: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequest]]:
     """Each rate of an outcome once, with the first entry that asks for it."""
     seen = set()
-    for one in shown:
+    for one in requests:
         if (
             one.given != ((),)
             or one.terms.at is not None

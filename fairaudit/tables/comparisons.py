@@ -10,22 +10,21 @@ from fairaudit.evidence import find_intervals, find_parts, find_significances
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric
 from fairaudit.result import ComparisonRow
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.entries import (
-    TableOf,
-    asked_of,
-    compare_of,
-    estimate_of,
-    evaluated,
+from fairaudit.tables.evaluations import (
+    Tables,
+    find_comparison_id,
     group_at,
+    list_places,
+    write_estimate,
 )
 
 
-def comparisons(table: TableOf, shown: tuple[MetricRequest, ...]) -> Iterator[ComparisonRow]:
+def comparisons(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[ComparisonRow]:
     """A row for each spread, and for each group that is compared with a reference."""
-    for one, by, given in asked_of(shown):
+    for one, by, given in list_places(requests):
         if isinstance(one.metric, GroupMetric):
             continue
-        evaluation = evaluated(one, by, given, table)
+        evaluation = tables.evaluate_request(one, by, given)
         if evaluation is None:
             continue
         yield from _comparison_rows(one, evaluation)
@@ -34,7 +33,7 @@ def comparisons(table: TableOf, shown: tuple[MetricRequest, ...]) -> Iterator[Co
 def _comparison_rows(one: MetricRequest, evaluation: Evaluation) -> Iterator[ComparisonRow]:
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
-    compare, parameters = compare_of(one.metric), one.said
+    compare, parameters = find_comparison_id(one.metric), one.said
     alone = spread or (isinstance(one.metric, Disparity) and not one.metric.has_other_side)
     over = None if evaluation.averaged is None else evaluation.strata
     averaged = () if over is None else over.given
@@ -55,7 +54,7 @@ def _comparison_rows(one: MetricRequest, evaluation: Evaluation) -> Iterator[Com
                 group=None if spread else table.groups[w],
                 reference=str(policy.policy) if policy and not alone else None,
                 parameters=parameters,
-                estimate=estimate_of(evaluation, z, w, of_all, of_each.get((z, w))),
+                estimate=write_estimate(evaluation, z, w, of_all, of_each.get((z, w))),
                 parts=find_parts(evaluation, z, w),
                 decided_by=evaluation.decided_by(z, w),
                 first=group_at(table, firsts[z][w]),

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.cube import Cube, Floats, Ints
+from fairaudit.cube import Floats, Ints
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import find_intervals, find_parts
 from fairaudit.metrics import (
@@ -19,7 +19,6 @@ from fairaudit.metrics import (
     Terms,
     build_disparity,
     describe_group,
-    evaluate,
     explain_undefined,
 )
 from fairaudit.metrics.comparisons import GAP
@@ -29,14 +28,13 @@ from fairaudit.metrics.terms import ReferencePolicy
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import MetricRequest
 from fairaudit.tables.appearances import first_appearances
-from fairaudit.tables.entries import TableOf, estimate_of, evaluated, group_at
+from fairaudit.tables.evaluations import Tables, group_at, write_estimate
 from fairaudit.verdict import Check
 
 
 def lattice(
-    cube: Cube,
-    table: TableOf,
-    shown: tuple[MetricRequest, ...],
+    tables: Tables,
+    requests: tuple[MetricRequest, ...],
     checks: list[Check],
     *,
     whole: bool,
@@ -45,25 +43,29 @@ def lattice(
 
     Without the `whole` lattice, a row for each grouping that an entry asks for.
     """
-    asked = [one for one in shown if one.given == ((),)]
+    asked = [one for one in requests if one.given == ((),)]
     titles = _titles(asked)
-    subsets = cube.subsets() if whole else list(dict.fromkeys(by for one in asked for by in one.by))
-    compared = asked if whole and cube.clusters is None else ()
-    first = first_appearances(subsets, table, compared)
+    subsets = (
+        tables.cube.subsets()
+        if whole
+        else list(dict.fromkeys(by for one in asked for by in one.by))
+    )
+    compared = asked if whole and tables.cube.clusters is None else ()
+    first = first_appearances(subsets, tables, compared)
     for by in subsets:
         entries = []
         groups, smallest = 0, 0
         for title, one in zip(titles, asked, strict=True):
             if not whole and by not in one.by:
                 continue
-            cut = table(by, (), one.of)
+            cut = tables.table(by, (), one.of)
             people = cut.n[:1].sum(axis=0)  # there is no stratum where nobody is known
             part = cut.known & (people > 0)
             groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
             mine = [check for check in checks if _asks(check, one)]
             judged = any(check.by == by for check in mine)
             spread = replace(one, metric=_as_spread(one.metric))
-            evaluation = evaluated(spread, by, (), table)
+            evaluation = tables.evaluate_request(spread, by, ())
             if evaluation is not None:
                 entries.append(_worst(title, evaluation, judged=judged, limited=bool(mine)))
         yield LatticeRow(by, groups, smallest, tuple(entries), first.found[by], first.tested[by])
@@ -128,7 +130,7 @@ _TOLD_APART: tuple[Callable[[MetricRequest], str], ...] = (
 
 def _title(one: MetricRequest) -> str:
     """The short name of an entry, with what sets it apart."""
-    # A bare rate is shown by its gap.
+    # A bare rate is requests by its gap.
     gap = " gap" if isinstance(one.metric, GroupMetric) else ""
     # Nobody is selected by a label.
     asked = BASE_RATE if one.metric is SELECTION_RATE and one.of == "label" else one.metric
@@ -165,7 +167,7 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
     departure, w = (float(departures[worst]), int(answered[worst])) if known else (math.nan, 0)
     table = evaluation.table
     estimate = (
-        estimate_of(evaluation, 0, w, find_intervals(evaluation))
+        write_estimate(evaluation, 0, w, find_intervals(evaluation))
         if known
         else _nothing(evaluation, answered)
     )
@@ -201,18 +203,18 @@ def _departures(values: Floats, ideal: int | Fraction) -> Floats:
 
 
 def epsilons(
-    cube: Cube, table: TableOf, shown: tuple[MetricRequest, ...], *, whole: bool
+    tables: Tables, requests: tuple[MetricRequest, ...], *, whole: bool
 ) -> Iterator[EpsilonReading]:
     """ε of the full intersection for every entry that asks for it, with its bounds."""
-    full = cube.protected
-    for one in shown:
+    full = tables.cube.protected
+    for one in requests:
         if one.metric is not DIFFERENTIAL_FAIRNESS or one.given != ((),):
             continue
-        subsets = cube.subsets() if whole else one.by
+        subsets = tables.cube.subsets() if whole else one.by
         if full not in subsets:
             continue
         terms = Terms(None, one.terms.minimum, one.terms.parameters)
-        found = {by: evaluate(one.metric, table(by, (), one.of), terms) for by in subsets}
+        found = {by: tables.evaluate(one.metric, (by, (), one.of), terms) for by in subsets}
         values = {
             by: float(each.value[0, 0]) if len(each.table.strata) else math.nan
             for by, each in found.items()
@@ -220,7 +222,7 @@ def epsilons(
         epsilon = values[full]
         if math.isnan(epsilon):
             continue
-        cut = table(full, (), one.of)
+        cut = tables.table(full, (), one.of)
         classes = len(cut.classes)
         pseudo = one.terms.parameters.per_outcome(classes)
         unbounded = _why_unbounded(found.values(), smoothed=bool(pseudo))

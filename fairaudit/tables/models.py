@@ -7,20 +7,17 @@ from itertools import combinations
 
 import numpy as np
 
-from fairaudit.cube import GroupTable, Marks
-from fairaudit.estimate import Significance
-from fairaudit.evidence import correct_p_values, run_mcnemar, significance_at
-from fairaudit.evidence.significance import Tests
+from fairaudit.cube import GroupTable
+from fairaudit.evidence import run_mcnemar
 from fairaudit.metrics import GroupMetric, count_pairs, find_eligibility, find_participants
 from fairaudit.metrics.evaluation import compute, counts_for
-from fairaudit.metrics.terms import Inference
 from fairaudit.result import ModelChange
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.entries import TableOf, asked_of, quantities
+from fairaudit.tables.evaluations import Tables, list_places, list_rates
 
 
 def model_changes(
-    table: TableOf, shown: Sequence[MetricRequest], models: Sequence[str]
+    tables: Tables, requests: Sequence[MetricRequest], models: Sequence[str]
 ) -> Iterator[ModelChange]:
     """A row for each rate of two models that counts the same people, of everybody and each group.
 
@@ -29,17 +26,17 @@ def model_changes(
     """
     plain = [
         one
-        for one in shown
+        for one in requests
         if one.terms.at is None and one.terms.of_class is None and one.terms.average is None
     ]
     for first, second in combinations(models, 2):
         seen: set[tuple[object, ...]] = set()
         mine = [one for one in plain if one.of in {first, second}]
-        for one, by, given in asked_of(mine, everybody=True):
-            for quantity in quantities(one.metric):
+        for one, by, given in list_places(mine, everybody=True):
+            for quantity in list_rates(one.metric):
                 if (quantity.id, by, given) not in seen:
                     seen.add((quantity.id, by, given))
-                    yield from _rows(quantity, one, table(by, given, first, second), second)
+                    yield from _rows(quantity, one, tables.table(by, given, first, second), second)
 
 
 def _rows(
@@ -58,7 +55,9 @@ def _rows(
     people, compared = reading.n.tolist(), takes_part.tolist()
     values = pairs.difference.tolist()
     for z, stratum in enumerate(table.strata):
-        each = _family(tests, z, takes_part[z] & (cells[:, z].sum(axis=0) > 0), one.terms.inference)
+        each = tests.correct_stratum(
+            z, takes_part[z] & (cells[:, z].sum(axis=0) > 0), one.terms.inference.correction
+        )
         for g, group in enumerate(table.groups):
             both, mine, theirs, neither = counted[z][g]
             total = both + mine + theirs + neither
@@ -83,15 +82,6 @@ def _rows(
                 high=0.0 - ends[0][z][g],
                 significance=each.get(g),
             )
-
-
-def _family(tests: Tests, z: int, among: Marks, inference: Inference) -> dict[int, Significance]:
-    """The tests of the groups of one stratum, adjusted for how many there are."""
-    p = np.where(among, tests.p[z], np.nan)
-    adjusted = correct_p_values(p, inference.correction)
-    at = np.flatnonzero(~np.isnan(p)).tolist()
-    words = inference.correction.words
-    return {g: significance_at(tests, z, g, float(adjusted[g]), len(at), words) for g in at}
 
 
 def _counts(cells: Sequence[float], *, weighted: bool) -> dict[str, int | None]:

@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from fairaudit.cube import NO_LEVEL, Cube, Grouping, GroupTable, Marks, distinct_rows
+from fairaudit.counts import Counts
+from fairaudit.cube import NO_LEVEL, Cube, GroupTable, distinct_rows
 from fairaudit.disclosure import Notice, NoticeRate, Subjects
-from fairaudit.evidence import ComparisonPart
 from fairaudit.histogram import median_bin
-from fairaudit.metrics import (
-    NO_MINIMUM,
-    Disparity,
-    GroupValues,
-    Metric,
-    Rate,
-    TableMetric,
-    describe_group,
-)
 from fairaudit.metrics.counts import count_groups
-from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.rates import (
-    BASE_RATE,
-    FALSE_DISCOVERY_RATE,
-    FALSE_NEGATIVE_RATE,
-    FALSE_POSITIVE_RATE,
-    POSITIVE_PREDICTIVE_VALUE,
     SELECTION_RATE,
-    TRUE_NEGATIVE_RATE,
-    TRUE_POSITIVE_RATE,
 )
 from fairaudit.metrics.scores import SCORING_RATE
-from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.names import quoted
-from fairaudit.result import LatticeEntry, LatticeRow
+from fairaudit.recode import Cubes
+from fairaudit.result import LatticeRow, Searched
+from fairaudit.simpson import ScanResult
 from fairaudit.spec import MetricRequest, Spec
-from fairaudit.stats import distributions
-from fairaudit.tables.entries import TableOf, quantities
-from fairaudit.verdict import AnyCheck, Check, Limit
+from fairaudit.tables.evaluations import Tables, list_rates
+from fairaudit.tables.gates import impossible, too_few_to_show, turned_round
+from fairaudit.tables.requests import has_room_for_lattice, unweighed
+from fairaudit.tables.searches import Searches
+from fairaudit.verdict import AnyCheck, Check
 
 _ONE_POINT = 0.01
-_MOST_TURNED = 3
-_MOST_NAMED = 5
+_MOST_LISTED = 10
+"""So many columns that a search left out are told in words; JSON has them all."""
+
 _ENOUGH_CELLS = 20
 """Fewer cells may all be multiples of 2 by chance: once in a million runs with twenty."""
 
@@ -51,25 +38,51 @@ _MANY_STRATA = 30
 _FEW_PEOPLE = 6
 """A legitimate factor has fewer levels with more people; a job ad gets four or five letters."""
 
-_TIED = {
-    rate.id: tied
-    for tied, rates in (
-        ("PPV", (POSITIVE_PREDICTIVE_VALUE, FALSE_DISCOVERY_RATE)),
-        ("FPR", (FALSE_POSITIVE_RATE, TRUE_NEGATIVE_RATE)),
-        ("TPR", (TRUE_POSITIVE_RATE, FALSE_NEGATIVE_RATE)),
-    )
-    for rate in rates
-}
-"""The rates that the base rate ties to each other, each with its complement."""
+_NARROWED = Notice(
+    "not every subset of the attributes is looked at, only the groupings that the spec asks for: "
+    "together they have too many groups",
+    Subjects.ANYBODY,
+)
 
 
-def unequal_rates(table: TableOf, models: Iterable[str]) -> Iterator[Notice]:
+def write_notices(
+    spec: Spec,
+    checks: Sequence[AnyCheck],
+    counts: Counts,
+    cubes: Cubes,
+    tables: Tables,
+    lattice: Sequence[LatticeRow],
+    searches: Searches,
+) -> Iterator[Notice]:
+    """All that a reader should know, in the order of the stages that it is about."""
+    yield from spec.notices
+    yield from _unpaired(spec)
+    yield from counts.notices
+    yield from cubes.notices
+    yield from unweighed(spec.requests, cubes.cube)
+    yield from unequal_rates(tables, [model.name for model in spec.predictions if model.binary])
+    yield from unjudged(spec.checks, [model.name for model in spec.predictions])
+    yield from impossible(checks, tables)
+    yield from turned_round(lattice)
+    yield from too_few_to_show(checks, tables)
+    yield from repeated(cubes.cube)
+    yield from matched(cubes.cube, spec.requests) if spec.cluster is None else by_rows(spec)
+    yield from medians(tables, spec.requests)
+    if not has_room_for_lattice(cubes.cube, spec.requests):
+        yield _NARROWED
+    yield from _searched(searches.columns)
+    yield from _unscanned(searches.reversals)
+
+
+def unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Notice]:
     """Predictions that select more people than others by over a point.
 
     Žliobaitė (2015) §4 compares classifiers only at equal rates: at unequal ones a difference of
     selection rates is partly one of how many are selected at all.
     """
-    readings = {name: SELECTION_RATE.compute(count_groups(table((), (), name))) for name in models}
+    readings = {
+        name: SELECTION_RATE.compute(count_groups(tables.table((), (), name))) for name in models
+    }
     known = {
         name: float(one.value[0, 0])
         for name, one in readings.items()
@@ -85,11 +98,11 @@ def unequal_rates(table: TableOf, models: Iterable[str]) -> Iterator[Notice]:
         )
 
 
-def medians(table: TableOf, shown: Iterable[MetricRequest]) -> Iterator[Notice]:
+def medians(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
     """Where the median lies that scoring rates are taken above, and how many share it."""
-    asked = {one.of for one in shown if SCORING_RATE in quantities(one.metric)}
+    asked = {one.of for one in requests if SCORING_RATE in list_rates(one.metric)}
     for of in sorted(asked):
-        yield from _median_of(table((), (), of))
+        yield from _median_of(tables.table((), (), of))
 
 
 def _median_of(table: GroupTable) -> Iterator[Notice]:
@@ -122,70 +135,12 @@ def unjudged(checks: Iterable[AnyCheck], models: Iterable[str]) -> Iterator[Noti
                 )
 
 
-def impossible(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[Notice]:
-    """Gates that cannot all hold: equal PPV, FPR and TPR while base rates differ.
-
-    FPR = p / (1 - p) · (1 - PPV) / PPV · TPR (Chouldechova 2017; Kleinberg et al. 2017).
-    """
-    gates: dict[tuple[str, Grouping], list[Check]] = {}
-    for check in checks:
-        if isinstance(check, Check) and _tied(check):
-            gates.setdefault((check.of, check.by), []).append(check)
-    for (of, by), some in gates.items():
-        if set().union(*map(_tied, some)) == set(_TIED.values()):
-            yield from _impossible_by(some, table(by, (), of))
-
-
-def _tied(check: Check) -> set[str]:
-    """Which of the tied rates a check wants equal; a floor for each group asks for no equality."""
-    plain = not (check.given or check.against or check.terms.of_class or check.terms.at)
-    if check.fail is None or not plain or not isinstance(check.asked, Disparity):
-        return set()
-    return {_TIED[quantity.id] for quantity, _ in check.asked.parts if quantity.id in _TIED}
-
-
-def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
-    sizes = [check.terms.minimum.size for check in checks]
-    smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
-    counts = count_groups(table).weighted
-    tp, fp, fn, tn = (one[:1].sum(axis=0) for one in (counts.tp, counts.fp, counts.fn, counts.tn))
-    n = table.n[:1].sum(axis=0)
-    takes_part = np.flatnonzero(table.eligible & (n >= smallest) & (tp + fn > 0) & (fp + tn > 0))
-    if not len(takes_part):
-        return
-    share = (tp + fn)[takes_part] / (tp + fp + fn + tn)[takes_part]
-    low, high = takes_part[share.argmin()], takes_part[share.argmax()]
-    if share.max() - share.min() <= _ONE_POINT:
-        return
-    one, other = (low, high) if n[low] > n[high] else (high, low)
-    if not tp[one] or not fp[one]:
-        # A perfect classifier, or one without a hit, is the exception of the theorem.
-        return
-    base = {g: (tp + fn)[g] / (tp + fp + fn + tn)[g] for g in (one, other)}
-    precision, recall = tp[one] / (tp + fp)[one], tp[one] / (tp + fn)[one]
-    odds = base[other] / (1 - base[other])
-    needed = odds * (1 - precision) / precision * recall
-    names = {g: describe_group(table.groups[int(g)]) for g in (one, other)}
-    would = f"be {needed:.1%}" if needed <= 1 else "pass 100%, which no rate can"
-    # Which two groups are told is found among all.
-    told = (POSITIVE_PREDICTIVE_VALUE, TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE, BASE_RATE)
-    yield Notice(
-        f"{', '.join(check.id for check in checks)}: PPV, FPR and TPR cannot all be equal while "
-        f"base rates differ ({names[one]} {base[one]:.1%}, {names[other]} {base[other]:.1%}), so "
-        "these checks hold together only as far as their limits leave room: with the PPV "
-        f"({precision:.1%}) and the TPR ({recall:.1%}) of {names[one]}, the FPR of {names[other]} "
-        f"would {would}, where that of {names[one]} is {fp[one] / (fp + tn)[one]:.1%}",
-        Subjects.ROW,
-        (NoticeRate(rate.id, table.of, table.by) for rate in told),
-    )
-
-
-def matched(cube: Cube, shown: Iterable[MetricRequest]) -> Iterator[Notice]:
+def matched(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
     """Strata that look like matched sets: very many of them, with a few people each.
 
     Where rows of a set are alike, a test that takes them for independent people is wrong.
     """
-    for given in dict.fromkeys(given for one in shown for given in one.given if given):
+    for given in dict.fromkeys(given for one in requests for given in one.given if given):
         codes = cube.codes[:, [[key.name for key in cube.keys].index(name) for name in given]]
         known = np.all(codes != NO_LEVEL, axis=1) & (cube.people > 0)
         for at, name in enumerate(given):
@@ -223,134 +178,6 @@ def _has_score(spec: Spec) -> bool:
     return any(one.score is not None for one in spec.predictions)
 
 
-def turned_round(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
-    """Subsets where the prediction favours whom the label does not, whatever Δε says of sizes."""
-    found = [
-        (row, entry)
-        for row in rows
-        for entry in row.entries
-        if entry.metric == BIAS_AMPLIFICATION.id and _is_turned(entry)
-    ]
-    for row, entry in found[:_MOST_TURNED]:
-        predicted, labelled = entry.parts
-        sides = [_side(part) for part in (labelled, predicted)]
-        yield Notice(
-            f"{entry.title} by {' × '.join(row.by)} is {entry.estimate.value:.4f}, but the gap "
-            f"turned round: by the label {sides[0]}, by the {predicted.metric} {sides[1]}",
-            Subjects.ANYBODY,
-        )
-    if len(found) > _MOST_TURNED:
-        more = len(found) - _MOST_TURNED
-        what = f"Δε: in {more:,} more subsets the largest gap turned round, too"
-        yield Notice(what, Subjects.ANYBODY)
-
-
-def _is_turned(entry: LatticeEntry) -> bool:
-    """Whether both parts are of the same two groups, the other way round."""
-    if len(entry.parts) != 2:
-        return False
-    (one, other), (first, second) = (
-        (part.first and part.first.group, part.second and part.second.group) for part in entry.parts
-    )
-    same = entry.parts[0].outcome == entry.parts[1].outcome
-    return bool(one and other) and same and (one, other) == (second, first)
-
-
-def too_few_to_show(checks: Iterable[AnyCheck], table: TableOf) -> Iterator[Notice]:
-    """Groups of so few people that a gap as large as the limit would not be significant.
-
-    Such a group may be the highest or the lowest by chance alone. Said of checks over all groups
-    that set no minimum, once for each grouping and outcome.
-    """
-    named: set[tuple[Grouping, str]] = set()
-    for check in checks:
-        if not isinstance(check, Check) or (check.by, check.of) in named:
-            continue
-        rate = _rate_over_all(check)
-        limit = check.fail or check.warn
-        if rate is None or limit is None or check.terms.minimum != NO_MINIMUM or check.given:
-            continue
-        cut = table(check.by, (), check.of)
-        reading = rate.compute(count_groups(cut))
-        few = _few_people(reading, cut.eligible, check, limit, favourable=cut.favourable)
-        if few:
-            named.add((check.by, check.of))
-            yield Notice(
-                f"{check.id}: {_named(cut, reading, few)}: too few people to show a gap as large "
-                f"as the limit ({limit}); such a group may be the highest or the lowest by chance",
-                Subjects.ANYBODY,
-            )
-
-
-def _named(table: GroupTable, reading: GroupValues, groups: list[int]) -> str:
-    """Groups with their people, the smallest first, and how many more there are."""
-    named = [
-        f"{describe_group(table.groups[g])} ({_people(int(reading.n[0, g]))})"
-        for g in groups[:_MOST_NAMED]
-    ]
-    more = f" and {len(groups) - _MOST_NAMED:,} more" if len(groups) > _MOST_NAMED else ""
-    return ", ".join(named) + more
-
-
-def _rate_over_all(check: Check) -> Rate | None:
-    """The rate whose largest gap over all groups, or to an extreme one, a check judges."""
-    asked = check.asked
-    if isinstance(asked, TableMetric):
-        return SELECTION_RATE if asked.of_log_ratios and asked.cells else None
-    if not isinstance(asked, Disparity) or asked.mean:
-        return None
-    policy = asked.reference or (check.terms.reference.policy if check.terms.reference else None)
-    quantity = asked.parts[0][0]
-    over_all = not asked.to_reference or policy in EXTREME_REFERENCES
-    return quantity if over_all and isinstance(quantity, Rate) and quantity.of_group else None
-
-
-def _few_people(
-    reading: GroupValues, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
-) -> list[int]:
-    """The groups in which the limit's gap to all others is within what chance explains."""
-    if not len(reading.value):
-        return []  # nobody is known in this grouping
-    n = np.where(eligible, reading.effective_n[0], 0.0)
-    hits = np.nan_to_num(reading.value[0]) * n
-    total = float(n.sum())
-    share = float(hits.sum()) / total if total else 0.0
-    if isinstance(check.asked, Disparity) and check.asked.four_fifths and not favourable:
-        # Of a burden the check is on those who are spared.
-        share = 1 - share
-    if not 0 < share < 1:
-        return []
-    gap = _gap_of(check.asked, limit, share)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(share * (1 - share) * (1 / n + 1 / (total - n)))
-    alpha = check.inference.alpha
-    few = (n > 0) & (n < total) & (gap < float(distributions.normal_critical(alpha)) * error)
-    return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))
-
-
-def _gap_of(asked: Metric, limit: Limit, share: float) -> float:
-    """How far two rates lie apart where the limit is reached, at everybody's rate."""
-    bounds = [abs(float(bound)) for bound in (limit.below, limit.above) if bound is not None]
-    if isinstance(asked, TableMetric):
-        return share * (1 - math.exp(-min(bounds)))
-    assert isinstance(asked, Disparity)
-    if asked.comparison.quotient:
-        return share * min(abs(1 - bound) for bound in bounds)
-    return min(bounds)
-
-
-def _people(n: int) -> str:
-    return f"{n:,} {'person' if n == 1 else 'people'}"
-
-
-def _side(part: ComparisonPart) -> str:
-    """Who has which outcome more often."""
-    assert part.first is not None
-    assert part.second is not None
-    first, second = (describe_group(side.group) for side in (part.first, part.second))
-    return f"{first} has {quoted(str(part.outcome))} more often than {second}"
-
-
 def repeated(cube: Cube) -> Iterator[Notice]:
     """Whether every combination occurs a multiple of times: people who may not be independent."""
     people = cube.people[cube.people > 0]
@@ -362,3 +189,41 @@ def repeated(cube: Cube) -> Iterator[Notice]:
             f"every interval is {math.sqrt(times):.2f} times too narrow (√{times:,})",
             Subjects.ANYBODY,
         )
+
+
+def _searched(searched: Searched | None) -> Iterator[Notice]:
+    """A notice on the columns that a search looked at, and on those that it left out."""
+    if searched is None:
+        return
+    count = len(searched.columns)
+    columns = "1 column" if count == 1 else f"{count:,} columns"
+    told = f"Simpson's reversals: searched by {columns} that the spec does not name"
+    listed = [f"{quoted(name)} ({why})" for name, why in searched.left_out.items()]
+    if len(listed) > _MOST_LISTED:
+        listed[_MOST_LISTED:] = [f"{len(listed) - _MOST_LISTED:,} more"]
+    told += f"; left out: {', '.join(listed)}" if listed else ""
+    yield Notice(told, Subjects.NOBODY)
+
+
+def _unpaired(read: Spec) -> Iterator[Notice]:
+    """A notice where a report to publish leaves out whom two models treat unlike."""
+    if read.suppress_below is not None and len(read.predictions) > 1:
+        yield Notice(
+            "models: whom two of them treat unlike is left out under `suppress_below`, for those "
+            "are counts of few people",
+            Subjects.NOBODY,
+        )
+
+
+def _unscanned(scanned: ScanResult) -> Iterator[Notice]:
+    """Notices on what the scan for reversals could not compare, and what it does not list."""
+    for group, aside in scanned.left_out:
+        if not group:
+            yield Notice(f"Simpson's reversals: {aside.why}", Subjects.ANYBODY)
+    for why in scanned.too_many:
+        yield Notice(f"Simpson's reversals: {why}", Subjects.ANYBODY)
+    if count := scanned.repeated:
+        verb = "is" if count == 1 else "are"
+        why = "given several columns, where fewer of them show as much as surely"
+        what = f"Simpson's reversals: {count:,} {verb} not listed: {why}"
+        yield Notice(what, Subjects.ANYBODY)

@@ -28,17 +28,17 @@ from fairaudit.metrics import (
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.result import GroupRow, RateRow
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.entries import TableOf, asked_of, group_at, quantities
+from fairaudit.tables.evaluations import Tables, group_at, list_places, list_rates
 
 
-def groups(table: TableOf, shown: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
+def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
     """A row for everybody and for each group: its people, share and outcomes."""
     places = dict.fromkeys(
-        (one.of, by, given) for one, by, given in asked_of(shown, everybody=True)
+        (one.of, by, given) for one, by, given in list_places(requests, everybody=True)
     )
-    minimum = next((one.terms.minimum for one in shown), NO_MINIMUM)
+    minimum = next((one.terms.minimum for one in requests), NO_MINIMUM)
     for of, by, given in places:
-        cut = table(by, given, of)
+        cut = tables.table(by, given, of)
         by_class = cut.people.sum(axis=1)
         for z, stratum in enumerate(cut.strata):
             known = int(cut.n[z][cut.known].sum())
@@ -58,15 +58,15 @@ def groups(table: TableOf, shown: tuple[MetricRequest, ...]) -> Iterator[GroupRo
                     )
 
 
-def rates(table: TableOf, shown: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
+def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
     """A row for each rate of everybody and of each group, each rate once."""
     seen: set[tuple[object, ...]] = set()
-    for one, by, given in asked_of(shown, everybody=True):
-        for quantity in quantities(one.metric):
+    for one, by, given in list_places(requests, everybody=True):
+        for quantity in list_rates(one.metric):
             key = (quantity.id, one.of, by, given, repr(_said(one, quantity)))
             if key not in seen:
                 seen.add(key)
-                yield from _rate_rows(quantity, one, table(by, given, one.of))
+                yield from _rate_rows(quantity, one, tables.table(by, given, one.of))
 
 
 def _rate_rows(quantity: GroupMetric, one: MetricRequest, table: GroupTable) -> list[RateRow]:
@@ -135,7 +135,7 @@ def _rate_rows(quantity: GroupMetric, one: MetricRequest, table: GroupTable) -> 
 
 
 def _said(one: MetricRequest, quantity: GroupMetric) -> dict[str, object]:
-    """What an entry says of one of its quantities."""
+    """What an entry says of one of its list_rates."""
     parameters = one.terms.parameters.as_texts().keys()
     left_out = {
         "against",

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 import numpy as np
 
+from fairaudit.counts import Median
 from fairaudit.histogram import Histogram, auc, quantile
 from fairaudit.result import ScoreRow
 
 _HALF = Fraction(1, 2)
 
 
-def scores(column: str, histograms: Iterable[Histogram]) -> Iterator[ScoreRow]:
-    """A row for everybody, and for each group of each attribute."""
+def scores(
+    column: str, histograms: Iterable[Histogram], medians: Mapping[str, Median]
+) -> Iterator[ScoreRow]:
+    """A row for everybody, and for each group of each attribute.
+
+    Everybody's median is exact where it is among `medians`, of as many people.
+    """
+    exact = medians.get(column)
     for one in histograms:
         for g, group in enumerate(one.groups):
             by_label = one.people[0, :, g]
@@ -26,6 +33,9 @@ def scores(column: str, histograms: Iterable[Histogram]) -> Iterator[ScoreRow]:
             moments = one.moments[0][g] if one.moments else None
             mean = None if moments is None else moments.mean
             ranking = auc(by_label[1, used], by_label[0, used], one.bins.single[used])
+            median = quantile(people, one.bins, _HALF)
+            if not one.by and exact is not None and exact.people == n:
+                median = exact.value, exact.value
             yield ScoreRow(
                 column=column,
                 by=one.by,
@@ -36,7 +46,7 @@ def scores(column: str, histograms: Iterable[Histogram]) -> Iterator[ScoreRow]:
                 deviation=None if moments is None else moments.deviation,
                 lowest=float(one.low[0, g]),
                 highest=float(one.high[0, g]),
-                median=quantile(people, one.bins, _HALF),
+                median=median,
                 auc=None if ranking is None else ranking[0],
                 auc_error=None if ranking is None else ranking[1],
             )

@@ -109,7 +109,11 @@ def _backing(entry: Entry, limit: Limit, evidence: Evidence, significant: Marks 
     if no_test or (limit.conclusive and not ends):
         return Backing.UNTESTED
     if significant is not None and not significant[z, w]:
-        return Backing.ONLY_TOGETHER if evidence.together(z, w) else Backing.NOT_SIGNIFICANT
+        return (
+            Backing.ONLY_TOGETHER
+            if evidence.side_test_leaves_open(z, w)
+            else Backing.NOT_SIGNIFICANT
+        )
     if limit.conclusive and not all(limit.beyond(*pair) for pair in ends):
         return Backing.NOT_CONCLUSIVE
     return Backing.SUPPORTED
@@ -120,11 +124,13 @@ def untested_of(
 ) -> NotEvaluated:
     """A value whose side of the limit asks for evidence that cannot be had."""
     group = () if evaluation.spread else evaluation.table.groups[entry.w]
-    if evidence.together(entry.z, entry.w) and not math.isnan(evidence.adjusted[entry.z, entry.w]):
-        assert evidence.tests.together is not None
+    if evidence.side_test_leaves_open(entry.z, entry.w) and not math.isnan(
+        evidence.adjusted[entry.z, entry.w]
+    ):
+        assert evidence.tests.side_test is not None
         reason = (
             f"beyond the limit, and not significant, although groups are not "
-            f"{evidence.tests.together.hypothesis} ({evidence.tests.together.name}): "
+            f"{evidence.tests.side_test.hypothesis} ({evidence.tests.side_test.name}): "
             "too few people decide the printed number"
         )
         return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)

@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.report import sentences
+from fairaudit.report import checks
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Finding, Status
 
@@ -287,7 +287,7 @@ def test_waivers_that_leave_one_group_alone_are_no_all_clear(
     found = waived({"a": 80, "b": 50, "c": 20}, [{"g": "a"}, {"g": "c"}])
     assert (only(found).status, found.exit_code) == (Status.INCONCLUSIVE, 3)
     assert "fewer than two groups are left to compare" in only(found).why
-    assert ", 1 inconclusive, 1 waived" in sentences.tally(found)
+    assert ", 1 inconclusive, 1 waived" in checks.tally(found)
     everybody = waived({"a": 80, "b": 50, "c": 20}, ["all"])
     assert (only(everybody).status, everybody.exit_code) == (Status.WAIVED, 0)
 
@@ -297,7 +297,7 @@ def test_a_used_waiver_is_counted_whatever_the_status(
 ) -> None:
     found = waived({"a": 80, "b": 50, "c": 20}, [{"g": "c"}])
     assert only(found).status is Status.FAIL
-    assert sentences.tally(found).endswith("1 failed, 0 inconclusive, 1 waived")
+    assert checks.tally(found).endswith("1 failed, 0 inconclusive, 1 waived")
 
 
 def test_waived_means_that_others_were_compared_and_hold(

@@ -11,8 +11,8 @@ import pytest
 from conftest import SAMPLES, SPECS
 
 from fairaudit import batch, cli, report
+from fairaudit.report import check_page
 from fairaudit.report import json as report_json
-from fairaudit.report import opened
 from fairaudit.result import Answer, AuditResult
 
 _SPEC = str(SPECS / "loans.yaml")
@@ -55,7 +55,7 @@ def test_every_format_is_rendered_as_its_run_wrote_it(
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:  # fmt: skip
     found, path = request.getfixturevalue(which)
-    expected = one.render(found, bool(found))
+    expected = one.render(found, all_rows=bool(found))
     wanted = expected.encode() if isinstance(expected, str) else expected
     if one.suffixes:
         target = tmp_path / f"report{one.suffixes[0]}"
@@ -155,10 +155,10 @@ def test_what_is_shown_is_the_same_after_storing(stored: tuple[list[Answer], Pat
     (read,) = report_json.read_answers(report_json.parse(stored[1].read_bytes()))
     assert isinstance(result, AuditResult)
     assert isinstance(read.found, AuditResult)
-    assert opened.listing(read.found) == opened.listing(result)
+    assert check_page.listing(read.found) == check_page.listing(result)
     for one in result.findings:
-        again = opened.find(read.found, one.check.id)
-        assert opened.document(read.found, again) == opened.document(result, one)
+        again = check_page.find(read.found, one.check.id)
+        assert check_page.document(read.found, again) == check_page.document(result, one)
 
 
 def test_of_several_results_one_is_named(

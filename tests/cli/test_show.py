@@ -16,7 +16,7 @@ from conftest import SAMPLES, SPECS
 import fairaudit
 from fairaudit.errors import UsageError
 from fairaudit.estimate import State
-from fairaudit.report import filled, opened, strata, terminal
+from fairaudit.report import check_page, strata, terminal, worked_formula
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Check, Finding, Limit, Status
 
@@ -67,12 +67,12 @@ def _checked(result: AuditResult, finding: Finding) -> bool:
     check, estimate = finding.check, finding.estimate
     if not isinstance(check, Check) or estimate is None or estimate.state is State.UNDEFINED:
         return False
-    lines = filled.working(finding, len({k for g in result.groups for k in g.counts}))
+    lines = worked_formula.working(finding, len({k for g in result.groups for k in g.counts}))
     for line in lines:
         assert float(evaluated(line.filled.text)) == pytest.approx(float(line.filled.value))
         shown = (
             float(str(line).rsplit(" = ", 1)[1].replace("∞", "inf"))
-            if filled.result(line)
+            if worked_formula.result(line)
             else float(line.filled.value)
         )
         assert shown == pytest.approx(float(evaluated(line.filled.text)), abs=1e-6)
@@ -96,7 +96,7 @@ def test_every_formula_of_the_samples_comes_to_its_finding(name: str) -> None:
         one for one in of_checks if one.check.id.partition("/")[0] != "score_parity_gap"
     ]
     for one in result.findings:
-        assert terminal.render(opened.document(result, one)).startswith("\nCheck: ")
+        assert terminal.render(check_page.document(result, one)).startswith("\nCheck: ")
 
 
 def _many() -> AuditResult:
@@ -162,7 +162,7 @@ def test_formulas_of_many_kinds_come_to_their_findings(many: AuditResult) -> Non
         assert isinstance(one.check, Check)
         if not _checked(many, one):
             without.add(one.check.asked.id)
-        assert terminal.render(opened.document(many, one))
+        assert terminal.render(check_page.document(many, one))
     assert without <= {"mutual_information", "auc"}
 
 
@@ -182,7 +182,7 @@ def test_averages_over_strata_come_to_both_sides(many: AuditResult) -> None:
         assert sum(each.weight for each in found) == 1
         assert len(found) == 5
         for line, side in zip(
-            strata.lines(found, ("a", "b")), (part.first, part.second), strict=True
+            worked_formula.averages(found, ("a", "b")), (part.first, part.second), strict=True
         ):
             assert side is not None
             assert float(evaluated(line.filled.text)) == pytest.approx(side.estimate.value)
@@ -216,7 +216,7 @@ def test_what_is_told_of_the_loans_is_what_the_rows_say() -> None:
 
 
 def _text(result: AuditResult, wanted: str) -> str:
-    page = opened.document(result, opened.find(result, wanted))
+    page = check_page.document(result, check_page.find(result, wanted))
     return " ".join(terminal.render(page).split())
 
 
@@ -224,15 +224,15 @@ def test_a_check_is_found_by_id_number_and_part() -> None:
     result = fairaudit.audit(SPECS / "loans.yaml")
     (failed,) = [one for one in result.findings if one.status is Status.FAIL]
     for wanted in (failed.check.id, "1", "impact", "gender+race/"):
-        assert opened.find(result, wanted) is failed
+        assert check_page.find(result, wanted) is failed
     with pytest.raises(UsageError, match="2 checks have 'simpson' in their id"):
-        opened.find(result, "simpson")
+        check_page.find(result, "simpson")
     with pytest.raises(UsageError, match=r"did you mean 'impact_ratio/gender\+race/prediction'"):
-        opened.find(result, "impact_ration/gender+race/prediction")
+        check_page.find(result, "impact_ration/gender+race/prediction")
     for wanted in ("11", "0", "", "x"):
         with pytest.raises(UsageError):
-            opened.find(result, wanted)
-    listed = terminal.render(opened.listing(result))
+            check_page.find(result, wanted)
+    listed = terminal.render(check_page.listing(result))
     for at, one in enumerate(result.findings, 1):
         assert one.check.id in listed
         assert re.search(rf"^{at} ", listed, re.MULTILINE)
@@ -255,10 +255,10 @@ def test_everybody_beyond_and_everybody_left_out_is_told() -> None:
 def test_a_line_is_not_filled_where_it_does_not_come_to_the_value(many: AuditResult) -> None:
     """A working that does not lead to the value is no working: it is not shown."""
     one = next(f for f in many.findings if f.check.id.startswith("elift"))
-    assert filled.working(one)
+    assert worked_formula.working(one)
     assert one.estimate is not None
     moved = replace(one, estimate=replace(one.estimate, value=one.estimate.value + 0.001))
-    assert not filled.working(moved)
+    assert not worked_formula.working(moved)
     assert isinstance(one.limit, Limit)
 
 
@@ -287,7 +287,7 @@ def test_what_is_suppressed_is_not_shown() -> None:
         assert not re.search(r"\b(7|93)\b", text)
         assert "0.07" not in text
         assert "suppressed" in text
-    assert "0.07" not in terminal.render(opened.listing(shown))
+    assert "0.07" not in terminal.render(check_page.listing(shown))
 
 
 def test_a_hidden_number_is_called_hidden() -> None:
@@ -301,7 +301,7 @@ def test_a_hidden_number_is_called_hidden() -> None:
     words = {}
     for threshold in (None, 11):
         result = fairaudit.audit(spec | ({"suppress_below": 11} if threshold else {}), people)
-        words[threshold] = terminal.render(opened.document(result, result.findings[0]))
+        words[threshold] = terminal.render(check_page.document(result, result.findings[0]))
     assert "Its numbers are suppressed." in words[11]
     assert "the tables below have them" not in words[11]
     assert "suppressed" not in words[None]

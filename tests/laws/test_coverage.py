@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import long
 
 from fairaudit.metrics import build_disparity, find_comparison, find_metric
 from fairaudit.stats.proportions import smallest_detectable
@@ -48,6 +49,7 @@ def test_one_rate_is_covered_on_average_and_dips_where_the_rate_is_tiny(bench: A
 PAIRS = ("difference of two rates", "ratio of two rates", "odds ratio", "Cohen's h")
 
 
+@pytest.mark.long
 def test_pairs_of_rates_are_covered_on_average(bench: Any) -> None:
     studies = {one.title: one for one in bench("singles").pairs(drawn(1), RUNS)}
     for title in (*PAIRS, "ratio to everybody (elift)"):
@@ -68,7 +70,7 @@ def test_walds_interval_is_below_that_bar(bench: Any) -> None:
     assert min(covered) < bar(RUNS)
 
 
-@pytest.mark.parametrize(("groups", "size"), EQUAL)
+@pytest.mark.parametrize(("groups", "size"), [EQUAL[0], *(long(*sizes) for sizes in EQUAL[1:])])
 @pytest.mark.parametrize(
     "title",
     [
@@ -142,12 +144,14 @@ def test_sums_of_rates_are_covered_and_inequality_is_where_samples_are_not_small
             assert np.mean(enough) == pytest.approx(0.95, abs=0.012), one.title
 
 
+@pytest.mark.long
 def test_averages_over_strata_are_covered(bench: Any) -> None:
     runs = 80
     for one in bench("averages").in_strata(drawn(8), runs):
         assert min(point.covered for point in one.points) > bar(runs, 0.94), one.title
 
 
+@pytest.mark.long
 def test_means_are_covered_where_scores_are_normal(bench: Any) -> None:
     runs = RUNS // 4
     for one in bench("averages").numbers(drawn(9), runs):
@@ -208,6 +212,7 @@ def test_cohens_d_where_the_smaller_group_is_spread_more(bench: Any) -> None:
     assert found.covered(0.0) >= bar(RUNS)
 
 
+@pytest.mark.long
 def test_gates_seldom_cry_wolf_and_bare_limits_do(bench: Any) -> None:
     """5 % of 40 specs and three errors are 6; by tests without correction it is far more."""
     alarms, random = bench("alarms"), drawn(16)
@@ -225,6 +230,7 @@ def test_gates_seldom_cry_wolf_and_bare_limits_do(bench: Any) -> None:
     assert crossed > 26
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("p", "q", "n", "m"), [(0.5, 0.6, 300, 300), (0.2, 0.3, 150, 300)])
 def test_a_gate_finds_what_a_test_of_that_size_finds(
     bench: Any, p: float, q: float, n: int, m: int
@@ -241,7 +247,7 @@ def test_a_gate_finds_what_a_test_of_that_size_finds(
     assert found == pytest.approx(expected, abs=0.09)
 
 
-@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("side", [0, long(1)])
 def test_the_smallest_detectable_gap_is_found_in_four_of_five(bench: Any, side: int) -> None:
     others, n, m = 4, 300, 200
     ends = smallest_detectable(np.array(0.3), np.array(m), np.array(n), comparisons=others)
@@ -252,6 +258,7 @@ def test_the_smallest_detectable_gap_is_found_in_four_of_five(bench: Any, side: 
     assert found == pytest.approx(0.8, abs=0.08)
 
 
+@pytest.mark.long
 def test_a_gap_in_one_of_several_groups_is_found_as_chi_square_finds_it(bench: Any) -> None:
     power, alarms = bench("power"), bench("alarms")
     rates, sizes = [0.5] * 4 + [0.37], [200] * 5

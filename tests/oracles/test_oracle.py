@@ -96,7 +96,7 @@ def cube_of(path: Path | str, **options: Any) -> Cube:
     """The cube of files, by the tool."""
     read = specs.of_mapping(spec_of(**options))
     asked = plan(read)
-    return recode(engine.count_files(asked, [str(path)], Path()), asked, read).cube
+    return recode(engine.count_files(asked, [str(path)], Path()), read).cube
 
 
 def tally(rows: Sequence[Row]) -> dict[tuple[str | None, ...], tuple[int, int]]:

@@ -63,6 +63,7 @@ import fairaudit
 from fairaudit.result import AuditResult, RateRow
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(not SHARED.is_dir(), reason=f"no real data sets at {SHARED}"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning"),
     pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true"),

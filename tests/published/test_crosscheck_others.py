@@ -15,12 +15,15 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import long
 
 import fairaudit
 from fairaudit.result import AuditResult
 
 TRANSCRIPT = json.loads((Path(__file__).parent / "transcripts" / "others.json").read_text("utf-8"))
 CASES: dict[str, Any] = {case["name"]: case for case in TRANSCRIPT["cases"]}
+TABLES = [name if at < 13 else long(name) for at, name in enumerate(CASES)]
+"""Thirteen tables first; then predictions on real people, for every subset of attributes."""
 TWO_GROUPS = [name for name, case in CASES.items() if len(case["groups"]) == 2]
 Key = tuple[str, ...]
 Values = dict[Key, float]
@@ -195,7 +198,7 @@ def test_the_counts_of_compas_are_those_of_the_file(shared: Path) -> None:
         assert found.sort(keys).rows() == printed.select(*keys, "n").sort(keys).rows()
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TABLES)
 def test_rates_equal_aif360(name: str) -> None:
     """It prints 0 for a predictive value, discovery or omission rate of nobody; NaN for others."""
     case = CASES[name]
@@ -212,7 +215,7 @@ def test_rates_equal_aif360(name: str) -> None:
                 assert theirs == 0, (rate, key)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TABLES)
 def test_comparisons_with_the_reference_equal_aif360(name: str) -> None:
     """Where it prints 0 for a rate of nobody, it compares with that 0; here nothing is compared."""
     case = CASES[name]
@@ -243,7 +246,7 @@ def test_comparisons_with_the_reference_equal_aif360(name: str) -> None:
                 assert math.isinf(theirs) if first else math.isnan(theirs)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TABLES)
 def test_equalized_odds_of_aif360_are_unsigned_and_may_lose_a_nan(name: str) -> None:
     """Its maximum is Python's: a NaN that comes second, that of the true positives, is lost."""
     case = CASES[name]
@@ -262,7 +265,7 @@ def test_equalized_odds_of_aif360_are_unsigned_and_may_lose_a_nan(name: str) -> 
     )
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TABLES)
 def test_inequality_equals_aif360(name: str) -> None:
     printed = {key: float(value) for key, value in CASES[name]["aif360"]["everybody"].items()}
     for alpha in (0, 1, 2, 3):
@@ -285,7 +288,7 @@ def test_the_coefficient_of_variation_of_aif360_is_ours_since_its_0_5() -> None:
     assert not same(2 * math.sqrt(squared), theirs)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TABLES)
 def test_aif360_divides_the_mean_log_deviation_by_the_mean_once_too_often(name: str) -> None:
     """Its documented GE(0) is the mean of -ln(b/μ); its code divides each logarithm by μ again."""
     case = CASES[name]
@@ -298,7 +301,7 @@ def test_aif360_divides_the_mean_log_deviation_by_the_mean_once_too_often(name: 
     assert same(ours, float(printed)) == (benefit == 1 or math.isinf(ours))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TABLES)
 def test_differential_fairness_equals_aif360_at_the_same_concentration(name: str) -> None:
     """Without smoothing it subtracts ln 0 from ln 0 where nobody at all is selected: NaN, not 0."""
     printed = {key: float(value) for key, value in CASES[name]["aif360"]["everybody"].items()}
@@ -313,7 +316,7 @@ def test_differential_fairness_equals_aif360_at_the_same_concentration(name: str
                 assert same(ours, theirs)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TABLES)
 def test_bias_amplification_equals_aif360_at_the_same_concentration(name: str) -> None:
     printed = CASES[name]["aif360"]["everybody"]
     for concentration in (1, 0):
@@ -343,7 +346,7 @@ def test_aif360_smooths_unless_it_is_told_not_to() -> None:
     assert not same(whole(name, "differential_fairness", smoothing=1), smoothed)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TABLES)
 def test_functions_of_aif360_print_numbers_for_what_is_not_there(name: str) -> None:
     """scikit-learn's recall of nobody is 0, and its division x/0 is 0 as well."""
     case = CASES[name]
@@ -397,7 +400,7 @@ def test_functions_of_aif360_on_two_groups(name: str) -> None:
     assert same(ours, theirs) == (one_outcome[0] == one_outcome[1])
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TABLES)
 def test_rates_equal_aequitas(name: str) -> None:
     """Its ppr is the share of the selected; what it calls pprev is the selection rate."""
     case = CASES[name]
@@ -406,7 +409,7 @@ def test_rates_equal_aequitas(name: str) -> None:
             assert same(rates(name)[AEQUITAS[theirs_name]][key], float(printed)), theirs_name
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TABLES)
 def test_disparities_equal_aequitas_but_for_its_ten(name: str) -> None:
     """It prints 10 for x/0, which is infinite; 0/0 is no number in either."""
     case = CASES[name]

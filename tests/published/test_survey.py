@@ -172,6 +172,7 @@ def test_full_discrimination_is_the_largest_that_the_shares_allow(
     assert of_protected("normalized_difference", data) == pytest.approx(level)
 
 
+@pytest.mark.long
 def test_the_benchmark_runs(ranking: ModuleType, tmp_path: Path) -> None:
     assert ranking.__file__ is not None
     script = Path(ranking.__file__).with_name("survey.py")

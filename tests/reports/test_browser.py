@@ -15,7 +15,7 @@ from fairaudit import cli
 from fairaudit.errors import NothingToAudit
 from fairaudit.report import html
 from fairaudit.report.blocks import Heading, Table
-from fairaudit.report.sentences import answer
+from fairaudit.report.checks import sentence
 from fairaudit.result import Answer
 
 _MISSING = pytest.fail if os.environ.get("CI") else pytest.skip
@@ -129,7 +129,7 @@ def test_a_page_is_accessible_wide_and_light_narrow_and_dark(
     shown = " ".join(tab.inner_text("body").split())
     for finding in found.result.findings:
         assert finding.check.id in shown
-        assert " ".join(answer(finding).split()) in shown
+        assert " ".join(sentence(finding).split()) in shown
     tab.set_viewport_size({"width": _NARROW, "height": 900})
     tab.emulate_media(color_scheme="dark")
     assert tab.evaluate(_WIDER) == 0

@@ -14,7 +14,7 @@ from test_reports import GOLDENS, stable
 import fairaudit
 from fairaudit import cli
 from fairaudit.errors import DataError, FairauditError, Fault, Place, SpecError
-from fairaudit.report import github, sentences
+from fairaudit.report import checks, github
 from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Status
 
@@ -76,7 +76,7 @@ def test_each_check_that_did_not_pass_is_annotated_on_its_line(name: str) -> Non
             str(one.check.place.line),
             str(one.check.place.column),
             f"{one.status.upper()} {one.check.id}",
-            f"{sentences.title(one)}: {sentences.answer(one)}",
+            f"{checks.title(one)}: {checks.sentence(one)}",
         )
         for one in result.findings
         if one.status in words and one.check.place is not None
@@ -119,7 +119,7 @@ def test_what_the_exit_code_tells_is_an_error_here(name: str) -> None:
         assert found[0].command == "error"
     for finding in result.findings:
         if finding.status not in {Status.PASS, Status.SKIPPED}:
-            assert sentences.answer(finding) in found[0].message
+            assert checks.sentence(finding) in found[0].message
 
 
 def test_an_expired_waiver_is_told_on_its_line() -> None:

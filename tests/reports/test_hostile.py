@@ -98,7 +98,7 @@ def test_a_group_cannot_pose_as_another() -> None:
 
 
 def rendered(one: Format, answers: list[Answer], *, all_rows: bool = False) -> str | bytes:
-    return one.render(answers, all_rows)
+    return one.render(answers, all_rows=all_rows)
 
 
 def _controls(text: str) -> set[str]:

@@ -24,7 +24,7 @@ from pages import NAMES, Element, elements, read, sample, tree_of
 
 import fairaudit
 from fairaudit.errors import NothingToAudit
-from fairaudit.report import FORMATS, content, drawing, html, numbers, palette, sentences
+from fairaudit.report import FORMATS, checks, content, drawing, html, numbers, palette
 from fairaudit.report.blocks import (
     Cell,
     Entries,
@@ -35,9 +35,9 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.report.figures import most
 from fairaudit.report.html import inline
 from fairaudit.report.pictures import (
+    MOST_ROWS,
     Bars,
     Interval,
     Intervals,
@@ -138,9 +138,9 @@ def test_a_page_says_all_that_the_report_says(name: str) -> None:
             assert _plain(words) in text
     for finding in found.result.findings:
         assert finding.check.id in text
-        assert _plain(sentences.answer(finding)) in text
+        assert _plain(checks.sentence(finding)) in text
     banner = next(one for one in tree_of(name).all("p") if "banner" in one.attributes["class"])
-    assert banner.text.startswith(sentences.VERDICT[found.result.verdict])
+    assert banner.text.startswith(found.result.verdict.upper())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -573,7 +573,7 @@ def test_many_groups_are_cut_and_counted() -> None:
     figures = [b for b in content.document(result) if isinstance(b, Figure)]
     for figure in figures:
         assert isinstance(figure.picture, Intervals | Bars)
-        assert len(figure.picture.rows) <= most.ROWS + 1
+        assert len(figure.picture.rows) <= MOST_ROWS + 1
         left = re.fullmatch(r"and ([\d,]+) more", figure.picture.rows[-1].label)
         assert left is not None
         shown = len(figure.picture.rows) - 1
@@ -632,7 +632,7 @@ def test_an_error_is_a_page_and_several_answers_are_a_summary() -> None:
 def test_the_suffix_means_the_format_and_stdout_takes_any_encoding() -> None:
     (form,) = [one for one in FORMATS if one.name == "html"]
     assert {".html", ".htm"} == set(form.suffixes)
-    assert form.spelled("ε é", "ascii") == "&#949; &#233;"
+    assert form.spell("ε é", "ascii") == "&#949; &#233;"
 
 
 def _luminance(colour: str) -> float:

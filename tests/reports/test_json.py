@@ -112,7 +112,7 @@ def holds(result: AuditResult) -> None:
         assert repr(told) == repr(same)
         for each in FORMATS:
             answers = [Answer("spec.yaml", None, one) for one in (result, again)]
-            text_of_run, text_again = (each.render([one], all_rows) for one in answers)
+            text_of_run, text_again = (each.render([one], all_rows=all_rows) for one in answers)
             assert text_again == text_of_run, each.name
     found = (again.verdict, again.tally, again.exit_code, repr(again))
     assert found == (result.verdict, result.tally, result.exit_code, repr(result))
@@ -408,7 +408,7 @@ def test_errors_are_read_back(error: FairauditError) -> None:
     assert summary.report([one]) == summary.report([answer])
     for each in FORMATS:
         for all_rows in (False, True):
-            texts = [each.render([told], all_rows) for told in (one, answer)]
+            texts = [each.render([told], all_rows=all_rows) for told in (one, answer)]
             assert texts[0] == texts[1], each.name
     assert report_json.of_answers([one]) == tree
     (bare,) = report_json.read_answers(report_json.error_document(error))
@@ -438,7 +438,9 @@ def test_several_answers_are_read_back(document: dict[str, Any]) -> None:
         # As text: a picture may hold a number that is none, which equals nothing.
         assert repr(told) == repr(same)
         for one in FORMATS:
-            assert one.render(again, all_rows) == one.render(answers, all_rows), one.name
+            assert one.render(again, all_rows=all_rows) == one.render(answers, all_rows=all_rows), (
+                one.name
+            )
     with pytest.raises(UsageError, match="several results"):
         report_json.read(tree)
     tree["answers"][2]["result"]["checks"][0]["status"] = 1

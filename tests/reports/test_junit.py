@@ -17,7 +17,7 @@ from test_reports import GOLDENS, stable
 
 from fairaudit import cli
 from fairaudit.errors import DataError, FairauditError, NothingToAudit
-from fairaudit.report import junit, sentences
+from fairaudit.report import checks, junit
 from fairaudit.result import Answer, AuditResult, FailOn
 from fairaudit.verdict import Status
 
@@ -136,7 +136,7 @@ def test_every_check_comes_back_with_its_status_and_its_sentence(name: str) -> N
         one.check.id: (
             elements[one.status],
             str(one.status),
-            f"{sentences.title(one)}: {sentences.answer(one)}",
+            f"{checks.title(one)}: {checks.sentence(one)}",
         )
         for one in result.findings
     }
@@ -153,7 +153,7 @@ def test_every_check_comes_back_with_its_status_and_its_sentence(name: str) -> N
             "(verdict)": (
                 "error",
                 "inconclusive",
-                f"nothing could be evaluated: {sentences.tally(kind('skipped'))}",
+                f"nothing could be evaluated: {checks.tally(kind('skipped'))}",
             )
         },
     }

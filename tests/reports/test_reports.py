@@ -118,9 +118,9 @@ def test_a_ratio_of_small_rates_shows_the_difference_beside() -> None:
     metric = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
     rows: dict[str, Any] = {"group": ["a", "a", "b", "b"], "y": [1, 0, 1, 0], "n": [1, 99, 2, 98]}
     result = _frame_audit(rows, metric)
-    assert "look at the difference: +1.0 points" in _text(result)
+    assert "consider the difference: +1.0 points" in _text(result)
     rows["n"] = [20, 80, 40, 60]
-    assert "look at the difference" not in _text(_frame_audit(rows, metric))
+    assert "consider the difference" not in _text(_frame_audit(rows, metric))
 
 
 def test_long_tables_are_cut_with_a_word_and_verbose_shows_all() -> None:

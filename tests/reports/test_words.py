@@ -19,7 +19,7 @@ import fairaudit
 from fairaudit.cli.app import app
 from fairaudit.evidence import methods
 from fairaudit.metrics import CATALOGUE
-from fairaudit.report import content, explain, format_of, listing, sentences, summary, terminal
+from fairaudit.report import checks, content, evidence, explain, format_of, index, summary, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult, definition
 
@@ -120,12 +120,12 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
     result = unproven(on)
     (finding,) = result.findings
     assert (str(finding.status), finding.not_cleared) == (word[:4], True)
-    sentence = sentences.answer(finding)
+    sentence = checks.sentence(finding)
     assert " > 0.1, p of no disparity = .1098 (z, χ²(1) = 2.56)" in sentence
     assert "beyond the limit, not significant: not cleared" in sentence
     assert "these numbers cannot tell it from no difference" in sentence
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
-    assert [*sentences.in_practice(finding)] == [
+    assert [*evidence.people_affected(finding)] == [
         "g=a: 5 people short of the other group's rate, 3 short of the limit"
     ]
 
@@ -135,7 +135,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
 def test_every_format_says_that_a_check_is_not_cleared(on: str, name: str) -> None:
     form = format_of(name)
     assert form is not None
-    rendered = form.render([Answer("spec.yaml", None, unproven(on))], False)  # noqa: FBT003  # the signature of the renderers
+    rendered = form.render([Answer("spec.yaml", None, unproven(on))], all_rows=False)
     assert isinstance(rendered, str)
     text = " ".join(rendered.split())
     assert "beyond the limit, not significant: not cleared" in text
@@ -149,7 +149,7 @@ def test_every_format_says_that_a_check_is_not_cleared(on: str, name: str) -> No
 def test_every_summary_counts_the_checks_that_are_not_cleared() -> None:
     result = unproven("warn")
     assert result.not_cleared == 1
-    assert sentences.tally(result).endswith("; 1 not cleared")
+    assert checks.tally(result).endswith("; 1 not cleared")
     tree = json.loads(report_json.render(result))
     assert tree["summary"]["not_cleared"] == 1
     assert [row["not_cleared"] for row in tree["checks"]] == [True]
@@ -157,9 +157,9 @@ def test_every_summary_counts_the_checks_that_are_not_cleared() -> None:
     answers = [Answer("one.yaml", None, result), Answer("two.yaml", None, cleared())]
     text = terminal.render(summary.document(answers))
     assert "not cleared" in text.splitlines()[4]
-    listed = [listing.Listed(one, {}) for one in answers]
-    assert [row["not_cleared"] for row in listing.index(listed)["audits"]] == [1, 0]
-    assert ",not_cleared," in listing.summary_csv(listed)
+    listed = [index.Listed(one, {}) for one in answers]
+    assert [row["not_cleared"] for row in index.index(listed)["audits"]] == [1, 0]
+    assert ",not_cleared," in index.summary_csv(listed)
 
 
 def cleared() -> AuditResult:
@@ -170,8 +170,8 @@ def cleared() -> AuditResult:
 def test_a_limit_that_fails_in_doubt_is_told_beside_the_one_that_warns() -> None:
     (finding,) = unproven("fail", warn={"above": 0.05}).findings
     assert (str(finding.status), finding.not_cleared) == ("warn", True)
-    said = "beyond the limit that fails (above 0.1, if significant), without that evidence"
-    assert said in sentences.answer(finding)
+    said = "beyond the limit that fails (above 0.1, if significant), without the required evidence"
+    assert said in checks.sentence(finding)
 
 
 def test_what_fails_or_lies_within_is_no_open_question() -> None:
@@ -188,12 +188,12 @@ def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing
     """48/80 of 40 are 24, 12 more than 12; a gap of .1 takes 20 of 40 selected."""
     cells: dict[tuple[str, ...], Rate] = {("a",): (12, 40), ("b",): (48, 80)}
     (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.1}}).findings
-    (text,) = sentences.in_practice(finding)
+    (text,) = evidence.people_affected(finding)
     assert text == "g=a: 12 people short of the other group's rate, 8 short of the limit"
     assert finding.practice is not None
     assert (finding.practice.shortfall, finding.practice.to_parity) == (8, 12)
     (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}}).findings
-    (text,) = sentences.in_practice(finding)
+    (text,) = evidence.people_affected(finding)
     assert text.endswith(", 4 short of the limit"), ".4 of 40 are 16"
 
 
@@ -212,11 +212,11 @@ def test_a_subgroup_below_everybody_is_told_with_its_sign() -> None:
     assert low is not None
     assert high is not None
     said = f"against everybody 40.0 %: -0.3000 [-{high:.4f}, -{low:.4f}] < -0.1, p of no disparity "
-    assert said in sentences.answer(finding)
+    assert said in checks.sentence(finding)
     (kept,) = audited(
         cells, ("g",), "selection_rate", subgroups={**more, "fail": {"above": 0.4}}
     ).findings
-    assert "] (fails below -0.4), p of no disparity " in sentences.answer(kept)
+    assert "] (fails below -0.4), p of no disparity " in checks.sentence(kept)
 
 
 def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() -> None:
@@ -225,8 +225,8 @@ def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() ->
     turned = {"metric": "mean_difference", "reference": "a", "fail": {"above": 0.1}}
     of_ratio, of_difference = audited(cells, ("g",), ratio, turned).findings
     both = "g=b 30.0 % (30/100) against g=a 60.0 % (60/100)"
-    assert f"{both}: 0.5000 [" in sentences.answer(of_ratio)
-    assert f"{both} (reference - group): 0.3000 [" in sentences.answer(of_difference)
+    assert f"{both}: 0.5000 [" in checks.sentence(of_ratio)
+    assert f"{both} (reference - group): 0.3000 [" in checks.sentence(of_difference)
 
 
 @pytest.mark.parametrize(
@@ -270,12 +270,12 @@ def test_what_few_people_may_miss_is_a_share_of_samples_at_a_level() -> None:
     cells: dict[tuple[str, ...], Rate] = {("a",): (24, 40), ("b",): (48, 80)}
     ratio = {"metric": "disparate_impact_ratio", "reference": "b", "fail": {"below": 0.8}}
     (finding,) = audited(cells, ("g",), ratio).findings
-    assert sentences.thin(finding) == (
+    assert evidence.few_people(finding) == (
         "g=a, 40 against 80 people: a gap of less than 26.7 points below or 23.9 points above "
         "would be found in fewer than 80 % of such samples, at level .05"
     )
     (finding,) = audited({**cells, ("c",): (48, 80)}, ("g",), ratio).findings
-    assert str(sentences.thin(finding)).endswith(" of such samples, at level .025")
+    assert str(evidence.few_people(finding)).endswith(" of such samples, at level .025")
 
 
 # Words of the label, of missing people, of a turned model ------------------------------------
@@ -298,7 +298,7 @@ def test_nobody_is_selected_by_a_label(name: str) -> None:
     result = of_label(subgroups={"min_size": 20}, simpson={"fail": True})
     form = format_of(name)
     assert form is not None
-    rendered = form.render([Answer("spec.yaml", None, result)], True)  # noqa: FBT003  # all rows
+    rendered = form.render([Answer("spec.yaml", None, result)], all_rows=True)
     assert isinstance(rendered, str)
     text = " ".join(rendered.replace("&#160;", " ").split())
     assert "ase rate" in text
@@ -354,10 +354,10 @@ def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
     assert str(finding.status) == "fail"
     assert finding.missing is not None
     assert finding.missing.others
-    text = sentences.answer(finding)
+    text = checks.sentence(finding)
     assert "between 0.1111 and 0.7778, whatever the missing values are" in text
-    assert "; were they known, the check might not fail" in text
-    assert "turn the verdict" not in text
+    assert "; with them known, the check might not fail" in text
+    assert "change the verdict" not in text
     assert "could put" not in text
 
 

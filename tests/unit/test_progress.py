@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 
 import fairaudit
+from fairaudit.cli.progress_bar import Bar
 from fairaudit.progress import Progress
-from fairaudit.report.bar import Bar
 
 SPEC: dict[str, Any] = {
     "columns": {"protected": ["race"], "decision": {"column": "y", "positive": 1}},

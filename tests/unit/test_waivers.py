@@ -14,7 +14,7 @@ from conftest import SAMPLES
 from schemas import validate
 
 import fairaudit
-from fairaudit import cli, pipeline
+from fairaudit import cli, provenance
 from fairaudit.errors import SpecError
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
@@ -60,7 +60,7 @@ def rows(rates: dict[str, int], sex: str = "f") -> str:
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "_clock", lambda: NOW)
+    monkeypatch.setattr(provenance, "_clock", lambda: NOW)
 
 
 @pytest.fixture
@@ -344,7 +344,7 @@ def test_the_day_ends_in_utc(
     judged: Judged, second: int, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     midnight = datetime(2024, 1, 1, tzinfo=UTC)
-    monkeypatch.setattr(pipeline, "_clock", lambda: midnight + timedelta(seconds=second))
+    monkeypatch.setattr(provenance, "_clock", lambda: midnight + timedelta(seconds=second))
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert judged(FLOOR, waiver(expires="2023-12-31")).exit_code == code
 

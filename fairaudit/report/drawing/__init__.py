@@ -14,7 +14,7 @@ from altair.utils.schemapi import debug_mode
 
 from fairaudit import memory
 from fairaudit.errors import OutOfMemory
-from fairaudit.report.drawing import lattice, lines, rows, slopes
+from fairaudit.report.drawing import lattice, lines, rows
 from fairaudit.report.drawing.frame import FONT, Layers
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Picture, Slopes
 
@@ -58,6 +58,6 @@ def _layers(picture: Picture) -> Layers:
         case Lines():
             return lines.layers(picture)
         case Slopes():
-            return slopes.layers(picture)
+            return lines.slope_layers(picture)
         case Lattice():
             return lattice.layers(picture)

@@ -23,9 +23,8 @@ _SHORT = 120
 
 def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
     """The page of one answer; of several their summary."""
-    if len(answers) > 1:
-        return page(summary.document(answers, all_rows=all_rows))
-    return page(summary.report(answers, all_rows=all_rows))
+    show = summary.document if len(answers) > 1 else summary.report
+    return page(show(answers, all_rows=all_rows))
 
 
 def page(document: Document) -> str:
@@ -45,6 +44,11 @@ def page(document: Document) -> str:
             version=version(),
         )
     )
+
+
+def spell(text: str, encoding: str) -> str:
+    """A page in signs that an encoding has: all others are references to their numbers."""
+    return text.encode(encoding, "xmlcharrefreplace").decode(encoding)
 
 
 @cache

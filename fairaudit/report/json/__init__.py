@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -18,7 +18,7 @@ from fairaudit.report.json.answers import answers_document, error_document, of_a
 from fairaudit.report.json.changes import changes_document, changes_schema
 from fairaudit.report.json.reading import parse
 from fairaudit.report.json.results import document, read
-from fairaudit.result import AuditResult
+from fairaudit.result import Answer, AuditResult
 
 __all__ = [
     "answers_document",
@@ -31,7 +31,9 @@ __all__ = [
     "read",
     "read_answers",
     "render",
+    "render_answers",
     "schema",
+    "spell",
     "written",
 ]
 
@@ -45,6 +47,16 @@ _SPELLED = re.compile(
 def render(result: AuditResult) -> str:
     """The result as one JSON document."""
     return written(document(result))
+
+
+def render_answers(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
+    """The answers as one JSON document."""
+    return written(of_answers(answers))
+
+
+def spell(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is in every encoding
+    """A document in ASCII: all other signs are escapes of JSON."""
+    return written(json.loads(text), ascii_only=True)
 
 
 def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairaudit.estimate import Estimate, State
 from fairaudit.metrics import Eligibility
-from fairaudit.report import sentences
+from fairaudit.report import checks
 from fairaudit.report.json.accepted import (
     Which,
     read_before,
@@ -68,7 +68,7 @@ def write_finding(one: Finding) -> dict[str, Any]:
         "status": str(one.status),
         **write_check(one.check),
         "limit": write_limit(one.limit),
-        "sentence": sentences.answer(one),
+        "sentence": checks.sentence(one),
         **write_estimate(one.estimate or Estimate(math.nan)),
         "reason": one.why or None,
         "exact": None if one.estimate is None else write_exact(one.estimate.exact),

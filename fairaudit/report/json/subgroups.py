@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from fairaudit.cube import Group
 from fairaudit.estimate import State
-from fairaudit.report import sentences
+from fairaudit.report import subgroups
 from fairaudit.report.json.reading import Member
 from fairaudit.report.json.values import read_group, write_group
 from fairaudit.result import AuditResult
@@ -34,7 +34,7 @@ def write_subgroups(result: AuditResult) -> Iterator[dict[str, Any]]:
                 "of": one.of,
                 "listed": each.group in listed,
                 **write_subgroup(each),
-                "sentence": sentences.subgroup(each, one, inference),
+                "sentence": subgroups.sentence(each, one, inference),
             }
 
 

@@ -18,8 +18,9 @@ import fairaudit
 import fairaudit.errors
 from fairaudit import engine
 from fairaudit import spec as specs
+from fairaudit.counts import Counts
 from fairaudit.engine import dictionary_route
-from fairaudit.plan import RawCells, plan
+from fairaudit.plan import plan
 
 SPEC: dict[str, Any] = {
     "columns": {
@@ -45,7 +46,7 @@ ROWS = st.lists(
 TYPES = {"a": [pa.string(), pa.large_string()], "b": [pa.int8(), pa.int64()], "y": [pa.int32()]}
 
 
-def tally(cells: RawCells) -> Counter[tuple[str | None, ...]]:
+def tally(cells: Counts) -> Counter[tuple[str | None, ...]]:
     """Rows by raw levels."""
     found: Counter[tuple[str | None, ...]] = Counter()
     for at, rows in enumerate(cells.rows.tolist()):
@@ -53,7 +54,7 @@ def tally(cells: RawCells) -> Counter[tuple[str | None, ...]]:
     return found
 
 
-def sums(cells: RawCells) -> dict[tuple[object, ...], list[Fraction]]:
+def sums(cells: Counts) -> dict[tuple[object, ...], list[Fraction]]:
     """Rows, people, weights and squares by raw levels and intervals, exactly."""
     found: dict[tuple[object, ...], list[Fraction]] = {}
     for at in range(len(cells.rows)):
@@ -67,7 +68,7 @@ def sums(cells: RawCells) -> dict[tuple[object, ...], list[Fraction]]:
     return found
 
 
-def by_both_routes(spec: dict[str, Any], path: Path) -> tuple[RawCells, RawCells]:
+def by_both_routes(spec: dict[str, Any], path: Path) -> tuple[Counts, Counts]:
     """The cells of a file by each of the two routes."""
     asked = plan(specs.of_mapping(spec))
     by_codes = engine.count_files(asked, [str(path)], Path())

@@ -129,7 +129,7 @@ def searched(path: Path | str, given_spec: Mapping[str, Any] = SPEC) -> dict[str
     """The table of each candidate, counted: by levels, the mass in fractions."""
     spec = specs.of_mapping(given_spec)
     raw = engine.count_files(plan(spec), [str(path)], Path())
-    cubes = recode(raw, plan(spec), spec).searched
+    cubes = recode(raw, spec).searched
     found = {}
     for name, cube in cubes.items():
         order = [[key.name for key in cube.keys].index(key) for key in ("g", "h", "decision", name)]
@@ -263,7 +263,7 @@ def test_numbers_are_cut_alike_by_their_texts_and_by_the_reader(
     )
     raw = engine.count_files(plan(spec), [str(path)], Path())
     assert raw.route == "codes of CSV fields"
-    cube = recode(raw, plan(spec), spec).searched["few"]
+    cube = recode(raw, spec).searched["few"]
     assert {levels: rows for levels, (rows, _) in cube.tally().items()} == {
         (age, y, few): rows for (age, y, few), rows in wanted.items()
     }

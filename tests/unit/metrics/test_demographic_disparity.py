@@ -10,7 +10,7 @@ import pytest
 from evidence_specs import YES, document
 
 import fairaudit
-from fairaudit.report import sentences
+from fairaudit.report import checks
 from fairaudit.verdict import Finding, Status
 
 Rows = list[tuple[str, str, int, int]]
@@ -99,9 +99,9 @@ def test_a_settled_stratum_adds_no_width() -> None:
 
 def test_the_sentence_sets_a_disparity_beside_nobody() -> None:
     found = finding(ALONE)
-    assert "against" not in sentences.answer(found)
-    assert sentences.answer(found).startswith("demographic disparity g=a 0.3333 (n = 120): 0.3333 ")
-    assert "overall" not in sentences.title(found)
+    assert "against" not in checks.sentence(found)
+    assert checks.sentence(found).startswith("demographic disparity g=a 0.3333 (n = 120): 0.3333 ")
+    assert "overall" not in checks.title(found)
     tree = document(spec(), frame(ALONE))
     assert {row["reference"] for row in tree["comparisons"]} == {None}
     assert [part["second"] for row in tree["comparisons"] for part in row["parts"]] == [None, None]

@@ -16,7 +16,7 @@ from evidence_specs import YES, Cells, confused, document, spec
 import fairaudit
 from fairaudit.metrics import CATALOGUE, COMPARISONS, Disparity, find_metric
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE_TOTAL
-from fairaudit.report import sentences
+from fairaudit.report import checks
 from fairaudit.report.explain import markdown
 from fairaudit.result import definition
 from fairaudit.verdict import Status
@@ -72,8 +72,8 @@ def test_a_mean_over_groups_says_what_it_is(compare: str, words: str) -> None:
     assert finding.estimate is not None
     value = math.exp(expected) if compare == "ratio" else expected
     assert finding.estimate.value == pytest.approx(value)
-    assert sentences.answer(finding).startswith(f"{words}: ")
-    assert "mean over groups" in sentences.title(finding)
+    assert checks.sentence(finding).startswith(f"{words}: ")
+    assert "mean over groups" in checks.title(finding)
     (row,) = document(asking, confused(THREE))["comparisons"]
     assert row["parameters"] == {"aggregate": "mean"}
     assert "exp of the mean |ln ratio|" in markdown([])

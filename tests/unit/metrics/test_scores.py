@@ -34,7 +34,7 @@ from fairaudit.recode import recode
 from fairaudit.recode.scores import Distribution, with_histogram
 from fairaudit.result import AuditResult, ScoreRow
 from fairaudit.spec import Spec
-from fairaudit.tables import Listing
+from fairaudit.tables import Listing, Tables
 
 SPEC: dict[str, Any] = {
     "columns": {
@@ -404,7 +404,7 @@ def test_histograms_of_every_grouping_equal_those_of_the_rows(
         if kind == "frame"
         else engine.count_files(asked, [str(path)], Path())
     )
-    recoded = recode(raw, asked, read)
+    recoded = recode(raw, read)
     for of, column in (("one", "s"), ("two", "age")):
         for by in ((), ("race",), ("age",), ("race", "age")):
             for strata in ((), ("site",)):
@@ -417,7 +417,7 @@ def test_a_histogram_tells_another_row(tmp_path: Path) -> None:
     read = shaped(MODELS)
     asked = plan(read)
     path = write(tmp_path / "rows.csv", rows)
-    recoded = recode(engine.count_files(asked, [str(path)], Path()), asked, read)
+    recoded = recode(engine.count_files(asked, [str(path)], Path()), read)
     check_histogram(recoded.cube, recoded.scores["s"], ("race",), ("site",), rows, "one")
     changed = [*rows[:2], ("b", 20, 0, 0.25, 1)]
     with pytest.raises(AssertionError):
@@ -437,11 +437,11 @@ def test_tables_come_with_the_histogram_that_is_asked(
     """Of every subset of the attributes, alone and in the strata; but of no other strata."""
     tables: dict[str, Any] = {}
 
-    def tabulate(_cube: Cube, table: Any, *_: Any, **__: Any) -> Listing:
+    def tabulate(_spec: Any, _checks: Any, _cubes: Any, made: Tables, _: Any) -> Listing:
         for strata in ((), ("site",), ("age",)):
-            tables[str(strata)] = table(("race",), strata, "one").histogram
-        tables["label"] = table(("race",), (), "label").histogram
-        return Listing((), (), (), (), (), ())
+            tables[str(strata)] = made.table(("race",), strata, "one").histogram
+        tables["label"] = made.table(("race",), (), "label").histogram
+        return Listing((), (), (), (), (), (), (), (), ())
 
     monkeypatch.setattr("fairaudit.pipeline.tabulate", tabulate)
     rows = [(r, a, y, s, 1 + y) for r, a, y, s, _ in generated(200) if y is not None]

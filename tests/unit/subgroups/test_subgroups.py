@@ -88,7 +88,7 @@ def found_in(spec: Mapping[str, Any], path: Path) -> Discovery:
     """The whole search over a file."""
     read = specs.of_mapping(spec)
     asked = plan(read)
-    recoded = recode(engine.count_files(asked, [str(path)], Path()), asked, read)
+    recoded = recode(engine.count_files(asked, [str(path)], Path()), read)
     assert read.subgroups is not None
     return search_subgroups(recoded.tables or (recoded.cube,), read.subgroups)
 

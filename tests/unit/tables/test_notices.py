@@ -10,7 +10,7 @@ import pytest
 from evidence_specs import document, people
 from evidence_specs import spec as asking
 
-from fairaudit.report import sentences
+from fairaudit.report import checks
 from fairaudit.result import AuditResult
 
 Audit = Callable[..., AuditResult]
@@ -132,7 +132,7 @@ def test_a_ratio_to_everybody_at_a_small_rate_tells_the_points(
     text = confusion(a=(a, 0, 0, 100 - a), b=(b, 0, 0, 100 - b))
     metric = {"metric": "elift", "fail": {"above": 1.5}}
     (finding,) = audit_csv(text, spec(metric)).findings
-    assert ("at rates this small" in sentences.answer(finding)) is told
+    assert ("at rates this small" in checks.sentence(finding)) is told
 
 
 def test_models_that_select_unequally_are_noticed(audit_csv: Audit) -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairaudit.errors import FairauditError
-from fairaudit.report import csv, numbers, sentences, summary
-from fairaudit.report.tables import Kind, Value, of_rows, stated
+from fairaudit.report import checks, numbers, summary
+from fairaudit.report.group_table import Kind, Value, of_rows, stated, written_csv
 from fairaudit.result import SCHEMA_VERSION, Answer, exit_code
 from fairaudit.verdict import Check, Finding, Limit, Status
 from fairaudit.version import version
@@ -83,7 +83,7 @@ def index(listed: Sequence[Listed]) -> dict[str, Any]:
 def summary_csv(listed: Sequence[Listed]) -> str:
     """A row for each audit: its verdict, and how many of its checks came out how."""
     rows = [{**_told(one), "report": one.files.get("json")} for one in listed]
-    return csv.written(of_rows(_SUMMARY, rows))
+    return written_csv(of_rows(_SUMMARY, rows))
 
 
 def checks_csv(listed: Sequence[Listed]) -> str:
@@ -93,7 +93,7 @@ def checks_csv(listed: Sequence[Listed]) -> str:
         for one in listed
         for row in _checks(one.answer)
     ]
-    return csv.written(of_rows(_CHECKS, rows))
+    return written_csv(of_rows(_CHECKS, rows))
 
 
 def _audit(one: Listed) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _checks(answer: Answer) -> Iterator[dict[str, Value]]:
             "other": _named(one.second),
             "stratum": _named(one.stratum),
             "worse_off": _named(one.worse_off),
-            "sentence": sentences.answer(one),
+            "sentence": checks.sentence(one),
         }
 
 

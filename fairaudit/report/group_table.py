@@ -1,15 +1,22 @@
-"""The groups as one long table: a row for each group and each of its rates, whatever the format.
+"""The groups as one long table, as CSV and as Parquet: a row for each group and each of its rates.
 
 A number that does not exist is None, and the state beside it says why: never 0. Names of attributes
 stand behind `group.`, those of strata behind `given.`, so that an attribute called `n` or `metric`
 meets no column of ours. `people` and `share_of_known` are those of the group, a share of the people
 whose group is known; `n`, `numerator` and `denominator` those of the rate, where weighted sums are
 `numerator / scale`.
+
+The CSV is for spreadsheets. It begins with a byte order mark: without one Excel reads UTF-8 in the
+code page of the machine, and no `×` survives. Lines end with a line feed, which every program
+reads, whatever the system. A record is one line: a line of somebody's data may be a command to
+whoever reads the log. The Parquet is for programs: typed by its schema, texts as they are.
 """
 
 from __future__ import annotations
 
+import csv
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,6 +25,7 @@ from typing import Any, TypeAlias
 
 from pydantic_core import to_json
 
+from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.errors import FairauditError
 from fairaudit.estimate import Estimate, State, state_of
@@ -25,6 +33,14 @@ from fairaudit.report import numbers
 from fairaudit.result import Answer, AuditResult, GroupRow, RateRow
 
 Value: TypeAlias = str | int | float | None
+MARK = "\ufeff"
+"""The byte order mark: this text is UTF-8."""
+
+# What a spreadsheet may take for a formula: at the beginning of a cell, or of what is one for a
+# program that separates by a semicolon. See OWASP, CSV Injection.
+_FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"']*[=+\-@＝＋－＠])""")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+
 _Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]
 
 
@@ -210,3 +226,74 @@ def stated(value: float | None) -> tuple[float | None, str]:
 
 def _said(parameters: Mapping[str, Any]) -> str | None:
     return to_json(dict(parameters)).decode() if parameters else None
+
+
+def render_csv(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
+    """The groups of all answers as CSV with a header; of errors alone, the header."""
+    return written_csv(columns(answers))
+
+
+def written_csv(columns: Sequence[Column]) -> str:
+    """Columns as CSV with a header."""
+    page = _Page()
+    # The module quotes only what may end a line of its own, so lines end otherwise here.
+    writer = csv.writer(page, lineterminator="\r\n")
+    writer.writerow([safe(one.name) for one in columns])
+    writer.writerows(map(_cell, row) for row in zip(*(one.values for one in columns), strict=True))
+    return MARK + "".join(page.lines)
+
+
+def spell_csv(text: str, encoding: str) -> str:
+    """A page in signs that an encoding has; what is not UTF-8 carries no mark of it."""
+    return text.removeprefix(MARK).encode(encoding, "backslashreplace").decode(encoding)
+
+
+def safe(text: str) -> str:
+    """A text of one line, which no spreadsheet takes for a formula, no build server for a command.
+
+    Signs that would not be seen are spelled out (`names.escaped`); an apostrophe stands before what
+    looks like a formula: a number is none, nor a negative one. The text can be had back: an
+    apostrophe before such is ours, then the escapes stand for their signs.
+    """
+    text = names.escaped(text)
+    return text if _NUMBER.fullmatch(text) else _FORMULA.sub("'", text)
+
+
+def _cell(value: Value) -> Value:
+    return safe(value) if isinstance(value, str) else value
+
+
+class _Page:
+    """Lines as they are written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def write(self, line: str) -> None:
+        self.lines.append(line.removesuffix("\r\n") + "\n")
+
+
+def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes:  # noqa: ARG001  # the same
+    """The groups of all answers as a Parquet file; of errors alone, its schema and no row."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    types = {Kind.TEXT: pa.string(), Kind.WHOLE: pa.int64(), Kind.NUMBER: pa.float64()}
+    table = columns(answers)
+    schema = pa.schema([(_utf8(column.name), types[column.kind]) for column in table])
+    arrays = [pa.array(_parquet_values(column), type=types[column.kind]) for column in table]
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.table(arrays, schema=schema), sink, compression="zstd")
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def _parquet_values(column: Column) -> Sequence[object]:
+    if column.kind is not Kind.TEXT:
+        return column.values
+    return [_utf8(value) if isinstance(value, str) else None for value in column.values]
+
+
+def _utf8(text: str) -> str:
+    """The text; the name of a file may hold bytes that are no UTF-8, and they are spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -15,7 +15,8 @@ from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.disparities import REMAINDER, Fold
-from fairaudit.report import numbers, sentences
+from fairaudit.report import metric_titles, numbers
+from fairaudit.report.strata import Weighed, average_of
 from fairaudit.subgroups import SearchedRate, Subgroup
 from fairaudit.verdict import Check, Finding
 
@@ -113,6 +114,20 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     return tuple(lines)
 
 
+def averages(strata: tuple[Weighed, ...], names: tuple[str, str]) -> tuple[Line, Line]:
+    """Both sides' averages, filled in."""
+    told = []
+    for at, name in enumerate(names):
+        terms = [
+            f"{one.weight} · {share.over:,}/{share.under:,}"
+            for one in strata
+            for share in ((one.first, one.second)[at],)
+        ]
+        value = Term(" + ".join(terms), average_of(strata, first=at == 0))
+        told.append(Line(name, "Σ weight · rate", value))
+    return told[0], told[1]
+
+
 def divergence(one: Subgroup, search: SearchedRate) -> Line:
     """How far a subgroup lies from everybody, who are in it too."""
     sides = Fraction(one.over, one.under), Fraction(search.over, search.under)
@@ -191,7 +206,7 @@ def _whose(one: ComparisonPart, of: str, side: Side) -> str:
 
 def _title(one: ComparisonPart, of: str) -> str:
     record = find_metric(one.metric)
-    return one.metric if record is None else sentences.heading_of(one.metric, of, record.title)
+    return one.metric if record is None else metric_titles.heading(one.metric, of, record.title)
 
 
 def _named(one: ComparisonPart, of: str, comparison: Comparison | None) -> str:

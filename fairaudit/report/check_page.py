@@ -8,7 +8,17 @@ from fairaudit import names
 from fairaudit.errors import UsageError, did_you_mean
 from fairaudit.evidence import ComparisonPart
 from fairaudit.metrics import Disparity, GroupMetric
-from fairaudit.report import disparities, explain, filled, numbers, reversals, sentences, strata
+from fairaudit.report import (
+    checks,
+    evidence,
+    explain,
+    metric_titles,
+    numbers,
+    rates,
+    reversals,
+    strata,
+    worked_formula,
+)
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -21,7 +31,6 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
-from fairaudit.report.content import TONES, by_urgency
 from fairaudit.report.subgroups import whose_rate
 from fairaudit.result import AuditResult
 from fairaudit.subgroups import SearchedRate
@@ -37,8 +46,8 @@ _UNWEIGHED = (
 def listing(result: AuditResult) -> Document:
     """The checks of a result by number and id, the worst first."""
     rows = []
-    for at, one in enumerate(by_urgency(result.findings), 1):
-        word = Cell(f"{at} {sentences.STATUS[one.status]}", TONES[one.status])
+    for at, one in enumerate(checks.by_urgency(result.findings), 1):
+        word = checks.status_cell(one, at)
         rows.append((word, f"{names.copied(one.check.id)}: {_value(one)} ({_limit(one)})"))
     if not rows:
         return inert((Heading("Checks"), Paragraph("The spec sets no limit: nothing was judged.")))
@@ -51,7 +60,7 @@ def find(result: AuditResult, wanted: str) -> Finding:
 
     Raises `UsageError` where there is none, or several.
     """
-    ranked = by_urgency(result.findings)
+    ranked = checks.by_urgency(result.findings)
     ids = [one.check.id for one in ranked]
     if wanted in ids:
         return ranked[ids.index(wanted)]
@@ -99,9 +108,9 @@ def _limit(one: Finding) -> str:
 
 
 def _answer(finding: Finding) -> Iterator[Block]:
-    yield Heading(f"Check: {sentences.id_of(finding)}")
-    text = f"{sentences.title(finding)}: {sentences.answer(finding)}"
-    yield Entries([(Cell(sentences.STATUS[finding.status], TONES[finding.status]), text)])
+    yield Heading(f"Check: {checks.id_of(finding)}")
+    text = f"{checks.title(finding)}: {checks.sentence(finding)}"
+    yield Entries([(checks.status_cell(finding), text)])
 
 
 def _asked(finding: Finding) -> Iterator[Block]:
@@ -123,7 +132,7 @@ def _asked(finding: Finding) -> Iterator[Block]:
     if distance:
         pairs.append(("distance", distance))
     if check.place is not None:
-        pairs.append(("asked in", sentences.place(check.place)))
+        pairs.append(("asked in", checks.place(check.place)))
     yield Facts(pairs)
 
 
@@ -167,7 +176,7 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     rows += [(Cell(str(at), Tone.MUTED), line) for at, line in enumerate(lines, 1)]
     if check.terms.average is not None and not weighed:
         rows.append((Cell("strata", Tone.MUTED), _UNWEIGHED))
-    if relation := sentences.relation(finding):
+    if relation := checks.relation(finding):
         rows.append((Cell("so", Tone.MUTED), f"{_value(finding)} {relation}"))
     yield Entries(rows)
 
@@ -179,15 +188,15 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
         search = whose_rate(result, check)
         if finding.subgroup is None or search is None:
             return []
-        return [str(filled.divergence(finding.subgroup, search))]
+        return [str(worked_formula.divergence(finding.subgroup, search))]
     if not isinstance(check, Check):
         return []
     lines = [
         line
         for part, found in _weighed(result, finding)
-        for line in strata.lines(found, _sides(part))
+        for line in worked_formula.averages(found, _sides(part))
     ]
-    lines += filled.working(finding, _outcomes(result, check))
+    lines += worked_formula.working(finding, _outcomes(result, check))
     return [*map(str, lines)]
 
 
@@ -228,7 +237,7 @@ def _weights(part: ComparisonPart, found: Sequence[strata.Weighed], check: Check
         for one in found
     ]
     return Table(
-        f"{sentences.title_of(part.metric, check.of)} in each stratum, and what it weighs",
+        f"{metric_titles.title(part.metric, check.of)} in each stratum, and what it weighs",
         (numbers.subset(check.given), first, second, "weight"),
         rows,
         (False, True, True, True),
@@ -241,12 +250,12 @@ def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
     if found is None or search is None:
         yield Paragraph(finding.why or numbers.SUPPRESSED)
         return
-    line = filled.divergence(found, search)
+    line = worked_formula.divergence(found, search)
     yield Entries(
         [
             (Cell("formula", Tone.MUTED), "|rate of the subgroup - rate of everybody|"),
             (Cell("1", Tone.MUTED), str(line)),
-            (Cell("so", Tone.MUTED), f"{_value(finding)} {sentences.relation(finding)}"),
+            (Cell("so", Tone.MUTED), f"{_value(finding)} {checks.relation(finding)}"),
         ]
     )
     told = [(found.group, found.over, found.under, found.divergence)]
@@ -274,56 +283,9 @@ def _reversals(finding: Finding) -> Iterator[Block]:
 
 def _sureness(finding: Finding) -> Iterator[Block]:
     """The interval and the test by name, what is missing, people, what few people hide."""
-    pairs, estimate = [], finding.estimate
-    if estimate is not None and not estimate.suppressed:
-        if estimate.low is not None and estimate.high is not None:
-            ends = f"[{numbers.number(estimate.low)}, {numbers.number(estimate.high)}]"
-            level = f"{float(100 * finding.check.inference.confidence):g} %"
-            pairs.append((f"interval, {level}", f"{ends} ({estimate.method})"))
-        elif estimate.no_interval:
-            pairs.append(("interval", estimate.no_interval))
-        pairs += _test(finding)
-    if said := sentences.evidence(finding):
-        pairs.append(("evidence", said))
-    pairs += [("missing", text) for text in sentences.missing_bounds(finding)]
-    pairs += [("in people", text) for text in sentences.in_practice(finding)]
-    if finding.practice is not None and finding.practice.shortfall:
-        pairs.append(("in people", sentences.at_both_rates(finding.practice)))
-    if (thin := sentences.thin(finding)) is not None:
-        pairs.append(("few people", thin))
-    if finding.before is not None:
-        before = finding.before
-        then = "no number" if before.value is None else numbers.number(before.value)
-        made = f"{before.earlier.created[:10]} ({sentences.age(before.earlier)})"
-        pairs.append(("baseline", f"{before.status}, {then}, on {made}"))
-        if before.decided_by and not before.is_decided_alike(finding):
-            own = "no number" if before.own is None else numbers.number(before.own)
-            whose = "the same groups" if finding.spread else numbers.named_group(finding.first)
-            decided = f"{whose} had {own} then; {sentences.earlier_witness(before)} decided"
-            pairs.append(("its own", decided))
-    for one in finding.waived:
-        pairs.append(("waived", sentences.waived(one, finding).removeprefix("waived ")))
-    if pairs:
+    if pairs := list(evidence.facts(finding)):
         yield Heading("How sure")
         yield Facts(pairs)
-
-
-def _test(finding: Finding) -> Iterator[tuple[str, str]]:
-    estimate, alpha = finding.estimate, finding.check.inference.alpha
-    found = None if estimate is None else estimate.significance
-    if found is None:
-        return
-    yield "test of no disparity", f"p {numbers.probability(found.p, alpha)} ({numbers.test(found)})"
-    if found.beside is not None:
-        beside = f"p {numbers.probability(found.beside.p, alpha)} ({found.beside.test})"
-        yield f"test that {sentences.beside_words(found.beside.hypothesis)}", beside
-    if found.family > 1:
-        how = "uncorrected" if found.correction == "none" else f"by {found.correction}"
-        adjusted = numbers.probability(found.adjusted, alpha)
-        family = f"{numbers.whole(found.family)} tests behind the spec's limits"
-        if isinstance(finding.check, SubgroupCheck):
-            family = f"{numbers.whole(found.family)} subgroups looked at"
-        yield "among its family", f"p {adjusted}, {how}, over {family}"
 
 
 def _crossed(finding: Finding) -> Iterator[Block]:
@@ -382,8 +344,8 @@ def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
         return
     yield Heading("Every group")
     if of_check:
-        yield from disparities.tables(of_check, result, None)
-        yield disparities.legend(result)
+        yield from rates.tables(of_check, result, None)
+        yield rates.legend(result)
     known = list(dict.fromkeys(level for row in counts for level in row.counts))
     if counts:
         rows = [

@@ -1,4 +1,4 @@
-"""The sections that show disparities: conditional ones, the rates of every group."""
+"""The section on rates: a table for each rate and grouping, and how to read it."""
 
 from __future__ import annotations
 
@@ -9,68 +9,26 @@ from itertools import groupby
 from fairaudit import names
 from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.metrics.terms import Correction
-from fairaudit.report import figures, numbers, sentences
+from fairaudit.report import metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import (
     AuditResult,
-    ComparisonRow,
     RateRow,
 )
 from fairaudit.verdict import Check
 
-_ALIKE = "People alike in a declared factor"
-_DECLARED = (
-    "A factor is declared by the spec; whether it is legitimate is your judgement. One that is "
-    "itself shaped by the disparity hides it."
-)
 _WORST, _LOWEST = "worst first", "lowest first"
 _MOST_SUBSETS = 12
 """Of more subsets a short report has tables of the attributes and of those that are judged."""
 
 
-def conditional(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """What is compared among people alike in a factor: in its strata, or averaged over them."""
-    found = [row for row in result.comparisons if row.stratum or row.averaged]
-    if not found:
-        return
-    rows, left_out = [], 0
-    for _, run in groupby(found, key=lambda row: (row.title, row.of, row.by, str(row.parameters))):
-        each = list(run)
-        shown = each if most is None else each[:most]
-        left_out += len(each) - len(shown)
-        rows += [_conditional_cells(row) for row in shown]
-    yield Heading(_ALIKE)
-    yield Paragraph(_DECLARED, Tone.MUTED)
-    yield from figures.by_stratum(result)
-    yield Table(
-        "each comparison in a stratum, or averaged over strata with equal weights for both sides",
-        ("measure", "who", "where", "value"),
-        rows,
-        (False, False, False, True),
-        more=_more(left_out),
-    )
-
-
-def _conditional_cells(row: ComparisonRow) -> list[Cell]:
-    pair = sentences.witness(row.first, row.second, row.decided_by)
-    who = pair if row.group is None else numbers.group(row.group)
-    over = f"over {numbers.subset(row.averaged)}"
-    where = numbers.group(row.stratum) if row.stratum else over
-    return [
-        Cell(f"{row.title}{sentences.said(row.parameters)}"),
-        Cell(who or numbers.subset(row.by)),
-        Cell(where),
-        Cell(numbers.value_of(row.estimate)),
-    ]
-
-
-def rates(result: AuditResult, most: int | None) -> Iterator[Block]:
+def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """A table for each rate and grouping, the worst group first."""
     if not result.rates:
         return
     is_ranked = any(_order(row, result) == _WORST for row in result.rates)
     yield Heading("Rates, worst first" if is_ranked else "Rates, lowest first")
-    yield from figures.rates(result)
+    yield from rate_figures.rates(result)
     yield _everybody([row for row in result.rates if not row.by and not row.stratum], result)
     rows = [row for row in result.rates if row.by]
     shown = rows if most is None else _first_groupings(result, rows)
@@ -100,11 +58,11 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         rates,
         key=lambda row: (
             *(row.metric, row.of, row.by, row.stratum),
-            sentences.said(row.parameters, row.averaged),
+            metric_titles.options(row.parameters, row.averaged),
         ),
     ):
         rows = list(run)
-        title = sentences.heading_of(metric, of, _title(metric, result))
+        title = metric_titles.heading(metric, of, _title(metric, result))
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         caption = f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}"
         order = _order(rows[0], result)
@@ -115,7 +73,9 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
             (numbers.subset(by), "of known", "count", "rate", level, "diff.", "ratio", "p"),
             [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
             (False, True, True, True, True, True, True, True),
-            more="\n".join(filter(None, (_more(len(rows) - len(shown)), _star(shown)))),
+            more="\n".join(
+                filter(None, (numbers.more_groups(len(rows) - len(shown)), _star(shown)))
+            ),
         )
 
 
@@ -193,7 +153,7 @@ def _title(metric: str, result: AuditResult) -> str:
 
 
 def _heading(row: RateRow, result: AuditResult) -> str:
-    return sentences.heading_of(row.metric, row.of, _title(row.metric, result))
+    return metric_titles.heading(row.metric, row.of, _title(row.metric, result))
 
 
 def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
@@ -203,7 +163,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         ("", "of the", "count", "rate", _level(result)),
         [
             [
-                Cell(_heading(row, result) + sentences.said(row.parameters, row.averaged)),
+                Cell(_heading(row, result) + metric_titles.options(row.parameters, row.averaged)),
                 Cell(names.name(row.of)),
                 Cell(numbers.counts(row.estimate)),
                 Cell(_value(row)),
@@ -228,7 +188,7 @@ def _value(row: RateRow) -> str:
 
 def _in_percent(row: RateRow) -> bool:
     """Whether its numbers are in per cent: those of a share, unless they are read from bins."""
-    return sentences.is_share(row.metric) and not row.estimate.error
+    return metric_titles.is_share(row.metric) and not row.estimate.error
 
 
 def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
@@ -241,7 +201,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Eligibility.SUPPRESSED: "",
         Eligibility.ELIGIBLE: "reference" if is_reference else "",
     }
-    as_share = sentences.is_share(row.metric)
+    as_share = metric_titles.is_share(row.metric)
     compared = _is_compared(row)
     tone = Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED
     return [
@@ -282,10 +242,3 @@ def _difference(value: float | None, *, as_share: bool) -> str:
 
 def _ratio(value: float | None) -> str:
     return numbers.SUPPRESSED if value is None else numbers.number(value, 3)
-
-
-def _more(count: int) -> str:
-    if count <= 0:
-        return ""
-    groups = "group" if count == 1 else "groups"
-    return f"and {numbers.whole(count)} more {groups}: --verbose, or -o report.json, lists them all"

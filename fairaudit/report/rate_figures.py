@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from fairaudit.cube import Grouping
-from fairaudit.metrics import Eligibility
-from fairaudit.report import numbers, sentences
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric
+from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Figure
-from fairaudit.report.figures import most
-from fairaudit.report.figures.limits import limits
 from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
 from fairaudit.result import AuditResult, RateRow
+from fairaudit.verdict import Check, Finding, Limit
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
 
@@ -22,22 +21,22 @@ def rates(result: AuditResult) -> Iterator[Figure]:
     found: dict[tuple[str, str, str], dict[Grouping, list[RateRow]]] = {}
     for row in result.rates:
         if row.by and not row.stratum:
-            key = (row.metric, row.of, sentences.said(row.parameters, row.averaged))
+            key = (row.metric, row.of, metric_titles.options(row.parameters, row.averaged))
             found.setdefault(key, {}).setdefault(row.by, []).append(row)
     figures = [one for key, tables in found.items() for one in _of_rate(result, key, tables)]
-    for at, one in enumerate(figures[: most.PICTURES]):
-        is_last = at + 1 == most.PICTURES
-        left = len(figures) - most.PICTURES if is_last else 0
-        more = most.left_out(left, "pictures of rates", "the tables below have them")
+    for at, one in enumerate(figures[: pictures.MOST_RATE_PICTURES]):
+        is_last = at + 1 == pictures.MOST_RATE_PICTURES
+        left = len(figures) - pictures.MOST_RATE_PICTURES if is_last else 0
+        more = pictures.not_shown(left, "pictures of rates", "the tables below have them")
         yield Figure(one.title, one.description, one.picture, one.note + more)
 
 
 def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) -> Iterator[Figure]:
     metric, of, said = key
     known = next(one.title for one in result.definitions if one.id == metric)
-    title = sentences.heading_of(metric, of, known)
+    title = metric_titles.heading(metric, of, known)
     named = f"{title} of the {of}{said}"
-    rules = [] if said else [rule for by in tables for rule in limits(result, metric, of, by)]
+    rules = [] if said else [rule for by in tables for rule in _limits(result, metric, of, by)]
     judged = {rule.panel for rule in rules}
     alone = [by for by in tables if len(by) == 1]
     fullest = max(tables, key=len)
@@ -50,7 +49,9 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
         rows = [
             row
             for by in bys
-            for row in most.cut([_row(one) for one in tables[by]], most.room(len(bys)))
+            for row in pictures.first_rows(
+                [_row(one) for one in tables[by]], pictures.rows_per_panel(len(bys))
+            )
         ]
         yield Figure(
             f"{named} by {names}",
@@ -62,7 +63,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
                     *_references(tables, bys),
                     *(one for one in rules if one.panel in map(numbers.subset, bys)),
                 ],
-                percent=sentences.is_share(metric),
+                percent=metric_titles.is_share(metric),
                 domain=domain,
             ),
             note=_note(result, [row for by in bys for row in tables[by]], rules),
@@ -82,7 +83,7 @@ def _row(one: RateRow) -> Interval:
     estimate = one.estimate
     value = numbers.SUPPRESSED
     if not estimate.suppressed:
-        share = sentences.is_share(one.metric)
+        share = metric_titles.is_share(one.metric)
         value = numbers.percent(estimate.value) if share else numbers.number(estimate.value, 3)
     return Interval(
         label=numbers.group(one.group),
@@ -140,7 +141,7 @@ def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -
 
 def _words(rows: Sequence[RateRow]) -> str:
     """From which group to which, and what is no number."""
-    by, share = numbers.subset(rows[0].by), sentences.is_share(rows[0].metric)
+    by, share = numbers.subset(rows[0].by), metric_titles.is_share(rows[0].metric)
     known = [
         row
         for row in rows
@@ -163,4 +164,66 @@ def _words(rows: Sequence[RateRow]) -> str:
         for row in rows
         if row.estimate.suppressed or not math.isfinite(row.estimate.value)
     ]
-    return f"{text}{f'; not shown: {most.listed(missing)}' if missing else ''}."
+    return f"{text}{f'; not shown: {numbers.first_few(missing)}' if missing else ''}."
+
+
+def _limits(result: AuditResult, metric: str, of: str, by: Grouping) -> Iterator[Rule]:
+    """A line for each bound of each limit whose place is one value for all groups.
+
+    A limit on a rate lies at itself; one on a ratio, a difference or a gap lies beside the value of
+    the group that all others are compared with. Against the rest or everybody that value is
+    another for every group: there is no line.
+    """
+    share = metric_titles.is_share(metric)
+    for finding in result.findings:
+        check = finding.check
+        if isinstance(check, Check) and (check.of, check.by) == (of, by) and _is_plain(check):
+            for name, limit in (("warn", check.warn), ("fail", check.fail)):
+                for value in () if limit is None else _places(finding, check, metric, limit):
+                    text = numbers.percent(value) if share else numbers.number(value, 3)
+                    yield Rule(value, numbers.subset(by), f"{name} {text}", is_limit=True)
+
+
+def _is_plain(check: Check) -> bool:
+    """Whether the rates it compares are those of the plain table."""
+    return not (
+        check.strata
+        or check.terms.average
+        or check.terms.of_class
+        or check.terms.at is not None
+        or check.against
+    )
+
+
+def _places(finding: Finding, check: Check, metric: str, limit: Limit) -> Iterator[float]:
+    bounds = [float(one) for one in (limit.below, limit.above) if one is not None]
+    if isinstance(check.asked, GroupMetric):
+        yield from bounds if check.asked.id == metric else ()
+        return
+    base = _base(finding, check, metric)
+    if base is None or not isinstance(check.asked, Disparity):
+        return
+    for bound in bounds:
+        match check.asked.comparison.id:
+            case "ratio" | "min_ratio":
+                yield base * bound
+            case "difference":
+                yield base + bound
+            case "gap":
+                yield base - bound
+
+
+def _base(finding: Finding, check: Check, metric: str) -> float | None:
+    """The value that all groups are compared with; None where there is none, or several."""
+    asked = check.asked
+    if not isinstance(asked, Disparity) or len(asked.parts) != 1 or len(finding.parts) != 1:
+        return None
+    part = finding.parts[0]
+    if asked.parts[0][0].id != metric or part.metric != metric:
+        return None
+    sides = [side for side in (part.first, part.second) if side is not None]
+    if len(sides) != 2 or any(side.crowd is not None for side in sides):
+        return None
+    values = [side.estimate.value for side in sides]
+    base = max(values) if finding.spread else values[-1]
+    return base if math.isfinite(base) else None

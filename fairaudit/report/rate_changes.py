@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from fairaudit.compare import Change, Changes, Direction, PeopleChange, RateChange, Sampling, Scale
 from fairaudit.estimate import Estimate
-from fairaudit.report import numbers, sentences
+from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
 
@@ -29,7 +29,7 @@ _TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
 _Key: TypeAlias = tuple[str, str, tuple[str, ...], tuple[tuple[str, str], ...], str]
 
 
-def rates(changes: Changes, most: int | None) -> Iterator[Block]:
+def section(changes: Changes, most: int | None) -> Iterator[Block]:
     """A table for each rate and grouping; the tables and rows with what is worse come first."""
     if not changes.rates:
         return
@@ -41,7 +41,7 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
             one.of,
             one.by,
             one.stratum,
-            sentences.said(one.parameters, one.averaged),
+            metric_titles.options(one.parameters, one.averaged),
         )
         tables.setdefault(key, []).append(one)
     everybody = [one for one in changes.rates if not one.by]
@@ -58,11 +58,11 @@ def rates(changes: Changes, most: int | None) -> Iterator[Block]:
             left.append(rows)
             continue
         where = f", {numbers.named_group(stratum)}" if stratum else ""
-        title = f"{sentences.title_of(metric).capitalize()}{said}{_of(changes, of)} by "
+        title = f"{metric_titles.title(metric).capitalize()}{said}{_of(changes, of)} by "
         title += f"{numbers.subset(by)}{where}"
         shown = rows if most is None else rows[:most]
         named = [(numbers.group(one.group), one) for one in shown]
-        more = _more(len(rows) - len(shown))
+        more = numbers.more_groups(len(rows) - len(shown), "changes.json")
         told.append(_table(title, numbers.subset(by), named, changes, more))
         picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
@@ -130,10 +130,10 @@ def _left_out(left: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
             yield Paragraph(text, Tone.MUTED)
     if untested:
         one = _largest(untested[0])
-        share = sentences.is_share(one.metric)
+        share = metric_titles.is_share(one.metric)
         both = one.change.before, one.change.after
         sides = " → ".join(_value(each, share=share) for each in both)
-        name = f"{sentences.title_of(one.metric)} of {numbers.named_group(one.group)}"
+        name = f"{metric_titles.title(one.metric)} of {numbers.named_group(one.group)}"
         text = f"{len(untested)} {_tables(len(untested))} more with changes that are not tested, "
         text += "the largest "
         text += f"{name}: {sides}. {all_of_them[0].upper()}{all_of_them[1:]}"
@@ -145,15 +145,12 @@ def _tables(count: int) -> str:
 
 
 def _everybody(rows: Sequence[RateChange], changes: Changes) -> Table:
-    named = [
-        (
-            f"{sentences.title_of(one.metric)}{sentences.said(one.parameters, one.averaged)}"
-            + _of(changes, one.of)
-            + (f", {numbers.named_group(one.stratum)}" if one.stratum else ""),
-            one,
-        )
-        for one in rows
-    ]
+    named = []
+    for change in rows:
+        name = metric_titles.title(change.metric)
+        name += metric_titles.options(change.parameters, change.averaged) + _of(changes, change.of)
+        name += f", {numbers.named_group(change.stratum)}" if change.stratum else ""
+        named.append((name, change))
     return _table("Everybody", "rate", named, changes, "")
 
 
@@ -203,7 +200,7 @@ def _row(name: str, one: RateChange, alpha: float) -> list[Cell]:
     tone = _TONES.get(change.way, Tone.WARN) if sure else Tone.PLAIN
     if not one.is_compared:
         tone = Tone.MUTED
-    share = sentences.is_share(one.metric)
+    share = metric_titles.is_share(one.metric)
     texts = (
         name,
         _value(change.before, share=share),
@@ -270,9 +267,9 @@ def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) ->
         and math.isfinite(one.change.before.value)
         and math.isfinite(one.change.after.value)
     ]
-    share = sentences.is_share(metric)
+    share = metric_titles.is_share(metric)
     shown = lines[:_MOST_LINES]
-    return Lines("", sentences.title_of(metric), shown, percent=share) if lines else None
+    return Lines("", metric_titles.title(metric), shown, percent=share) if lines else None
 
 
 def _point(x: str, one: Estimate) -> Point:
@@ -320,7 +317,7 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
                 for row in shown
             ],
             (False, True, True, True, True, True),
-            more=_more(len(ordered) - len(shown)),
+            more=numbers.more_groups(len(ordered) - len(shown), "changes.json"),
         )
 
 
@@ -364,12 +361,3 @@ def _points(before: float | None, after: float | None) -> str:
 
 def _level(changes: Changes) -> str:
     return f"{float(100 * changes.inference.confidence):g} %"
-
-
-def _more(count: int) -> str:
-    if count <= 0:
-        return ""
-    groups = "group" if count == 1 else "groups"
-    return (
-        f"and {numbers.whole(count)} more {groups}: --verbose, or -o changes.json, lists them all"
-    )

@@ -1,0 +1,307 @@
+"""The counts that a pass over the data brings, by raw levels: the one thing later stages read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import chain
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints
+from fairaudit.cube import Sum
+from fairaudit.disclosure import Notice
+from fairaudit.histogram import Bins, quantile
+from fairaudit.plan import Key, Plan
+from fairaudit.result import DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class RawKey:
+    """A key as it was counted: text levels (None: null) with codes, or codes of intervals."""
+
+    key: Key
+    codes: Ints
+    levels: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawHistogram:
+    """A score by some keys, as they were counted: [E] entries of codes [E, K], a bin and people.
+
+    `cells` are codes [C, K], each with its extreme scores `low` and `high`, and with what
+    `histogram.Moments` holds as `sums`; None where a score is too large for the fixed point.
+    """
+
+    keys: tuple[int, ...]
+    codes: Ints
+    bins: Ints
+    people: Ints
+    cells: Ints
+    low: Floats
+    high: Floats
+    sums: tuple[list[int], ...] | None
+
+    @classmethod
+    def empty(cls, keys: tuple[int, ...]) -> RawHistogram:
+        """The histogram of a score that nobody has."""
+        codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawScores:
+    """The histograms of a score, one for each grouping that the plan asks, and their bins.
+
+    `shift` is by how many bits the finest bins were joined.
+    """
+
+    histograms: tuple[RawHistogram, ...]
+    bins: Bins
+    shift: int = 0
+
+    @property
+    def median_range(self) -> tuple[float, float] | None:
+        """Between which scores everybody's median lies; None without people."""
+        people = np.zeros(len(self.bins.codes), dtype=np.int64)
+        if not self.histograms:
+            return None
+        np.add.at(people, self.histograms[0].bins, self.histograms[0].people)
+        return quantile(people, self.bins, Fraction(1, 2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawTable:
+    """The people that the filter keeps by some keys: [E] entries of codes [E, K].
+
+    A code is a place in `Counts.table_levels`, or an interval; an entry may stand several times.
+    """
+
+    keys: tuple[Key, ...]
+    codes: Ints
+    people: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawAmounts:
+    """What was added up in each of [C] cells, as Python's integers; what is missing adds nothing.
+
+    Numbers and distances are at the fixed point `ADDED_SCALE`, products at its square.
+    """
+
+    columns: Mapping[str, Sequence[int]]
+    products: Mapping[tuple[str, str], Sequence[int]]
+    distances: Mapping[tuple[str, str], Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Median:
+    """The exact median of a score, and the people it is the median of."""
+
+    value: float
+    people: int
+
+
+@dataclass(frozen=True, slots=True)
+class RawSearch:
+    """The table of each candidate that stayed one, and why other columns were left out."""
+
+    tables: Mapping[str, Counts]
+    left_out: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Everything that the passes for a plan bring: counts by raw levels, an entry or several each.
+
+    No later stage looks at the data again. `kept` is 1 where the filter holds, 0 where it does not,
+    -1 where it cannot decide. `read` is the control total: the records of the files, counted apart
+    from the pass. `medians` are those of the scores whose bins do not tell them.
+    """
+
+    plan: Plan
+    keys: tuple[RawKey, ...]
+    kept: Ints
+    rows: Ints
+    people: Ints
+    read: int
+    files: tuple[DataFile, ...]
+    route: str
+    weight: Sum | None = None
+    squares: Sum | None = None
+    weight_error: float = 0.0
+    scores: Mapping[str, RawScores] = field(default_factory=dict)
+    medians: Mapping[str, Median] = field(default_factory=dict)
+    amounts: RawAmounts | None = None
+    searched: RawSearch | None = None
+    notices: tuple[Notice, ...] = ()
+    tables: tuple[RawTable, ...] = ()
+    table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
+
+    def text_key(self, column: str) -> RawKey:
+        """The levels of a column that is counted as text."""
+        return self.keys[self.plan.text_key(column)]
+
+    def cut_key(self, column: str) -> RawKey:
+        """The intervals of a column that is counted as a number."""
+        return self.keys[self.plan.cut_key(column)]
+
+    def __add__(self, other: Counts) -> Counts:
+        """The counts of both; the plan must be the same. Medians do not add up: none is left."""
+        if not self.plan.counts_like(other.plan):
+            raise ValueError("counts of different plans do not add up")
+        keys = tuple(map(unite_keys, zip(self.keys, other.keys, strict=True)))
+        levels = {
+            key: unite_levels((texts, other.table_levels[key]))
+            for key, texts in self.table_levels.items()
+        }
+        routes = (*self.route.split("; "), *other.route.split("; "))
+        return replace(
+            self,
+            keys=keys,
+            kept=np.concatenate([self.kept, other.kept]),
+            rows=np.concatenate([self.rows, other.rows]),
+            people=np.concatenate([self.people, other.people]),
+            read=self.read + other.read,
+            files=(*self.files, *other.files),
+            route="; ".join(dict.fromkeys(routes)),
+            weight=_add_sums(self.weight, other.weight),
+            squares=_add_sums(self.squares, other.squares),
+            weight_error=max(self.weight_error, other.weight_error),
+            scores={
+                column: _add_scores((scores, other.scores[column]), (self.keys, other.keys), keys)
+                for column, scores in self.scores.items()
+            },
+            medians={},
+            amounts=_add_amounts(self.amounts, other.amounts),
+            searched=_add_searches(self.searched, other.searched),
+            notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
+            tables=tuple(
+                _add_tables(pair, (self.table_levels, other.table_levels), levels)
+                for pair in zip(self.tables, other.tables, strict=True)
+            ),
+            table_levels=levels,
+        )
+
+
+def unite_levels(texts: Iterable[Iterable[str | None]]) -> tuple[str | None, ...]:
+    """The levels that occur in any of several lists, in order; a missing one last."""
+    levels = set(chain.from_iterable(texts))
+    return tuple(sorted(levels, key=lambda level: (level is None, level)))
+
+
+def _places(levels: Sequence[str | None], united: Sequence[str | None]) -> Ints:
+    """The code of each level among the united ones; -2 for a level that is none of them."""
+    place = {level: code for code, level in enumerate(united)}
+    return np.array([place.get(level, -2) for level in levels], dtype=np.int64)
+
+
+def unite_keys(keys: Sequence[RawKey]) -> RawKey:
+    """The codes of one key in several parts, one after the other; levels are united by text."""
+    key = keys[0].key
+    if key.edges is not None:
+        return RawKey(key, np.concatenate([part.codes for part in keys]))
+    levels = unite_levels(part.levels for part in keys)
+    codes = [_places(part.levels, levels)[part.codes] for part in keys]
+    return RawKey(key, np.concatenate(codes), levels)
+
+
+def _add_sums(first: Sum | None, second: Sum | None) -> Sum | None:
+    """The sums of both, at the finer of both scales: nothing is rounded away."""
+    if first is None or second is None:
+        return None
+    scale = math.lcm(first.scale, second.scale)
+    values = [
+        value * (scale // part.scale) for part in (first, second) for value in part.values.tolist()
+    ]
+    return Sum.exact(values, scale)
+
+
+def _add_scores(
+    parts: tuple[RawScores, RawScores],
+    keys: tuple[Sequence[RawKey], Sequence[RawKey]],
+    united: Sequence[RawKey],
+) -> RawScores:
+    """The histograms of a score in both, in the coarser of both bins."""
+    shift = max(part.shift for part in parts)
+    codes = [part.bins.codes >> (shift - part.shift) for part in parts]
+    bins = Bins.gather(
+        np.concatenate(codes),
+        np.concatenate([part.bins.low for part in parts]),
+        np.concatenate([part.bins.high for part in parts]),
+    )
+    histograms = []
+    for pair in zip(*(part.histograms for part in parts), strict=True):
+        lookups = [[_lookup(own[at], united[at]) for at in pair[0].keys] for own in keys]
+        sums = None
+        if pair[0].sums is not None and pair[1].sums is not None:
+            sums = tuple([*a, *b] for a, b in zip(pair[0].sums, pair[1].sums, strict=True))
+        places = [np.searchsorted(bins.codes, own) for own in codes]
+        histograms.append(
+            RawHistogram(
+                keys=pair[0].keys,
+                codes=_recode([part.codes for part in pair], lookups),
+                bins=np.concatenate(
+                    [place[part.bins] for place, part in zip(places, pair, strict=True)]
+                ),
+                people=np.concatenate([part.people for part in pair]),
+                cells=_recode([part.cells for part in pair], lookups),
+                low=np.concatenate([part.low for part in pair]),
+                high=np.concatenate([part.high for part in pair]),
+                sums=sums,
+            )
+        )
+    return RawScores(tuple(histograms), bins, shift)
+
+
+def _lookup(key: RawKey, united: RawKey) -> Ints | None:
+    """The united code of each code of a key; None where codes are of intervals, which stay."""
+    return None if key.key.edges is not None else _places(key.levels, united.levels)
+
+
+def _recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> Ints:
+    """Codes [E, K] of both parts by united levels; a code below 0 stays what it is."""
+    recoded = []
+    for codes, columns in zip(parts, lookups, strict=True):
+        own = codes.copy()
+        for column, lookup in enumerate(columns):
+            if lookup is not None and len(lookup):
+                old = codes[:, column]
+                own[:, column] = np.where(old < 0, old, lookup[np.maximum(old, 0)])
+        recoded.append(own)
+    return np.concatenate(recoded)
+
+
+def _add_amounts(first: RawAmounts | None, second: RawAmounts | None) -> RawAmounts | None:
+    if first is None or second is None:
+        return None
+    return RawAmounts(
+        {name: [*own, *second.columns[name]] for name, own in first.columns.items()},
+        {pair: [*own, *second.products[pair]] for pair, own in first.products.items()},
+        {pair: [*own, *second.distances[pair]] for pair, own in first.distances.items()},
+    )
+
+
+def _add_searches(first: RawSearch | None, second: RawSearch | None) -> RawSearch | None:
+    """The tables of the candidates that both have; another column was not counted in both."""
+    if first is None or second is None:
+        return None
+    shared = {name: own + second.tables[name] for name, own in first.tables.items()
+              if name in second.tables}  # fmt: skip
+    lacking = dict.fromkeys({*first.tables, *second.tables} - {*shared}, "not counted in all files")
+    return RawSearch(shared, {**lacking, **second.left_out, **first.left_out})
+
+
+def _add_tables(
+    pair: tuple[RawTable, RawTable],
+    levels: tuple[Mapping[Key, Sequence[str | None]], Mapping[Key, Sequence[str | None]]],
+    united: Mapping[Key, Sequence[str | None]],
+) -> RawTable:
+    keys = pair[0].keys
+    lookups = [
+        [_places(own[key], united[key]) if key in own else None for key in keys] for own in levels
+    ]
+    codes = _recode([part.codes for part in pair], lookups)
+    return RawTable(keys, codes, np.concatenate([part.people for part in pair]))

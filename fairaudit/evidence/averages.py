@@ -1,0 +1,211 @@
+"""Averages over strata: the interval where strata are sparse, and the tests over all strata.
+
+In many strata of few people, such as matched sets, the interval of each stratum says next to
+nothing, and adding up what they leave open is far too wide on one side. Variances that add up over
+all strata at once serve instead; they need many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Floats, Marks
+from fairaudit.evidence import clusters
+from fairaudit.evidence.joint_tests import compare_means
+from fairaudit.evidence.tests import SideTest, Statistic, Tests, correct_over_pairs, find_test_key
+from fairaudit.metrics import (
+    NO_GROUP,
+    Comparison,
+    ComparisonShape,
+    Disparity,
+    Evaluation,
+    GroupValues,
+    ReferencePolicy,
+)
+from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others, reference_counts
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+from fairaudit.metrics.intervals import (
+    Interval,
+    of_difference,
+    of_log_ratio,
+    of_ratio,
+    of_shortfall,
+)
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
+from fairaudit.stats import multiplicity
+from fairaudit.stats import strata as stratified
+
+_FEW = 20
+"""A side of fewer people makes its stratum a sparse one."""
+
+_MANY = 10
+"""So many strata of equal weight let their sum be normal."""
+
+_MOST_STANDARDIZED = 300
+"""Of more groups none is tested over strata: the variances of all pairs would be needed."""
+
+_ALIKE_IN_STRATA = "alike in every stratum"
+
+
+def find_sparse_interval(
+    evaluation: Evaluation, comparison: Comparison, alpha: Alpha
+) -> Interval | None:
+    """The interval of an average to a reference where strata are sparse and many; NaN elsewhere."""
+    table, averaged = evaluation.strata, evaluation.averaged
+    if table is None or averaged is None or table.squares is not None:
+        return None
+    of_gap = comparison.interval in {of_difference, of_shortfall}
+    known = of_gap or comparison.interval in {of_ratio, of_log_ratio}
+    if evaluation.terms.policy in EXTREME_REFERENCES or not known:
+        return None
+    sides = _compute_sides(evaluation)
+    if sides is None or not all(side.binomial for side in sides):
+        return None
+    weights = averaged.first_weights
+    if not np.array_equal(weights, averaged.second_weights, equal_nan=True):
+        return None
+    n, m = (np.where(averaged.support, side.effective_n, 0.0) for side in sides)
+    is_sparse = _are_sparse(np.nan_to_num(weights), np.minimum(n, m))
+    if not is_sparse.any():
+        return None
+    a, c = (np.nan_to_num(side.value) * size for side, size in zip(sides, (n, m), strict=True))
+    find_ends = stratified.average_difference if of_gap else stratified.average_ratio
+    low, high = (
+        np.atleast_2d(np.where(is_sparse, end, np.nan))
+        for end in find_ends(weights, a, n, c, m, alpha)
+    )
+    interval = Interval(low, high, f"{'Sato' if of_gap else 'Greenland–Robins'}, for sparse strata")
+    if comparison.interval is of_shortfall:
+        return interval.turned()
+    if comparison.interval is of_log_ratio:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return interval._replace(low=np.log(interval.low), high=np.log(interval.high))
+    return interval
+
+
+def _are_sparse(weights: Floats, people: Floats) -> Floats:
+    """Whether most of the weight lies in sparse strata, and these are many, [G]."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        many = weights.sum(axis=0) ** 2 / np.square(weights).sum(axis=0) >= _MANY
+    few = np.where(people < _FEW, weights, 0.0).sum(axis=0)
+    return np.asarray(many & (few > weights.sum(axis=0) / 2))
+
+
+def _compute_sides(evaluation: Evaluation) -> tuple[GroupValues, GroupValues] | None:
+    """The values of every group and of its reference in all strata, [Z, G]."""
+    table, terms = evaluation.strata, evaluation.terms
+    if table is None or evaluation.group_values is None or terms.reference is None:
+        return None
+    metric = evaluation.group_values.metric
+    counts = counts_for(metric, table)
+    index, policy = None, terms.reference.policy
+    if (evaluation.second != NO_GROUP).any():
+        index = np.broadcast_to(evaluation.second.max(), (len(table.strata), 1))
+        policy = ReferencePolicy.LEVEL
+    others = reference_counts(counts, policy, index)
+    return compute(metric, counts, terms.parameters), compute(metric, others, terms.parameters)
+
+
+def run_clustered_average_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
+    """The z tests of averages over strata whose variance between clusters is known."""
+    reference, terms = evaluation.reference_values, evaluation.terms
+    if reference is None or terms.policy in INCLUDING_GROUP:
+        return Tests.none(evaluation, clusters.NO_CLUSTER_VARIANCE)
+    p = clusters.run_pair_z_test(values, reference)
+    average = None if terms.average is None else str(terms.average)
+    key = (*find_test_key(values, evaluation), "averages", average)
+    return Tests(p, (f"z, {CLUSTER_ROBUST}",), key=key, why=clusters.FEW_CLUSTERS)
+
+
+def run_common_odds_tests(
+    evaluation: Evaluation, values: GroupValues, in_strata: GroupValues
+) -> Tests:
+    """The tests of an odds ratio that strata have in common: Cochran–Mantel–Haenszel."""
+    policy, table = evaluation.terms.policy, evaluation.strata
+    reference = evaluation.reference_values
+    others = None if reference is None else reference.strata
+    if policy in INCLUDING_GROUP and table is not None:
+        counts = counts_of_others(counts_for(values.metric, table), ReferencePolicy.OVERALL)
+        others = compute(values.metric, counts, evaluation.terms.parameters)
+    if others is None:
+        return Tests.none(evaluation, "there is no other side")
+    joined = stratified.mantel_haenszel(*in_strata.trials, *others.trials)
+    value = np.asarray(joined.statistic)[None]
+    tests = Tests(
+        joined.p[None],
+        ("Cochran–Mantel–Haenszel",),
+        key=(*find_test_key(in_strata, evaluation), "common odds ratio"),
+        statistic=Statistic("χ²", value, (np.ones_like(value),)),
+    )
+    if policy not in EXTREME_REFERENCES:
+        return tests
+    side_test = run_strata_side_test(evaluation, values)
+    return replace(correct_over_pairs(tests, evaluation), side_test=side_test)
+
+
+def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTest | None:
+    """The test that groups are alike in every stratum, beside an average over them."""
+    table, policy, disparity = evaluation.strata, evaluation.terms.policy, evaluation.metric
+    assert isinstance(disparity, Disparity)
+    if table is None:
+        return None
+    in_strata = compute(
+        values.metric, counts_for(values.metric, table), evaluation.terms.parameters
+    )
+    strata = table.known_strata
+    if not values.metric.is_proportion:
+        if in_strata.deviation is None:
+            return None
+        return _compare_means_in_strata(evaluation, in_strata, strata)
+    if disparity.comparison.shape is ComparisonShape.SPREAD or policy in EXTREME_REFERENCES:
+        among = evaluation.takes_part[0]
+        if among.sum() > _MOST_STANDARDIZED:
+            return None
+        hits, people = (counts[:, among] for counts in _count_hits(in_strata, strata))
+        *_, joint = stratified.generalized_cmh(np.stack([hits, people - hits], axis=1))
+        p = np.full_like(evaluation.value, float(joint))
+    else:
+        others = _compute_others(evaluation, values)
+        if others is None:
+            return None
+        sides = (*_count_hits(in_strata, strata), *_count_hits(others, strata))
+        p = stratified.mantel_haenszel(*sides).p[None]
+    return SideTest("Cochran–Mantel–Haenszel", _ALIKE_IN_STRATA, p, stays_open=True)
+
+
+def _compute_others(evaluation: Evaluation, values: GroupValues) -> GroupValues | None:
+    """The other side of every group in all strata; None where a stratum has none."""
+    table, terms = evaluation.strata, evaluation.terms
+    assert table is not None
+    counts = counts_for(values.metric, table)
+    policy, index = ReferencePolicy.REST, None
+    if terms.policy not in {ReferencePolicy.REST, ReferencePolicy.OVERALL}:
+        second = evaluation.second.max(axis=1)
+        if (second == NO_GROUP).any():
+            return None
+        policy = ReferencePolicy.LEVEL
+        index = np.broadcast_to(second[:, None], (len(table.known_strata), 1))
+    return compute(values.metric, reference_counts(counts, policy, index), terms.parameters)
+
+
+def _count_hits(values: GroupValues, strata: Marks) -> tuple[Floats, Floats]:
+    """Hits and people of some strata, 0 where there is no share."""
+    people = np.where(np.isnan(values.value), 0.0, values.effective_n)[strata]
+    return np.nan_to_num(values.value)[strata] * people, people
+
+
+def _compare_means_in_strata(
+    evaluation: Evaluation, values: GroupValues, strata: Marks
+) -> SideTest:
+    """The test that means are alike in every stratum: the smallest p-value of all (Šidák)."""
+    among = evaluation.takes_part[0] & (values.effective_n > 0) & ~np.isnan(values.value)
+    inference = evaluation.terms.inference
+    p = np.array([
+        compare_means(values, z, among[z], inference).p if among[z].sum() > 1 else np.nan
+        for z in np.flatnonzero(strata).tolist()
+    ])  # fmt: skip
+    smallest = multiplicity.sidak(np.fmin.reduce(p, initial=1.0), max(int((~np.isnan(p)).sum()), 1))
+    of_values = np.full(evaluation.value.shape, smallest)
+    return SideTest("Welch in every stratum, Šidák", _ALIKE_IN_STRATA, of_values, stays_open=True)

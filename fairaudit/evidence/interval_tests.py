@@ -1,0 +1,97 @@
+"""Tests by the interval: p is the level at which parity leaves it.
+
+So a number without a test of its own, such as an average over strata, has an interval and a test
+that are both about the printed number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fairaudit.arrays import Floats
+from fairaudit.evidence.intervals import find_intervals
+from fairaudit.evidence.tests import TestKey, Tests
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric, TableMetric
+from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.stats import distributions
+
+_MOST_EXTREME = 100
+"""Of more groups none is tested against an extreme one: each needs a search of its own."""
+
+_NEAR = 1e-12
+_FARTHEST = 38.0
+_STEPS = 60
+_CLOSE = 1e-9
+
+
+def invert_intervals(evaluation: Evaluation) -> Tests:
+    """The level at which parity leaves the interval, on the scale of z."""
+    metric = evaluation.metric
+    ideal = 0.0 if isinstance(metric, GroupMetric) or evaluation.subtracts else float(metric.ideal)
+    intervals = find_intervals(evaluation)
+    if not intervals.method:
+        return Tests.none(evaluation, intervals.why.removeprefix("none: "))
+    to_extreme = evaluation.terms.policy in EXTREME_REFERENCES
+    judged = np.flatnonzero(evaluation.judged.any(axis=0)).tolist() if to_extreme else []
+    if len(judged) > _MOST_EXTREME:
+        return Tests.none(evaluation, f"no test of over {_MOST_EXTREME} groups to an extreme one")
+    distance = evaluation.value - ideal
+
+    def margin(z: Floats) -> Floats:
+        """How far parity lies outside the interval of that z; negative inside."""
+        alpha = _shape_alpha(evaluation, np.asarray(distributions.normal_two_sided(z)))
+        if to_extreme:
+            # All hold together, at one level in a stratum: each group has a level of its own.
+            low, high = np.full_like(z, np.nan), np.full_like(z, np.nan)
+            for group in judged:
+                ends = find_intervals(evaluation, alpha[:, group : group + 1])
+                low[:, group], high[:, group] = ends.low[:, group], ends.high[:, group]
+        else:
+            ends = find_intervals(evaluation, alpha)
+            low, high = ends.low, ends.high
+        return np.where(distance > 0, low - ideal, ideal - high)
+
+    z = _find_root(margin, np.abs(distance))
+    # Where parity is the value itself no interval is without it.
+    p = np.where(np.abs(distance) < _NEAR, 1.0, distributions.normal_two_sided(z))
+    p = np.where(np.isnan(intervals.low) | np.isnan(intervals.high), np.nan, p)
+    return Tests(p, ("its interval",), key=_find_interval_key(evaluation), joint=to_extreme)
+
+
+def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
+    """The z at which the margin, `distance` at 0 and falling, is 0: by secants and halving."""
+    low, at_low = np.zeros_like(distance), np.array(distance)
+    high, at_high = np.full_like(distance, _FARTHEST), np.full_like(distance, np.nan)
+    z = np.full_like(distance, 2.0)
+    for _ in range(_STEPS):
+        here = margin(z)
+        outside = here > 0
+        settled = (np.abs(here) < _NEAR * distance) & (here != 0)
+        # The end that stays counts half, so that the other one moves, too (Illinois).
+        at_high = np.where(outside & (low > 0), at_high / 2, np.where(outside, at_high, here))
+        at_low = np.where(outside, here, np.where(high < _FARTHEST, at_low / 2, at_low))
+        low, high = np.where(outside, z, low), np.where(outside, high, z)
+        secant = low + (high - low) * at_low / (at_low - at_high)
+        # Ends that are cut off at parity, or infinite, tell no slope.
+        usable = np.isfinite(secant) & (at_high < 0) & (secant > low) & (secant < high)
+        middle = np.where(high == _FARTHEST, np.minimum(2 * z, (z + high) / 2), (low + high) / 2)
+        z = np.where(settled, z, np.where(usable, secant, middle))
+        if not (~settled & (high - low > _CLOSE * np.maximum(high, 1.0))).any():
+            break
+    return z
+
+
+def _find_interval_key(evaluation: Evaluation) -> TestKey:
+    """What makes an interval another one: a ratio's is not that of a difference."""
+    metric, terms = evaluation.metric, evaluation.terms
+    comparison = metric.comparison.id if isinstance(metric, Disparity) else ""
+    average = None if terms.average is None else str(terms.average)
+    return metric.id, comparison, terms.parameters, average
+
+
+def _shape_alpha(evaluation: Evaluation, alpha: Any) -> Any:  # noqa: ANN401  # an array, or a column of it
+    """The α of each value, as the interval takes it: one a stratum where the value is one."""
+    return alpha[:, 0] if isinstance(evaluation.metric, TableMetric) else alpha

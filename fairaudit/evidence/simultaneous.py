@@ -1,0 +1,198 @@
+"""Intervals that hold for all pairs of groups together: of spreads, and beside an extreme group.
+
+A maximum over pairs has the largest ends of the intervals of all pairs, so that equal groups are
+not told apart by chance; so has a comparison with the highest or lowest group, which chance picks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.evidence import clusters
+from fairaudit.evidence.clusters import NoInterval
+from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
+from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+from fairaudit.metrics.intervals import (
+    Interval,
+    of_difference,
+    of_log_ratio,
+    of_ratio,
+    of_shortfall,
+)
+from fairaudit.stats import multiplicity, proportions
+
+SIMULTANEOUS = "simultaneous over pairs"
+_TO_EXTREME = {of_ratio, of_difference, of_log_ratio, of_shortfall}
+
+
+def has_extreme_interval(disparity: Disparity) -> bool:
+    """Whether its interval allows for an extreme group that is chosen from the same data."""
+    return len(disparity.parts) == 1 and disparity.comparison.interval in _TO_EXTREME
+
+
+def find_spread_interval(
+    evaluation: Evaluation, values: GroupValues, comparison: Comparison, alpha: Alpha, parts: int
+) -> Interval:
+    """The interval of the largest difference, or the smallest ratio, over all pairs of groups.
+
+    With so many `parts` it holds together with that of the others.
+    """
+    interval = _find_over_all_pairs(evaluation, values, comparison, alpha, parts)
+    if values.clustered is None:
+        return interval
+    interval = interval._replace(method=f"{interval.method}, {CLUSTER_ROBUST}")
+    is_pair = clusters.has_two_groups(evaluation)
+    if not is_pair.any():
+        return interval
+    pair = clusters.find_spread_pair(evaluation, values)
+    level = _per_pair(evaluation.takes_part, alpha, parts)[:, None]
+    of_pair = clusters.find_pair_interval(comparison, pair, level)
+    low, high = of_pair.low[:, :1], of_pair.high[:, :1]
+    ends = (low, np.minimum(high, 1.0)) if comparison.quotient else (np.maximum(low, 0.0), high)
+    low, high = (
+        np.where(is_pair, *sides) for sides in zip(ends, (interval.low, interval.high), strict=True)
+    )
+    return Interval(low, high, of_pair.method if is_pair.all() else interval.method)
+
+
+def _find_over_all_pairs(
+    evaluation: Evaluation, values: GroupValues, comparison: Comparison, alpha: Alpha, parts: int
+) -> Interval:
+    """The same of any number of groups: all pairs together."""
+    among = evaluation.takes_part
+    values = clusters.adjust_for_pairs(values, among)
+    if values.ends is None:
+        raise NoInterval(values.metric.no_interval)
+    level = _per_pair(among, alpha, parts)
+    if comparison.quotient and values.binomial:
+        alone = (among.sum(axis=1) == 2) & (parts == 1)
+        strata = zip(values.value, values.effective_n, among, level.tolist(), alone, strict=True)
+        low, high = _columns([
+            multiplicity.smallest_ratio(*stratum, alone=bool(is_alone))
+            for *stratum, is_alone in strata
+        ])  # fmt: skip
+        return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
+    if comparison.quotient:
+        low, high = _find_smallest_ratio(values.ends(_per_group(among, alpha, parts)), among)
+        return Interval(low, np.minimum(high, 1.0), f"{values.method}, {SIMULTANEOUS}")
+    ends = _find_group_ends(values, level[:, None], among, parts)
+    low, high = _columns([
+        multiplicity.largest_difference(value, (low, high), groups)
+        for value, low, high, groups in zip(values.value, *ends, among, strict=True)
+    ])  # fmt: skip
+    return Interval(np.maximum(low, 0.0), np.maximum(high, 0.0), _name_difference(values))
+
+
+def _find_group_ends(values: GroupValues, alpha: Floats, among: Marks, parts: int) -> Ends:
+    """The ends of every value, [Z, G], where those of many pairs are to hold together.
+
+    Far out in the tail, shares of few hits or misses have exact ones. One pair alone has no far
+    tail.
+    """
+    assert values.ends is not None
+    ends = values.ends(alpha)
+    if not values.binomial:
+        return ends
+    low, high, _ = proportions.tail_bounds(values.value, values.effective_n, alpha)
+    alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
+    return np.where(alone, ends[0], low), np.where(alone, ends[1], high)
+
+
+def _name_difference(values: GroupValues) -> str:
+    return f"{'Newcombe' if values.binomial else 'MOVER'}, {SIMULTANEOUS}"
+
+
+def _per_pair(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
+    """The α of each pair, [Z], so that all pairs of all parts hold together."""
+    count = np.array([max(parts * multiplicity.count_pairs(int(k)), 1) for k in among.sum(axis=1)])
+    of_stratum = np.broadcast_to(alpha, (len(among), 1))[:, 0]
+    return np.asarray(multiplicity.sidak_level(of_stratum, count.astype(np.float64)))
+
+
+def _per_group(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
+    """The α of each group, [Z, 1], so that all groups of all parts hold together."""
+    count = np.maximum(parts * among.sum(axis=1, keepdims=True), 1).astype(np.float64)
+    return np.asarray(multiplicity.sidak_level(alpha, count))
+
+
+def _columns(rows: Sequence[tuple[float, float]]) -> Ends:
+    ends = np.array(rows, dtype=np.float64).reshape(-1, 2)
+    return ends[:, :1], ends[:, 1:]
+
+
+def _find_smallest_ratio(ends: Ends, among: Marks) -> Ends:
+    """The smallest ratio over pairs, [Z, 1], where every value lies between its ends."""
+    unknown = (among & np.isnan(ends[0])).any(axis=1, keepdims=True)
+    smallest = [np.where(among, end, np.inf).min(axis=1, keepdims=True) for end in ends]
+    largest = [np.where(among, end, -np.inf).max(axis=1, keepdims=True) for end in ends]
+    positive = (smallest[0] >= 0) & ~unknown
+    return (
+        np.where(positive, smallest[0] / largest[1], np.nan),
+        np.where(positive, smallest[1] / largest[0], np.nan),
+    )
+
+
+def find_extreme_interval(
+    evaluation: Evaluation,
+    values: GroupValues,
+    comparison: Comparison,
+    alpha: Alpha,
+    *,
+    lowest: bool,
+) -> Interval:
+    """The interval to the highest (or lowest) group: to every group, all together."""
+    if comparison.interval is of_log_ratio:
+        ratio = find_extreme_interval(evaluation, values, RATIO, alpha, lowest=lowest)
+        return ratio._replace(low=np.log(ratio.low), high=np.log(ratio.high))
+    if comparison.interval is of_shortfall:
+        gap = find_extreme_interval(evaluation, values, DIFFERENCE, alpha, lowest=lowest)
+        return gap.turned()
+    if comparison.interval not in _TO_EXTREME:
+        raise NoInterval("the extreme group is chosen from the same data")
+    among = evaluation.takes_part
+    values = clusters.adjust_for_pairs(values, among)
+    if values.ends is None:
+        raise NoInterval(values.metric.no_interval)
+    level = _per_pair(among, alpha)
+    if comparison.quotient and values.binomial:
+        find = multiplicity.ratio_to_lowest if lowest else multiplicity.ratio_to_highest
+        strata = zip(values.value, values.effective_n, among, level.tolist(), strict=True)
+        low, high = map(np.stack, zip(*(find(*stratum) for stratum in strata), strict=True))
+        interval = Interval(low, high, f"Koopman, {SIMULTANEOUS}")
+        return keep_within_reach(interval, 1.0, lowest=lowest)
+    if comparison.quotient:
+        low, high = values.ends(_per_group(among, alpha))
+        return _find_ratio_to_extreme(low, high, among, values.method, lowest=lowest)
+    ends, value = _find_group_ends(values, level[:, None], among, 1), values.value
+    if lowest:
+        ends, value = (-ends[1], -ends[0]), -value
+    rows = [
+        multiplicity.difference_to_highest(row, (low, high), groups)
+        for row, low, high, groups in zip(value, *ends, among, strict=True)
+    ]
+    low, high = (np.minimum(np.stack(end), 0.0) for end in zip(*rows, strict=True))
+    interval = Interval(low, high, _name_difference(values))
+    return interval.turned() if lowest else interval
+
+
+def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Interval:
+    """The interval to an extreme group: nobody lies beyond it."""
+    if lowest:
+        return interval._replace(low=np.maximum(interval.low, ideal))
+    return interval._replace(high=np.minimum(interval.high, ideal))
+
+
+def _find_ratio_to_extreme(
+    low: Floats, high: Floats, among: Marks, method: str, *, lowest: bool
+) -> Interval:
+    """Each group's ends by those of the extreme one, where every value lies between its ends."""
+    fill, pick = (np.inf, np.min) if lowest else (-np.inf, np.max)
+    extreme = [pick(np.where(among, end, fill), axis=1, keepdims=True) for end in (low, high)]
+    # Of an end below 0 there is no ratio.
+    positive = (low >= 0) & (extreme[0] >= 0)
+    low, high = (np.where(positive, end, np.nan) for end in (low / extreme[1], high / extreme[0]))
+    return keep_within_reach(Interval(low, high, f"{method}, {SIMULTANEOUS}"), 1.0, lowest=lowest)

@@ -1,0 +1,207 @@
+"""The findings of a spec's checks: judged from tables, under waivers, beside a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+
+from fairaudit import baseline as baselines
+from fairaudit import waivers as waiving
+from fairaudit.baseline import Baseline
+from fairaudit.evidence import Evidence, correct_families, extend_family
+from fairaudit.metrics import Evaluation, Requirement, evaluate_against
+from fairaudit.recode import Cubes
+from fairaudit.recode.alike import Alike
+from fairaudit.recode.left_out import LeftOut
+from fairaudit.spec import Spec
+from fairaudit.tables import Searches, Tables
+from fairaudit.verdict import (
+    COULD_TURN,
+    AnyCheck,
+    Check,
+    Finding,
+    NotEvaluated,
+    ReversalCheck,
+    Status,
+    SubgroupCheck,
+    could_cross,
+    judge,
+    judge_reversals,
+    judge_subgroups,
+    of_gone,
+)
+from fairaudit.waivers import NO_EXCLUSION, Exclusion
+
+
+class Judge:
+    """Finds the answer to each check of a spec: its value, its evidence, and the word for it."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        cubes: Cubes,
+        tables: Tables,
+        searches: Searches,
+        baseline: Baseline | None,
+        today: date,
+    ) -> None:
+        self._spec = spec
+        self._tables = tables
+        self._searches = searches
+        self._baseline = baseline
+        self._today = today
+        self._left_out = None
+        if cubes.left_out is not None:
+            self._left_out = _LeftOutRows(cubes.left_out, tables, spec)
+        self._lookalikes = None
+        # A published report must not tell what joined levels would count.
+        if spec.suppress_below is None and (alike := Alike.of(cubes.cube)) is not None:
+            self._lookalikes = _Lookalikes(alike, tables.of_cube(alike.cube))
+        self._evidence = self._correct()
+
+    def find(self, check: AnyCheck, definition: str) -> Finding:
+        """The finding of a check under the waivers that hold, and beside the baseline."""
+        if isinstance(check, ReversalCheck):
+            finding = judge_reversals(check, self._searches.reversals)
+        elif isinstance(check, SubgroupCheck):
+            finding = self._judge_subgroups(check)
+        else:
+            finding = self._judge(check)
+        waivers = [
+            waiver
+            for waiver in self._spec.waivers
+            if waiver.check == check.id and waiver.holds(self._today)
+        ]
+        if waivers:
+            finding = waiving.waive(finding, waivers, partial(self._judge_without, check))
+        if self._baseline is not None:
+            finding = baselines.compare(finding, self._baseline)
+        return replace(finding, definition=definition)
+
+    def _correct(self) -> Mapping[Hashable, Evidence]:
+        """What speaks for each value: the tests of all checks are corrected together.
+
+        Those that are not looked at are among them: what is asked does not change with `only`.
+        """
+        checks = [check for check in self._spec.checks if isinstance(check, Check)]
+        return correct_families(
+            {check.id: (self._evaluate(check), check.family) for check in checks}
+        )
+
+    def _evaluate(self, check: Check) -> Evaluation:
+        return evaluate_check(check, self._tables)
+
+    def _judge(self, check: Check) -> Finding:
+        evidence = self._evidence[check.id]
+        finding = self._judge_evaluation(check, self._evaluate(check), evidence, NO_EXCLUSION)
+        if self._lookalikes is None:
+            return finding
+        return self._lookalikes.name_levels(check, finding, evidence)
+
+    def _judge_evaluation(
+        self, check: Check, evaluation: Evaluation, evidence: Evidence, exclusion: Exclusion
+    ) -> Finding:
+        """The finding of a check, which those who are left out may leave open."""
+        if self._left_out is None:
+            return judge(check, evaluation, evidence)
+        missing = self._left_out.find_gone(check)
+        finding = judge(check, evaluation, evidence, missing)
+        if self._left_out.could_turn(check, finding.status, exclusion):
+            return judge(check, evaluation, evidence, missing, [COULD_TURN])
+        return finding
+
+    def _judge_subgroups(self, check: SubgroupCheck) -> Finding:
+        assert self._searches.subgroups is not None
+        finding = judge_subgroups(check, self._searches.subgroups)
+        assert finding is not None
+        return finding
+
+    def _judge_without(self, check: AnyCheck, exclusion: Exclusion) -> Finding | None:
+        """The finding of a check without what is excluded; None where nothing else is judged."""
+        if isinstance(check, ReversalCheck):
+            return None
+        if isinstance(check, SubgroupCheck):
+            assert self._searches.subgroups is not None
+            groups = [crossing.group for crossing in exclusion.values]
+            return judge_subgroups(check, self._searches.subgroups, groups)
+        evaluation = evaluate_check(check, self._tables, exclusion)
+        remaining = waiving.exclude_values(evaluation, exclusion)
+        if remaining is None:
+            return None
+        evidence = self._evidence[check.id]
+        if exclusion.groups:
+            evidence = extend_family(remaining, evidence)
+        return self._judge_evaluation(check, remaining, evidence, exclusion)
+
+
+def evaluate_check(check: Check, tables: Tables, exclusion: Exclusion = NO_EXCLUSION) -> Evaluation:
+    """What a check asks on its table, in which excluded groups take no part."""
+    if not exclusion.groups:
+        place = (check.by, check.strata, check.of)
+        return tables.evaluate(check.asked, place, check.terms, check.against)
+    cut = tables.table(check.by, check.strata, check.of, check.against)
+    other = None
+    if check.against is not None:
+        other = tables.table(check.by, check.strata, check.against, check.of)
+        other = waiving.exclude_groups(other, exclusion)
+    return evaluate_against(check.asked, waiving.exclude_groups(cut, exclusion), check.terms, other)
+
+
+class _LeftOutRows:
+    """Those whom the data has and the cube does not, as checks ask for them."""
+
+    def __init__(self, rows: LeftOut, tables: Tables, spec: Spec) -> None:
+        self._rows = rows
+        self._tables = tables
+        self._rule = spec.exclude_below
+        self._wide: dict[frozenset[str], Tables] = {}
+
+    def find_gone(self, check: Check) -> list[NotEvaluated]:
+        """The groups that were seen and cannot be judged; of an average in no stratum alone."""
+        given = () if check.terms.average else check.given
+        return of_gone(check, self._rows.gone(check.by, given), self._rule)
+
+    def could_turn(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
+        """Whether rows that `others: drop` leaves out could make a check worse than it is."""
+        if status not in {Status.PASS, Status.WARN} or not self._rows.others.any():
+            return False
+        requirements = check.asked.requirements
+        label = {"label"} if Requirement.LABEL in requirements else set[str]()
+        against = {check.against} if check.against else set[str]()
+        needed = frozenset({check.of} | against | label)
+        if Requirement.SCORE in requirements and label and self._rows.lacks("label"):
+            return True  # histograms know nobody without a label, so no bounds do
+        if needed not in self._wide:
+            self._wide[needed] = self._tables.of_cube(self._rows.with_others(needed))
+        wide = evaluate_check(check, self._wide[needed], exclusion)
+        completions = (
+            evaluate_check(check, self._tables.of_cube(cube), exclusion)
+            for cube in self._rows.completions(check.by, needed)
+        )
+        return could_cross(check, status, wide, completions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookalikes:
+    """Levels that look like one, and the tables in which they are one."""
+
+    alike: Alike
+    tables: Tables
+
+    def name_levels(self, check: Check, finding: Finding, evidence: Evidence) -> Finding:
+        """The finding, which names such levels where it would be another one with them joined."""
+        names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
+        if not names or Requirement.SCORE in check.asked.requirements:
+            return finding
+        evaluation = evaluate_check(check, self.tables)
+        status = judge(check, evaluation, extend_family(evaluation, evidence)).status
+        if status is finding.status:
+            return finding
+        reason = (
+            f"levels that look alike are counted apart: {self.alike.listed(names)}; joined by "
+            f"`merge` or `trim`, its status would be {status}, not {finding.status}"
+        )
+        joined = NotEvaluated((), (), reason, blocks=False)
+        return replace(finding, not_evaluated=(*finding.not_evaluated, joined))

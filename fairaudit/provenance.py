@@ -1,0 +1,79 @@
+"""What was run on what: the files, the route, the fingerprint of the counts, and the clock."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from datetime import UTC, date, datetime
+
+from fairaudit.counts import Counts
+from fairaudit.cube import Cube
+from fairaudit.errors import UsageError
+from fairaudit.result import Provenance
+from fairaudit.spec import Spec, value_of
+from fairaudit.version import version
+
+
+def describe_provenance(spec: Spec, counts: Counts, cube: Cube) -> Provenance:
+    """What a reader needs to run the audit again."""
+    return Provenance(
+        version=version(),
+        spec_path=spec.path,
+        spec_sha256=spec.sha256,
+        title=spec.title,
+        context=spec.context,
+        files=counts.files,
+        rows=counts.read,
+        route=counts.route,
+        cube_sha256=hash_cube(cube),
+        filter=value_of(spec.filter),
+        count=value_of(spec.count),
+        weight=value_of(spec.weight),
+        weight_error=counts.weight_error,
+        minimum=spec.minimum,
+        exclude_below=spec.exclude_below,
+        inference=spec.inference,
+        created=time_of_run(),
+        cluster=value_of(spec.cluster),
+        clusters=None if cube.clusters is None else cube.clusters.count,
+    )
+
+
+def today() -> date:
+    """The day in UTC by which waivers expire: SOURCE_DATE_EPOCH dates reports, and no gate."""
+    return _clock().date()
+
+
+def time_of_run() -> str:
+    """The time of the run in UTC, or the one that SOURCE_DATE_EPOCH fixes."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH")
+    try:
+        moment = datetime.fromtimestamp(int(fixed), UTC) if fixed else _clock()
+    except (ValueError, OverflowError, OSError) as error:
+        what = "SOURCE_DATE_EPOCH is no number of seconds since 1970"
+        raise UsageError(what, "unset it, or set it to such a number") from error
+    return moment.replace(microsecond=0).isoformat()
+
+
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def hash_cube(cube: Cube) -> str:
+    """A fingerprint of the counts: equal for equal cubes."""
+    fingerprint = hashlib.sha256()
+    for key in cube.keys:
+        fingerprint.update(repr((key.name, str(key.role), key.levels)).encode())
+    fingerprint.update(cube.codes.tobytes())
+    weights = [part.values for part in (cube.weight, cube.squares) if part is not None]
+    for counts in (cube.rows, cube.people, *weights):
+        # What 64 bits do not hold are Python's own integers.
+        is_large = counts.dtype == object
+        fingerprint.update(repr(counts.tolist()).encode() if is_large else counts.tobytes())
+    for name, amount in sorted(cube.amounts.items()):
+        sums = [(part.values.tolist(), part.scale) for part in amount.sums()]
+        fingerprint.update(repr((name, amount.n.tolist(), sums)).encode())
+    if cube.clusters is not None:
+        for entries in (cube.clusters.cell, cube.clusters.code, cube.clusters.mass):
+            fingerprint.update(entries.tobytes())
+    return fingerprint.hexdigest()

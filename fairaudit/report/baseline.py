@@ -1,0 +1,107 @@
+"""A check beside its baseline, and what is waived of it, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fairaudit import names
+from fairaudit.report import numbers, reversals
+from fairaudit.verdict import Before, Crossing, Earlier, Finding, Status, Waived
+
+_NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
+
+
+def waiver(waived: Waived, finding: Finding) -> str:
+    """Who waives what of a check, until when and why; the value, where the sentence has another."""
+    groups = numbers.named_group(waived.group) if waived.group else "the whole check"
+    values = breaches([breach for breach in waived.crossed if breach not in finding.crossed])
+    until = f"until {waived.expires}, approved by {names.line(waived.approved_by)}"
+    return (
+        f"waived for {groups}{f' ({values})' if values else ''} {until}: "
+        f"{names.line(waived.reason)}"
+    )
+
+
+def sentence(finding: Finding, before: Before) -> str:
+    """How a check beyond its limit compares with the baseline; empty where it is not beyond."""
+    if before.worse or before.reversals:
+        only_warned = before.status == Status.WARN and not (before.worse_by or 0) > 0
+        if only_warned or before.status in _NO_FAILURE:
+            return f"before: {before.status}, {created(before.earlier)}"
+        values = [
+            _beside_baseline(breach, value)
+            for breach, value in zip(before.worse, before.own_worse, strict=True)
+        ]
+        values += map(reversals.pair, before.reversals)
+        worst = _earlier_worst(finding, before)
+        return f"worse than before: {numbers.first_few(values)}{worst}, {_when(before)}"
+    is_beyond = bool(finding.crossed or finding.reversals)
+    if not is_beyond or finding.status is Status.WAIVED or not limit_fails(finding):
+        return ""
+    groups = " against ".join(map(numbers.named_group, before.between))
+    moved = f"; previously between other groups: {groups}" if groups else ""
+    return f"as before: {_both_values(finding, before)}{moved}"
+
+
+def _beside_baseline(breach: Crossing, value: float | None) -> str:
+    """A value beyond the limit beside that of the same group, or spread, in the baseline."""
+    earlier = "no value before" if value is None else f"{numbers.number(value)} before"
+    return f"{breach_words(breach)} ({earlier})"
+
+
+def _earlier_worst(finding: Finding, before: Before) -> str:
+    """Who decided the check in the baseline, where that was somebody else."""
+    if before.value is None or not before.decided_by or before.is_decided_alike(finding):
+        return ""
+    if finding.spread and frozenset(before.stratum) == frozenset(finding.stratum):
+        return f"; then {deciding_groups(before)}"  # the value is that of the same spread
+    return f"; the worst before: {deciding_groups(before)} {numbers.number(before.value)}"
+
+
+def deciding_groups(before: Before) -> str:
+    """The groups that decided a check in the baseline, and their stratum."""
+    groups = " against ".join(map(numbers.named_group, before.decided_by))
+    return f"{groups}{numbers.in_stratum(before.stratum)}"
+
+
+def limit_fails(finding: Finding) -> bool:
+    """Whether the limit that decided is the one that fails, not the one that warns."""
+    return finding.check.fail is not None and finding.limit == finding.check.fail
+
+
+def _both_values(finding: Finding, before: Before) -> str:
+    if finding.reversals:
+        return _when(before)
+    now = math.nan if finding.estimate is None else finding.estimate.value
+    then = math.nan if before.own is None else before.own
+    worst = "" if before.between else _earlier_worst(finding, before)
+    return f"{numbers.number(now)} against {numbers.number(then)} {_when(before)}{worst}"
+
+
+def _when(before: Before) -> str:
+    return f"{created(before.earlier)}, tolerance {before.earlier.tolerance}"
+
+
+def created(earlier: Earlier) -> str:
+    """When a baseline was made: `on 2026-05-01 (12 days ago)`."""
+    return f"on {earlier.created[:10]} ({age(earlier)})"
+
+
+def age(earlier: Earlier) -> str:
+    """How old a baseline is: `today`, `12 days ago`."""
+    if not earlier.days:
+        return "today"
+    days = numbers.counted(abs(earlier.days), "day")
+    return f"{days} ago" if earlier.days > 0 else f"{days} after this run"
+
+
+def breaches(crossed: Sequence[Crossing]) -> str:
+    """Who is beyond a limit, with their values: the first few, and how many more."""
+    return numbers.first_few([breach_words(breach) for breach in crossed])
+
+
+def breach_words(breach: Crossing) -> str:
+    """Who is beyond a limit, with the value: `race=A in department=y 4.7800`."""
+    value = -breach.value if breach.lower else breach.value
+    return f"{numbers.group_in(breach.group, breach.stratum)} {numbers.number(value)}".strip()

@@ -1,0 +1,74 @@
+"""What metrics, their options and their worst pairs are called in running text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fairaudit import names
+from fairaudit.cube import Group
+from fairaudit.metrics import GroupMetric, Mean, Rate, find_metric
+from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
+from fairaudit.report import numbers
+from fairaudit.result import AuditResult
+
+_LABEL = "label"
+_OPTION_WORDS = {"at": "at a score of", "class": "of class", "average": "averaged,"}
+
+
+def title(metric: str, of: str = "") -> str:
+    """A metric's title in running text: `selection rate`, of the label `base rate`."""
+    record = find_metric(metric)
+    name = metric.replace("_", " ") if record is None else record.title
+    return heading(metric, of, name).lower()
+
+
+def heading(metric: str, of: str, title: str) -> str:
+    """A rate's title beside its outcome: nobody is selected by a label such as an income."""
+    return BASE_RATE.title if (metric, of) == (SELECTION_RATE.id, _LABEL) else title
+
+
+def defined_heading(result: AuditResult, metric: str, of: str) -> str:
+    """The heading of a rate by the title that the definitions of a result give it."""
+    defined = next(record.title for record in result.definitions if record.id == metric)
+    return heading(metric, of, defined)
+
+
+def is_share(metric: str) -> bool:
+    """Whether a rate is a share, to be written in per cent; false negatives per positive is not."""
+    record = find_metric(metric)
+    if not isinstance(record, GroupMetric):
+        return True
+    return isinstance(record, Rate | Mean) and record.bounds == (0, 1)
+
+
+def options(parameters: Mapping[str, object], averaged: Sequence[str] = ()) -> str:
+    """The options of a metric in brackets, ` (class b)`; empty where it has none.
+
+    `averaged` are the columns over whose strata a rate was averaged.
+    """
+    words = [f"{_OPTION_WORDS.get(key, key)} {_option(value)}" for key, value in parameters.items()]
+    if averaged:
+        words.append(f"over {numbers.subset(tuple(averaged))}")
+    return f" ({'; '.join(words)})" if words else ""
+
+
+def _option(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{names.name(name)} {number:g}" for name, number in value.items())
+    if isinstance(value, list):
+        return ", ".join(names.name(str(level)) for level in value)
+    return f"{value:g}" if isinstance(value, float) else names.line(str(value))
+
+
+def short_name(name: str) -> str:
+    """A rate by its short name (`TPR`); an outcome by its own."""
+    record = find_metric(name)
+    return record.short if record is not None and record.short else names.name(name)
+
+
+def worst_pair(first: Group, second: Group, decided_by: str | None) -> str:
+    """The worst pair of groups, in as few words as it takes: `F / M (TPR)`."""
+    if not first and not second:
+        return ""
+    text = f"{numbers.group(first)} / {numbers.group(second)}" if second else numbers.group(first)
+    return f"{text} ({short_name(decided_by)})" if decided_by else text

@@ -1,0 +1,176 @@
+"""The tables of a cube and the evaluations of metrics on them, each made once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable
+from fairaudit.estimate import Estimate, Significance
+from fairaudit.evidence import TOO_LITTLE_VARIATION, Intervals
+from fairaudit.metrics import (
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    Metric,
+    Terms,
+    evaluate_against,
+    explain_undefined,
+)
+from fairaudit.recode.scores import with_histogram
+
+if TYPE_CHECKING:
+    from fairaudit.recode import Cubes
+    from fairaudit.spec import MetricRequest, Spec
+
+
+class Tables:
+    """The tables of the cubes of an audit, and the evaluations on them.
+
+    A stratum that a search found lies in a small cube of its own; every other column in `cube`.
+    """
+
+    def __init__(self, cubes: Cubes, spec: Spec, cube: Cube | None = None) -> None:
+        self.cube = cubes.cube if cube is None else cube
+        self._cubes = cubes
+        self._spec = spec
+        self._outcomes = {outcome.name: outcome for outcome in spec.outcomes}
+        self._tables: dict[tuple[Grouping, Grouping, str, str | None], GroupTable] = {}
+        self._excluded: dict[Grouping, ExcludedGroups | None] = {}
+        self._evaluations: dict[object, Evaluation] = {}
+
+    def of_cube(self, cube: Cube) -> Tables:
+        """The tables of another cube with the same columns."""
+        return Tables(self._cubes, self._spec, cube)
+
+    def table(
+        self, by: Grouping, given: Grouping, of: str, against: str | None = None
+    ) -> GroupTable:
+        """The table of a grouping, its strata and an outcome; of those who have `against`, too."""
+        key = (by, given, of, against)
+        if key not in self._tables:
+            self._tables[key] = self._make_table(by, given, of, against)
+        return self._tables[key]
+
+    def table_of_rows(self, by: Grouping, given: Grouping, of: str) -> GroupTable:
+        """The table without clusters, for what takes rows for independent."""
+        return replace(self.table(by, given, of), clusters=None)
+
+    def evaluate(
+        self,
+        metric: Metric,
+        table: tuple[Grouping, Grouping, str],
+        terms: Terms,
+        against: str | None = None,
+    ) -> Evaluation:
+        """A metric on the table of a grouping, strata and an outcome, less that of another one."""
+        key = (metric, table, against, terms)
+        if key not in self._evaluations:
+            by, strata, of = table
+            other = None if against is None else self.table(by, strata, against, of)
+            cut = self.table(by, strata, of, against)
+            self._evaluations[key] = evaluate_against(metric, cut, terms, other)
+        return self._evaluations[key]
+
+    def evaluate_request(
+        self, request: MetricRequest, by: Grouping, given: Grouping
+    ) -> Evaluation | None:
+        """What a request asks of a grouping; None with one of its controls, or no reference."""
+        controls = request.terms.parameters.controls
+        if request.terms.reference is not None and request.references.get(by) is None:
+            return None
+        if set(by) & set(controls):
+            return None
+        place = (by, (*given, *controls), request.of)
+        return self.evaluate(request.metric, place, request.terms_for(by), request.against)
+
+    def _make_table(
+        self, by: Grouping, given: Grouping, of: str, against: str | None
+    ) -> GroupTable:
+        outcome, searched = self._outcomes[of], self._cubes.searched
+        cube = next((searched[name] for name in given if name in searched), self.cube)
+        table = replace(
+            cube.table(by, given, of, against),
+            favourable=outcome.favourable,
+            excluded=self._find_excluded(by),
+        )
+        score = self._cubes.scores.get(outcome.score.value) if outcome.score else None
+        if score is None or not self._spec.shows_histogram(outcome):
+            return table
+        return with_histogram(table, score)
+
+    def _find_excluded(self, by: Grouping) -> ExcludedGroups | None:
+        """The groups of a grouping that are too small a share of all, whatever the strata."""
+        rule = self._spec.exclude_below
+        if by not in self._excluded:
+            self._excluded[by] = None if rule is None else self.cube.find_excluded(by, rule)
+        return self._excluded[by]
+
+
+def list_places(
+    requests: Iterable[MetricRequest], *, everybody: bool = False
+) -> Iterator[tuple[MetricRequest, Grouping, Grouping]]:
+    """Every grouping and conditioning of every request; a column never conditions on itself.
+
+    With `everybody` the grouping without a column comes first: everybody is one group.
+    """
+    for request in requests:
+        for given in request.given:
+            for by in ((), *request.by) if everybody else request.by:
+                if not set(by) & set(given):
+                    yield request, by, given
+
+
+def list_rates(metric: Metric) -> list[GroupMetric]:
+    """The rates behind a metric, those that are listed."""
+    if isinstance(metric, GroupMetric):
+        return [metric]
+    parts = metric.parts if isinstance(metric, Disparity) else ()
+    return [rate for rate, _ in parts if rate.listed]
+
+
+def write_estimate(
+    evaluation: Evaluation,
+    z: int,
+    w: int,
+    band: Intervals,
+    significance: Significance | None = None,
+) -> Estimate:
+    """A value as it is listed, with a reason where there is none; only checks need it exact.
+
+    The `band` holds the intervals of the whole evaluation.
+    """
+    value = float(evaluation.value[z, w])
+    error = 0.0
+    if evaluation.error is not None:
+        error = float(np.nan_to_num(evaluation.error[z, w], posinf=np.inf))
+    reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
+    ends = band.at(z, w)
+    low, high = (None, None) if ends is None else ends
+    why = "" if ends is not None or math.isnan(value) else band.why or TOO_LITTLE_VARIATION
+    return Estimate(
+        value,
+        low=low,
+        high=high,
+        method="" if ends is None else band.method,
+        no_interval=why,
+        significance=significance,
+        reason=reason,
+        error=error,
+    )
+
+
+def find_comparison_id(metric: Metric) -> str | None:
+    """The comparison's id, where a spec asked for a rate with `compare:`."""
+    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
+        return metric.comparison.id
+    return None
+
+
+def group_at(table: GroupTable, index: int) -> Group:
+    """The group of an index; () for nobody."""
+    return table.groups[int(index)] if index >= 0 else ()

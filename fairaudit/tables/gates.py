@@ -1,0 +1,240 @@
+"""What a reader should know of the checks: gates that cannot all hold, groups too few to show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from fairaudit.cube import Grouping, GroupTable, Marks
+from fairaudit.disclosure import Notice, NoticeRate, Subjects
+from fairaudit.evidence import ComparisonPart
+from fairaudit.metrics import (
+    NO_MINIMUM,
+    Disparity,
+    GroupValues,
+    Metric,
+    Rate,
+    TableMetric,
+    describe_group,
+)
+from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
+from fairaudit.metrics.rates import (
+    BASE_RATE,
+    FALSE_DISCOVERY_RATE,
+    FALSE_NEGATIVE_RATE,
+    FALSE_POSITIVE_RATE,
+    POSITIVE_PREDICTIVE_VALUE,
+    SELECTION_RATE,
+    TRUE_NEGATIVE_RATE,
+    TRUE_POSITIVE_RATE,
+)
+from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.names import quoted
+from fairaudit.result import LatticeEntry, LatticeRow
+from fairaudit.stats import distributions
+from fairaudit.tables.evaluations import Tables
+from fairaudit.verdict import AnyCheck, Check, Limit
+
+_ONE_POINT = 0.01
+_MOST_TURNED = 3
+_MOST_NAMED = 5
+
+_TIED = {
+    rate.id: tied
+    for tied, rates in (
+        ("PPV", (POSITIVE_PREDICTIVE_VALUE, FALSE_DISCOVERY_RATE)),
+        ("FPR", (FALSE_POSITIVE_RATE, TRUE_NEGATIVE_RATE)),
+        ("TPR", (TRUE_POSITIVE_RATE, FALSE_NEGATIVE_RATE)),
+    )
+    for rate in rates
+}
+"""The rates that the base rate ties to each other, each with its complement."""
+
+
+def impossible(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+    """Gates that cannot all hold: equal PPV, FPR and TPR while base rates differ.
+
+    FPR = p / (1 - p) · (1 - PPV) / PPV · TPR (Chouldechova 2017; Kleinberg et al. 2017).
+    """
+    gates: dict[tuple[str, Grouping], list[Check]] = {}
+    for check in checks:
+        if isinstance(check, Check) and _tied(check):
+            gates.setdefault((check.of, check.by), []).append(check)
+    for (of, by), some in gates.items():
+        if set().union(*map(_tied, some)) == set(_TIED.values()):
+            yield from _impossible_by(some, tables.table(by, (), of))
+
+
+def _tied(check: Check) -> set[str]:
+    """Which of the tied rates a check wants equal; a floor for each group asks for no equality."""
+    plain = not (check.given or check.against or check.terms.of_class or check.terms.at)
+    if check.fail is None or not plain or not isinstance(check.asked, Disparity):
+        return set()
+    return {_TIED[quantity.id] for quantity, _ in check.asked.parts if quantity.id in _TIED}
+
+
+def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
+    sizes = [check.terms.minimum.size for check in checks]
+    smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
+    counts = count_groups(table).weighted
+    tp, fp, fn, tn = (one[:1].sum(axis=0) for one in (counts.tp, counts.fp, counts.fn, counts.tn))
+    n = table.n[:1].sum(axis=0)
+    takes_part = np.flatnonzero(table.eligible & (n >= smallest) & (tp + fn > 0) & (fp + tn > 0))
+    if not len(takes_part):
+        return
+    share = (tp + fn)[takes_part] / (tp + fp + fn + tn)[takes_part]
+    low, high = takes_part[share.argmin()], takes_part[share.argmax()]
+    if share.max() - share.min() <= _ONE_POINT:
+        return
+    one, other = (low, high) if n[low] > n[high] else (high, low)
+    if not tp[one] or not fp[one]:
+        # A perfect classifier, or one without a hit, is the exception of the theorem.
+        return
+    base = {g: (tp + fn)[g] / (tp + fp + fn + tn)[g] for g in (one, other)}
+    precision, recall = tp[one] / (tp + fp)[one], tp[one] / (tp + fn)[one]
+    odds = base[other] / (1 - base[other])
+    needed = odds * (1 - precision) / precision * recall
+    names = {g: describe_group(table.groups[int(g)]) for g in (one, other)}
+    would = f"be {needed:.1%}" if needed <= 1 else "pass 100%, which no rate can"
+    # Which two groups are told is found among all.
+    told = (POSITIVE_PREDICTIVE_VALUE, TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE, BASE_RATE)
+    yield Notice(
+        f"{', '.join(check.id for check in checks)}: PPV, FPR and TPR cannot all be equal while "
+        f"base rates differ ({names[one]} {base[one]:.1%}, {names[other]} {base[other]:.1%}), so "
+        "these checks hold together only as far as their limits leave room: with the PPV "
+        f"({precision:.1%}) and the TPR ({recall:.1%}) of {names[one]}, the FPR of {names[other]} "
+        f"would {would}, where that of {names[one]} is {fp[one] / (fp + tn)[one]:.1%}",
+        Subjects.ROW,
+        (NoticeRate(rate.id, table.of, table.by) for rate in told),
+    )
+
+
+def turned_round(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
+    """Subsets where the prediction favours whom the label does not, whatever Δε says of sizes."""
+    found = [
+        (row, entry)
+        for row in rows
+        for entry in row.entries
+        if entry.metric == BIAS_AMPLIFICATION.id and _is_turned(entry)
+    ]
+    for row, entry in found[:_MOST_TURNED]:
+        predicted, labelled = entry.parts
+        sides = [_side(part) for part in (labelled, predicted)]
+        yield Notice(
+            f"{entry.title} by {' × '.join(row.by)} is {entry.estimate.value:.4f}, but the gap "
+            f"turned round: by the label {sides[0]}, by the {predicted.metric} {sides[1]}",
+            Subjects.ANYBODY,
+        )
+    if len(found) > _MOST_TURNED:
+        more = len(found) - _MOST_TURNED
+        what = f"Δε: in {more:,} more subsets the largest gap turned round, too"
+        yield Notice(what, Subjects.ANYBODY)
+
+
+def _is_turned(entry: LatticeEntry) -> bool:
+    """Whether both parts are of the same two groups, the other way round."""
+    if len(entry.parts) != 2:
+        return False
+    (one, other), (first, second) = (
+        (part.first and part.first.group, part.second and part.second.group) for part in entry.parts
+    )
+    same = entry.parts[0].outcome == entry.parts[1].outcome
+    return bool(one and other) and same and (one, other) == (second, first)
+
+
+def _side(part: ComparisonPart) -> str:
+    """Who has which outcome more often."""
+    assert part.first is not None
+    assert part.second is not None
+    first, second = (describe_group(side.group) for side in (part.first, part.second))
+    return f"{first} has {quoted(str(part.outcome))} more often than {second}"
+
+
+def too_few_to_show(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+    """Groups of so few people that a gap as large as the limit would not be significant.
+
+    Such a group may be the highest or the lowest by chance alone. Said of checks over all groups
+    that set no minimum, once for each grouping and outcome.
+    """
+    named: set[tuple[Grouping, str]] = set()
+    for check in checks:
+        if not isinstance(check, Check) or (check.by, check.of) in named:
+            continue
+        rate = _rate_over_all(check)
+        limit = check.fail or check.warn
+        if rate is None or limit is None or check.terms.minimum != NO_MINIMUM or check.given:
+            continue
+        cut = tables.table(check.by, (), check.of)
+        reading = rate.compute(count_groups(cut))
+        few = _few_people(reading, cut.eligible, check, limit, favourable=cut.favourable)
+        if few:
+            named.add((check.by, check.of))
+            yield Notice(
+                f"{check.id}: {_named(cut, reading, few)}: too few people to show a gap as large "
+                f"as the limit ({limit}); such a group may be the highest or the lowest by chance",
+                Subjects.ANYBODY,
+            )
+
+
+def _named(table: GroupTable, reading: GroupValues, groups: list[int]) -> str:
+    """Groups with their people, the smallest first, and how many more there are."""
+    named = [
+        f"{describe_group(table.groups[g])} ({_people(int(reading.n[0, g]))})"
+        for g in groups[:_MOST_NAMED]
+    ]
+    more = f" and {len(groups) - _MOST_NAMED:,} more" if len(groups) > _MOST_NAMED else ""
+    return ", ".join(named) + more
+
+
+def _rate_over_all(check: Check) -> Rate | None:
+    """The rate whose largest gap over all groups, or to an extreme one, a check judges."""
+    asked = check.asked
+    if isinstance(asked, TableMetric):
+        return SELECTION_RATE if asked.of_log_ratios and asked.cells else None
+    if not isinstance(asked, Disparity) or asked.mean:
+        return None
+    policy = asked.reference or (check.terms.reference.policy if check.terms.reference else None)
+    quantity = asked.parts[0][0]
+    over_all = not asked.to_reference or policy in EXTREME_REFERENCES
+    return quantity if over_all and isinstance(quantity, Rate) and quantity.of_group else None
+
+
+def _few_people(
+    reading: GroupValues, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
+) -> list[int]:
+    """The groups in which the limit's gap to all others is within what chance explains."""
+    if not len(reading.value):
+        return []  # nobody is known in this grouping
+    n = np.where(eligible, reading.effective_n[0], 0.0)
+    hits = np.nan_to_num(reading.value[0]) * n
+    total = float(n.sum())
+    share = float(hits.sum()) / total if total else 0.0
+    if isinstance(check.asked, Disparity) and check.asked.four_fifths and not favourable:
+        # Of a burden the check is on those who are spared.
+        share = 1 - share
+    if not 0 < share < 1:
+        return []
+    gap = _gap_of(check.asked, limit, share)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(share * (1 - share) * (1 / n + 1 / (total - n)))
+    alpha = check.inference.alpha
+    few = (n > 0) & (n < total) & (gap < float(distributions.normal_critical(alpha)) * error)
+    return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))
+
+
+def _gap_of(asked: Metric, limit: Limit, share: float) -> float:
+    """How far two rates lie apart where the limit is reached, at everybody's rate."""
+    bounds = [abs(float(bound)) for bound in (limit.below, limit.above) if bound is not None]
+    if isinstance(asked, TableMetric):
+        return share * (1 - math.exp(-min(bounds)))
+    assert isinstance(asked, Disparity)
+    if asked.comparison.quotient:
+        return share * min(abs(1 - bound) for bound in bounds)
+    return min(bounds)
+
+
+def _people(n: int) -> str:
+    return f"{n:,} {'person' if n == 1 else 'people'}"
