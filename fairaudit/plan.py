@@ -16,7 +16,7 @@ from fairaudit.spec import (
     Spec,
     Text,
     Threshold,
-    searched,
+    search_spec,
     value_of,
 )
 
@@ -208,7 +208,7 @@ def plan(spec: Spec) -> Plan:
 
 def _search(spec: Spec, keys: tuple[Key, ...], texts: Iterable[Text]) -> Search | None:
     """The keys that every candidate is crossed with: those of the groups, the outcome, the rows."""
-    asked = searched(spec)
+    asked = search_spec(spec)
     if asked is None:
         return None
     needed = {(key.column, key.edges is not None) for key in plan(asked).keys}

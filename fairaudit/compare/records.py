@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate, Significance, State
+from fairaudit.members import FLAT, Member, member
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import Provenance, Verdict
@@ -67,15 +69,15 @@ class Change:
     before: Estimate
     after: Estimate
     scale: Scale
-    value: float
+    value: Annotated[float, Member("change", stated=True)]
     way: Direction
     low: float | None = None
     high: float | None = None
     method: str = ""
     significance: Significance | None = None
-    why: str = ""
+    why: Annotated[str, Member("reason", nullable=True)] = ""
     turned: bool = False
-    cells: PairedHits | None = None
+    cells: Annotated[PairedHits | None, Member("pairs")] = None
 
     def is_significant(self, alpha: float) -> bool:
         """Whether chance hardly explains it, among all changes of its family."""
@@ -90,8 +92,8 @@ class GroupChange:
     """
 
     group: Group
-    stratum: Group
-    change: Change
+    stratum: Annotated[Group, Member("given")]
+    change: Annotated[Change, FLAT]
     decided: bool = False
     decides: bool = False
 
@@ -107,12 +109,18 @@ class CheckChange:
     a value may be nearer to its limit though nobody is treated otherwise.
     """
 
-    before: Finding
-    after: Finding
-    change: Change
+    before: Annotated[Finding, Member("finding_before", only="status group")]
+    after: Annotated[Finding, Member("finding_after", only="status group")]
+    change: Annotated[Change, FLAT]
     recast: bool = False
     lost: tuple[Group, ...] = ()
     groups: tuple[GroupChange, ...] = ()
+
+    @property
+    @member()
+    def id(self) -> str:
+        """The id of the check."""
+        return self.after.check.id
 
     @property
     def check(self) -> AnyCheck:
@@ -140,6 +148,7 @@ class CheckChange:
         return closed and self.after.status is not self.before.status
 
     @property
+    @member()
     def newly_beyond(self) -> tuple[Crossing, ...]:
         """Who fails a check that failed before, too, but not for them: another hid them then."""
         both_fail = self.before.status is self.after.status is Status.FAIL
@@ -194,9 +203,9 @@ def _failing(one: Finding) -> tuple[Crossing, ...]:
 class DifferentCheck:
     """A check of the same id that asks something else, and what of it is not the same."""
 
-    before: Finding
-    after: Finding
-    why: str
+    before: Annotated[Finding, Member(only="id status")]
+    after: Annotated[Finding, Member(only="id status")]
+    why: Annotated[str, Member("changed")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +215,13 @@ class RateChange:
     metric: str
     of: str
     by: Grouping
-    stratum: Group
+    stratum: Annotated[Group, Member("given")]
     group: Group
     standing_before: Eligibility
     standing_after: Eligibility
-    change: Change
+    change: Annotated[Change, FLAT]
     parameters: Mapping[str, object] = field(default_factory=dict)
-    averaged: Grouping = ()
+    averaged: Annotated[Grouping, Member("averaged_over")] = ()
 
     @property
     def is_compared(self) -> bool:
@@ -240,7 +249,7 @@ class PeopleChange:
     new: tuple[Group, ...]
     gone: tuple[Group, ...]
     significance: Significance | None
-    why: str = ""
+    why: Annotated[str, Member("reason", nullable=True)] = ""
 
     @property
     def most_moved(self) -> float:
@@ -280,10 +289,10 @@ class ReversalChange:
 class ComparedResult:
     """One of the two results: where it comes from, what it said; `of` where one outcome counts."""
 
-    provenance: Provenance
+    provenance: Annotated[Provenance, FLAT]
     verdict: Verdict
     exit_code: int
-    tally: Mapping[Status, int]
+    tally: Annotated[Mapping[Status, int], Member("checks")]
     of: str | None = None
 
 
@@ -301,9 +310,9 @@ class Changes:
     sampling: Sampling
     inference: Inference
     checks: tuple[CheckChange, ...]
-    otherwise: tuple[DifferentCheck, ...]
-    only_before: tuple[Finding, ...]
-    only_after: tuple[Finding, ...]
+    otherwise: Annotated[tuple[DifferentCheck, ...], Member("asked_otherwise")]
+    only_before: Annotated[tuple[Finding, ...], Member(only="id status")]
+    only_after: Annotated[tuple[Finding, ...], Member(only="id status")]
     rates: tuple[RateChange, ...]
     people: tuple[PeopleChange, ...]
     reversals: tuple[ReversalChange, ...]

@@ -20,6 +20,7 @@ from fairaudit.evidence.simultaneous import (
     find_spread_interval,
     keep_within_reach,
 )
+from fairaudit.memoize import memoize
 from fairaudit.metrics import (
     Comparison,
     Disparity,
@@ -101,7 +102,16 @@ class Intervals:
 
 def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
     """The interval of every value of an evaluation, at the confidence it was asked with."""
-    alpha = evaluation.terms.inference.alpha if alpha is None else alpha
+    return _asked_intervals(evaluation) if alpha is None else _intervals_at(evaluation, alpha)
+
+
+@memoize
+def _asked_intervals(evaluation: Evaluation) -> Intervals:
+    """Checks, comparisons and the lattice ask for the same ones."""
+    return _intervals_at(evaluation, evaluation.terms.inference.alpha)
+
+
+def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
     try:
         clusters.refuse_unknown_variance(evaluation)
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -28,7 +28,7 @@ from fairaudit.metrics.terms import (
 Metric: TypeAlias = GroupMetric | Disparity | TableMetric
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Evaluation:
     """One measure on one table.
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from typing import Annotated
 
 import numpy as np
 
 from fairaudit.cube import Floats, Group, Ints, Marks
+from fairaudit.members import FLAT, RARE, RARE_TEXT, Member
 from fairaudit.stats import multiplicity
 
 
@@ -22,11 +24,11 @@ class Parameters:
     columns that a regression holds fixed.
     """
 
-    smoothing: Decimal | None = None
-    concentration: Decimal | None = None
-    alpha: Decimal | None = None
-    utilities: tuple[tuple[str, Decimal], ...] = ()
-    controls: tuple[str, ...] = ()
+    smoothing: Annotated[Decimal | None, RARE_TEXT] = None
+    concentration: Annotated[Decimal | None, RARE_TEXT] = None
+    alpha: Annotated[Decimal | None, RARE_TEXT] = None
+    utilities: Annotated[tuple[tuple[str, Decimal], ...], RARE] = ()
+    controls: Annotated[tuple[str, ...], RARE] = ()
 
     def per_outcome(self, outcomes: int) -> float:
         """The pseudo-count that Eq. 7 of Foulds & Pan adds to each outcome."""
@@ -77,8 +79,8 @@ class Minimum:
     expected to have each outcome, and as many not to.
     """
 
-    size: int | None = None
-    events: int | None = None
+    size: Annotated[int | None, Member("min_size")] = None
+    events: Annotated[int | None, Member("min_events")] = None
 
     def admits(self, n: Ints | Floats, outcomes: Ints | None = None) -> Marks:
         """Which groups are large enough, with `n` people in the denominator; of any shape.
@@ -273,11 +275,11 @@ class Terms:
     """
 
     reference: Reference | None = None
-    minimum: Minimum = NO_MINIMUM
+    minimum: Annotated[Minimum, FLAT] = NO_MINIMUM
     parameters: Parameters = NO_PARAMETERS
     average: Average | None = None
-    of_class: str | None = None
-    at: Decimal | None = None
+    of_class: Annotated[str | None, Member("class")] = None
+    at: Annotated[Decimal | None, Member(text=True)] = None
     inference: Inference = DEFAULT_INFERENCE
 
     @property

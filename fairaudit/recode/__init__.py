@@ -31,7 +31,7 @@ from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.scores import Distribution, Recoding
 from fairaudit.recode.tables import feature_recodings, not_known, table_cubes
 from fairaudit.result import Searched
-from fairaudit.spec import Policy, Spec, searched
+from fairaudit.spec import Policy, Spec, search_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
 
     Faults and notices of its other columns are those of the whole cube.
     """
-    asked = searched(spec)
+    asked = search_spec(spec)
     if asked is None or counts.searched is None:
         return {}
     cubes = {}

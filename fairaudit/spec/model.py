@@ -12,7 +12,6 @@ from itertools import pairwise
 
 from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.disclosure import Notice
-from fairaudit.errors import Fault, Place
 from fairaudit.metrics import (
     Disparity,
     Metric,
@@ -24,6 +23,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.terms import Inference
 from fairaudit.simpson import ReversalScan
+from fairaudit.spec.text import Text
 from fairaudit.subgroups import SubgroupSearch
 from fairaudit.verdict import AnyCheck, Check
 from fairaudit.waivers import Waiver
@@ -55,20 +55,6 @@ class Others(StrEnum):
 
     ERROR = "error"
     DROP = "drop"
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text of the spec and how to find it there: its path, and its place."""
-
-    value: str
-    path: str
-    place: Place | None
-    source: str | None
-
-    def fault(self, message: str) -> Fault:
-        """A fault that points at this text."""
-        return Fault(message, self.path, self.place, self.source)
 
 
 def value_of(text: Text | None) -> str | None:

@@ -1,4 +1,4 @@
-"""What every row of a result is made of: the counts from which its numbers can be computed."""
+"""Which counts support each row of a result: those from which its numbers can be computed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fairaudit.metrics import (
     Reference,
     ReferencePolicy,
     TableMetric,
+    Terms,
     find_metric,
 )
 from fairaudit.metrics.terms import POOLED_REFERENCES, SINGLE_REFERENCES
@@ -30,7 +31,7 @@ from fairaudit.result import (
 )
 from fairaudit.simpson import Reversal
 from fairaudit.spec import MetricRequest
-from fairaudit.suppress.cells import Cells, Regions, has_few
+from fairaudit.suppress.cell_sets import CellSets, MetricCells, has_few
 from fairaudit.verdict import Check
 
 _CUT_BY_SCORE = "scoring_rate"
@@ -40,14 +41,15 @@ Number = GroupMetric | TableMetric
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number of a report: of which quantities, in which table, and of whom it is made.
+    """A number of a report: its metrics, its table, and the groups it is computed from.
 
     `groups` are those it compares, None for all that take part; `stratum` is None for all of them.
-    `wide`: everybody in the table stands behind it, whoever takes part; `everybody`: the totals of
-    the stratum do. `pairs`: each group is compared with one other. `cut`: by a cut on the score.
+    `wide`: it is computed from everybody in the table, whoever takes part; `everybody`: from the
+    totals of the stratum. `pairs`: each group is compared with one other. `cut`: it depends on a
+    cut of the score.
     """
 
-    asked: tuple[Number, ...]
+    metrics: tuple[Number, ...]
     of: str
     by: Grouping
     given: Grouping = ()
@@ -60,17 +62,21 @@ class Value:
     against: str | None = None
     cut: bool = False
 
+    def widen(self) -> Value:
+        """The same number computed from everybody in the table."""
+        return replace(self, groups=None, wide=True)
+
 
 class Support:
-    """Says what the rows of one result are made of, as the numbers of sets of cells.
+    """Finds the counts that support the rows of one result, as the numbers of sets of cells.
 
-    A group too small for `min_size` stands behind no comparison; that is only believed where
-    `min_size` is no less than the threshold, else who takes part would tell who is small.
+    A group too small for `min_size` supports no comparison; that holds only where `min_size` is no
+    less than the threshold, else the groups that take part would reveal which ones are small.
     """
 
     def __init__(
         self,
-        cells: Cells,
+        cells: CellSets,
         min_size: int | None,
         excluding: ExcludeBelow | None,
         threshold: int,
@@ -82,7 +88,7 @@ class Support:
         self.shown = shown
         self.is_small = bool((cells.people < threshold).any())
         self.few_above_a_cut = False
-        # Some of whom the number is not known: then sums are over others than counts.
+        # Where a number is not known of some people, sums and counts are of different people.
         self.incomplete = {
             of
             for of, lacking in cells.lacking
@@ -91,49 +97,50 @@ class Support:
             or has_few(cells.people - lacking, threshold)
         }
 
-    def printable(self, value: Value) -> bool:
-        """Whether a value may be printed at all, once its counts may.
+    def is_printable(self, value: Value) -> bool:
+        """Whether a value may be printed once its counts may.
 
-        Sums over fewer people than the counts know of, and counts by a cut on the score, by the
-        controls of a fit or by two outcomes, are not those of its groups: nobody can tell what they
-        give away.
+        Sums over fewer people than the counts, and counts by a cut on the score, by the controls of
+        a fit or by two outcomes, are not those of its groups: what they reveal is not known.
         """
         outcomes = {value.of, value.against}
-        if self.cells.numeric(value.asked) and outcomes & self.incomplete:
+        if self.cells.is_numeric(value.metrics) and outcomes & self.incomplete:
             return False
         if value.cut and (self.is_small or self.few_above_a_cut):
             return False
-        return bool(value.asked) or not self.is_small
+        return bool(value.metrics) or not self.is_small
 
-    def of_value(self, value: Value) -> frozenset[int]:
-        """The counts behind a value."""
-        found: set[int | None] = {*self.excluded_of(value.by, value.groups)}
+    def counts_of_value(self, value: Value) -> frozenset[int]:
+        """The counts that support a value."""
+        counts: set[int | None] = {*self.counts_of_excluded(value.by, value.groups)}
         for of in dict.fromkeys([value.of, value.against or value.of]):
-            for asked in value.asked:
-                regions = self.cells.regions(asked, of, value.of_class)
+            for metric in value.metrics:
+                regions = self.cells.metric_cells(metric, of, value.of_class)
                 for inside in self._strata(value):
-                    found |= set(self._in_stratum(value, regions, inside))
-        return frozenset(one for one in found if one is not None)
+                    counts |= set(self._in_stratum(value, regions, inside))
+        return frozenset(count for count in counts if count is not None)
 
-    def excluded_of(self, by: Grouping, groups: Iterable[Group] | None = None) -> frozenset[int]:
-        """The counts that say which of these groups are excluded, None for all of them.
+    def counts_of_excluded(
+        self, by: Grouping, groups: Iterable[Group] | None = None
+    ) -> frozenset[int]:
+        """The counts that decide which of these groups are excluded, None for all of them.
 
-        Their people in all strata, and those that these are a share of.
+        Their people in all strata, and the people that these are a share of.
         """
         if self.excluding is None:
             return frozenset()
-        crowds = self.cells.crowds(by)
-        known = np.isin(crowds.of_cell, np.flatnonzero(crowds.known))
-        everybody = known if self.excluding.of is ShareOf.KNOWN else self.cells.everything
-        each = map(crowds.within, crowds.groups if groups is None else groups)
-        return self.of_marks(everybody, *each)
+        cells_by_group = self.cells.group_cells(by)
+        known = np.isin(cells_by_group.of_cell, np.flatnonzero(cells_by_group.known))
+        everybody = known if self.excluding.of is ShareOf.KNOWN else self.cells.all_cells
+        members = map(cells_by_group.within, cells_by_group.groups if groups is None else groups)
+        return self.counts_of_sets(everybody, *members)
 
     def _strata(self, value: Value) -> Iterator[Marks]:
-        inside = self.cells.inside(value.by, value.given)
+        inside = self.cells.taking_part(value.by, value.given)
         if value.against is not None:
             for of in (value.of, value.against):
                 inside = inside & self.cells.known_outcome(of)
-        strata = self.cells.crowds(value.given)
+        strata = self.cells.group_cells(value.given)
         if value.stratum is not None:
             yield inside & strata.within(value.stratum)
             return
@@ -141,181 +148,186 @@ class Support:
             if known or value.wide:
                 yield inside & (strata.of_cell == z)
 
-    def _in_stratum(self, value: Value, regions: Regions, inside: Marks) -> Iterator[int | None]:
-        crowds = self.cells.crowds(value.by)
+    def _in_stratum(
+        self, value: Value, regions: MetricCells, inside: Marks
+    ) -> Iterator[int | None]:
+        cells_by_group = self.cells.group_cells(value.by)
         if value.groups is not None:
-            each = [inside & crowds.within(group) for group in value.groups]
+            members = [inside & cells_by_group.within(group) for group in value.groups]
         else:
-            each = [
-                inside & (crowds.of_cell == g)
-                for g, known in enumerate(crowds.known.tolist())
+            members = [
+                inside & (cells_by_group.of_cell == g)
+                for g, known in enumerate(cells_by_group.known.tolist())
                 if known or value.wide
             ]
-        for mine in each:
-            if value.wide or value.groups is not None or not self._stands_aside(mine, regions):
-                # Of a group that is hidden nothing is told: not even that it has no positive.
-                yield from (self.cells.count(mine & one) for one in (mine, *regions.own))
+        for cells in members:
+            if value.wide or value.groups is not None or not self._is_too_small(cells, regions):
+                # Nothing is published of a hidden group: not even that it has no positive.
+                yield from (self.cells.register(cells & region) for region in (cells, *regions.own))
         totals = regions.everybody
         if value.everybody or value.wide:
             totals = (*totals, *regions.own)
-        yield from (self.cells.count(inside & region) for region in totals)
+        yield from (self.cells.register(inside & region) for region in totals)
 
-    def _stands_aside(self, mine: Marks, regions: Regions) -> bool:
+    def _is_too_small(self, cells: Marks, regions: MetricCells) -> bool:
         """Whether a group is too small to take part."""
-        counted = mine if regions.small is None else mine & regions.small
-        return self.min_size is not None and self.cells.total(counted) < self.min_size
+        taking_part = cells if regions.small is None else cells & regions.small
+        return self.min_size is not None and self.cells.total(taking_part) < self.min_size
 
-    def of_marks(self, *several: Marks) -> frozenset[int]:
+    def counts_of_sets(self, *sets: Marks) -> frozenset[int]:
         """The numbers of sets of cells."""
-        counts = map(self.cells.count, several)
-        return frozenset(one for one in counts if one is not None)
+        counts = map(self.cells.register, sets)
+        return frozenset(count for count in counts if count is not None)
 
-    def place(self, by: Grouping, stratum: Group, group: Group | None) -> Marks:
+    def cells_of(self, by: Grouping, stratum: Group, group: Group | None) -> Marks:
         """The cells of a group in a stratum, or of everybody there."""
         given = tuple(name for name, _ in stratum)
-        marks = self.cells.inside(by) & self.cells.crowds(given).within(stratum)
-        return marks if group is None else marks & self.cells.crowds(by).within(group)
+        marks = self.cells.taking_part(by) & self.cells.group_cells(given).within(stratum)
+        return marks if group is None else marks & self.cells.group_cells(by).within(group)
 
-    def known(self, row: GroupRow) -> Marks:
+    def known_cells(self, row: GroupRow) -> Marks:
         """Those a share is taken of: everybody in the stratum whose group is known."""
-        crowds = self.cells.crowds(row.by)
-        known = np.isin(crowds.of_cell, np.flatnonzero(crowds.known))
-        return self.place(row.by, row.stratum, None) & known
+        cells_by_group = self.cells.group_cells(row.by)
+        known = np.isin(cells_by_group.of_cell, np.flatnonzero(cells_by_group.known))
+        return self.cells_of(row.by, row.stratum, None) & known
 
-    def rate(self, row: RateRow, group: Group) -> list[Value]:
-        """A rate of one group; where strata stand behind it, what the spec may mean by it."""
-        found = []
-        for one in self.shown:
-            asked = [
-                each
-                for each in _numbers(one.metric)
-                if each.id == row.metric and _said(one, each) == row.parameters
+    def rate_values(self, row: RateRow, group: Group) -> list[Value]:
+        """The rate of one group; over all strata that the spec may mean where it is an average."""
+        values = []
+        for request in self.shown:
+            numbers = [
+                number
+                for number in _numbers(request.metric)
+                if number.id == row.metric and _stated_parameters(request, number) == row.parameters
             ]
-            if one.of != row.of or not asked:
+            if request.of != row.of or not numbers:
                 continue
             value = Value(
-                asked=tuple(asked),
+                metrics=tuple(numbers),
                 of=row.of,
                 by=row.by,
                 given=tuple(name for name, _ in row.stratum),
                 stratum=row.stratum,
                 groups=(group,),
-                of_class=one.terms.of_class,
-                cut=one.terms.at is not None or _scored(asked),
+                of_class=request.terms.of_class,
+                cut=request.terms.at is not None or _cuts_score(numbers),
             )
-            if one.terms.average is not None or any(each.conditional for each in asked):
-                wide = replace(value, stratum=None, groups=None, wide=True)
-                own = [row.averaged] if row.averaged else one.given
-                found += [replace(wide, given=given) for given in own if given in one.given]
+            if request.terms.average is not None or any(number.conditional for number in numbers):
+                wide = replace(value.widen(), stratum=None)
+                own = [row.averaged] if row.averaged else request.given
+                values += [replace(wide, given=given) for given in own if given in request.given]
             else:
-                found.append(value)
-        return list(dict.fromkeys(found))
+                values.append(value)
+        return list(dict.fromkeys(values))
 
-    def comparison(self, row: ComparisonRow) -> list[Value]:
-        """A comparison of groups: every entry of the spec that it may be."""
+    def comparison_values(self, row: ComparisonRow) -> list[Value]:
+        """A comparison of groups: every request of the spec that it may answer."""
         given = row.averaged or tuple(name for name, _ in row.stratum)
         stratum = None if row.averaged else row.stratum
         return [
-            _compared(self._entry(one, row.by, given), stratum, row)
-            for one in self.shown
-            if (one.metric.id, one.metric.title, one.of) == (row.metric, row.title, row.of)
-            and one.said == row.parameters
+            _compared(self._request_value(request, row.by, given), stratum, row)
+            for request in self.shown
+            if (request.metric.id, request.metric.title, request.of)
+            == (row.metric, row.title, row.of)
+            and request.said == row.parameters
         ]
 
-    def entry(self, row: LatticeRow, one: LatticeEntry) -> list[Value]:
-        """An entry of the lattice: it does not say its parameters, the spec does."""
+    def entry_values(self, row: LatticeRow, entry: LatticeEntry) -> list[Value]:
+        """An entry of the lattice, by the requests of the spec: it has no parameters itself."""
         return [
-            self._entry(each, row.by, ())
-            for each in self.shown
-            if (each.metric.id, each.of) == (one.metric, one.of) and each.given == ((),)
+            self._request_value(request, row.by, ())
+            for request in self.shown
+            if (request.metric.id, request.of) == (entry.metric, entry.of)
+            and request.given == ((),)
         ]
 
-    def appearance(self, one: Appearance) -> list[Value]:
-        """Where a gap first appears: the group, each group it is part of, and everybody beside."""
-        rate = find_metric(one.metric)
+    def appearance_values(self, appearance: Appearance) -> list[Value]:
+        """Where a gap first appears: the group, each group it is part of, and everybody."""
+        rate = find_metric(appearance.metric)
         assert isinstance(rate, GroupMetric)
         return [
             Value(
-                asked=(rate,),
-                of=one.of,
+                metrics=(rate,),
+                of=appearance.of,
                 by=tuple(name for name, _ in group),
                 groups=(group,),
                 everybody=True,
-                of_class=one.of_class,
+                of_class=appearance.of_class,
             )
-            for group in (one.group, *(parent.group for parent in one.parents))
+            for group in (appearance.group, *(parent.group for parent in appearance.parents))
         ]
 
-    def _entry(self, one: MetricRequest, by: Grouping, given: Grouping) -> Value:
-        asked = _numbers(one.metric)
-        return Value(
-            asked=asked,
-            of=one.of,
-            by=by,
-            given=given,
-            wide=one.terms.average is not None or _is_wide(one.metric, one.terms.reference),
-            everybody=bool(_policies(one.metric, one.terms.reference) & POOLED_REFERENCES),
-            pairs=_policies(one.metric, one.terms.reference) <= SINGLE_REFERENCES,
-            of_class=one.terms.of_class,
-            against=one.against,
-            cut=one.terms.at is not None or _scored(asked) or _is_finer(one.metric, one.against),
-        )
+    def _request_value(self, request: MetricRequest, by: Grouping, given: Grouping) -> Value:
+        return _value_under(request.metric, request.terms, request.of, by, given, request.against)
 
-    def check(self, check: Check) -> Value:
-        """What a check looks at: everybody who takes part, in every stratum."""
-        asked = _numbers(check.asked)
-        return Value(
-            asked=asked,
-            of=check.of,
-            by=check.by,
-            given=check.given,
-            stratum=None,
-            wide=check.terms.average is not None or _is_wide(check.asked, check.terms.reference),
-            everybody=bool(_policies(check.asked, check.terms.reference) & POOLED_REFERENCES),
-            of_class=check.terms.of_class,
-            against=check.against,
-            cut=check.terms.at is not None
-            or _scored(asked)
-            or _is_finer(check.asked, check.against),
+    def check_value(self, check: Check) -> Value:
+        """The value of a check: of everybody who takes part, in every stratum."""
+        value = _value_under(
+            check.asked, check.terms, check.of, check.by, check.given, check.against
         )
+        return replace(value, stratum=None)
 
-    def epsilon(self, row: EpsilonReading) -> Value:
+    def epsilon_value(self, row: EpsilonReading) -> Value:
         """The differential fairness of the full intersection."""
-        asked = find_metric("differential_fairness")
-        return Value(_numbers(asked), row.of, row.by)
+        metric = find_metric("differential_fairness")
+        return Value(_numbers(metric), row.of, row.by)
 
-    def counted(self, one: NoticeRate) -> Value:
-        """A rate that a notice tells."""
-        asked = find_metric(one.rate)
-        assert isinstance(asked, GroupMetric)
-        return Value((asked,), one.of, one.by)
+    def notice_value(self, rate: NoticeRate) -> Value:
+        """A rate that a notice mentions."""
+        metric = find_metric(rate.rate)
+        assert isinstance(metric, GroupMetric)
+        return Value((metric,), rate.of, rate.by)
 
-    def reversal(self, one: Reversal) -> frozenset[int]:
+    def counts_of_reversal(self, reversal: Reversal) -> frozenset[int]:
         """The rates of a pair, in all strata together and in each."""
-        by, rate = (one.attribute,), find_metric(one.rate)
-        groups = tuple(((one.attribute, level),) for level in one.pair)
-        alone = Value(_numbers(rate), one.of, by, groups=groups)
+        by, rate = (reversal.attribute,), find_metric(reversal.rate)
+        groups = tuple(((reversal.attribute, level),) for level in reversal.pair)
+        alone = Value(_numbers(rate), reversal.of, by, groups=groups)
         within = [
-            Value(_numbers(rate), one.of, by, one.given, stratum.stratum, groups)
-            for stratum in one.strata
+            Value(_numbers(rate), reversal.of, by, reversal.given, stratum.stratum, groups)
+            for stratum in reversal.strata
         ]
-        return frozenset().union(*map(self.of_value, [alone, *within]))
+        return frozenset().union(*map(self.counts_of_value, [alone, *within]))
 
 
-def _numbers(asked: Metric | None) -> tuple[Number, ...]:
-    if isinstance(asked, Disparity):
-        return tuple(quantity for quantity, _ in asked.parts)
-    return () if asked is None else (asked,)
+def _value_under(
+    metric: Metric, terms: Terms, of: str, by: Grouping, given: Grouping, against: str | None
+) -> Value:
+    """The value of a metric under the terms of a check or a request."""
+    numbers, policies = _numbers(metric), _policies(metric, terms.reference)
+    is_cut = terms.at is not None or _cuts_score(numbers) or _has_finer_counts(metric, against)
+    return Value(
+        metrics=numbers,
+        of=of,
+        by=by,
+        given=given,
+        wide=terms.average is not None or _is_wide(metric, terms.reference),
+        everybody=bool(policies & POOLED_REFERENCES),
+        pairs=policies <= SINGLE_REFERENCES,
+        of_class=terms.of_class,
+        against=against,
+        cut=is_cut,
+    )
 
 
-def _said(one: MetricRequest, asked: Number) -> dict[str, object]:
-    """What an entry says of one of its quantities, as its rows repeat it."""
-    others = {"against", "aggregate", *(one.terms.parameters.as_texts().keys() - {*asked.takes})}
-    return {name: value for name, value in one.said.items() if name not in others}
+def _numbers(metric: Metric | None) -> tuple[Number, ...]:
+    if isinstance(metric, Disparity):
+        return tuple(quantity for quantity, _ in metric.parts)
+    return () if metric is None else (metric,)
+
+
+def _stated_parameters(request: MetricRequest, number: Number) -> dict[str, object]:
+    """The parameters of one metric of a request, as its rows repeat them."""
+    others = {
+        "against",
+        "aggregate",
+        *(request.terms.parameters.as_texts().keys() - {*number.takes}),
+    }
+    return {name: value for name, value in request.said.items() if name not in others}
 
 
 def _compared(value: Value, stratum: Group | None, row: ComparisonRow) -> Value:
-    """The value of one row: where one group is set beside another, of these two alone."""
+    """The value of one row: where two groups are compared, of these two alone."""
     if value.wide:
         return replace(value, stratum=None)
     is_pair = value.pairs and row.group is not None
@@ -323,31 +335,31 @@ def _compared(value: Value, stratum: Group | None, row: ComparisonRow) -> Value:
     return replace(value, stratum=stratum, groups=groups)
 
 
-def _is_finer(asked: Metric, against: str | None) -> bool:
-    """Whether counts stand behind a number that its groups and strata do not name.
+def _has_finer_counts(metric: Metric, against: str | None) -> bool:
+    """Whether a number is computed from counts that its groups and strata do not name.
 
     Those by the controls of a fit, and by both outcomes of the same people.
     """
-    return against is not None or (isinstance(asked, Disparity) and asked.fitted)
+    return against is not None or (isinstance(metric, Disparity) and metric.fitted)
 
 
-def _policies(asked: Metric, reference: Reference | None) -> set[ReferencePolicy]:
-    """Whom a measure compares with: as the spec asks, and as the definition says."""
-    own = asked.reference if isinstance(asked, Disparity) else None
-    asks = None if reference is None else reference.policy
-    return {one for one in (own, asks) if one is not None}
+def _policies(metric: Metric, reference: Reference | None) -> set[ReferencePolicy]:
+    """The references of a metric: that of the spec, and that of its definition."""
+    own = metric.reference if isinstance(metric, Disparity) else None
+    requested = None if reference is None else reference.policy
+    return {policy for policy in (own, requested) if policy is not None}
 
 
-def _is_wide(asked: Metric, reference: Reference | None) -> bool:
-    """Whether more than the rates of the groups stands behind a measure."""
-    if asked.conditional or ReferencePolicy.EVERYBODY in _policies(asked, reference):
+def _is_wide(metric: Metric, reference: Reference | None) -> bool:
+    """Whether a metric is computed from more than the rates of its groups."""
+    if metric.conditional or ReferencePolicy.EVERYBODY in _policies(metric, reference):
         return True
-    if not isinstance(asked, Disparity):
+    if not isinstance(metric, Disparity):
         return False
-    contrasts = any(how.contrast is not None for _, how in asked.parts)
-    conditional = any(quantity.conditional for quantity, _ in asked.parts)
-    return contrasts or conditional or bool(asked.averages)
+    contrasts = any(disparity.contrast is not None for _, disparity in metric.parts)
+    conditional = any(quantity.conditional for quantity, _ in metric.parts)
+    return contrasts or conditional or bool(metric.averages)
 
 
-def _scored(asked: Iterable[Number]) -> bool:
-    return any(one.id == _CUT_BY_SCORE for one in asked)
+def _cuts_score(numbers: Iterable[Number]) -> bool:
+    return any(number.id == _CUT_BY_SCORE for number in numbers)

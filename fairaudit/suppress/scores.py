@@ -16,28 +16,28 @@ from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
 from fairaudit.recode.scores import Distribution
 from fairaudit.result import Curve, ScoreRow
 from fairaudit.spec import Spec
-from fairaudit.suppress.cells import Cells, has_few
-from fairaudit.suppress.ledger import May
+from fairaudit.suppress.cell_sets import CellSets, has_few
+from fairaudit.suppress.protection import MayPrint
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuts:
     """Where numbers of a report cut a score: `points`, those from each up standing above it.
 
-    `apart` are the histograms of whom they count, and `by_label` whether they do so by the label.
+    `histograms` are of the people counted, and `by_label` says whether they are so by the label.
     """
 
     points: tuple[float, ...]
-    apart: tuple[Histogram, ...] = ()
+    histograms: tuple[Histogram, ...] = ()
     by_label: bool = False
 
     def are_of_few(self, threshold: int) -> bool:
         """Whether few people of some group lie between two of them, who are a difference of two."""
-        return any(has_few(self._between(one), threshold) for one in self.apart)
+        return any(has_few(self._between(histogram), threshold) for histogram in self.histograms)
 
-    def _between(self, one: Histogram) -> Ints:
-        people = one.people if self.by_label else one.people.sum(axis=1)
-        piece = np.searchsorted(np.array(sorted(self.points)), one.bins.low, side="right")
+    def _between(self, histogram: Histogram) -> Ints:
+        people = histogram.people if self.by_label else histogram.people.sum(axis=1)
+        piece = np.searchsorted(np.array(sorted(self.points)), histogram.bins.low, side="right")
         counts = np.zeros((len(self.points) + 1, *people.shape[:-1]), dtype=np.int64)
         np.add.at(counts, piece, np.moveaxis(people, -1, 0))
         return counts
@@ -80,27 +80,27 @@ def _is_above_median(metric: Metric) -> bool:
     return SCORING_RATE in parts
 
 
-class Scored:
+class ScoreRedaction:
     """Says which rows and curves may be printed, from the histograms they were made of."""
 
     def __init__(
         self,
-        cells: Cells,
+        cells: CellSets,
         threshold: int,
         histograms: Mapping[str, tuple[Histogram, ...]],
         cuts: Mapping[str, Cuts],
-        may: May,
+        may_print: MayPrint,
     ) -> None:
         self.cells = cells
         self.cuts = cuts
         self.threshold = threshold
         self.histograms = histograms
-        self.may = may
+        self.may_print = may_print
         self.is_small = bool((cells.people < threshold).any())
 
-    def row(self, row: ScoreRow) -> ScoreRow:
+    def redact_row(self, row: ScoreRow) -> ScoreRow:
         """The row of a group; its extremes and its median are told where many people share them."""
-        if not self._is_whole(row.column) or not self._may(row.by, row.group):
+        if not self._is_whole(row.column) or not self._may_print_group(row.by, row.group):
             return replace(
                 row,
                 n=None,
@@ -113,65 +113,69 @@ class Scored:
                 auc_error=None,
                 suppressed=True,
             )
-        one = self._histogram(row.column, row.by)
-        people = one.people[0, :, one.groups.index(row.group)].sum(axis=0)
+        histogram = self._histogram(row.column, row.by)
+        people = histogram.people[0, :, histogram.groups.index(row.group)].sum(axis=0)
         used = np.flatnonzero(people)
-        many = people >= self.threshold
-        shared = one.bins.single & many
+        is_many = people >= self.threshold
+        shared = histogram.bins.single & is_many
         return replace(
             row,
             lowest=row.lowest if shared[used[0]] else None,
             highest=row.highest if shared[used[-1]] else None,
-            median=row.median if many[median_bin(people)] else None,
+            median=row.median if is_many[median_bin(people)] else None,
         )
 
-    def curves(self, curves: Iterable[Curve]) -> Iterator[Curve]:
+    def redact_curves(self, curves: Iterable[Curve]) -> Iterator[Curve]:
         """The curves; those of a grouping are told together, or none of them."""
         curves = tuple(curves)
-        places = {(one.column, one.by): self._are_told(one, curves) for one in curves}
-        for one in curves:
-            if places[one.column, one.by]:
-                yield one
+        places = {(curve.column, curve.by): self._may_print(curve, curves) for curve in curves}
+        for curve in curves:
+            if places[curve.column, curve.by]:
+                yield curve
             else:
-                yield replace(one, calibration=(), thresholds=(), suppressed=True)
+                yield replace(curve, calibration=(), thresholds=(), suppressed=True)
 
-    def _are_told(self, curve: Curve, curves: tuple[Curve, ...]) -> bool:
+    def _may_print(self, curve: Curve, curves: tuple[Curve, ...]) -> bool:
         """Whether all points of the curves of a grouping are made of enough people."""
-        same = [one for one in curves if (one.column, one.by) == (curve.column, curve.by)]
-        one = self._histogram(curve.column, curve.by)
+        same = [other for other in curves if (other.column, other.by) == (curve.column, curve.by)]
+        histogram = self._histogram(curve.column, curve.by)
         points = sorted(
-            {point.at for each in same for point in each.thresholds}
+            {point.at for other in same for point in other.thresholds}
             | {*(self.cuts[curve.column].points if curve.column in self.cuts else ())}
         )
         number = calibration_bins(
-            ScoreCounts(one.people, one.bins.low, one.bins.high, one.everybody)
+            ScoreCounts(
+                histogram.people, histogram.bins.low, histogram.bins.high, histogram.everybody
+            )
         ).astype(np.int64)
-        above = np.searchsorted(np.array(points), one.bins.low, side="right")
+        above = np.searchsorted(np.array(points), histogram.bins.low, side="right")
         _, piece = np.unique(np.stack([number, above]), axis=1, return_inverse=True)
-        counts = np.zeros((int(piece.max(initial=0)) + 1, *one.people[0, :2, :, 0].shape))
-        np.add.at(counts, piece.reshape(-1), np.moveaxis(one.people[0, :2], -1, 0))
-        many = not has_few(counts.astype(np.int64), self.threshold)
-        each = [self._may(curve.by, curve_of.group) for curve_of in same]
-        return many and self._is_whole(curve.column) and all(each)
+        counts = np.zeros((int(piece.max(initial=0)) + 1, *histogram.people[0, :2, :, 0].shape))
+        np.add.at(counts, piece.reshape(-1), np.moveaxis(histogram.people[0, :2], -1, 0))
+        are_many = not has_few(counts.astype(np.int64), self.threshold)
+        are_shown = [self._may_print_group(curve.by, curve_of.group) for curve_of in same]
+        return are_many and self._is_whole(curve.column) and all(are_shown)
 
     def _histogram(self, column: str, by: Grouping) -> Histogram:
-        return next(one for one in self.histograms[column] if one.by == by)
+        return next(histogram for histogram in self.histograms[column] if histogram.by == by)
 
-    def _mine(self, by: Grouping, group: Group) -> Marks:
-        return self.cells.crowds(by).within(group)
+    def _cells_of(self, by: Grouping, group: Group) -> Marks:
+        return self.cells.group_cells(by).within(group)
 
-    def _may(self, by: Grouping, group: Group) -> bool:
+    def _may_print_group(self, by: Grouping, group: Group) -> bool:
         """Whether the people of a group may be told, and how many have either label."""
-        mine = self._mine(by, group)
+        cells = self._cells_of(by, group)
         sides = self.cells.sides("label", None)
-        counts = map(self.cells.count, (mine, *(mine & side for side in sides)))
-        return self.may(frozenset(one for one in counts if one is not None), len(by))
+        counts = map(self.cells.register, (cells, *(cells & side for side in sides)))
+        return self.may_print(frozenset(count for count in counts if count is not None), len(by))
 
     def _is_whole(self, column: str) -> bool:
         """Whether those who have the score are those who are counted, or tell nothing of them."""
-        for one in self.histograms[column]:
-            scored = one.people[0].sum(axis=(0, 2))
-            everybody = [self.cells.total(self._mine(one.by, group)) for group in one.groups]
+        for histogram in self.histograms[column]:
+            scored = histogram.people[0].sum(axis=(0, 2))
+            everybody = [
+                self.cells.total(self._cells_of(histogram.by, group)) for group in histogram.groups
+            ]
             missing = np.array(everybody, dtype=np.int64) - scored
             few = has_few(scored, self.threshold) or has_few(missing, self.threshold)
             if (few and missing.any()) or (self.is_small and missing.any()):

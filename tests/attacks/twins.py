@@ -31,8 +31,7 @@ from fairaudit.errors import SpecError
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult
 from fairaudit.spec import of_mapping
-from fairaudit.suppress import protect as proof
-from fairaudit.suppress import report as publishing
+from fairaudit.suppress import protection, publication
 
 WORDS = {
     "status", "sentence", "limit", "backing", "not_cleared", "summary", "created", "spec", "data",
@@ -59,7 +58,7 @@ class Captured:
 @pytest.fixture
 def captured(monkeypatch: pytest.MonkeyPatch) -> list[Captured]:
     found: list[Captured] = []
-    protect, suppress = proof.protect, publishing.suppress
+    protect, suppress = protection.protect, publication.suppress
     cubes: list[Any] = []
 
     def watching(people: Any, sets: Any, items: Any, *rest: Any, **more: Any) -> Any:
@@ -77,7 +76,7 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> list[Captured]:
         cubes.append(data.cube)
         return suppress(result, threshold, data)
 
-    monkeypatch.setattr(publishing, "protect", watching)
+    monkeypatch.setattr(publication, "protect", watching)
     monkeypatch.setattr(pipeline, "suppress", publish)
     return found
 

@@ -38,10 +38,9 @@ from fairaudit.report import content, terminal
 from fairaudit.report.json import document, render
 from fairaudit.result import AuditResult
 from fairaudit.spec import load, parse
-from fairaudit.suppress import protect as protection
-from fairaudit.suppress import suppress
+from fairaudit.suppress import protection, suppress
 from fairaudit.suppress.disclosure_support import Support
-from fairaudit.suppress.rows import Rows
+from fairaudit.suppress.redaction import Redaction
 
 PRIME = 2**31 - 1
 Cell = Mapping[str, str]
@@ -159,10 +158,10 @@ class Attacker:
         for row in rows:
             whole = {**row["group"], **row["given"]}
             tables.setdefault(tuple(sorted(whole)), set()).add(tuple(sorted(whole.items())))
-        for names, listed in tables.items():
+        for names, list_groups in tables.items():
             for levels in itertools.product(*(self.columns[name] for name in names)):
                 group = tuple(zip(names, levels, strict=True))
-                if names and group not in listed:
+                if names and group not in list_groups:
                     self._add(self.marks(self._place(dict(group))), 0)
 
     def _read_share(self, metric: str, of: str, place: People, row: Mapping[str, Any]) -> None:
@@ -476,8 +475,8 @@ def test_where_a_gap_first_appears_tells_of_nobody_hidden(
     validate(tree)
     _agrees_with_the_document(published)
     found = [one for row in tree["lattice"] for one in row["appears"]]
-    everything = [one for row in document(told())["lattice"] for one in row["appears"]]
-    assert len(everything) >= len(found)
+    all_cells = [one for row in document(told())["lattice"] for one in row["appears"]]
+    assert len(all_cells) >= len(found)
     # A corrected p-value and the number of tests are made of the hidden groups, too.
     assert all(one["significance"] is None for one in found)
     assert all(row["tested"] is None for row in tree["lattice"])
@@ -499,8 +498,8 @@ def test_a_gap_that_appears_among_few_people_is_left_out(
     assert "first appears  " not in text
     assert "Where a gap first appears is told only" in text
     assert _attack(published, columns, people, 900) == []
-    monkeypatch.setattr(Support, "appearance", lambda *_: [])
-    monkeypatch.setattr(Rows, "may_value", lambda *_: True)
+    monkeypatch.setattr(Support, "appearance_values", lambda *_: [])
+    monkeypatch.setattr(Redaction, "may_print_value", lambda *_: True)
     careless = _audited(tmp_path, columns, people, ["selection_rate"], suppress_below=900)
     found = _attack(careless, columns, people, 900)
     assert any("'a0': 'women', 'a1': 'north'" in one for one in found), found

@@ -31,14 +31,11 @@ _NUMERIC = {
 }
 
 _OF_BOTH_MARGINS = "bias_amplification"
-"""It subtracts what the labels say from what the decisions say, and never crosses the two.
-
-Of those in whom both are known.
-"""
+"""It subtracts a rate of the labels from one of the decisions, of those in whom both are known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Crowds:
+class GroupCells:
     """The groups of some columns: the number of its group for each cell, -1 where there is none."""
 
     groups: tuple[Group, ...]
@@ -47,16 +44,18 @@ class Crowds:
 
     def within(self, group: Group) -> Marks:
         """The cells of a group; none where it does not occur."""
-        wanted = dict(group)
-        at = next((n for n, one in enumerate(self.groups) if dict(one) == wanted), None)
-        return np.zeros(len(self.of_cell), dtype=np.bool_) if at is None else self.of_cell == at
+        levels = dict(group)
+        number = next((n for n, other in enumerate(self.groups) if dict(other) == levels), None)
+        if number is None:
+            return np.zeros(len(self.of_cell), dtype=np.bool_)
+        return np.asarray(self.of_cell == number)
 
 
 @dataclass(frozen=True, slots=True)
-class Regions:
-    """What a number of a group is made of, as marks of cells: of the group's, and of everybody's.
+class MetricCells:
+    """The sets of cells that a metric of a group counts: of the group's, and of everybody's.
 
-    `small` says whom `min_size` counts.
+    `small` marks those whom `min_size` counts.
     """
 
     own: tuple[Marks, ...]
@@ -64,7 +63,7 @@ class Regions:
     small: Marks | None = None
 
 
-class Cells:
+class CellSets:
     """The finest cells of a cube that anybody is in, and a number for each set of them."""
 
     def __init__(self, cube: Cube) -> None:
@@ -73,18 +72,18 @@ class Cells:
         self.people = cube.people[occupied]
         self.sets: list[Ints] = []
         self._codes = cube.codes[occupied]
-        self._names = {key.name: at for at, key in enumerate(cube.keys)}
+        self._names = {key.name: place for place, key in enumerate(cube.keys)}
         self._numbers: dict[bytes, int] = {}
-        self._crowds: dict[Grouping, Crowds] = {}
-        self._regions: dict[tuple[str, str, str | None], Regions] = {}
-        self.everything: Marks = np.ones(len(self.people), dtype=np.bool_)
+        self._group_cells: dict[Grouping, GroupCells] = {}
+        self._metric_cells: dict[tuple[str, str, str | None], MetricCells] = {}
+        self.all_cells: Marks = np.ones(len(self.people), dtype=np.bool_)
         self.lacking = [
             (of, cube.people[occupied] - amount.n[occupied])
             for (of, _), amount in cube.amounts.items()
             if not np.array_equal(amount.n, cube.people)
         ]
 
-    def count(self, marks: Marks) -> int | None:
+    def register(self, marks: Marks) -> int | None:
         """The number of a set of cells; None where it is empty, which is no secret."""
         cells = np.flatnonzero(marks)
         if not len(cells):
@@ -99,9 +98,9 @@ class Cells:
         """The people in a set of cells."""
         return int(self.people[marks].sum())
 
-    def crowds(self, names: Grouping) -> Crowds:
+    def group_cells(self, names: Grouping) -> GroupCells:
         """The groups of some columns."""
-        if names not in self._crowds:
+        if names not in self._group_cells:
             codes = self._codes[:, [self._names[name] for name in names]]
             inside = (codes != NO_LEVEL).all(axis=1)
             rows, numbers = distinct_rows(codes[inside])
@@ -109,7 +108,7 @@ class Cells:
             of_cell = np.full(len(codes), -1, dtype=np.int64)
             of_cell[inside] = numbers
             keys = [self.cube.key(name) for name in names]
-            named = [
+            groups = [
                 tuple((key.name, key.levels[code]) for key, code in zip(keys, row, strict=True))
                 for row in rows.tolist()
             ]
@@ -117,35 +116,37 @@ class Cells:
                 not any(code in key.unknown for key, code in zip(keys, row, strict=True))
                 for row in rows.tolist()
             ]
-            self._crowds[names] = Crowds(tuple(named), of_cell, np.array(known, dtype=np.bool_))
-        return self._crowds[names]
+            self._group_cells[names] = GroupCells(
+                tuple(groups), of_cell, np.array(known, dtype=np.bool_)
+            )
+        return self._group_cells[names]
 
-    def inside(self, *groupings: Grouping) -> Marks:
-        """The cells that take part where these columns are used."""
-        found = self.everything
+    def taking_part(self, *groupings: Grouping) -> Marks:
+        """The cells that have a level in all columns of these groupings."""
+        marks = self.all_cells
         for names in groupings:
-            found = found & (self.crowds(names).of_cell >= 0)
-        return found
+            marks = marks & (self.group_cells(names).of_cell >= 0)
+        return marks
 
     def known_outcome(self, of: str) -> Marks:
         """The cells whose outcome is known; all of them where it has no classes."""
-        return self.everything if self.cube.outcome(of) is None else self._column(of) != NO_LEVEL
+        return self.all_cells if self.cube.outcome(of) is None else self._column(of) != NO_LEVEL
 
     def missing(self, name: str) -> Marks:
-        """The cells of those who are not known in a column, be they a group of their own."""
+        """The cells of those whose level in a column is not known, a group of their own or not."""
         key, codes = self.cube.key(name), self._column(name)
-        is_crowd = key.role in {Role.PROTECTED, Role.STRATUM}
-        named = [key.levels.index(UNKNOWN)] if is_crowd and UNKNOWN in key.levels else []
-        return np.isin(codes, [NO_LEVEL, *named])
+        is_group = key.role in {Role.PROTECTED, Role.STRATUM}
+        unknown_codes = [key.levels.index(UNKNOWN)] if is_group and UNKNOWN in key.levels else []
+        return np.isin(codes, [NO_LEVEL, *unknown_codes])
 
     def has(self, name: str) -> bool:
-        """Whether a column is an axis of the cube."""
+        """Whether a column is a key of the cube."""
         return name in self._names
 
     def classes(self, of: str) -> list[Marks]:
         """The known classes of an outcome; everybody where it has none."""
         if self.cube.outcome(of) is None:
-            return [self.everything]
+            return [self.all_cells]
         codes = self._column(of)
         return [codes == code for code in np.unique(codes).tolist() if code != NO_LEVEL]
 
@@ -153,70 +154,80 @@ class Cells:
         """The cells of one class of an outcome."""
         key = self.cube.outcome(of)
         if key is None or name not in key.levels:
-            return ~self.everything
+            return ~self.all_cells
         return np.asarray(self._column(of) == key.levels.index(name))
 
-    def regions(self, asked: GroupMetric | TableMetric, of: str, of_class: str | None) -> Regions:
-        """What a number of one group is made of: of the group's cells, and of everybody's."""
-        key = asked.id, of, of_class
-        if key not in self._regions:
-            self._regions[key] = self._made_of(asked, of, of_class)
-        return self._regions[key]
+    def metric_cells(
+        self, metric: GroupMetric | TableMetric, of: str, of_class: str | None
+    ) -> MetricCells:
+        """The sets of cells that a metric of one group counts."""
+        key = metric.id, of, of_class
+        if key not in self._metric_cells:
+            self._metric_cells[key] = self._cells_of_metric(metric, of, of_class)
+        return self._metric_cells[key]
 
-    def numeric(self, asked: Iterable[GroupMetric | TableMetric]) -> bool:
-        """Whether numbers are made of sums, not of counts alone."""
+    def is_numeric(self, metrics: Iterable[GroupMetric | TableMetric]) -> bool:
+        """Whether metrics are computed from sums, not from counts alone."""
         options = [
-            one for each in asked for one in (each.options if isinstance(each, FirstOf) else [each])
+            option
+            for metric in metrics
+            for option in (metric.options if isinstance(metric, FirstOf) else [metric])
         ]
-        return any(one.requirements & _NUMERIC for one in options)
+        return any(option.requirements & _NUMERIC for option in options)
 
     def sides(self, of: str, of_class: str | None) -> tuple[Marks, Marks]:
         """Who is positive and who is not, among those who are known."""
         key = self.cube.outcome(of)
         if key is None:
-            return ~self.everything, ~self.everything
-        codes, named = self._column(of), key.positive or frozenset()
+            return ~self.all_cells, ~self.all_cells
+        codes, positive_codes = self._column(of), key.positive or frozenset()
         if of_class is not None:
-            named = frozenset(at for at, level in enumerate(key.levels) if level == of_class)
-        plus = np.isin(codes, list(named))
+            positive_codes = frozenset(
+                code for code, level in enumerate(key.levels) if level == of_class
+            )
+        plus = np.isin(codes, list(positive_codes))
         return plus, ~plus & (codes != NO_LEVEL)
 
     def _column(self, name: str) -> Ints:
         return np.asarray(self._codes[:, self._names[name]])
 
-    def _made_of(self, asked: GroupMetric | TableMetric, of: str, of_class: str | None) -> Regions:
-        if isinstance(asked, Rate):
-            return self._of_rate(asked, of, of_class)
-        if isinstance(asked, Mean):
-            return _joined(self._of_rate(one, of, of_class) for one in asked.parts)
-        if isinstance(asked, FirstOf):
-            return _joined(self._made_of(one, of, of_class) for one in asked.options)
-        if isinstance(asked, Macro):
+    def _cells_of_metric(
+        self, metric: GroupMetric | TableMetric, of: str, of_class: str | None
+    ) -> MetricCells:
+        if isinstance(metric, Rate):
+            return self._of_rate(metric, of, of_class)
+        if isinstance(metric, Mean):
+            return _join(self._of_rate(part, of, of_class) for part in metric.parts)
+        if isinstance(metric, FirstOf):
+            return _join(self._cells_of_metric(option, of, of_class) for option in metric.options)
+        if isinstance(metric, Macro):
             classes = {**dict.fromkeys(self._levels(of)), **dict.fromkeys(self._levels("label"))}
-            return _joined(self._made_of(asked.base, of, name) for name in classes)
-        block = tuple(self._block(asked, of))
-        return Regions(block, block if isinstance(asked, Formula) and asked.uses_everybody else ())
+            return _join(self._cells_of_metric(metric.base, of, name) for name in classes)
+        block = tuple(self._block(metric, of))
+        return MetricCells(
+            block, block if isinstance(metric, Formula) and metric.uses_everybody else ()
+        )
 
     def _levels(self, of: str) -> tuple[str, ...]:
         key = self.cube.outcome(of)
         return () if key is None else key.levels
 
-    def _block(self, asked: GroupMetric | TableMetric, of: str) -> Iterator[Marks]:
-        """All that a formula may be made of: people, and the classes it needs, or both at once."""
-        by_label = bool(asked.requirements & {Requirement.LABEL, Requirement.NUMERIC_LABEL})
-        by_class = bool(asked.requirements & {Requirement.PREDICTION, Requirement.CLASSES})
-        both = by_label == by_class or asked.id == _OF_BOTH_MARGINS
+    def _block(self, metric: GroupMetric | TableMetric, of: str) -> Iterator[Marks]:
+        """All that a formula may count: people, and the classes it needs, or both crossed."""
+        by_label = bool(metric.requirements & {Requirement.LABEL, Requirement.NUMERIC_LABEL})
+        by_class = bool(metric.requirements & {Requirement.PREDICTION, Requirement.CLASSES})
+        both = by_label == by_class or metric.id == _OF_BOTH_MARGINS
         labels = self.classes("label") if both or by_label else []
         classes = self.classes(of) if both or by_class else []
-        if asked.id == _OF_BOTH_MARGINS:
+        if metric.id == _OF_BOTH_MARGINS:
             both_known = self.known_outcome(of) & self.known_outcome("label")
-            yield from (both_known & one for one in (self.everything, *labels, *classes))
+            yield from (both_known & marks for marks in (self.all_cells, *labels, *classes))
             return
-        yield self.everything
+        yield self.all_cells
         yield from (*labels, *classes)
-        yield from (label & one for label in labels for one in classes)
+        yield from (label & class_ for label in labels for class_ in classes)
 
-    def _of_rate(self, rate: Rate, of: str, of_class: str | None) -> Regions:
+    def _of_rate(self, rate: Rate, of: str, of_class: str | None) -> MetricCells:
         """The numerator and the denominator; every cell alone where some stand there twice."""
         cell = self._cells_of_rates(of, of_class)
         everybody = [name for name in (*rate.over, *rate.under) if name.startswith("all_")]
@@ -229,7 +240,7 @@ class Cells:
             reduce(or_, map(cell, side)) for side in parts if side
         ]  # fmt: skip
         under = parts[1] if rate.proportion else tuple(own)
-        return Regions(
+        return MetricCells(
             tuple(marks),
             tuple(cell(name.removeprefix("all_")) for name in dict.fromkeys(everybody)),
             reduce(or_, map(cell, under)) if under else None,
@@ -239,7 +250,7 @@ class Cells:
         """The cells that `tp`, `selected` and so on add up."""
         plus, minus = self.sides(of, of_class)
         positive, negative = self.sides("label", of_class)
-        found = {
+        cells_of = {
             "tp": positive & plus,
             "fp": negative & plus,
             "fn": positive & minus,
@@ -249,7 +260,7 @@ class Cells:
             "positives": positive,
             "negatives": negative,
         }
-        return lambda name: found[name.removeprefix("all_")]
+        return lambda name: cells_of[name.removeprefix("all_")]
 
 
 def has_few(counts: Ints, threshold: int) -> bool:
@@ -257,9 +268,9 @@ def has_few(counts: Ints, threshold: int) -> bool:
     return bool(((counts > 0) & (counts < threshold)).any())
 
 
-def _joined(several: Iterable[Regions]) -> Regions:
-    each = list(several)
-    return Regions(
-        tuple(one for part in each for one in part.own),
-        tuple(one for part in each for one in part.everybody),
+def _join(parts: Iterable[MetricCells]) -> MetricCells:
+    parts = list(parts)
+    return MetricCells(
+        tuple(marks for part in parts for marks in part.own),
+        tuple(marks for part in parts for marks in part.everybody),
     )

@@ -1,18 +1,18 @@
 """Which counts must stay hidden so that none below the threshold can be worked out.
 
-A report is taken to print integers, each the number of people in a set of the finest cells. What
-an attacker knows is then a system of equations over whole numbers, and in which cells there is
-anybody: where zeros are printed, what is hidden is at least 1. A small cell is protected where some
-other table with the same printed counts, and somebody in the same cells, has at least the threshold
-in it; such a table is looked for by linear programming and kept as the proof. All tables here are
-of the people beyond the first of each cell, so that none is below 0. Where there is no such table,
-the dual solution names the printed counts that give the cell away, and the smallest of them is
-hidden as well (Fischetti & Salazar 2001; Hundepool et al. 2012 §4).
+A report prints integers, each the number of people in a set of the finest cells. An attacker then
+knows a system of equations over whole numbers, and which cells are empty: where zeros are printed,
+what is hidden is at least 1. A small cell is protected if another table with the same printed
+counts, and somebody in the same cells, has at least the threshold in it; linear programming finds
+such a table, which is the proof. All tables here are of the people beyond the first of each cell,
+so that none is below 0. Where there is no such table, the dual solution names the printed counts
+that determine the cell, and the smallest of them is hidden as well (Fischetti & Salazar 2001;
+Hundepool et al. 2012 §4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,28 +21,31 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints, Marks
 
 MOST_ENTRIES = 100_000
-"""So many entries the equations of a report may have; beyond, its widest tables are hidden."""
+"""The most entries that the equations of a report have; beyond, its widest tables are hidden."""
 
 MOST_WORK = 4_000_000
-"""So many entries may be read over all linear programs before its widest tables are hidden."""
+"""The most entries read over all linear programs before the widest tables are hidden."""
 
 MOST_TO_RESTORE = 1_500
-"""For larger systems nothing is looked for that could be shown again."""
+"""In larger systems no hidden count is looked for that could be shown again."""
 
 _NEAR = 1e-7
-_TOLD = 1e-6
+_DETERMINED = 1e-6
 _AT_ONCE = 40
-"""Of so many cells that are open together, one count is hidden before they are looked at singly."""
+"""Of so many cells that are open together, one count is hidden before each is looked at alone."""
 
 _NODES = 2_000
+
+MayPrint: TypeAlias = Callable[[frozenset[int], int], bool]
+"""Whether something made of these counts, crossing so many columns, may be printed."""
 
 Matrix: TypeAlias = Any
 """A sparse matrix of scipy, which ships no types."""
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One thing that a report prints: the counts it is made of, and how many columns it crosses."""
+class PrintedItem:
+    """One thing that a report prints: its counts, and how many columns it crosses."""
 
     counts: frozenset[int]
     width: int
@@ -50,7 +53,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What may be printed, item by item; `widest` is how many columns a table may cross at most.
+    """Which items may be printed; `widest` is how many columns a table may cross at most.
 
     `widest` is None where nothing had to be hidden for the size of the problem alone.
     """
@@ -63,7 +66,7 @@ class Protection:
 def protect(
     people: Ints,
     sets: Sequence[Ints],
-    items: Sequence[Item],
+    items: Sequence[PrintedItem],
     threshold: int,
     *,
     complementary: bool = True,
@@ -75,18 +78,20 @@ def protect(
     nobody.
     """
     values = [int(people[cells].sum()) for cells in sets]
-    state = _State(people, sets, values, items, threshold)
-    state.hidden |= {at for at, value in enumerate(values) if 0 < value < threshold}
+    protector = _Protector(people, sets, values, items, threshold)
+    protector.hidden |= {number for number, value in enumerate(values) if 0 < value < threshold}
     if complementary:
-        while state.step():
+        while protector.hide_more():
             pass
-        state.restore()
-    return Protection(tuple(map(state.shows, items)), frozenset(state.hidden), state.widest)
+        protector.show_determined()
+    return Protection(
+        tuple(map(protector.shows, items)), frozenset(protector.hidden), protector.widest
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _System:
-    """What is printed, as equations: cells that no equation tells apart are one unknown.
+    """The printed counts as equations: cells that no equation tells apart are one unknown.
 
     `matrix` is [counts, unknowns], `sums` its right side, the people beyond the first of each cell,
     `of_cell` the unknown of each cell.
@@ -103,10 +108,10 @@ class _System:
         return int(self.matrix.shape[1])
 
 
-class _State:
+class _Protector:
     """The counts hidden so far, and the small cells that are proven to be safe.
 
-    What protects a cell once goes on protecting it: hiding more leaves more tables possible.
+    A cell that is safe stays safe: hiding more leaves more tables possible.
     """
 
     def __init__(
@@ -114,7 +119,7 @@ class _State:
         people: Ints,
         sets: Sequence[Ints],
         values: Sequence[int],
-        items: Sequence[Item],
+        items: Sequence[PrintedItem],
         threshold: int,
     ) -> None:
         self.beyond = people - 1
@@ -127,53 +132,53 @@ class _State:
         self.safe: Marks = self.beyond >= self.enough
         self.work = 0
 
-    def shows(self, item: Item) -> bool:
-        """Whether an item is printed as things stand."""
+    def shows(self, item: PrintedItem) -> bool:
+        """Whether an item is printed as long as no more is hidden."""
         narrow = self.widest is None or item.width <= self.widest
         return narrow and not (item.counts & self.hidden)
 
-    def step(self) -> bool:
+    def hide_more(self) -> bool:
         """Proves cells safe until one is not, and hides a count for it; False once all are safe."""
         printed = self._printed()
         if self.safe.all() or not printed:
             return False
-        entries = sum(len(self.sets[at]) for at in printed)
+        entries = sum(len(self.sets[number]) for number in printed)
         if self.work > MOST_WORK or entries > MOST_ENTRIES:
-            return self._narrow()
-        system = self._system(printed)
+            return self._hide_widest()
+        system = self._build_system(printed)
         totals = np.zeros(system.unknowns, dtype=np.int64)
         np.add.at(totals, system.of_cell, self.beyond)
         # As nothing tells the cells of one unknown apart, all its people may be in any of them.
         self._prove(system, totals)
         while not self.safe.all():
             before = int(self.safe.sum())
-            guilty_together = self._prove_together(system)
+            revealing = self._prove_together(system)
             if int(self.safe.sum()) > before:
                 continue
-            if guilty_together:
-                self.hidden |= guilty_together
+            if revealing:
+                self.hidden |= revealing
                 return True
-            at = int(system.of_cell[np.flatnonzero(~self.safe)[0]])
-            guilty = self._refute(system, at)
-            if guilty is not None:
-                self.hidden |= guilty
+            unknown = int(system.of_cell[np.flatnonzero(~self.safe)[0]])
+            counts = self._refute(system, unknown)
+            if counts is not None:
+                self.hidden |= counts
                 return True
         return False
 
-    def restore(self) -> None:
-        """Shows again what the printed counts tell anyhow: hiding it protects nobody."""
+    def show_determined(self) -> None:
+        """Shows the hidden counts that the printed ones determine: hiding them protects nobody."""
         printed = self._printed()
-        also = sorted({at for item in self.items for at in item.counts} - {*printed})
+        also = sorted({count for item in self.items for count in item.counts} - {*printed})
         if not printed or not also or len(printed) > MOST_TO_RESTORE:
             return
-        system = self._system(printed)
+        system = self._build_system(printed)
         if system.unknowns > MOST_TO_RESTORE:
             return
         sizes = np.bincount(system.of_cell, minlength=system.unknowns)
         sets = np.zeros((system.unknowns, len(also)))
-        for column, at in enumerate(also):
-            np.add.at(sets[:, column], system.of_cell[self.sets[at]], 1)
-        # A set that holds half of an unknown is told by nothing.
+        for column, count in enumerate(also):
+            np.add.at(sets[:, column], system.of_cell[self.sets[count]], 1)
+        # No equation determines a set that holds a part of an unknown.
         split = ((sets > 0) & (sets < sizes[:, None])).any(axis=0)
         marks = (sets > 0).astype(np.float64)
         squares = (system.matrix @ system.matrix.T).toarray()
@@ -181,26 +186,28 @@ class _State:
             system.matrix @ marks
         )
         rest = np.abs(marks - system.matrix.T @ factors).max(axis=0, initial=0.0)
-        told = {also[at] for at in np.flatnonzero((rest < _TOLD) & ~split).tolist()}
-        evident = told | {*printed}
-        self.hidden -= told
-        # Whoever has a count that is neither printed nor told would tell something new.
-        self.hidden |= {at for item in self.items for at in item.counts - evident}
+        determined = {
+            also[place] for place in np.flatnonzero((rest < _DETERMINED) & ~split).tolist()
+        }
+        known = determined | {*printed}
+        self.hidden -= determined
+        # A count that is neither printed nor determined would reveal something new.
+        self.hidden |= {count for item in self.items for count in item.counts - known}
 
     def _printed(self) -> list[int]:
-        """The counts behind all that is printed as things stand."""
-        return sorted({at for item in self.items if self.shows(item) for at in item.counts})
+        """The counts of all items that are printed."""
+        return sorted({count for item in self.items if self.shows(item) for count in item.counts})
 
-    def _narrow(self) -> bool:
+    def _hide_widest(self) -> bool:
         """Hides the widest tables, every item of them."""
         self.widest = max(item.width for item in self.items if self.shows(item)) - 1
         self.work = 0
         return self.widest >= 0
 
-    def _system(self, printed: Sequence[int]) -> _System:
+    def _build_system(self, printed: Sequence[int]) -> _System:
         from scipy.sparse import csc_matrix
 
-        rows = np.concatenate([np.full(len(self.sets[n]), at) for at, n in enumerate(printed)])
+        rows = np.concatenate([np.full(len(self.sets[n]), row) for row, n in enumerate(printed)])
         columns = np.concatenate([self.sets[n] for n in printed])
         ones = np.ones(len(rows))
         whole = csc_matrix((ones, (rows, columns)), shape=(len(printed), len(self.beyond)))
@@ -223,82 +230,84 @@ class _State:
         """Marks the cells that hold enough people in a table with the same printed counts."""
         self.safe |= table[system.of_cell] >= self.enough
 
-    def _whole(self, system: _System, found: Floats | None) -> Ints | None:
-        """A solution as whole numbers; None unless it is one, exactly."""
-        if found is None:
+    def _as_whole_numbers(self, system: _System, solution: Floats | None) -> Ints | None:
+        """A solution in whole numbers; None unless it solves the system exactly."""
+        if solution is None:
             return None
-        table = np.rint(found).astype(np.int64)
+        table = np.rint(solution).astype(np.int64)
         fits = (table >= 0).all() and (system.matrix @ table == system.sums).all()
         return table if fits else None
 
     def _prove_together(self, system: _System) -> set[int]:
-        """Looks for one table that has enough people in as many open cells as it can.
+        """Looks for one table with enough people in as many open cells as possible.
 
-        Where many cells stay open, the counts to hide for some of them.
+        Where many cells stay open, it returns counts to hide for some of them.
         """
         from scipy.sparse import csc_matrix, hstack, identity
 
-        wanted = np.unique(system.of_cell[~self.safe])
-        size = len(wanted)
-        # Each wanted unknown x has a z of at most x and what is enough; their sum is raised.
-        pick = identity(system.unknowns, format="csr")[wanted]
+        open_unknowns = np.unique(system.of_cell[~self.safe])
+        size = len(open_unknowns)
+        # Each open unknown x has a z of at most x and of what is enough; their sum is maximised.
+        pick = identity(system.unknowns, format="csr")[open_unknowns]
         equal = hstack([system.matrix, csc_matrix((len(system.sums), size))], format="csc")
         below = hstack([-pick, identity(size)])
         cost = np.concatenate([np.zeros(system.unknowns), -np.ones(size)])
         most = [(0, None)] * system.unknowns + [(0, self.enough)] * size
-        found = self._solve(cost, equal, system.sums, most, (below, size))
-        table = self._whole(system, None if found is None else found.x[: system.unknowns])
+        solution = self._solve(cost, equal, system.sums, most, (below, size))
+        table = self._as_whole_numbers(
+            system, None if solution is None else solution.x[: system.unknowns]
+        )
         if table is not None:
             self._prove(system, table)
-        if found is None:
+        if solution is None:
             return set()
-        short = int((found.x[system.unknowns :] < self.enough - _NEAR).sum())
-        binding = np.flatnonzero(np.abs(found.eqlin.marginals) > _NEAR).tolist()
-        return self._smallest([system.counts[row] for row in binding], short // _AT_ONCE)
+        short = int((solution.x[system.unknowns :] < self.enough - _NEAR).sum())
+        binding = np.flatnonzero(np.abs(solution.eqlin.marginals) > _NEAR).tolist()
+        return self._choose_smallest([system.counts[row] for row in binding], short // _AT_ONCE)
 
-    def _refute(self, system: _System, at: int) -> set[int] | None:
+    def _refute(self, system: _System, unknown: int) -> set[int] | None:
         """The counts to hide for an unknown; None where a table proves it safe after all."""
         cost = np.zeros(system.unknowns)
-        cost[at] = -1
+        cost[unknown] = -1
         most: list[tuple[int, int | None]] = [(0, None)] * system.unknowns
-        found = self._solve(cost, system.matrix, system.sums, most)
-        bound = np.inf if found is None else -float(found.fun)
+        solution = self._solve(cost, system.matrix, system.sums, most)
+        bound = np.inf if solution is None else -float(solution.fun)
         if bound >= self.enough - _NEAR:
-            table = self._whole(system, None if found is None else found.x)
-            if table is None or table[at] < self.enough:
-                table = self._whole(system, self._at_least(system, at))
+            table = self._as_whole_numbers(system, None if solution is None else solution.x)
+            if table is None or table[unknown] < self.enough:
+                table = self._as_whole_numbers(system, self._find_whole_table(system, unknown))
             if table is not None:
                 self._prove(system, table)
                 return None
-        touching: set[int] = set(system.matrix[:, [at]].nonzero()[0].tolist())
-        if bound < self.enough - _NEAR and found is not None:
-            binding = np.flatnonzero(np.abs(found.eqlin.marginals) > _NEAR).tolist()
+        touching: set[int] = set(system.matrix[:, [unknown]].nonzero()[0].tolist())
+        if bound < self.enough - _NEAR and solution is not None:
+            binding = np.flatnonzero(np.abs(solution.eqlin.marginals) > _NEAR).tolist()
             touching = set(binding) or touching
-        return self._smallest([system.counts[row] for row in touching], 1)
+        return self._choose_smallest([system.counts[row] for row in touching], 1)
 
-    def _smallest(self, guilty: Sequence[int], most: int) -> set[int]:
-        """The smallest of some counts, which tell least, with all that are as small as the last.
+    def _choose_smallest(self, counts: Sequence[int], most: int) -> set[int]:
+        """The smallest of some counts, which reveal least, with all that are as small as the last.
 
-        Who knows the method would learn from which of them is hidden, were it by their order.
+        If their order decided, a reader who knows the method would learn from which one is hidden.
         """
-        ends = sorted(self.values[count] for count in guilty)[:most][-1:]
-        return {count for count in guilty if ends and self.values[count] <= ends[0]}
+        ends = sorted(self.values[count] for count in counts)[:most][-1:]
+        return {count for count in counts if ends and self.values[count] <= ends[0]}
 
-    def _at_least(self, system: _System, at: int) -> Floats | None:
+    def _find_whole_table(self, system: _System, unknown: int) -> Floats | None:
         """A table of whole numbers with enough people in one unknown."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         self.work += int(system.matrix.nnz)
         low = np.zeros(system.unknowns)
-        low[at] = self.enough
-        found = milp(
+        low[unknown] = self.enough
+        solution = milp(
             np.zeros(system.unknowns),
             constraints=LinearConstraint(system.matrix, system.sums, system.sums),
             integrality=np.ones(system.unknowns),
             bounds=Bounds(low, np.inf),
             options={"node_limit": _NODES},
         )
-        return None if found.x is None else np.asarray(found.x)
+        return None if solution.x is None else np.asarray(solution.x)
 
     def _solve(
         self,
@@ -313,5 +322,5 @@ class _State:
 
         self.work += int(matrix.nnz)
         most = {} if below is None else {"A_ub": below[0], "b_ub": np.zeros(below[1])}
-        found = linprog(cost, A_eq=matrix, b_eq=sums, bounds=bounds, method="highs", **most)
-        return found if found.status == 0 else None
+        solution = linprog(cost, A_eq=matrix, b_eq=sums, bounds=bounds, method="highs", **most)
+        return solution if solution.status == 0 else None

@@ -1,0 +1,280 @@
+"""A result as it may be published: whatever reveals a small count is suppressed, row by row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fairaudit.cube import Cube
+from fairaudit.disclosure import Notice, Subjects, redact
+from fairaudit.estimate import Estimate
+from fairaudit.evidence import ComparisonPart
+from fairaudit.histogram import Histogram
+from fairaudit.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
+from fairaudit.recode import Cubes
+from fairaudit.result import (
+    AuditResult,
+    Provenance,
+)
+from fairaudit.spec import MetricRequest, Spec
+from fairaudit.suppress.cell_sets import CellSets, has_few
+from fairaudit.suppress.disclosure_support import Support
+from fairaudit.suppress.protection import MayPrint, PrintedItem, Protection, protect
+from fairaudit.suppress.redaction import Redaction
+from fairaudit.suppress.scores import Cuts, ScoreRedaction, find_cuts
+from fairaudit.verdict import Check, Finding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Data:
+    """What a result was computed from: its cube, its requests, its scores by column.
+
+    `columns` are the columns of the data by the names of the spec; `cuts` say where its numbers cut
+    the scores.
+    """
+
+    cube: Cube
+    requests: tuple[MetricRequest, ...]
+    histograms: Mapping[str, tuple[Histogram, ...]]
+    columns: Mapping[str, str]
+    cuts: Mapping[str, Cuts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, spec: Spec, cubes: Cubes) -> Data:
+        """What the result of a spec was computed from."""
+        columns = {attribute.name: attribute.column.value for attribute in spec.groupable}
+        columns |= {outcome.name: outcome.column.value for outcome in spec.outcomes}
+        return cls(
+            cube=cubes.cube,
+            requests=spec.requests,
+            histograms={name: tuple(score.summaries()) for name, score in cubes.scores.items()},
+            columns=columns,
+            cuts={name: find_cuts(score, spec) for name, score in cubes.scores.items()},
+        )
+
+
+def suppress(
+    result: AuditResult, threshold: int, data: Data, *, complementary: bool = True
+) -> AuditResult:
+    """The result in which nobody can work out a count of 1 to `threshold` - 1 people.
+
+    Small counts are hidden, then as many others as are needed so that each small one might as well
+    be large, and every number that is computed from a hidden count. A notice says what was hidden
+    for the size of the problem alone. Without `complementary` only small counts are hidden, which
+    protects nobody: that shows what the rest is for. See Hundepool et al., Statistical Disclosure
+    Control (2012), ch. 4.
+    """
+    return _Publication(result, threshold, data).publish(complementary=complementary)
+
+
+class _Publication:
+    """Collects the counts behind all rows, decides which may be printed, and hides the others."""
+
+    def __init__(self, result: AuditResult, threshold: int, data: Data) -> None:
+        self.result = result
+        self.threshold = threshold
+        self.data = data
+        self.cells = CellSets(data.cube)
+        provenance = result.provenance
+        self.support = Support(
+            self.cells, provenance.minimum.size, provenance.exclude_below, threshold, data.requests
+        )
+        self.support.few_above_a_cut = self._few_above_a_cut() or any(
+            cuts.are_of_few(threshold) for cuts in data.cuts.values()
+        )
+        self.reason = f"suppressed: fewer than {threshold} people, or would reveal such a cell"
+        self.items: dict[PrintedItem, int] = {}
+        self.protection = Protection((), frozenset())
+
+    def publish(self, *, complementary: bool) -> AuditResult:
+        """The result, row by row."""
+        # Twice over all rows: first the counts behind each, then what may be printed of it.
+        self._redact(lambda _: True)
+        self.protection = protect(
+            self.cells.people,
+            self.cells.sets,
+            list(self.items),
+            self.threshold,
+            complementary=complementary,
+        )
+        return self._redact(lambda number: self.protection.shown[number])
+
+    def _few_above_a_cut(self) -> bool:
+        """Whether a number that depends on a cut of the score is of few people, in any row."""
+        behind = [
+            (self.support.rate_values(row, row.group), [row.estimate]) for row in self.result.rates
+        ]
+        behind += [
+            (self.support.comparison_values(row), _sides(row.parts))
+            for row in self.result.comparisons
+        ]
+        behind += [
+            (
+                [self.support.check_value(finding.check)],
+                [*_sides(finding.parts), *filter(None, [finding.estimate])],
+            )
+            for finding in self.result.findings
+            if isinstance(finding.check, Check)
+        ]
+        return any(
+            any(value.cut for value in values)
+            and any(_is_of_few(estimate, self.threshold) for estimate in estimates)
+            for values, estimates in behind
+        )
+
+    def _redact(self, shows: Callable[[int], bool]) -> AuditResult:
+        redaction = Redaction(self.result, self.support, self.items, shows, self.reason)
+        scores = ScoreRedaction(
+            self.cells, self.threshold, self.data.histograms, self.data.cuts, redaction.may_print
+        )
+        result, ledger = self.result, self.result.ledger
+        assert isinstance(ledger, Ledger)
+        published_ledger = _LedgerRedaction(
+            self.cells, self.threshold, self.data.columns, redaction.may_print
+        ).redact(ledger)
+        findings = tuple(map(redaction.redact_finding, result.findings))
+        return redact(
+            result,
+            redaction.published_subjects(),
+            provenance=self._provenance(redaction, published_rows=published_ledger.read),
+            ledger=published_ledger,
+            groups=redaction.list_groups(map(redaction.redact_group, result.groups)),
+            rates=tuple(redaction.redact_rates()),
+            comparisons=tuple(filter(None, map(redaction.redact_comparison, result.comparisons))),
+            lattice=tuple(map(redaction.redact_lattice, result.lattice)),
+            epsilons=tuple(filter(redaction.may_print_epsilon, result.epsilons)),
+            reversals=redaction.redact_reversals(result.reversals),
+            findings=findings,
+            notices=(
+                *filter(redaction.may_print_notice, result.notices),
+                *self._describe_suppression(findings),
+            ),
+            scores=tuple(map(scores.redact_row, result.scores)),
+            curves=tuple(scores.redact_curves(result.curves)),
+            waivers=tuple(map(redaction.redact_waiver, result.waivers)),
+        )
+
+    def _provenance(self, redaction: Redaction, published_rows: int | None) -> Provenance:
+        """The provenance; a hash of all counts would let anybody try out the hidden ones."""
+        provenance = replace(self.result.provenance, suppress_below=self.threshold)
+        files = tuple(redact(file, redaction.published_subjects()) for file in provenance.files)
+        return redact(provenance, redaction.published_subjects(), files=files, rows=published_rows)
+
+    def _describe_suppression(self, findings: Sequence[Finding]) -> Iterator[Notice]:
+        """Notices on the suppression itself: which verdicts depend on hidden numbers."""
+        hidden = sum(
+            finding.estimate is not None and finding.estimate.suppressed for finding in findings
+        )
+        if hidden:
+            checks = "1 check looks" if hidden == 1 else f"{hidden:,} checks look"
+            yield Notice(
+                f"suppression: {checks} at hidden numbers: a verdict tells on which side of its "
+                "limits such a number lies, and how sure that is",
+                Subjects.NOBODY,
+            )
+        if self.protection.widest is not None:
+            yield Notice(
+                f"suppression: tables that cross more than {self.protection.widest} columns are "
+                "hidden as a whole: there are too many to prove cell by cell; ask for fewer with "
+                "`by`",
+                Subjects.NOBODY,
+            )
+
+
+def _sides(parts: Iterable[ComparisonPart]) -> list[Estimate]:
+    sides = (side for part in parts for side in (part.first, part.second))
+    return [side.estimate for side in sides if side is not None]
+
+
+def _is_of_few(estimate: Estimate, threshold: int) -> bool:
+    """Whether a share has fewer people than the threshold above or below its line."""
+    under = estimate.n if estimate.denominator is None else estimate.denominator
+    if under is None or math.isnan(estimate.value):
+        return False
+    over = round(estimate.value * under) if estimate.numerator is None else estimate.numerator
+    return any(0 < count < threshold for count in (under, over, under - over))
+
+
+class _LedgerRedaction:
+    """Hides the lines of a ledger that would reveal a small number."""
+
+    def __init__(
+        self, cells: CellSets, threshold: int, columns: Mapping[str, str], may_print: MayPrint
+    ) -> None:
+        self.cells = cells
+        self.threshold = threshold
+        self.columns = columns
+        self.may_print = may_print
+
+    def redact(self, ledger: Ledger) -> Ledger | PublishedLedger:
+        """The ledger without small numbers; the same one where there is nothing to hide.
+
+        Rows read are rows counted and rows lost: any of the hidden lines of lost rows must be able
+        to hold as many as the threshold, or the rows read are hidden, too.
+        """
+        everybody = self.cells.register(self.cells.all_cells)
+        shows_counted = everybody is None or self.may_print(frozenset([everybody]), 0)
+        lost = [(ledger.filtered, ledger.filtered), (ledger.undecided, ledger.undecided)]
+        lost += [(line.rows, line.people) for line in ledger.dropped]
+        small = {index for index, pair in enumerate(lost) if self._is_small(pair)}
+        hidden, shows_read = self._hide_complements([rows for rows, _ in lost], small)
+        shows_aside = [self._may_print_line(line, ledger) for line in ledger.set_aside]
+        if shows_counted and shows_read and not hidden and all(shows_aside):
+            return ledger
+        return PublishedLedger(
+            read=ledger.read if shows_read and shows_counted else None,
+            counted=ledger.counted if shows_counted else None,
+            people=ledger.people if shows_counted else None,
+            filtered=None if 0 in hidden else ledger.filtered,
+            undecided=None if 1 in hidden else ledger.undecided,
+            dropped=tuple(
+                _publish_line(line, is_shown=index not in hidden)
+                for index, line in enumerate(ledger.dropped, 2)
+            ),
+            set_aside=tuple(
+                _publish_line(line, is_shown=is_shown)
+                for line, is_shown in zip(ledger.set_aside, shows_aside, strict=True)
+            ),
+        )
+
+    def _is_small(self, rows_and_people: tuple[int, int]) -> bool:
+        return any(0 < count < self.threshold for count in rows_and_people)
+
+    def _hide_complements(self, rows: list[int], small: set[int]) -> tuple[set[int], bool]:
+        """The lines to hide with those that are small, and whether the rows read may be shown.
+
+        Any hidden line may then hold as many as the threshold, with one in each other.
+        """
+        hidden = {*small}
+        while hidden and (
+            len(hidden) < 2 or sum(rows[index] - 1 for index in hidden) < self.threshold - 1
+        ):
+            others = [index for index, lost in enumerate(rows) if lost and index not in hidden]
+            if not others:
+                return hidden, False
+            hidden.add(min(others, key=lambda index: (rows[index], index)))
+        return hidden, True
+
+    def _may_print_line(self, line: LedgerLine, ledger: Ledger) -> bool:
+        """Whether a line on people set aside may be printed; of one key they are a set of cells."""
+        keys = [
+            name
+            for name, column in self.columns.items()
+            if column == line.column and self.cells.has(name)
+        ]
+        for missing in map(self.cells.missing, keys):
+            count = self.cells.register(missing)
+            if count is not None and self.cells.total(missing) == line.people:
+                return self.may_print(frozenset([count]), 1)
+        if keys and has_few(self.cells.people, self.threshold):
+            return False  # some set of those in these cells, and it is not known which
+        # Those who lack a number are no set of cells; neither are the others, then.
+        same_column = [other for other in ledger.set_aside if other.column == line.column]
+        return not any(self._is_small((other.rows, other.people)) for other in same_column)
+
+
+def _publish_line(line: LedgerLine, *, is_shown: bool) -> PublishedLine:
+    if not is_shown:
+        return PublishedLine(None, None, line.column, line.reason)
+    return PublishedLine(line.rows, line.people, line.column, line.reason)
