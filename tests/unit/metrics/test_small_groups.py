@@ -490,7 +490,9 @@ def with_a_third(base: GroupTable, *, excluded: bool) -> GroupTable:
 @pytest.mark.parametrize("asked", CATALOGUE, ids=lambda one: one.id)
 def test_no_measure_compares_who_is_excluded(asked: Any) -> None:
     """Whoever is excluded fares as whoever is not known: counted among everybody, and no more."""
-    base = _table(numeric=bool(asked.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL}))
+    base = _table(
+        numeric=bool(asked.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
+    )
     is_compared = isinstance(asked, Disparity) and asked.to_reference
     policy = (
         ReferencePolicy.LARGEST
