@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
@@ -67,7 +68,8 @@ def source(path: Path, name: str) -> SourceFile:
     if not stat.st_size:
         hint = "a CSV file has at least a header" if kind == "csv" else "write it again"
         raise DataError(f"{name}: the file is empty", hint)
-    return SourceFile(DataFile(name, stat.st_size, stat.st_mtime), path, kind)
+    modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
+    return SourceFile(DataFile(name, stat.st_size, modified), path, kind)
 
 
 def open_bytes(path: Path) -> IO[bytes]:

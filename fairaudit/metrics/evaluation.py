@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.members import FLAT, Member
 from fairaudit.metrics.average import Average, StratifiedAverages
 from fairaudit.metrics.disparities import Comparison, Disparity, TableMetric, TableValue
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
@@ -32,11 +33,11 @@ class Terms:
     """
 
     reference: Reference | None = None
-    minimum: Minimum = NO_MINIMUM
+    minimum: Annotated[Minimum, FLAT] = NO_MINIMUM
     parameters: Parameters = NO_PARAMETERS
     average: Average | None = None
-    of_class: str | None = None
-    at: Decimal | None = None
+    of_class: Annotated[str | None, Member("class")] = None
+    at: Annotated[Decimal | None, Member(text=True)] = None
     inference: Inference = DEFAULT_INFERENCE
 
     @property

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.members import Member
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +19,8 @@ class Minimum:
     expected to have each outcome, and as many not to.
     """
 
-    size: int | None = None
-    events: int | None = None
+    size: Annotated[int | None, Member("min_size")] = None
+    events: Annotated[int | None, Member("min_events")] = None
 
     def admits(self, n: Ints | Floats, outcomes: Ints | None = None) -> Marks:
         """Which groups are large enough, with `n` people in the denominator; of any shape.

@@ -8,8 +8,9 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
+from fairaudit.members import RARE, RARE_TEXT
 from fairaudit.metrics.counts import ConfusionCounts
 
 Bounds: TypeAlias = tuple[int | None, int | None]
@@ -132,11 +133,11 @@ class Parameters:
     columns that a regression holds fixed.
     """
 
-    smoothing: Decimal | None = None
-    concentration: Decimal | None = None
-    alpha: Decimal | None = None
-    utilities: tuple[tuple[str, Decimal], ...] = ()
-    controls: tuple[str, ...] = ()
+    smoothing: Annotated[Decimal | None, RARE_TEXT] = None
+    concentration: Annotated[Decimal | None, RARE_TEXT] = None
+    alpha: Annotated[Decimal | None, RARE_TEXT] = None
+    utilities: Annotated[tuple[tuple[str, Decimal], ...], RARE] = ()
+    controls: Annotated[tuple[str, ...], RARE] = ()
 
     def per_outcome(self, outcomes: int) -> float:
         """The pseudo-count that Eq. 7 of Foulds & Pan adds to each outcome."""

@@ -663,10 +663,10 @@ def test_the_report_holds_every_number_in_full() -> None:
     """Each row with integers, interval and both p-values; the search with its counts."""
     document = report_json.document(searched_for(GATED, "ab", {"fail": {"above": "0.15"}}))
     validate(document)
-    (one,) = document["subgroup_searches"]
-    assert (one["looked_at"], one["family"], one["people"]) == (8, 8, 400)
-    assert one["unfairness"]["value"] == 0.05
-    rows = {tuple(row["group"].values()): row for row in document["subgroups"]}
+    (one,) = document["subgroups"]["rates"]
+    assert (one["looked_at"], document["subgroups"]["family"], one["people"]) == (8, 8, 400)
+    assert one["unfairest"]["unfairness"] == 0.05
+    rows = {tuple(row["group"].values()): row for row in one["listed"]}
     row = rows["x", "u"]
     assert (row["numerator"], row["denominator"], row["exact"]) == (30, 100, "-1/5")
     assert row["low"] < row["value"] == -0.2 < row["high"]
