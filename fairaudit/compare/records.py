@@ -1,4 +1,4 @@
-"""What is told of two results: what changed, by how much, how surely, and for better or worse."""
+"""What changed from one result to another: by how much, how surely, for better or worse."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class CheckChange:
     @property
     def tested(self) -> tuple[Change, ...]:
         """The changes that its tests are of: those of its groups, or of its value."""
-        return tuple(one.change for one in self.groups) or (self.change,)
+        return tuple(group.change for group in self.groups) or (self.change,)
 
     @property
     def is_tested(self) -> bool:
@@ -154,11 +154,14 @@ class CheckChange:
         both_fail = self.before.status is self.after.status is Status.FAIL
         if not both_fail or not isinstance(self.check, Check):
             return ()
-        then = {(frozenset(one.group), frozenset(one.stratum)) for one in _failing(self.before)}
+        then = {
+            (frozenset(failing.group), frozenset(failing.stratum))
+            for failing in _list_failing(self.before)
+        }
         return tuple(
-            one
-            for one in _failing(self.after)
-            if (frozenset(one.group), frozenset(one.stratum)) not in then
+            failing
+            for failing in _list_failing(self.after)
+            if (frozenset(failing.group), frozenset(failing.stratum)) not in then
         )
 
     @property
@@ -178,7 +181,9 @@ class CheckChange:
         """Whether its status fell, it fails for more, or a group is significantly worse."""
         if self.falls or self.newly_beyond:
             return True
-        return any(one.is_significant(alpha) and one.way is Direction.WORSE for one in self.tested)
+        return any(
+            change.is_significant(alpha) and change.way is Direction.WORSE for change in self.tested
+        )
 
     def is_better(self, alpha: float) -> bool:
         """Whether its status recovered, or who was the worst is significantly better by itself.
@@ -186,17 +191,23 @@ class CheckChange:
         A value that is better does not make up for a status that fell, or for a group that is
         significantly worse.
         """
-        decided = [one.change for one in self.groups if one.decided]
+        decided = [group.change for group in self.groups if group.decided]
         worst = decided if self.groups else [self.change]
-        better = any(one.is_significant(alpha) and one.way is Direction.BETTER for one in worst)
+        better = any(
+            change.is_significant(alpha) and change.way is Direction.BETTER for change in worst
+        )
         return not self.is_worse(alpha) and (self.recovers or (better and not self.lost))
 
 
-def _failing(one: Finding) -> tuple[Crossing, ...]:
+def _list_failing(finding: Finding) -> tuple[Crossing, ...]:
     """What makes a check fail: beyond its limit, with the evidence it asks for, and not waived."""
-    spared = {crossing for waiver in one.waived for crossing in waiver.crossed}
-    proven = {Backing.UNASKED, Backing.SUPPORTED}
-    return tuple(each for each in one.crossed if each.backing in proven and each not in spared)
+    waived = {crossing for waiver in finding.waived for crossing in waiver.crossed}
+    supported = {Backing.UNASKED, Backing.SUPPORTED}
+    return tuple(
+        crossing
+        for crossing in finding.crossed
+        if crossing.backing in supported and crossing not in waived
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +242,7 @@ class RateChange:
 
 @dataclass(frozen=True, slots=True)
 class ShareChange:
-    """A group's people, and its share of all whose group is known; None is not told, or is none."""
+    """A group's people, and its share of all whose group is known; None is hidden, or is none."""
 
     group: Group
     n_before: int | None
@@ -255,9 +266,9 @@ class PeopleChange:
     def most_moved(self) -> float:
         """By how much the share moved that moved most; 0 where no share is told."""
         moved = [
-            abs(one.share_after - one.share_before)
-            for one in self.groups
-            if one.share_before is not None and one.share_after is not None
+            abs(group.share_after - group.share_before)
+            for group in self.groups
+            if group.share_before is not None and group.share_after is not None
         ]
         return max(moved, default=0.0)
 
@@ -298,7 +309,7 @@ class ComparedResult:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Everything that is told of two results, what got worse beyond chance first.
+    """Everything that is reported of two results, what got worse beyond chance first.
 
     The tests of `checks` are one family, those of `rates` another, those of `people` a third; all
     are corrected as `inference` says, which is that of the later result. `conditions` are what the
@@ -322,15 +333,15 @@ class Changes:
 
     @property
     def alpha(self) -> float:
-        """How often a test may cry wolf."""
+        """The error rate of a test."""
         return self.inference.alpha
 
     @property
     def worse(self) -> tuple[CheckChange, ...]:
         """The checks that got worse: by their status, or beyond chance."""
-        return tuple(one for one in self.checks if one.is_worse(self.alpha))
+        return tuple(check for check in self.checks if check.is_worse(self.alpha))
 
     @property
     def better(self) -> tuple[CheckChange, ...]:
         """The checks that got better, by their status or beyond chance."""
-        return tuple(one for one in self.checks if one.is_better(self.alpha))
+        return tuple(check for check in self.checks if check.is_better(self.alpha))
