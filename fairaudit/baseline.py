@@ -32,7 +32,8 @@ from fairaudit.metrics import (
     TableMetric,
     find_metric,
 )
-from fairaudit.metrics.records import CatalogueEntry, format_decimal
+from fairaudit.metrics.definitions import CatalogueEntry
+from fairaudit.metrics.terms import format_decimal
 from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
 from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.simpson.kinds import FORMER_NAMES

@@ -33,8 +33,8 @@ from fairaudit.metrics import (
     macro_average,
     suggest,
 )
-from fairaudit.metrics.classes import Macro
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.formulas import Macro
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Before, Breach, Check, Finding, Limit, ReversalCheck, SubgroupCheck
 

@@ -11,7 +11,7 @@ from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate, Significance, State
 from fairaudit.members import FLAT, Member, member
 from fairaudit.metrics import Eligibility
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import Provenance, Verdict
 from fairaudit.simpson import ReversalKind
 from fairaudit.verdict import AnyCheck, Backing, Breach, Check, Finding, Status

@@ -19,7 +19,7 @@ from fairaudit.cube import Grouping
 from fairaudit.errors import Place
 from fairaudit.members import METRIC, RARE, Member, member
 from fairaudit.metrics import Metric, Terms
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import ReversalKind
 
 NEAR = 1e-9

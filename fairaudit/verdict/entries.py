@@ -25,7 +25,7 @@ from fairaudit.metrics import (
     explain_undefined,
     find_group,
 )
-from fairaudit.metrics.reference import EXTREME_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.contingency import EXPECTED
 from fairaudit.verdict.checks import NEAR, Check
 from fairaudit.verdict.findings import NotEvaluated

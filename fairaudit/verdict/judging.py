@@ -31,7 +31,7 @@ from fairaudit.metrics import (
     GroupMetric,
     describe_group,
 )
-from fairaudit.metrics.reference import INCLUDING_GROUP
+from fairaudit.metrics.terms import INCLUDING_GROUP
 from fairaudit.verdict.checks import (
     AnyCheck,
     Backing,
@@ -265,7 +265,7 @@ def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) ->
 def _find_worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: Group) -> Group:
     """Whom the direction of the deciding rate disadvantages; () where it says nothing.
 
-    The rule is `metrics/direction.py`.
+    The rule is `PREFERENCES` in `metrics/definitions.py`.
     """
     metric = evaluation.metric
     if not isinstance(metric, Disparity):
