@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from fairaudit.errors import SpecError
 from fairaudit.inputs import NO_PATH, can_be_named
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.columns import Columns, read_columns

@@ -21,7 +21,7 @@ from fairaudit.metrics import (
     Terms,
     list_requirements,
 )
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.simpson import ReversalScan
 from fairaudit.spec.text import Text
 from fairaudit.subgroups import SubgroupSearch
