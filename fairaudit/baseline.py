@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 from fairaudit import inputs
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
-from fairaudit.estimate import State
+from fairaudit.estimate import Estimate
 from fairaudit.metrics import (
     Comparison,
     Disparity,
@@ -33,12 +32,13 @@ from fairaudit.metrics import (
     TableMetric,
     find_metric,
 )
-from fairaudit.metrics.records import CatalogueEntry, format_decimal
-from fairaudit.result import SCHEMA_VERSION
+from fairaudit.metrics.definitions import CatalogueEntry
+from fairaudit.metrics.terms import format_decimal
+from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
 from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.simpson.kinds import FORMER_NAMES
 from fairaudit.spec import Spec, Text
-from fairaudit.spec.schema import number
+from fairaudit.spec.fields import read_number
 from fairaudit.verdict import (
     AnyCheck,
     Backing,
@@ -68,12 +68,11 @@ _PROVEN = {Backing.UNASKED, Backing.SUPPORTED}
 _PLACES = {"place", "path", "source", "id"}
 """Where something is written, and under what name, is no part of what it asks."""
 
-_FRACTION = re.compile(r"-?\d{1,4000}(/\d{1,4000})?")
 _AGAIN = "make a new one: fairaudit run SPEC -o baseline.json"
 _Where: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]], bool]
 _Place: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
 """A group (none: all of them) in a stratum."""
-_Listed: TypeAlias = dict[tuple[str, str], list[Mapping[str, Any]]]
+_Rows: TypeAlias = dict[tuple[str, str], list[RateRow | ComparisonRow]]
 _Turned: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 
 
@@ -114,23 +113,25 @@ class Baseline:
 
 def load(source: Source, tolerance: object, now: str) -> Baseline:
     """The baseline in a JSON report; raises `UsageError` where it is none, or a suppressed one."""
+    from fairaudit import codec
+
     path = None if isinstance(source, Mapping) else str(source)
     tree = source if isinstance(source, Mapping) else _read(Path(source))
     name = "the baseline" if path is None else f"the baseline {path}"
     _refuse(tree, name)
+    result = codec.read_result(tree, name, _AGAIN)
     try:
-        made = datetime.fromisoformat(tree["created"]).astimezone(UTC)
-        days = (datetime.fromisoformat(now).astimezone(UTC).date() - made.date()).days
-        listed = _listed(tree)
-        return Baseline(
-            Earlier(path, made.isoformat(), days, _tolerance(tolerance)),
-            {str(one["id"]): _then(one, listed) for one in tree["checks"]},
-            {_turned(one): _was(one) for one in tree["reversals"]},
-            {one["id"]: int(one["version"]) for one in tree["definitions"]},
-        )
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        why = f"{name} cannot be used: it is no whole report of this version"
-        raise UsageError(why, _AGAIN) from error
+        created = datetime.fromisoformat(result.provenance.created).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{name} cannot be read: created is no time", _AGAIN) from error
+    days = (datetime.fromisoformat(now).astimezone(UTC).date() - created.date()).days
+    rows = _rows_of(result)
+    return Baseline(
+        Earlier(path, created.isoformat(), days, _tolerance(tolerance)),
+        {finding.check.id: _then(finding, rows) for finding in result.findings},
+        {_turned(reversal): _was(reversal) for reversal in result.reversals},
+        {definition.id: definition.version for definition in result.definitions},
+    )
 
 
 def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> None:
@@ -316,61 +317,49 @@ def _refuse(tree: Mapping[str, Any], name: str) -> None:
         raise UsageError(f"{name} is suppressed: its values are not all there", hint)
 
 
-def _listed(tree: Mapping[str, Any]) -> _Listed:
-    """The rows of comparisons and of rates by measure and outcome; of groups that are judged."""
-    found: _Listed = {}
-    for one in chain(tree["comparisons"], tree["rates"]):
-        if one.get("standing", Eligibility.ELIGIBLE) == Eligibility.ELIGIBLE:
-            found.setdefault((one["metric"], one["of"]), []).append(one)
-    return found
+def _rows_of(result: AuditResult) -> _Rows:
+    """The comparisons, and the rates of groups that are judged, by metric and outcome."""
+    rows: _Rows = {}
+    listed: Iterable[RateRow | ComparisonRow] = (*result.comparisons, *result.rates)
+    for row in listed:
+        if not isinstance(row, RateRow) or row.standing is Eligibility.ELIGIBLE:
+            rows.setdefault((row.metric, row.of), []).append(row)
+    return rows
 
 
-def _then(row: Mapping[str, Any], listed: _Listed) -> Then:
-    waived = [_crossing(one) for some in row["waived"] for one in some["crossed"]]
+def _then(finding: Finding, rows: _Rows) -> Then:
+    waived = [breach for waiver in finding.waived for breach in waiver.crossed]
     # In a spread all share a place: its groups tell the pair that is waived from the one left.
-    spared = {(_where(one), _pair(one)) for one in waived}
-    crossed = [one for one in map(_crossing, row["crossed"]) if one.backing in _PROVEN]
+    spared = {(_where(breach), _pair(breach)) for breach in waived}
+    crossed = [breach for breach in finding.crossed if breach.backing in _PROVEN]
     return Then(
-        str(row["definition"]),
-        str(row["metric"]),
-        Status(row["status"]).value,
-        _value(row),
+        finding.definition,
+        finding.check.metric_id,
+        finding.status.value,
+        _number(finding.estimate),
         {_where(one): one for one in crossed if (_where(one), _pair(one)) not in spared},
-        _own_values(row, listed),
-        _witnesses(row),
-        _group(row["stratum"]),
+        _own_values(finding, rows),
+        tuple(group for group in (finding.first, finding.second) if group),
+        finding.stratum,
     )
 
 
-def _witnesses(row: Mapping[str, Any]) -> tuple[Group, ...]:
-    """The groups that decided a check: one, or two that were compared."""
-    witness = row["witness"] or {}
-    groups = (witness.get(name) for name in ("group", "reference", "high", "low"))
-    return tuple(_group(group) for group in groups if group)
-
-
-def _own_values(row: Mapping[str, Any], listed: _Listed) -> Mapping[_Place, float]:
+def _own_values(finding: Finding, rows: _Rows) -> Mapping[_Place, float]:
     """The value of every group that a check judged, as far as the report tells them.
 
     They stand in the rows of the entry that was checked: of those of its measure, outcome and
     groups, the entry whose row for the deciding group has the check's value. Where two entries have
     it, a group is told for which both say the same.
     """
-    value, decided = _value(row), _place(_deciding(row), row["stratum"])
+    value, decided = _number(finding.estimate), _place_of(finding)
     if value is None:
         return {}
     entries: dict[str, dict[_Place, float]] = {}
-    for one in listed.get((row["metric"], row["of"]), ()):
-        if not _is_of(one, row):
-            continue
-        # Two entries may name two references.
-        level = (
-            one["witness"]["reference"] if one.get("reference") == ReferencePolicy.LEVEL else None
-        )
-        entry = json.dumps([level, *(one.get(name) for name in _ENTRY)], sort_keys=True)
-        own = _value(one)
-        if own is not None:
-            entries.setdefault(entry, {})[_place(one["group"], one["given"])] = own
+    for row in rows.get((finding.check.metric_id, finding.check.of), ()):
+        own = _number(row.estimate)
+        if own is not None and _is_of(row, finding):
+            place = frozenset(row.group or ()), frozenset(row.stratum)
+            entries.setdefault(_entry(row), {})[place] = own
     fitting = [values for values in entries.values() if values.get(decided) == value]
     agreed = {
         place: own
@@ -378,33 +367,38 @@ def _own_values(row: Mapping[str, Any], listed: _Listed) -> Mapping[_Place, floa
         for place, own in values.items()
         if all(other.get(place) == own for other in fitting)
     }
-    crossed = {_where(one)[:2]: _signed(one) for one in map(_crossing, row["crossed"])}
+    crossed = {_where(breach)[:2]: _signed(breach) for breach in finding.crossed}
     return {**agreed, decided: value, **crossed}
+
+
+def _number(estimate: Estimate | None) -> float | None:
+    """The value; None where there is none."""
+    return None if estimate is None or math.isnan(estimate.value) else estimate.value
 
 
 def _signed(one: Crossing) -> float:
     return -one.value if one.lower else one.value
 
 
-_ENTRY = ("compare", "by", "reference", "parameters", "averaged_over")
-"""What tells the rows of one entry of a spec from those of another."""
+def _entry(row: RateRow | ComparisonRow) -> str:
+    """What tells the rows of one entry of a spec from those of another."""
+    terms = sorted(row.parameters.items()), row.by, row.averaged
+    if isinstance(row, RateRow):
+        return repr(terms)
+    # Two entries may name two references.
+    level = row.second if row.reference == ReferencePolicy.LEVEL else None
+    return repr((terms, row.compare, row.reference, level))
 
 
-def _is_of(one: Mapping[str, Any], check: Mapping[str, Any]) -> bool:
+def _is_of(row: RateRow | ComparisonRow, finding: Finding) -> bool:
     """Whether a row of a rate or a comparison may be one of those a check judged."""
-    return (
-        {*one["by"]} == {*check["by"]}
-        and one.get("compare") == check["asked"].get("compare")
-        and bool(one["group"]) is not check["spread"]
-    )
-
-
-def _deciding(check: Mapping[str, Any]) -> Mapping[str, str] | None:
-    return None if check["spread"] else check["group"]
-
-
-def _place(group: Mapping[str, str] | None, stratum: Mapping[str, str]) -> _Place:
-    return frozenset((group or {}).items()), frozenset(stratum.items())
+    check = finding.check
+    asked = check.asked if isinstance(check, Check) else None
+    of_rate = isinstance(asked, Disparity) and asked.id == asked.parts[0][0].id
+    compare = asked.comparison.id if isinstance(asked, Disparity) and of_rate else None
+    own = row.compare if isinstance(row, ComparisonRow) else None
+    by = check.by if isinstance(check, Check) else ()
+    return {*row.by} == {*by} and own == compare and bool(row.group) is not finding.spread
 
 
 def _place_of(finding: Finding) -> _Place:
@@ -417,33 +411,6 @@ def _own(crossing: Crossing, then: Then) -> float | None:
     """What a group that is beyond its limit had then, with its sign."""
     was = then.crossed.get(_where(crossing))
     return then.own.get(_where(crossing)[:2]) if was is None else _signed(was)
-
-
-def _value(row: Mapping[str, Any]) -> float | None:
-    match State(row["state"]):
-        case State.UNDEFINED:
-            return None
-        case State.INFINITE:
-            return math.inf
-        case State.NEGATIVE_INFINITE:
-            return -math.inf
-        case State.SUPPRESSED:
-            raise ValueError("a suppressed value in a report that is not")
-    return float(row["value"])
-
-
-def _crossing(row: Mapping[str, Any]) -> Crossing:
-    exact, value = row["exact"], _value(row)
-    if value is None or (exact is not None and not _FRACTION.fullmatch(exact)):
-        raise ValueError(row)
-    fraction = None if exact is None else Fraction(exact)
-    between, backing = tuple(map(_group, row["between"])), Backing(row["backing"])
-    named = _group(row["group"]), _group(row["given"])
-    return Crossing(*named, value, fraction, between, backing, bool(row["lower"]))
-
-
-def _group(row: Mapping[str, str]) -> Group:
-    return tuple(row.items())
 
 
 def _where(one: Crossing) -> _Where:
@@ -463,24 +430,15 @@ def _moved(finding: Finding, then: Then) -> tuple[Group, ...]:
     return ()
 
 
-def _turned(row: Mapping[str, Any]) -> _Turned:
-    return (
-        row["rate"],
-        row["of"],
-        row["attribute"],
-        _direction(row["pair"], row["crude"]),
-        frozenset(row["given"]),
-    )
+def _turned(reversal: Reversal) -> _Turned:
+    """Which reversal it is; of the pair the group that is ahead overall comes first."""
+    pair = reversal.pair if reversal.crude > 0 else reversal.pair[::-1]
+    return reversal.rate, reversal.of, reversal.attribute, pair, frozenset(reversal.given)
 
 
-def _direction(pair: Sequence[str], crude: float) -> tuple[str, ...]:
-    """The two groups of a reversal, the one that is ahead overall first."""
-    return tuple(pair if crude > 0 else reversed(pair))
-
-
-def _was(row: Mapping[str, Any]) -> _Was:
-    tested = row["significance"]
-    return _Was(ReversalKind(row["kind"]), None if tested is None else float(tested["adjusted"]))
+def _was(reversal: Reversal) -> _Was:
+    test = reversal.significance
+    return _Was(reversal.kind, None if test is None else test.adjusted)
 
 
 def _is_new(one: Reversal, check: ReversalCheck, then: Then, baseline: Baseline) -> bool:
@@ -488,9 +446,7 @@ def _is_new(one: Reversal, check: ReversalCheck, then: Then, baseline: Baseline)
 
     One that was waived there was not accepted for good, nor one that was not proven yet.
     """
-    pair = _direction(one.pair, one.crude)
-    same = (one.rate, one.of, one.attribute, pair, frozenset(one.given))
-    was = baseline.reversals.get(same)
+    was = baseline.reversals.get(_turned(one))
     if was is None or then.status not in {Status.FAIL, Status.WARN}:
         return True
     asks = check.fail is not None and check.fail.significant
@@ -544,7 +500,7 @@ def _changed(baseline: Baseline, metric: str) -> str:
 
 def _tolerance(value: object) -> Decimal:
     try:
-        found = number(str(value))
+        found = read_number(str(value))
     except ValueError:
         found = None
     if found is None or found < 0:

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import Annotated
 
 from fairaudit.disclosure import declare_subjects
+from fairaudit.members import POSITIVE, RARE, SIGNED, SUPPRESSES, Member
 
 
 class State(StrEnum):
@@ -58,11 +60,11 @@ class Significance:
     test: str
     p: float
     adjusted: float
-    family: int
+    family: Annotated[int, POSITIVE]
     correction: str
-    letter: str = ""
-    statistic: float | None = None
-    freedom: tuple[float, ...] = ()
+    letter: Annotated[str, RARE] = ""
+    statistic: Annotated[float | None, RARE] = None
+    freedom: Annotated[tuple[float, ...], RARE] = ()
     beside: Beside | None = None
 
 
@@ -83,21 +85,21 @@ class Estimate:
     variance. A `suppressed` one has a reason and nothing else.
     """
 
-    value: float
+    value: Annotated[float, Member("value", stated=True, flat=True, none="suppressed")]
     n: int | None = None
-    numerator: int | None = None
-    denominator: int | None = None
-    scale: int = 1
-    exact: Fraction | None = None
+    numerator: Annotated[int | None, SIGNED] = None
+    denominator: Annotated[int | None, SIGNED] = None
+    scale: Annotated[int, POSITIVE] = 1
+    exact: Annotated[Fraction | None, Member(text=True)] = None
     low: float | None = None
     high: float | None = None
-    method: str = ""
-    no_interval: str = ""
+    method: Annotated[str, RARE] = ""
+    no_interval: Annotated[str, RARE] = ""
     significance: Significance | None = None
     reason: str | None = None
-    error: float = 0.0
-    suppressed: bool = False
-    borrows: bool = False
+    error: Annotated[float, RARE] = 0.0
+    suppressed: Annotated[bool, SUPPRESSES] = False
+    borrows: Annotated[bool, RARE] = False
 
     @property
     def state(self) -> State:

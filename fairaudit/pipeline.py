@@ -27,7 +27,7 @@ from fairaudit.plan import Plan, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import Cubes, recode
 from fairaudit.result import AuditResult, FailOn
-from fairaudit.spec import Cut, Quantile, Spec, closed, quantiles_of
+from fairaudit.spec import Cut, Quantile, Spec, apply_cuts, needed_quantiles
 from fairaudit.suppress import Data, suppress
 from fairaudit.tables import Searches, Tables, check_requests, search, tabulate
 from fairaudit.tables.notices import write_notices
@@ -153,12 +153,12 @@ class _Question:
         earlier = None if baseline is None else baselines.load(baseline, tolerance, created)
         if earlier is not None:
             baselines.refuse_other(earlier, spec, definitions)
-        quantiles = quantiles_of(spec)
+        quantiles = needed_quantiles(spec)
         return cls(spec, plan(spec), checks, FailOn(fail_on), definitions, quantiles, earlier)
 
     def with_cuts(self, cuts: Mapping[Quantile, Cut]) -> _Question:
         """The same question once its quantiles are found."""
-        spec = closed(self.spec, cuts)
+        spec = apply_cuts(self.spec, cuts)
         return replace(self, spec=spec, plan=plan(spec), quantiles=())
 
     def find_entries(self, data: str | Path | None) -> tuple[tuple[str, ...], Path]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from fairaudit.cube import ExcludeBelow, Group, Grouping
 from fairaudit.disclosure import Notice, declare_subjects
@@ -17,6 +17,16 @@ from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.evidence.method_names import name_interval, name_test
 from fairaudit.ledger import Ledger, PublishedLedger
+from fairaudit.members import (
+    FLAT,
+    STATED,
+    STATED_OR_HIDDEN,
+    SUPPRESSES,
+    UNCOUNTED,
+    WITNESS,
+    Member,
+    member,
+)
 from fairaudit.metrics import (
     FAMILIES,
     PREFERENCES,
@@ -31,7 +41,7 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.example import describe_example
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroups
 from fairaudit.verdict import Check, Earlier, Finding, Status
@@ -41,7 +51,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "2.0"
 """Of the JSON report: a baseline must have the same."""
 
 
@@ -65,11 +75,14 @@ class FailOn(StrEnum):
 @declare_subjects(nobody="path modified", never="bytes lines", hidden={"bytes": 0})
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file that was read; `lines` are the physical ones of a CSV file, the header included."""
+    """A file that was read; `lines` are the physical ones of a CSV file, the header included.
+
+    `modified` is when it was last written, to the second.
+    """
 
     path: str
     bytes: int
-    modified: float | None
+    modified: str | None
     lines: int | None = None
 
 
@@ -88,26 +101,26 @@ class Provenance:
     `cluster` is the column of rows that belong together, `clusters` how many such there are.
     """
 
-    version: str
-    spec_path: str
-    spec_sha256: str
-    title: str
-    context: Mapping[str, str]
-    files: tuple[DataFile, ...]
-    rows: int | None
-    route: str
-    cube_sha256: str | None
-    filter: str | None
-    count: str | None
-    weight: str | None
-    weight_error: float
-    minimum: Minimum
-    exclude_below: ExcludeBelow | None
-    inference: Inference
+    version: Annotated[str, Member("tool.version")]
+    spec_path: Annotated[str, Member("spec.path")]
+    spec_sha256: Annotated[str, Member("spec.sha256")]
+    title: Annotated[str, Member("spec.title")]
+    context: Annotated[Mapping[str, str], Member("spec.context")]
+    files: Annotated[tuple[DataFile, ...], Member("data.files")]
+    rows: Annotated[int | None, Member("data.rows")]
+    route: Annotated[str, Member("data.route")]
+    cube_sha256: Annotated[str | None, Member("data.cube_sha256")]
+    filter: Annotated[str | None, Member("data.filter")]
+    count: Annotated[str | None, Member("data.count")]
+    weight: Annotated[str | None, Member("data.weight")]
+    weight_error: Annotated[float, Member("data.weight_error")]
+    minimum: Annotated[Minimum, Member("options", flat=True)]
+    exclude_below: Annotated[ExcludeBelow | None, Member("options.exclude_below")]
+    inference: Annotated[Inference, Member("options.inference")]
     created: str
-    suppress_below: int | None = None
-    cluster: str | None = None
-    clusters: int | None = None
+    suppress_below: Annotated[int | None, Member("options.suppress_below")] = None
+    cluster: Annotated[str | None, Member("data.cluster")] = None
+    clusters: Annotated[int | None, Member("data.clusters")] = None
 
 
 @declare_subjects(
@@ -123,7 +136,7 @@ class GroupRow:
 
     of: str
     by: Grouping
-    stratum: Group
+    stratum: Annotated[Group, Member("given")]
     group: Group
     n: int | None
     share: float | None
@@ -148,16 +161,16 @@ class RateRow:
     metric: str
     of: str
     by: Grouping
-    stratum: Group
+    stratum: Annotated[Group, Member("given")]
     group: Group
-    estimate: Estimate
+    estimate: Annotated[Estimate, FLAT]
     standing: Eligibility
     reference: Group
-    difference: float | None
-    ratio: float | None
+    difference: Annotated[float | None, STATED_OR_HIDDEN]
+    ratio: Annotated[float | None, STATED_OR_HIDDEN]
     parameters: Mapping[str, object] = field(default_factory=dict)
-    alpha: float = 0.05
-    averaged: Grouping = ()
+    alpha: Annotated[float, Member(shared="alpha")] = 0.05
+    averaged: Annotated[Grouping, Member("averaged_over")] = ()
 
 
 @declare_subjects(
@@ -179,17 +192,22 @@ class ComparisonRow:
     compare: str | None
     of: str
     by: Grouping
-    stratum: Group
+    stratum: Annotated[Group, Member("given")]
     group: Group | None
     reference: str | None
     parameters: Mapping[str, object]
-    estimate: Estimate
+    estimate: Annotated[Estimate, UNCOUNTED]
     parts: tuple[ComparisonPart, ...]
-    decided_by: str | None
-    first: Group
-    second: Group
-    takes_part: int | None
-    averaged: Grouping = ()
+    decided_by: Annotated[str | None, WITNESS]
+    first: Annotated[Group, WITNESS]
+    second: Annotated[Group, WITNESS]
+    takes_part: Annotated[int | None, Member("groups_compared")]
+    averaged: Annotated[Grouping, Member("averaged_over")] = ()
+
+    @property
+    def spread(self) -> bool:
+        """Whether it is of all groups together."""
+        return self.group is None
 
 
 @declare_subjects(
@@ -204,15 +222,15 @@ class LatticeEntry:
     metric: str
     title: str
     of: str
-    estimate: Estimate
-    first: Group
-    second: Group
+    estimate: Annotated[Estimate, UNCOUNTED]
+    first: Annotated[Group, WITNESS]
+    second: Annotated[Group, WITNESS]
     parts: tuple[ComparisonPart, ...]
     spread: bool
-    decided_by: str | None
+    decided_by: Annotated[str | None, WITNESS]
     judged: bool
     limited: bool
-    departure: float
+    departure: Annotated[float, STATED]
 
 
 @declare_subjects(
@@ -256,14 +274,14 @@ class EpsilonReading:
     of: str
     by: Grouping
     parameters: str
-    epsilon: float
-    factor: float
-    twice: float
+    epsilon: Annotated[float, STATED]
+    factor: Annotated[float, STATED]
+    twice: Annotated[float, STATED]
     bounds_subsets: bool
     regime: str
     low: float | None = None
     high: float | None = None
-    unbounded: str = ""
+    unbounded: Annotated[str, Member(nullable=True)] = ""
 
 
 @declare_subjects(
@@ -311,7 +329,7 @@ class ScoreRow:
     published report lowest and highest are None where few people share them.
     """
 
-    column: str
+    column: Annotated[str, Member("score")]
     by: Grouping
     group: Group
     known: bool
@@ -323,7 +341,7 @@ class ScoreRow:
     median: tuple[float, float] | None
     auc: float | None
     auc_error: float | None
-    suppressed: bool = False
+    suppressed: Annotated[bool, SUPPRESSES] = False
 
 
 @declare_subjects(row="lowest highest n mean_score share low high")
@@ -363,13 +381,13 @@ class Threshold:
 class Curve:
     """How a score meets the label in one group, or among everybody; a suppressed one is empty."""
 
-    column: str
+    column: Annotated[str, Member("score")]
     by: Grouping
     group: Group
     known: bool
     calibration: tuple[Calibration, ...]
     thresholds: tuple[Threshold, ...]
-    suppressed: bool = False
+    suppressed: Annotated[bool, SUPPRESSES] = False
 
 
 @declare_subjects(nobody="columns left_out")
@@ -402,7 +420,7 @@ class ModelChange:
     first: str
     second: str
     by: Grouping
-    stratum: Group
+    stratum: Annotated[Group, Member("given")]
     group: Group
     standing: Eligibility
     n: int
@@ -451,25 +469,25 @@ class AuditResult:
     beside each other; `burdens` are the outcomes whose positive is one (`favourable: false`).
     """
 
-    provenance: Provenance
+    provenance: Annotated[Provenance, FLAT]
     ledger: Ledger | PublishedLedger
     groups: tuple[GroupRow, ...]
     rates: tuple[RateRow, ...]
     comparisons: tuple[ComparisonRow, ...]
     lattice: tuple[LatticeRow, ...]
     epsilons: tuple[EpsilonReading, ...]
-    findings: tuple[Finding, ...]
+    findings: Annotated[tuple[Finding, ...], Member("checks")]
     reversals: tuple[Reversal, ...]
     definitions: tuple[Definition, ...]
     notices: tuple[Notice, ...]
     scores: tuple[ScoreRow, ...] = ()
     curves: tuple[Curve, ...] = ()
-    fail_on: FailOn = FailOn.FAIL
+    fail_on: Annotated[FailOn, Member("options.fail_on")] = FailOn.FAIL
     waivers: tuple[WaiverOutcome, ...] = ()
-    earlier: Earlier | None = None
+    earlier: Annotated[Earlier | None, Member("baseline")] = None
     subgroups: Subgroups | None = None
     searched: Searched | None = None
-    compared: int | None = None
+    compared: Annotated[int | None, Member("reversal_comparisons")] = None
     model_changes: tuple[ModelChange, ...] = ()
     burdens: tuple[str, ...] = ()
 
@@ -478,6 +496,7 @@ class AuditResult:
         return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
 
     @property
+    @member("summary.checks")
     def tally(self) -> dict[Status, int]:
         """How many checks came out how."""
         counted = Counter(finding.status for finding in self.findings)
@@ -489,12 +508,14 @@ class AuditResult:
         return sum(bool(one.waived) or one.status is Status.WAIVED for one in self.findings)
 
     @property
+    @member("summary.not_cleared")
     def not_cleared(self) -> int:
         """How many checks lie beyond a limit without the evidence it asks for, not yet waived."""
         decided = {Status.FAIL, Status.WAIVED}
         return sum(one.not_cleared and one.status not in decided for one in self.findings)
 
     @property
+    @member("summary.verdict")
     def verdict(self) -> Verdict:
         """Fail if a check failed; inconclusive if one could not be evaluated; none without any."""
         tally = self.tally
@@ -507,6 +528,7 @@ class AuditResult:
         return Verdict.PASS
 
     @property
+    @member("summary.exit_code")
     def exit_code(self) -> int:
         """0 pass or nothing judged, 1 failed or not all evaluated, 3 nothing could be evaluated."""
         if self.findings and all(map(_is_open, self.findings)):

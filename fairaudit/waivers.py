@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
+from typing import Annotated
 
 import numpy as np
 
 from fairaudit.cube import Group, GroupTable
 from fairaudit.disclosure import Notice, Subjects, declare_subjects
 from fairaudit.errors import Place, did_you_mean
+from fairaudit.members import FLAT, GROUP_OR_ALL
 from fairaudit.metrics import Evaluation
 from fairaudit.verdict import (
     Check,
@@ -45,7 +47,7 @@ class Waiver:
     """
 
     check: str
-    group: Group
+    group: Annotated[Group, GROUP_OR_ALL]
     reason: str
     approved_by: str
     expires: date
@@ -73,7 +75,7 @@ class Waiver:
 class WaiverOutcome:
     """A waiver with what became of it, and why it is not applied."""
 
-    waiver: Waiver
+    waiver: Annotated[Waiver, FLAT]
     state: WaiverState
     why: str
 

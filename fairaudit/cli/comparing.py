@@ -146,7 +146,7 @@ def _rendered(form: Format, changes: Changes, code: int, *, all_rows: bool) -> s
         return form.page(_page(changes, all_rows=all_rows))
     from fairaudit.report import json
 
-    return json.written(json.changes_document(changes, code))
+    return json.written(json.write_changes(changes, code))
 
 
 def _last_line(changes: Changes, names: str) -> str:

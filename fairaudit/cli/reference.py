@@ -93,7 +93,7 @@ def schema(
 
     trees = {
         _Schema.SPEC: json_schema,
-        _Schema.RESULT: report_json.schema,
+        _Schema.RESULT: report_json.result_schema,
         _Schema.COMPARISON: report_json.changes_schema,
     }
     sys.stdout.write(json.dumps(trees[of](), indent=1) + "\n")

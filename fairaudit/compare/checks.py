@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 from fairaudit.compare.groups import IndexedRows, find_deciding_group, index_rows, pair_values
-from fairaudit.compare.rates import find_change_terms
 from fairaudit.compare.records import (
     Change,
     CheckChange,
@@ -17,25 +16,25 @@ from fairaudit.compare.records import (
     GroupChange,
     Scale,
 )
+from fairaudit.compare.rows import find_change_terms
 from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.simultaneous import SIMULTANEOUS
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, describe_group
 from fairaudit.metrics.disparities import REMAINDER
-from fairaudit.metrics.inference import Inference
-from fairaudit.result import AuditResult
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.verdict import AnyCheck, Check, Finding, Limit, ReversalCheck
 
 _SEARCHED = "not tested: a search picks the subgroup"
 _OTHER_WORST = "not tested: another group was the worst before"
 _NO_NUMBER = "it has no value of its own: see the reversals"
-_NOT_ASKED = {"place", "inference"}
-"""Fields of a check that are no part of what it asks."""
+_NO_QUESTION = {"place", "inference"}
+"""Fields of a check that are no part of its question."""
 
 
-class _Picked(NamedTuple):
-    """What a worst value is picked from: a measure (None compares: a bare rate), and of whom."""
+class _Candidates(NamedTuple):
+    """What a worst value is picked from: a metric (None compares: a bare rate), and of whom."""
 
     metric: str
     compare: str | None
@@ -44,14 +43,14 @@ class _Picked(NamedTuple):
     given: frozenset[str]
 
 
-class _Many(NamedTuple):
+class _CandidateCount(NamedTuple):
     """How many values there are to pick from, and how many strata they are of."""
 
     values: int
     strata: int
 
 
-_ALONE = _Many(1, 1)
+_ALONE = _CandidateCount(1, 1)
 
 
 class ComparedChecks(NamedTuple):
@@ -63,137 +62,154 @@ class ComparedChecks(NamedTuple):
     only_after: tuple[Finding, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One of both results: its findings by id, its rows, its definitions, and its candidates."""
+
+    result: AuditResult
+    findings: Mapping[str, Finding]
+    rows: IndexedRows
+    definitions: Mapping[str, tuple[int, str]]
+    candidates: Mapping[_Candidates, _CandidateCount]
+
+    @classmethod
+    def of(cls, result: AuditResult) -> _Side:
+        """The side of a result."""
+        return cls(
+            result,
+            {finding.check.id: finding for finding in result.findings},
+            index_rows(result),
+            {metric.id: (metric.version, metric.formula) for metric in result.definitions},
+            _count_candidates(result),
+        )
+
+
 def compare_checks(
-    before: AuditResult,
-    after: AuditResult,
-    inference: Inference,
-    *,
-    barred: str = "",
-    weighted: bool = False,
-    renamed: bool = False,
+    before: AuditResult, after: AuditResult, terms: ChangeTerms, *, renamed: bool = False
 ) -> ComparedChecks:
-    """The checks by what they ask: id, measure, outcome, groups, terms and limits.
+    """The checks by what they ask: id, metric, outcome, groups, terms and limits.
 
     With `renamed` two outcomes are compared, whose columns are none of each other's.
     """
-    then = {one.check.id: one for one in before.findings}
-    now = {one.check.id: one for one in after.findings}
-    versions = _versions(before), _versions(after)
-    many = _values(before), _values(after)
-    rows = index_rows(before), index_rows(after)
+    then, now = _Side.of(before), _Side.of(after)
     both, otherwise = [], []
-    for name, one in now.items():
-        was = then.get(name)
-        if was is None:
-            continue
-        why = _differs(was.check, one.check, *versions)
+    for name in (name for name in now.findings if name in then.findings):
+        was, finding = then.findings[name], now.findings[name]
+        why = _explain_difference(was.check, finding.check, then.definitions, now.definitions)
         if why:
-            otherwise.append(DifferentCheck(was, one, why))
+            otherwise.append(DifferentCheck(was, finding, why))
             continue
-        kind = _kind(was, one, barred=barred, weighted=weighted)
-        picked = [_many(one.check, each) for each in many]
-        # Intervals that hold for all groups together allow for who is picked among them.
-        held = _is_simultaneous(was) and _is_simultaneous(one)
-        values = max(each.strata if held else each.values for each in picked)
-        groups = tuple(_group_changes(was, one, rows, barred, weighted, inference))
-        alone = next((each.change for each in groups if each.decided and each.decides), None)
-        change = alone or _change(was, one, replace(kind, values=values), inference)
-        if find_deciding_group(was) != find_deciding_group(one) and change.significance is not None:
-            change = _untested(change, _OTHER_WORST)
-        recast = was.definition != one.definition and not renamed
-        lost = tuple(each for each in _decisive(was) if not _is_judged(each, one, after))
-        new = tuple(each for each in _decisive(one) if not _is_judged(each, was, before))
-        if lost and change.way is Direction.BETTER:
-            change = _untested(change, _lost(lost))
-        if new and change.way is Direction.WORSE:
-            change = _untested(change, _new(new))
-        groups = tuple(
-            replace(each, change=change) if each.decided and each.decides else each
-            for each in groups
-        )
-        both.append(CheckChange(was, one, change, recast=recast, lost=lost, groups=groups))
+        change = _compare_findings(was, finding, then, now, terms)
+        recast = was.definition != finding.definition and not renamed
+        both.append(replace(change, recast=recast))
     return ComparedChecks(
         tuple(both),
         tuple(otherwise),
-        tuple(one for name, one in then.items() if name not in now),
-        tuple(one for name, one in now.items() if name not in then),
+        tuple(finding for name, finding in then.findings.items() if name not in now.findings),
+        tuple(finding for name, finding in now.findings.items() if name not in then.findings),
     )
 
 
-def _group_changes(
-    was: Finding,
-    one: Finding,
-    results: tuple[IndexedRows, IndexedRows],
-    barred: str,
-    weighted: bool,  # noqa: FBT001  # as the results say
-    inference: Inference,
+def _compare_findings(
+    was: Finding, finding: Finding, then: _Side, now: _Side, terms: ChangeTerms
+) -> CheckChange:
+    """The change of a check: of every group, and of the worst value."""
+    groups = tuple(_compare_groups(was, finding, (then.rows, now.rows), terms))
+    change = next((group.change for group in groups if group.decided and group.decides), None)
+    if change is None:
+        counts = [_count_for(finding.check, side.candidates) for side in (then, now)]
+        # Intervals that hold for all groups together allow for who is picked among them.
+        held = _is_simultaneous(was) and _is_simultaneous(finding)
+        values = max(count.strata if held else count.values for count in counts)
+        of_check = _find_check_terms(was, finding, terms)
+        change = _measure_finding(was, finding, replace(of_check, values=values))
+    is_tested = change.significance is not None
+    if find_deciding_group(was) != find_deciding_group(finding) and is_tested:
+        change = _without_test(change, _OTHER_WORST)
+    lost = tuple(
+        group for group in _list_decisive(was) if not _is_judged(group, finding, now.result)
+    )
+    new = tuple(
+        group for group in _list_decisive(finding) if not _is_judged(group, was, then.result)
+    )
+    if lost and change.way is Direction.BETTER:
+        verb = "is" if len(lost) == 1 else "are"
+        why = f"not tested: {_name(lost)} decided it and {verb} not judged any longer"
+        change = _without_test(change, why)
+    if new and change.way is Direction.WORSE:
+        verb = "was" if len(new) == 1 else "were"
+        change = _without_test(change, f"not tested: {_name(new)} {verb} not judged before")
+    groups = tuple(
+        replace(group, change=change) if group.decided and group.decides else group
+        for group in groups
+    )
+    return CheckChange(was, finding, change, lost=lost, groups=groups)
+
+
+def _compare_groups(
+    was: Finding, finding: Finding, rows: tuple[IndexedRows, IndexedRows], terms: ChangeTerms
 ) -> Iterator[GroupChange]:
     """How the value of each group changed that the check judged in both results."""
-    both = pair_values(was, one, results)
+    both = pair_values(was, finding, rows)
     if both is None:
         return
     then, now = both
-    decided, decides = find_deciding_group(was), find_deciding_group(one)
-    for who, (group, stratum, value) in now.items():
-        if who in then:
-            sides = replace(was, estimate=then[who][2]), replace(one, estimate=value)
-            kind = _kind(*sides, barred=barred, weighted=weighted)
-            change = _change(*sides, kind, inference)
-            yield GroupChange(group, stratum, change, who == decided, who == decides)
+    decided, decides = find_deciding_group(was), find_deciding_group(finding)
+    for key, (group, stratum, value) in now.items():
+        if key in then:
+            sides = replace(was, estimate=then[key][2]), replace(finding, estimate=value)
+            change = _measure_finding(*sides, _find_check_terms(*sides, terms))
+            yield GroupChange(group, stratum, change, key == decided, key == decides)
 
 
-def _untested(change: Change, why: str) -> Change:
+def _without_test(change: Change, why: str) -> Change:
     return replace(change, significance=None, low=None, high=None, method="", why=why)
 
 
-def _decisive(one: Finding) -> list[Group]:
+def _list_decisive(finding: Finding) -> list[Group]:
     """The groups whose values decide a check with a number."""
-    return [group for group in (one.first, one.second) if group and isinstance(one.check, Check)]
+    sides = (finding.first, finding.second) if isinstance(finding.check, Check) else ()
+    return [group for group in sides if group]
 
 
 def _is_judged(group: Group, finding: Finding, result: AuditResult) -> bool:
     """Whether a check judges a group; it does where the result lists no groups of its columns."""
-    who = frozenset(group)
-    waived = (each.group for one in finding.waived for each in one.crossed)
-    aside = (one.group for one in finding.not_evaluated)
-    if any(frozenset(one) == who for one in (*waived, *aside)):
+    waived = (crossing.group for waiver in finding.waived for crossing in waiver.crossed)
+    not_evaluated = (entry.group for entry in finding.not_evaluated)
+    if any(frozenset(other) == frozenset(group) for other in (*waived, *not_evaluated)):
         return False
-    rows = [one for one in result.groups if frozenset(one.by) == {name for name, _ in group}]
+    columns = {name for name, _ in group}
+    rows = [row for row in result.groups if frozenset(row.by) == columns]
     return not rows or any(
-        frozenset(one.group) == who and one.standing is Eligibility.ELIGIBLE for one in rows
+        frozenset(row.group) == frozenset(group) and row.standing is Eligibility.ELIGIBLE
+        for row in rows
     )
 
 
-def _lost(groups: Sequence[Group]) -> str:
-    named = " and ".join(describe_group(group) for group in groups)
-    verb = "is" if len(groups) == 1 else "are"
-    return f"not tested: {named} decided it and {verb} not judged any longer"
+def _name(groups: Sequence[Group]) -> str:
+    return " and ".join(describe_group(group) for group in groups)
 
 
-def _new(groups: Sequence[Group]) -> str:
-    named = " and ".join(describe_group(group) for group in groups)
-    verb = "was" if len(groups) == 1 else "were"
-    return f"not tested: {named} {verb} not judged before"
-
-
-def _differs(
-    one: AnyCheck,
-    two: AnyCheck,
+def _explain_difference(
+    was: AnyCheck,
+    check: AnyCheck,
     then: Mapping[str, tuple[int, str]],
     now: Mapping[str, tuple[int, str]],
 ) -> str:
     """What two checks do not ask alike; empty where they ask the same."""
-    if type(one) is not type(two):
+    if type(was) is not type(check):
         return "it looks for something else"
     changed = [
-        name
-        for name in (each.name for each in fields(one))
-        if name not in _NOT_ASKED and getattr(one, name) != getattr(two, name)
+        field.name
+        for field in fields(was)
+        if field.name not in _NO_QUESTION and getattr(was, field.name) != getattr(check, field.name)
     ]
     if changed:
         return "its " + ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in changed)
     redefined = [
-        name for name in _records(one) if name in then and name in now and then[name] != now[name]
+        name
+        for name in _list_metrics(was)
+        if name in then and name in now and then[name] != now[name]
     ]
     return f"the definition of {', '.join(redefined)}" if redefined else ""
 
@@ -211,8 +227,8 @@ _WORDS = {
 }
 
 
-def _records(check: AnyCheck) -> list[str]:
-    """The ids of the records that a check is made of."""
+def _list_metrics(check: AnyCheck) -> list[str]:
+    """The ids of the metrics that a check is made of."""
     if not isinstance(check, Check):
         return [check.rate]
     names = [check.asked.id]
@@ -221,34 +237,29 @@ def _records(check: AnyCheck) -> list[str]:
     return names
 
 
-def _versions(result: AuditResult) -> dict[str, tuple[int, str]]:
-    """How each metric is defined in a result: its version, and its formula."""
-    return {one.id: (one.version, one.formula) for one in result.definitions}
-
-
-def _values(result: AuditResult) -> dict[_Picked, _Many]:
-    """From how many values the worst was picked, by measure, outcome, groups and strata.
+def _count_candidates(result: AuditResult) -> dict[_Candidates, _CandidateCount]:
+    """From how many values the worst was picked, by metric, outcome, groups and strata.
 
     An entry of other parameters has as many; the most there are count.
     """
-    found: dict[tuple[_Picked, str], list[Group]] = {}
-    for row in result.comparisons:
+    strata: dict[tuple[_Candidates, str], list[Group]] = {}
+    rates = [row for row in result.rates if row.standing is Eligibility.ELIGIBLE]
+    rows: list[RateRow | ComparisonRow] = [*result.comparisons, *rates]
+    for row in rows:
+        compare = row.compare or "" if isinstance(row, ComparisonRow) else None
         given = frozenset(row.averaged) or frozenset(name for name, _ in row.stratum)
-        picked = _Picked(row.metric, row.compare or "", row.of, frozenset(row.by), given)
-        found.setdefault((picked, repr(row.parameters)), []).append(row.stratum)
-    for rate in result.rates:
-        if rate.standing is Eligibility.ELIGIBLE:
-            given = frozenset(rate.averaged) or frozenset(name for name, _ in rate.stratum)
-            picked = _Picked(rate.metric, None, rate.of, frozenset(rate.by), given)
-            found.setdefault((picked, repr(rate.parameters)), []).append(rate.stratum)
-    most: dict[_Picked, _Many] = {}
-    for (picked, _), strata in found.items():
-        known = most.get(picked, _ALONE)
-        most[picked] = _Many(max(known.values, len(strata)), max(known.strata, len({*strata})))
+        candidates = _Candidates(row.metric, compare, row.of, frozenset(row.by), given)
+        strata.setdefault((candidates, repr(row.parameters)), []).append(row.stratum)
+    most: dict[_Candidates, _CandidateCount] = {}
+    for (candidates, _), listed in strata.items():
+        known = most.get(candidates, _ALONE)
+        most[candidates] = _CandidateCount(
+            max(known.values, len(listed)), max(known.strata, len({*listed}))
+        )
     return most
 
 
-def _many(check: AnyCheck, values: dict[_Picked, _Many]) -> _Many:
+def _count_for(check: AnyCheck, counts: Mapping[_Candidates, _CandidateCount]) -> _CandidateCount:
     """From how many values the worst of a check was picked."""
     if not isinstance(check, Check):
         return _ALONE
@@ -257,37 +268,36 @@ def _many(check: AnyCheck, values: dict[_Picked, _Many]) -> _Many:
         compare = None
     elif isinstance(check.asked, Disparity) and check.asked.id == check.asked.parts[0][0].id:
         compare = check.asked.comparison.id
-    whom = check.of, frozenset(check.by), frozenset(check.given)
-    return values.get(_Picked(check.asked.id, compare, *whom), _ALONE)
+    people = check.of, frozenset(check.by), frozenset(check.given)
+    return counts.get(_Candidates(check.asked.id, compare, *people), _ALONE)
 
 
-def _is_simultaneous(one: Finding) -> bool:
-    return one.estimate is not None and SIMULTANEOUS in one.estimate.method
+def _is_simultaneous(finding: Finding) -> bool:
+    return finding.estimate is not None and SIMULTANEOUS in finding.estimate.method
 
 
-def _kind(was: Finding, one: Finding, *, barred: str = "", weighted: bool = False) -> ChangeTerms:
-    """How the value of a check is told and tested."""
-    check = one.check
+def _find_check_terms(was: Finding, finding: Finding, terms: ChangeTerms) -> ChangeTerms:
+    """How the value of a check is measured and tested."""
+    check = finding.check
     if not isinstance(check, Check):
-        return ChangeTerms(barred=barred or _SEARCHED)
-    asked = check.asked
-    if isinstance(asked, GroupMetric):
-        sides = (side.estimate or Estimate(math.nan) for side in (was, one))
-        kind = find_change_terms(asked, *sides, barred=barred, weighted=weighted)
+        return replace(terms, barred=terms.barred or _SEARCHED, mean=False)
+    metric = check.asked
+    if isinstance(metric, GroupMetric):
+        before, after = (side.estimate or Estimate(math.nan) for side in (was, finding))
+        terms = find_change_terms(metric, before, after, terms)
         if check.against is not None:
-            kind = replace(kind, share=False, scale=Scale.DIFFERENCE)
+            terms = replace(terms, share=False, scale=Scale.DIFFERENCE)
     else:
-        kind = ChangeTerms(barred=barred)
-    if isinstance(asked, Disparity) and _is_quotient(asked) and check.against is None:
-        kind = replace(kind, scale=Scale.RATIO)
-    return replace(kind, middle=_middle(check, kind.scale))
+        terms = replace(terms, mean=False)
+    is_quotient = isinstance(metric, Disparity) and (
+        metric.comparison.quotient and metric.fold is not REMAINDER
+    )
+    if is_quotient and check.against is None:
+        terms = replace(terms, scale=Scale.RATIO)
+    return replace(terms, middle=_find_middle(check, terms.scale))
 
 
-def _is_quotient(asked: Disparity) -> bool:
-    return asked.comparison.quotient and asked.fold is not REMAINDER
-
-
-def _middle(check: Check, scale: Scale) -> float | None:
+def _find_middle(check: Check, scale: Scale) -> float | None:
     """What lies as far from both bounds, where a limit has two."""
     limit = check.fail or check.warn
     if limit is None or limit.below is None or limit.above is None:
@@ -298,18 +308,40 @@ def _middle(check: Check, scale: Scale) -> float | None:
     return (low + high) / 2
 
 
-def _change(was: Finding, one: Finding, kind: ChangeTerms, inference: Inference) -> Change:
-    before, after = (side.estimate or Estimate(math.nan, reason=side.why) for side in (was, one))
-    if isinstance(one.check, ReversalCheck):
-        return Change(before, after, Scale.DIFFERENCE, math.nan, Direction.UNKNOWN, why=_NO_NUMBER)
-    found = measure_change(before, after, kind, inference)
-    if _is_simultaneous(one) and found.significance is not None:
-        test = f"{found.significance.test}, simultaneous"
-        found = replace(found, significance=replace(found.significance, test=test))
-    return replace(found, way=_way(found, one, kind))
+def _measure_finding(was: Finding, finding: Finding, terms: ChangeTerms) -> Change:
+    before, after = (
+        side.estimate or Estimate(math.nan, reason=side.why) for side in (was, finding)
+    )
+    if isinstance(finding.check, ReversalCheck):
+        unknown = Direction.UNKNOWN
+        return Change(before, after, Scale.DIFFERENCE, math.nan, unknown, why=_NO_NUMBER)
+    change = measure_change(before, after, terms)
+    if _is_simultaneous(finding) and change.significance is not None:
+        test = f"{change.significance.test}, simultaneous"
+        change = replace(change, significance=replace(change.significance, test=test))
+    return replace(change, way=_judge_direction(change, finding.check, terms))
 
 
-def _towards(value: float, check: AnyCheck, limit: Limit) -> float:
+def _judge_direction(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direction:
+    """Worse is farther beyond the limit, or nearer to it."""
+    limit = check.fail or check.warn
+    if change.way is Direction.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
+        return change.way
+    before, after = change.before.value, change.after.value
+    if terms.middle is None:
+        then, now = (limit.excess(_clip_at_parity(side, check, limit)) for side in (before, after))
+        if then == now:  # on the side of parity where the limit does not look
+            return Direction.HIGHER if after > before else Direction.LOWER
+        farther = now > then
+    else:
+        # Both numbers lie on the side of the later one, or of a ratio of 0, which has no mirror.
+        side = before if terms.scale is Scale.RATIO and before == 0 else after
+        rises = change.value > (1 if change.scale is Scale.RATIO else 0)
+        farther = rises is (side > terms.middle)
+    return Direction.WORSE if farther else Direction.BETTER
+
+
+def _clip_at_parity(value: float, check: AnyCheck, limit: Limit) -> float:
     """A value, or parity where it lies beyond parity and the limit on the other side.
 
     A group that is ahead of its reference is no worse off when it is less so.
@@ -324,24 +356,3 @@ def _towards(value: float, check: AnyCheck, limit: Limit) -> float:
     if limit.above is not None and limit.below is None and float(limit.above) >= ideal:
         return max(value, ideal)
     return value
-
-
-def _way(change: Change, one: Finding, kind: ChangeTerms) -> Direction:
-    """Worse is farther beyond the limit, or nearer to it."""
-    limit = one.check.fail or one.check.warn
-    if change.way is Direction.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
-        return change.way
-    if kind.middle is None:
-        sides = [_towards(side.value, one.check, limit) for side in (change.before, change.after)]
-        then, now = map(limit.excess, sides)
-        if then == now:  # on the side of parity where the limit does not look
-            rises = change.after.value > change.before.value
-            return Direction.HIGHER if rises else Direction.LOWER
-        farther = now > then
-    else:
-        # Both numbers lie on the side of the later one, or of a ratio of 0, which has no mirror.
-        of_nothing = kind.scale is Scale.RATIO and change.before.value == 0
-        side = change.before if of_nothing else change.after
-        rises = change.value > (1 if change.scale is Scale.RATIO else 0)
-        farther = rises is (side.value > kind.middle)
-    return Direction.WORSE if farther else Direction.BETTER

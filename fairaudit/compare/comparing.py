@@ -1,24 +1,64 @@
-"""Everything that changed from one result to another."""
+"""Everything that changed from one result to another: tested as families, what is worse first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
 
 from fairaudit.compare.checks import compare_checks
-from fairaudit.compare.conditions import compare_notices, compare_reversals, list_conditions
-from fairaudit.compare.families import correct_checks, correct_people, correct_rates
-from fairaudit.compare.models import compare_paired_rates, list_models, rename_check, select_outcome
-from fairaudit.compare.people import compare_people
-from fairaudit.compare.rates import compare_rates, index_rates, rate_key
-from fairaudit.compare.records import Changes, ComparedResult, RateChange, Sampling
-from fairaudit.compare.sampling import detect_sampling
+from fairaudit.compare.conditions import (
+    compare_notices,
+    compare_reversals,
+    detect_sampling,
+    list_conditions,
+)
+from fairaudit.compare.records import (
+    Change,
+    Changes,
+    CheckChange,
+    ComparedResult,
+    Direction,
+    PeopleChange,
+    RateChange,
+    Sampling,
+    Scale,
+)
+from fairaudit.compare.rows import (
+    compare_paired_rates,
+    compare_people,
+    compare_rates,
+    index_rates,
+    rate_key,
+)
+from fairaudit.compare.testing import ChangeTerms
 from fairaudit.errors import NothingToAudit, UsageError, did_you_mean
+from fairaudit.estimate import Significance
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import AuditResult
+from fairaudit.verdict import AnyCheck, Check, Finding
 
-_SAME_PEOPLE = "not tested: the same people both times"
-_UNPAIRED = "not tested: not counted person by person"
+_BARRED = {
+    Sampling.SAME_PEOPLE: "not tested: the same people both times",
+    Sampling.PAIRED: "not tested: not counted person by person",
+    Sampling.INDEPENDENT: "",
+}
 _CLUSTERED = "not tested: rows come in clusters, which a report does not list"
-_CONFIDENCE = "not tested: the intervals are of unlike confidence"
+_CONFIDENCE = "not tested: confidence levels differ"
+
+_Rank: TypeAlias = tuple[int, float, float]
+_DIRECTIONS = (
+    Direction.WORSE,
+    Direction.BETTER,
+    Direction.HIGHER,
+    Direction.LOWER,
+    Direction.UNKNOWN,
+    Direction.SAME,
+)
+"""The order in which significant changes are listed."""
 
 
 def compare(
@@ -37,96 +77,222 @@ def compare(
     for an outcome that a result does not have.
     """
     if outcomes is not None:
-        for result, name in zip((before, after), outcomes, strict=True):
-            _refuse_unknown(result, name)
         before, after = (
-            select_outcome(result, name, outcomes[1])
+            _select_outcome(result, name, outcomes[1])
             for result, name in zip((before, after), outcomes, strict=True)
         )
     sampling = detect_sampling(before, after)
     if same_people is not None:
         sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
-    return _changes(before, after, sampling, outcomes=outcomes or (None, None))
+    return _compare_results(before, after, sampling, outcomes=outcomes or (None, None))
 
 
 def compare_models(result: AuditResult, first: str, second: str) -> Changes:
     """What changes if `second` takes the place of `first`, two outcomes of one result.
 
-    Rates of the same people are tested by who changes (McNemar); checks and other rates are told
-    without a test. Raises as `compare` does.
+    Rates of the same people are tested by who changes (McNemar); checks and other rates have no
+    test. Raises as `compare` does.
     """
-    for name in (first, second):
-        _refuse_unknown(result, name)
+    before, after = (_select_outcome(result, name, second) for name in (first, second))
     if first == second:
         raise UsageError(f"{first} is compared with itself", "name two models")
     rates = tuple(compare_paired_rates(result, first, second))
-    before, after = (select_outcome(result, name, second) for name in (first, second))
-    return _changes(before, after, Sampling.PAIRED, rates, (first, second))
+    return _compare_results(before, after, Sampling.PAIRED, rates, (first, second))
 
 
-def _refuse_unknown(result: AuditResult, name: str) -> None:
-    known = list_models(result)
-    if name not in known:
-        hint = did_you_mean(name, known)
-        raise UsageError(f"no outcome {name!r}{hint}", f"there is {', '.join(known) or 'none'}")
-
-
-def _changes(
+def _compare_results(
     before: AuditResult,
     after: AuditResult,
     sampling: Sampling,
     paired: Sequence[RateChange] = (),
     outcomes: tuple[str | None, str | None] = (None, None),
 ) -> Changes:
-    inference = after.provenance.inference
-    barred = {Sampling.SAME_PEOPLE: _SAME_PEOPLE, Sampling.PAIRED: _UNPAIRED}.get(sampling, "")
-    if before.provenance.inference.confidence != inference.confidence:
-        barred = barred or _CONFIDENCE
-    if before.provenance.cluster or after.provenance.cluster:
-        barred = barred or _CLUSTERED
-    weighted = bool(before.provenance.weight or after.provenance.weight)
-    checks = compare_checks(
-        before,
-        after,
-        inference,
-        barred=barred,
-        weighted=weighted,
-        renamed=outcomes[1] is not None,
-    )
+    terms, is_paired = _find_terms(before, after, sampling), sampling is Sampling.PAIRED
+    inference = terms.inference
+    checks = compare_checks(before, after, terms, renamed=outcomes[1] is not None)
     then, now = index_rates(before.rates), index_rates(after.rates)
-    for one in paired:
-        now.pop(rate_key(one), None)
-    listed = compare_rates(
-        then, now, inference, frozenset(after.burdens), barred=barred, weighted=weighted
-    )
-    rates = (*paired, *listed)
+    for rate in paired:
+        now.pop(rate_key(rate), None)
+    rates = (*paired, *compare_rates(then, now, frozenset(after.burdens), terms))
     if not (checks.both or checks.otherwise or rates):
         what = "there is no check and no rate in both"
         raise NothingToAudit(what, "compare results of specs that ask the same")
-    people = () if sampling is Sampling.PAIRED else compare_people(before, after, barred=barred)
-    new, gone = compare_notices(before.notices, after.notices)
+    people = () if is_paired else compare_people(before, after, barred=terms.barred)
+    conditions = () if is_paired else list_conditions(before, after, checks.both, rates)
+    new_notices, gone_notices = compare_notices(before.notices, after.notices)
+    only_before = checks.only_before
+    if outcomes[0] is not None:
+        # Such a check has no partner to share a name with: it has its own again.
+        only_before = tuple(_rename_check(finding, outcomes[0]) for finding in only_before)
     return Changes(
-        before=_origin(before, outcomes[0]),
-        after=_origin(after, outcomes[1]),
+        before=_describe_result(before, outcomes[0]),
+        after=_describe_result(after, outcomes[1]),
         sampling=sampling,
         inference=inference,
-        checks=correct_checks(checks.both, inference),
+        checks=_correct_checks(checks.both, inference),
         otherwise=checks.otherwise,
-        # Such a check has no partner to share a name with: it has its own again.
-        only_before=checks.only_before
-        if outcomes[0] is None
-        else tuple(rename_check(one, outcomes[0]) for one in checks.only_before),
+        only_before=only_before,
         only_after=checks.only_after,
-        rates=correct_rates(rates, inference),
-        people=correct_people(tuple(people), inference),
+        rates=_correct_rates(rates, inference),
+        people=_correct_people(people, inference),
         reversals=tuple(compare_reversals(before, after)),
-        conditions=()
-        if sampling is Sampling.PAIRED
-        else tuple(list_conditions(before, after, checks.both, rates)),
-        new_notices=new,
-        gone_notices=gone,
+        conditions=tuple(conditions),
+        new_notices=new_notices,
+        gone_notices=gone_notices,
     )
 
 
-def _origin(result: AuditResult, of: str | None) -> ComparedResult:
+def _find_terms(before: AuditResult, after: AuditResult, sampling: Sampling) -> ChangeTerms:
+    """How the numbers of both results are tested, or why not."""
+    then, now = before.provenance, after.provenance
+    barred = _BARRED[sampling]
+    if then.inference.confidence != now.inference.confidence:
+        barred = barred or _CONFIDENCE
+    if then.cluster or now.cluster:
+        barred = barred or _CLUSTERED
+    return ChangeTerms(now.inference, barred, mean=not (then.weight or now.weight))
+
+
+def _describe_result(result: AuditResult, of: str | None) -> ComparedResult:
     return ComparedResult(result.provenance, result.verdict, result.exit_code, result.tally, of)
+
+
+def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
+    """The result as far as it is of one outcome, which is then called otherwise.
+
+    What sets an outcome against another (`against`) is of neither alone.
+    """
+    _refuse_unknown_outcome(result, name)
+    return replace(
+        result,
+        groups=tuple(replace(row, of=called) for row in result.groups if row.of == name),
+        rates=tuple(replace(row, of=called) for row in result.rates if row.of == name),
+        comparisons=tuple(
+            replace(row, of=called)
+            for row in result.comparisons
+            if row.of == name and "against" not in row.parameters
+        ),
+        findings=tuple(
+            _rename_check(finding, called)
+            for finding in result.findings
+            if finding.check.of == name and not _sets_against(finding.check)
+        ),
+        reversals=tuple(
+            replace(reversal, of=called) for reversal in result.reversals if reversal.of == name
+        ),
+        burdens=tuple(called for burden in result.burdens if burden == name),
+    )
+
+
+def _refuse_unknown_outcome(result: AuditResult, name: str) -> None:
+    models = [model for row in result.model_changes for model in (row.first, row.second)]
+    rates, checks = result.rates, [finding.check for finding in result.findings]
+    known = [*dict.fromkeys([*models, *(row.of for row in rates), *(check.of for check in checks)])]
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise UsageError(f"no outcome {name!r}{hint}", f"there is {', '.join(known) or 'none'}")
+
+
+def _sets_against(check: AnyCheck) -> bool:
+    """Whether a check sets its outcome against another one."""
+    return isinstance(check, Check) and check.against is not None
+
+
+def _rename_check(finding: Finding, name: str) -> Finding:
+    """The finding on an outcome by another name, in the id of its check too."""
+    check = finding.check
+    parts = [name if part == check.of else part for part in check.id.split("/")]
+    return replace(finding, check=replace(check, of=name, id="/".join(parts)))
+
+
+def _correct_checks(checks: Sequence[CheckChange], inference: Inference) -> tuple[CheckChange, ...]:
+    """The checks with their p-values corrected: those that got worse first, then better ones.
+
+    The changes of all groups of all checks are one family.
+    """
+    tests = iter(
+        _correct_family(
+            [change.significance for check in checks for change in check.tested], inference
+        )
+    )
+
+    def rank(check: CheckChange) -> tuple[int, _Rank]:
+        worse, better = check.is_worse(inference.alpha), check.is_better(inference.alpha)
+        first = min(_rank(change, inference.alpha) for change in check.tested)
+        return (0 if worse else 1 if better else 2), first
+
+    corrected = [_with_tests(check, [next(tests) for _ in check.tested]) for check in checks]
+    return tuple(sorted(corrected, key=rank))
+
+
+def _with_tests(check: CheckChange, tests: Sequence[Significance | None]) -> CheckChange:
+    """The check with the corrected tests of its groups, those that changed most surely first."""
+    if not check.groups:
+        return replace(check, change=replace(check.change, significance=tests[0]))
+    groups = [
+        replace(group, change=replace(group.change, significance=test))
+        for group, test in zip(check.groups, tests, strict=True)
+    ]
+    worst = next(
+        (group.change for group in groups if group.decided and group.decides), check.change
+    )
+
+    def rank(change: Change) -> tuple[float, float]:
+        adjusted = 1.0 if change.significance is None else change.significance.adjusted
+        return adjusted, -_measure_size(change)
+
+    groups.sort(key=lambda group: rank(group.change))
+    return replace(check, change=worst, groups=tuple(groups))
+
+
+def _correct_rates(rates: Sequence[RateChange], inference: Inference) -> tuple[RateChange, ...]:
+    """The rates with their p-values corrected, what got worse beyond chance first."""
+    tests = _correct_family([rate.change.significance for rate in rates], inference)
+    corrected = [
+        replace(rate, change=replace(rate.change, significance=test))
+        for rate, test in zip(rates, tests, strict=True)
+    ]
+    return tuple(sorted(corrected, key=lambda rate: _rank(rate.change, inference.alpha)))
+
+
+def _correct_people(
+    people: Iterable[PeopleChange], inference: Inference
+) -> tuple[PeopleChange, ...]:
+    """The groupings in their order, with their p-values corrected."""
+    groupings = [*people]
+    tests = _correct_family([grouping.significance for grouping in groupings], inference)
+    return tuple(
+        replace(grouping, significance=test)
+        for grouping, test in zip(groupings, tests, strict=True)
+    )
+
+
+def _correct_family(
+    tests: Sequence[Significance | None], inference: Inference
+) -> list[Significance | None]:
+    """The same tests, each adjusted for all that there are."""
+    correction = inference.correction
+    p = np.array([math.nan if test is None else test.p for test in tests], dtype=np.float64)
+    adjusted, family = correction.adjust(p).tolist(), int(np.count_nonzero(~np.isnan(p)))
+    return [
+        test and replace(test, adjusted=level, family=family, correction=correction.words)
+        for test, level in zip(tests, adjusted, strict=True)
+    ]
+
+
+def _rank(change: Change, alpha: float) -> _Rank:
+    """Significant ones first, worse before better; then by p, then by size."""
+    if change.significance is None:
+        return len(_DIRECTIONS) + 1, 1.0, -_measure_size(change)
+    is_sure = change.is_significant(alpha)
+    place = _DIRECTIONS.index(change.way) if is_sure else len(_DIRECTIONS)
+    return place, change.significance.p, -_measure_size(change)
+
+
+def _measure_size(change: Change) -> float:
+    """How far a number moved; below any other where it is unknown."""
+    if math.isnan(change.value):
+        return -1.0
+    if change.scale is Scale.RATIO:
+        return abs(math.log(change.value)) if change.value > 0 else math.inf
+    return abs(change.value)

@@ -1,19 +1,83 @@
-"""What else is not alike: how the audits were run, the reversals they list, their notices."""
+"""What else is not alike: whose data it is, how the audits were run, reversals, notices."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
-from fairaudit.compare.records import CheckChange, RateChange, ReversalChange
-from fairaudit.metrics import describe_rule
-from fairaudit.result import AuditResult
+from fairaudit.compare.records import CheckChange, RateChange, ReversalChange, Sampling
+from fairaudit.metrics import Rate, describe_rule, find_metric
+from fairaudit.result import AuditResult, GroupRow
 from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.verdict import Check
 
+_LABEL = "label"
+_OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
+"""Whom rates count whose denominator no prediction changes: those of one label."""
 _NUMBER = re.compile(r"\d[\d.,]*")
-_Turned: TypeAlias = tuple[str, str, str, frozenset[str], frozenset[str]]
+_OTHER_SPEC = (
+    "spec: not the same text, and no check tells whether all rates are of columns defined alike"
+)
+
+
+def detect_sampling(before: AuditResult, after: AuditResult) -> Sampling:
+    """The same people where the files are of one size and length, or every group is as large.
+
+    Two months with as many rows, and as many people in every group and with every label, are one.
+    """
+    is_one = _have_same_files(before, after) or _have_same_groups(before, after)
+    return Sampling.SAME_PEOPLE if is_one else Sampling.INDEPENDENT
+
+
+def _have_same_files(before: AuditResult, after: AuditResult) -> bool:
+    """Whether files of the same bytes and lines were read, whatever they are called."""
+    then, now = (
+        sorted((file.bytes, file.lines or 0) for file in result.provenance.files)
+        for result in (before, after)
+    )
+    known = all(size for size, _ in (*then, *now))
+    return known and then == now and before.provenance.rows == after.provenance.rows
+
+
+def _have_same_groups(before: AuditResult, after: AuditResult) -> bool:
+    """Whether every group of every grouping in both has as many people, and of them as many labels.
+
+    Unknown sizes do not speak for it.
+    """
+    if before.provenance.rows is None or before.provenance.rows != after.provenance.rows:
+        return False
+    then, now = dict(_list_sizes(before)), dict(_list_sizes(after))
+    groupings = {key[1] for key in then} & {key[1] for key in now}
+    outcomes = {key[0] for key in then} & {key[0] for key in now}
+    then, now = (
+        {key: size for key, size in sizes.items() if key[1] in groupings and key[0] in outcomes}
+        for sizes in (then, now)
+    )
+    return bool(then) and then == now
+
+
+def _list_sizes(result: AuditResult) -> Iterator[tuple[tuple[str, frozenset[str], object], object]]:
+    """How many people each group has, and with which labels; everybody is no group.
+
+    Where labels are not listed, the denominators of rates that condition on them tell them.
+    """
+    for row in result.groups:
+        if row.by and row.n is not None:
+            key = frozenset(row.by), (frozenset(row.stratum), frozenset(row.group))
+            yield ("", *key), row.n
+            if row.of == _LABEL and _has_labels(row):
+                yield (_LABEL, *key), tuple(sorted(row.counts.items()))
+    for rate in result.rates:
+        metric, n = find_metric(rate.metric), rate.estimate.n
+        if rate.by and n is not None and isinstance(metric, Rate):
+            under = frozenset(metric.under)
+            if under in _OF_LABEL and not rate.parameters:
+                group = frozenset(rate.stratum), frozenset(rate.group)
+                yield (repr(sorted(under)), frozenset(rate.by), group), n
+
+
+def _has_labels(row: GroupRow) -> bool:
+    return bool(row.counts) and None not in row.counts.values()
 
 
 def list_conditions(
@@ -26,71 +90,53 @@ def list_conditions(
 
     The specs of both are not at hand: that columns are defined alike is known of those of `checks`.
     """
-    for name, was, now in zip(_NAMES, _settings(before), _settings(after), strict=True):
-        if was != now:
-            yield f"{name}: {was or 'none'} before, {now or 'none'} after"
+    settings = _list_settings(after)
+    for name, was in _list_settings(before).items():
+        if was != settings[name]:
+            yield f"{name}: {was or 'none'} before, {settings[name] or 'none'} after"
     same_text = before.provenance.spec_sha256 == after.provenance.spec_sha256
-    if not (same_text or all(_is_defined_alike(one, checks) for one in rates)):
+    if not (same_text or all(_is_defined_alike(rate, checks) for rate in rates)):
         yield _OTHER_SPEC
-    then, now = _asked(before), _asked(after)
-    for mine, others, when in ((then, now, "before"), (now, then, "after")):
-        alone = [name for name in mine if name not in others]
+    then, now = _list_rates(before), _list_rates(after)
+    for names, others, when in ((then, now, "before"), (now, then, "after")):
+        alone = [name for name in names if name not in others]
         if alone:
             yield f"rates told only {when}: {', '.join(alone)}"
 
 
-_OTHER_SPEC = (
-    "spec: not the same text, and no check tells whether all rates are of columns defined alike"
-)
-
-
-def _is_defined_alike(one: RateChange, checks: Sequence[CheckChange]) -> bool:
+def _is_defined_alike(rate: RateChange, checks: Sequence[CheckChange]) -> bool:
     """Whether a check of both results, equal in all it asks, is of the columns of a rate."""
-    columns = {*one.by, *(name for name, _ in one.stratum)}
+    columns = {*rate.by, *(name for name, _ in rate.stratum)}
     return any(
-        each.before.definition == each.after.definition
-        and each.check.of == one.of
-        and isinstance(each.check, Check)
-        and columns <= {*each.check.by, *each.check.given}
-        for each in checks
+        change.before.definition == change.after.definition
+        and change.check.of == rate.of
+        and isinstance(change.check, Check)
+        and columns <= {*change.check.by, *change.check.given}
+        for change in checks
     )
 
 
-_NAMES = (
-    "a burden",
-    "filter",
-    "people per row",
-    "survey weight",
-    "clusters",
-    "smallest group",
-    "fewest events",
-    "excluded groups",
-    "confidence",
-    "correction",
-    "suppressed below",
-    "version of fairaudit",
-)
+def _list_settings(result: AuditResult) -> dict[str, object]:
+    """How an audit was run, by name."""
+    provenance = result.provenance
+    rule, inference = provenance.exclude_below, provenance.inference
+    return {
+        "a burden": ", ".join(result.burdens),
+        "filter": provenance.filter,
+        "people per row": provenance.count,
+        "survey weight": provenance.weight,
+        "clusters": provenance.cluster,
+        "smallest group": provenance.minimum.size,
+        "fewest events": provenance.minimum.events,
+        "excluded groups": rule and describe_rule(rule),
+        "confidence": f"{float(100 * inference.confidence):g} %",
+        "correction": inference.correction.words,
+        "suppressed below": provenance.suppress_below,
+        "version of fairaudit": provenance.version,
+    }
 
 
-def _settings(result: AuditResult) -> Sequence[object]:
-    made = result.provenance
-    return (
-        ", ".join(result.burdens),
-        made.filter,
-        made.count,
-        made.weight,
-        made.cluster,
-        made.minimum.size,
-        made.minimum.events,
-        made.exclude_below and describe_rule(made.exclude_below),
-        f"{float(100 * made.inference.confidence):g} %",
-        made.inference.correction.words,
-        made.suppress_below,
-        made.version,
-    )
-
-
-def _asked(result: AuditResult) -> list[str]:
+def _list_rates(result: AuditResult) -> list[str]:
     """The rates that a result lists, with the outcome and the groups they are of."""
     return [
         *dict.fromkeys(
@@ -102,34 +148,32 @@ def _asked(result: AuditResult) -> list[str]:
 
 def compare_reversals(before: AuditResult, after: AuditResult) -> list[ReversalChange]:
     """The reversals that are new, of another kind, or gone; the surest and strongest first."""
-    found = _reversal_changes(before, after)
-    return sorted(found, key=lambda one: one.strength, reverse=True)
-
-
-def _reversal_changes(before: AuditResult, after: AuditResult) -> Iterator[ReversalChange]:
-    then = {_turned(one): one for one in before.reversals}
-    now = {_turned(one): one for one in after.reversals}
-    alpha, alpha_then = (one.provenance.inference.alpha for one in (after, before))
-    for key, one in now.items():
-        was = then.get(key)
-        if was is None or was.kind is not one.kind:
-            kinds = (None if was is None else was.kind, one.kind)
-            yield _reversal_change(one, *kinds, significant=one.is_significant(alpha))
-    for key, one in then.items():
+    then, now = ({_identify(row): row for row in side.reversals} for side in (before, after))
+    alpha_then, alpha = (side.provenance.inference.alpha for side in (before, after))
+    changes = []
+    for key, reversal in now.items():
+        was = then[key].kind if key in then else None
+        if was is not reversal.kind:
+            significant = reversal.is_significant(alpha)
+            changes.append(_describe_change(reversal, was, reversal.kind, significant=significant))
+    for key, reversal in then.items():
         if key not in now:
-            sure = one.is_significant(alpha_then)
-            yield _reversal_change(one, one.kind, None, significant=sure)
+            significant = reversal.is_significant(alpha_then)
+            changes.append(_describe_change(reversal, reversal.kind, None, significant=significant))
+    return sorted(changes, key=lambda change: change.strength, reverse=True)
 
 
-def _turned(one: Reversal) -> _Turned:
-    return one.rate, one.of, one.attribute, frozenset(one.pair), frozenset(one.given)
+def _identify(reversal: Reversal) -> tuple[object, ...]:
+    """What makes two reversals one, whatever the order of groups and columns."""
+    groups, columns = frozenset(reversal.pair), frozenset(reversal.given)
+    return reversal.rate, reversal.of, reversal.attribute, groups, columns
 
 
-def _reversal_change(
-    one: Reversal, before: ReversalKind | None, after: ReversalKind | None, *, significant: bool
+def _describe_change(
+    reversal: Reversal, was: ReversalKind | None, kind: ReversalKind | None, *, significant: bool
 ) -> ReversalChange:
-    named = (one.rate, one.of, one.attribute, one.pair, one.given)
-    return ReversalChange(*named, before, after, significant)
+    name = (reversal.rate, reversal.of, reversal.attribute, reversal.pair, reversal.given)
+    return ReversalChange(*name, was, kind, significant)
 
 
 def compare_notices(

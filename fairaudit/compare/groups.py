@@ -20,15 +20,15 @@ GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str
 _Values: TypeAlias = dict[GroupKey, tuple[Group, Group, Estimate]]
 JudgedValues: TypeAlias = Mapping[GroupKey, tuple[Group, Group, Estimate]]
 """By group and stratum: both as they are written, and the value."""
-_About: TypeAlias = tuple[str, str, frozenset[str]]
-IndexedRows: TypeAlias = Mapping[_About, Sequence[RateRow | ComparisonRow]]
+_RowsKey: TypeAlias = tuple[str, str, frozenset[str]]
+IndexedRows: TypeAlias = Mapping[_RowsKey, Sequence[RateRow | ComparisonRow]]
 """The rows of a result by their measure, outcome and groups."""
 _Entry: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], str, frozenset[str]]
 
 
 def index_rows(result: AuditResult) -> IndexedRows:
     """The rates of groups that are judged, and the comparisons, by measure, outcome and groups."""
-    rows: dict[_About, list[RateRow | ComparisonRow]] = {}
+    rows: dict[_RowsKey, list[RateRow | ComparisonRow]] = {}
     for rate in result.rates:
         if rate.standing is Eligibility.ELIGIBLE and rate.by:
             rows.setdefault((rate.metric, rate.of, frozenset(rate.by)), []).append(rate)
@@ -51,7 +51,8 @@ def pair_values(
     group has the check's value. None where a result does not list them.
     """
     sides = [
-        _entries(finding, result) for finding, result in zip((before, after), results, strict=True)
+        _find_entries(finding, result)
+        for finding, result in zip((before, after), results, strict=True)
     ]
     common = [entry for entry in sides[0] if entry in sides[1]]
     if not common:
@@ -62,38 +63,42 @@ def pair_values(
 
 def find_values(finding: Finding, result: IndexedRows) -> JudgedValues:
     """The values of all groups that a check judges in one result; empty where it lists none."""
-    return next(iter(_entries(finding, result).values()), {})
+    return next(iter(_find_entries(finding, result).values()), {})
 
 
-def _entries(finding: Finding, result: IndexedRows) -> dict[_Entry, _Values]:
+def _find_entries(finding: Finding, result: IndexedRows) -> dict[_Entry, _Values]:
     """The values of each entry of the spec that the check may belong to."""
     check, estimate = finding.check, finding.estimate
     if not isinstance(check, Check) or estimate is None:
         return {}
-    spared = {(frozenset(who.group), frozenset(who.stratum)) for who in _spared(finding)}
+    unjudged = {
+        (frozenset(entry.group), frozenset(entry.stratum)) for entry in _list_unjudged(finding)
+    }
     entries: dict[_Entry, _Values] = {}
-    for entry, group, stratum, value in _rows(check, result):
-        who = frozenset(group), frozenset(stratum)
-        if who not in spared:
-            entries.setdefault(entry, {})[who] = group, stratum, value
-    decided = find_deciding_group(finding)
+    for entry, group, stratum, value in _list_rows(check, result):
+        key = frozenset(group), frozenset(stratum)
+        if key not in unjudged:
+            entries.setdefault(entry, {})[key] = group, stratum, value
+    decides = find_deciding_group(finding)
     fitting = {}
     for entry, values in entries.items():
-        row = values.get(decided)
+        row = values.get(decides)
         if row is not None and row[2].value == estimate.value:
             # The check's own estimate also holds its fraction.
-            fitting[entry] = {**values, decided: (row[0], row[1], estimate)}
+            fitting[entry] = {**values, decides: (row[0], row[1], estimate)}
     return fitting
 
 
-def _spared(finding: Finding) -> Iterator[Crossing | NotEvaluated]:
+def _list_unjudged(finding: Finding) -> Iterator[Crossing | NotEvaluated]:
     """Who is not judged, or waived."""
-    yield from (left_out for left_out in finding.not_evaluated if left_out.group)
+    yield from (entry for entry in finding.not_evaluated if entry.group)
     for waiver in finding.waived:
         yield from waiver.crossed
 
 
-def _rows(check: Check, result: IndexedRows) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
+def _list_rows(
+    check: Check, result: IndexedRows
+) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
     """The rows that a check may have judged: their entry, group, stratum and value."""
     compare, is_rate = None, isinstance(check.asked, GroupMetric)
     if isinstance(check.asked, Disparity) and check.asked.id == check.asked.parts[0][0].id:
@@ -107,14 +112,14 @@ def _rows(check: Check, result: IndexedRows) -> Iterator[tuple[_Entry, Group, Gr
         elif not is_rate:
             continue
         if given == {*check.given}:
-            yield _entry(row), row.group or (), row.stratum, row.estimate
+            yield _identify_entry(row), row.group or (), row.stratum, row.estimate
 
 
-def _entry(row: RateRow | ComparisonRow) -> _Entry:
+def _identify_entry(row: RateRow | ComparisonRow) -> _Entry:
     """What tells the rows of one entry of a spec from those of another."""
-    said = repr(sorted(row.parameters.items(), key=str))
+    parameters = repr(sorted(row.parameters.items(), key=str))
     if isinstance(row, RateRow):
-        return "", "", frozenset(), said, frozenset()
+        return "", "", frozenset(), parameters, frozenset()
     # Two entries may name two references; another policy may choose another group next time.
     level = frozenset(row.second if row.reference == ReferencePolicy.LEVEL else ())
-    return row.compare or "", row.reference or "", level, said, frozenset(row.averaged)
+    return row.compare or "", row.reference or "", level, parameters, frozenset(row.averaged)

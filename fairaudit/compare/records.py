@@ -1,15 +1,17 @@
-"""What is told of two results: what changed, by how much, how surely, and for better or worse."""
+"""What changed from one result to another: by how much, how surely, for better or worse."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate, Significance, State
+from fairaudit.members import FLAT, Member, member
 from fairaudit.metrics import Eligibility
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import Provenance, Verdict
 from fairaudit.simpson import ReversalKind
 from fairaudit.verdict import AnyCheck, Backing, Check, Crossing, Finding, Status
@@ -67,15 +69,15 @@ class Change:
     before: Estimate
     after: Estimate
     scale: Scale
-    value: float
+    value: Annotated[float, Member("change", stated=True)]
     way: Direction
     low: float | None = None
     high: float | None = None
     method: str = ""
     significance: Significance | None = None
-    why: str = ""
+    why: Annotated[str, Member("reason", nullable=True)] = ""
     turned: bool = False
-    cells: PairedHits | None = None
+    cells: Annotated[PairedHits | None, Member("pairs")] = None
 
     def is_significant(self, alpha: float) -> bool:
         """Whether chance hardly explains it, among all changes of its family."""
@@ -90,8 +92,8 @@ class GroupChange:
     """
 
     group: Group
-    stratum: Group
-    change: Change
+    stratum: Annotated[Group, Member("given")]
+    change: Annotated[Change, FLAT]
     decided: bool = False
     decides: bool = False
 
@@ -107,12 +109,18 @@ class CheckChange:
     a value may be nearer to its limit though nobody is treated otherwise.
     """
 
-    before: Finding
-    after: Finding
-    change: Change
+    before: Annotated[Finding, Member("finding_before", only="status group")]
+    after: Annotated[Finding, Member("finding_after", only="status group")]
+    change: Annotated[Change, FLAT]
     recast: bool = False
     lost: tuple[Group, ...] = ()
     groups: tuple[GroupChange, ...] = ()
+
+    @property
+    @member()
+    def id(self) -> str:
+        """The id of the check."""
+        return self.after.check.id
 
     @property
     def check(self) -> AnyCheck:
@@ -122,7 +130,7 @@ class CheckChange:
     @property
     def tested(self) -> tuple[Change, ...]:
         """The changes that its tests are of: those of its groups, or of its value."""
-        return tuple(one.change for one in self.groups) or (self.change,)
+        return tuple(group.change for group in self.groups) or (self.change,)
 
     @property
     def is_tested(self) -> bool:
@@ -140,16 +148,20 @@ class CheckChange:
         return closed and self.after.status is not self.before.status
 
     @property
+    @member()
     def newly_beyond(self) -> tuple[Crossing, ...]:
         """Who fails a check that failed before, too, but not for them: another hid them then."""
         both_fail = self.before.status is self.after.status is Status.FAIL
         if not both_fail or not isinstance(self.check, Check):
             return ()
-        then = {(frozenset(one.group), frozenset(one.stratum)) for one in _failing(self.before)}
+        then = {
+            (frozenset(failing.group), frozenset(failing.stratum))
+            for failing in _list_failing(self.before)
+        }
         return tuple(
-            one
-            for one in _failing(self.after)
-            if (frozenset(one.group), frozenset(one.stratum)) not in then
+            failing
+            for failing in _list_failing(self.after)
+            if (frozenset(failing.group), frozenset(failing.stratum)) not in then
         )
 
     @property
@@ -169,7 +181,9 @@ class CheckChange:
         """Whether its status fell, it fails for more, or a group is significantly worse."""
         if self.falls or self.newly_beyond:
             return True
-        return any(one.is_significant(alpha) and one.way is Direction.WORSE for one in self.tested)
+        return any(
+            change.is_significant(alpha) and change.way is Direction.WORSE for change in self.tested
+        )
 
     def is_better(self, alpha: float) -> bool:
         """Whether its status recovered, or who was the worst is significantly better by itself.
@@ -177,26 +191,32 @@ class CheckChange:
         A value that is better does not make up for a status that fell, or for a group that is
         significantly worse.
         """
-        decided = [one.change for one in self.groups if one.decided]
+        decided = [group.change for group in self.groups if group.decided]
         worst = decided if self.groups else [self.change]
-        better = any(one.is_significant(alpha) and one.way is Direction.BETTER for one in worst)
+        better = any(
+            change.is_significant(alpha) and change.way is Direction.BETTER for change in worst
+        )
         return not self.is_worse(alpha) and (self.recovers or (better and not self.lost))
 
 
-def _failing(one: Finding) -> tuple[Crossing, ...]:
+def _list_failing(finding: Finding) -> tuple[Crossing, ...]:
     """What makes a check fail: beyond its limit, with the evidence it asks for, and not waived."""
-    spared = {crossing for waiver in one.waived for crossing in waiver.crossed}
-    proven = {Backing.UNASKED, Backing.SUPPORTED}
-    return tuple(each for each in one.crossed if each.backing in proven and each not in spared)
+    waived = {crossing for waiver in finding.waived for crossing in waiver.crossed}
+    supported = {Backing.UNASKED, Backing.SUPPORTED}
+    return tuple(
+        crossing
+        for crossing in finding.crossed
+        if crossing.backing in supported and crossing not in waived
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class DifferentCheck:
     """A check of the same id that asks something else, and what of it is not the same."""
 
-    before: Finding
-    after: Finding
-    why: str
+    before: Annotated[Finding, Member(only="id status")]
+    after: Annotated[Finding, Member(only="id status")]
+    why: Annotated[str, Member("changed")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +226,13 @@ class RateChange:
     metric: str
     of: str
     by: Grouping
-    stratum: Group
+    stratum: Annotated[Group, Member("given")]
     group: Group
     standing_before: Eligibility
     standing_after: Eligibility
-    change: Change
+    change: Annotated[Change, FLAT]
     parameters: Mapping[str, object] = field(default_factory=dict)
-    averaged: Grouping = ()
+    averaged: Annotated[Grouping, Member("averaged_over")] = ()
 
     @property
     def is_compared(self) -> bool:
@@ -222,7 +242,7 @@ class RateChange:
 
 @dataclass(frozen=True, slots=True)
 class ShareChange:
-    """A group's people, and its share of all whose group is known; None is not told, or is none."""
+    """A group's people, and its share of all whose group is known; None is hidden, or is none."""
 
     group: Group
     n_before: int | None
@@ -240,15 +260,15 @@ class PeopleChange:
     new: tuple[Group, ...]
     gone: tuple[Group, ...]
     significance: Significance | None
-    why: str = ""
+    why: Annotated[str, Member("reason", nullable=True)] = ""
 
     @property
     def most_moved(self) -> float:
         """By how much the share moved that moved most; 0 where no share is told."""
         moved = [
-            abs(one.share_after - one.share_before)
-            for one in self.groups
-            if one.share_before is not None and one.share_after is not None
+            abs(group.share_after - group.share_before)
+            for group in self.groups
+            if group.share_before is not None and group.share_after is not None
         ]
         return max(moved, default=0.0)
 
@@ -280,16 +300,16 @@ class ReversalChange:
 class ComparedResult:
     """One of the two results: where it comes from, what it said; `of` where one outcome counts."""
 
-    provenance: Provenance
+    provenance: Annotated[Provenance, FLAT]
     verdict: Verdict
     exit_code: int
-    tally: Mapping[Status, int]
+    tally: Annotated[Mapping[Status, int], Member("checks")]
     of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Everything that is told of two results, what got worse beyond chance first.
+    """Everything that is reported of two results, what got worse beyond chance first.
 
     The tests of `checks` are one family, those of `rates` another, those of `people` a third; all
     are corrected as `inference` says, which is that of the later result. `conditions` are what the
@@ -301,9 +321,9 @@ class Changes:
     sampling: Sampling
     inference: Inference
     checks: tuple[CheckChange, ...]
-    otherwise: tuple[DifferentCheck, ...]
-    only_before: tuple[Finding, ...]
-    only_after: tuple[Finding, ...]
+    otherwise: Annotated[tuple[DifferentCheck, ...], Member("asked_otherwise")]
+    only_before: Annotated[tuple[Finding, ...], Member(only="id status")]
+    only_after: Annotated[tuple[Finding, ...], Member(only="id status")]
     rates: tuple[RateChange, ...]
     people: tuple[PeopleChange, ...]
     reversals: tuple[ReversalChange, ...]
@@ -313,15 +333,15 @@ class Changes:
 
     @property
     def alpha(self) -> float:
-        """How often a test may cry wolf."""
+        """The error rate of a test."""
         return self.inference.alpha
 
     @property
     def worse(self) -> tuple[CheckChange, ...]:
         """The checks that got worse: by their status, or beyond chance."""
-        return tuple(one for one in self.checks if one.is_worse(self.alpha))
+        return tuple(check for check in self.checks if check.is_worse(self.alpha))
 
     @property
     def better(self) -> tuple[CheckChange, ...]:
         """The checks that got better, by their status or beyond chance."""
-        return tuple(one for one in self.checks if one.is_better(self.alpha))
+        return tuple(check for check in self.checks if check.is_better(self.alpha))

@@ -16,223 +16,218 @@ from fairaudit.arrays import Floats
 from fairaudit.compare.records import Change, Direction, Scale
 from fairaudit.estimate import Estimate, Significance, State
 from fairaudit.evidence import Sample, compare_shares, name_share_test
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.stats import distributions, means, mover, multiplicity, proportions
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
 
-RECOVERED = "z by MOVER"
-WELCH = "Welch"
 _NEAR = 1e-12
 """A change of less is rounding."""
 
 _STUDENT = "Student"
+_TOO_LITTLE = "not tested: too little variation to test"
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeTerms:
-    """What kind of number changed.
+    """How a change is measured and tested; `barred` says why it is not tested at all.
 
-    `share`: of people, by whole counts. `values`: the number is the worst of so many, which chance
-    helps to pick, so a change is tested for each of them (Šidák). `barred` says why there is no
-    test at all. `middle` is where one side of parity ends and the other begins, where two sides
-    count alike; None elsewhere. `mean`: a mean over a group's people, each counted once.
+    `share`: of people, by whole counts. `mean`: of a group's people, each counted once. `values`:
+    the number is the worst of so many, which chance helps to pick, so a change is tested for each
+    of them (Šidák). `middle` is where one side of parity ends and the other begins, where two sides
+    count alike; None elsewhere.
     """
 
+    inference: Inference
+    barred: str = ""
     scale: Scale = Scale.DIFFERENCE
     share: bool = False
-    values: int = 1
-    barred: str = ""
-    middle: float | None = None
     mean: bool = False
+    values: int = 1
+    middle: float | None = None
 
 
-def measure_change(
-    before: Estimate, after: Estimate, kind: ChangeTerms, inference: Inference
-) -> Change:
+def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Change:
     """The change between two independent samples; `way` is left open but for no change at all."""
-    told = Change(before, after, kind.scale, math.nan, Direction.UNKNOWN)
-    why = _untold(before, after)
+    change = Change(before, after, terms.scale, math.nan, Direction.UNKNOWN)
+    why = _explain_unknown(before, after)
     if why:
-        return replace(told, why=why)
+        return replace(change, why=why)
     if before.value == after.value and not math.isfinite(after.value):
-        nothing = 1.0 if kind.scale is Scale.RATIO else 0.0
+        nothing = 1.0 if terms.scale is Scale.RATIO else 0.0
         return replace(
-            told, value=nothing, way=Direction.SAME, why="not tested: infinite both times"
+            change, value=nothing, way=Direction.SAME, why="not tested: infinite both times"
         )
-    turned = _is_turned(before.value, after.value, kind)
-    base, now = _on_one_side(before, after, kind) if turned else (before, after)
-    if kind.scale is Scale.RATIO and 0 in {before.value, after.value}:
+    turned = _changes_side(before.value, after.value, terms)
+    base, now = _mirror_to_one_side(before, after, terms) if turned else (before, after)
+    if terms.scale is Scale.RATIO and 0 in {before.value, after.value}:
         # A ratio of 0 has no logarithm; its difference has an interval all the same.
-        kind = replace(kind, scale=Scale.DIFFERENCE)
-    value = _moved(base.value, now.value, kind.scale)
-    told = replace(told, scale=kind.scale, value=value, turned=turned)
-    if _is_same(value, kind.scale):
-        told = replace(told, way=Direction.SAME)
-    if kind.barred:
-        return replace(told, why=kind.barred)
-    return replace(_tested(replace(told, after=now), base, kind, inference), after=after)
+        terms = replace(terms, scale=Scale.DIFFERENCE)
+    value = _subtract(base.value, now.value, terms.scale)
+    change = replace(change, scale=terms.scale, value=value, turned=turned)
+    if _is_same(value, terms.scale):
+        change = replace(change, way=Direction.SAME)
+    if terms.barred:
+        return replace(change, why=terms.barred)
+    return replace(_test_change(replace(change, after=now), base, terms), after=after)
 
 
-def _untold(before: Estimate, after: Estimate) -> str:
+def _explain_unknown(before: Estimate, after: Estimate) -> str:
     """Why there is no change to tell."""
-    for one, when in ((before, "before"), (after, "after")):
-        if one.state is State.SUPPRESSED:
+    for estimate, when in ((before, "before"), (after, "after")):
+        if estimate.state is State.SUPPRESSED:
             return f"suppressed {when}"
-        if one.state is State.UNDEFINED:
-            return f"undefined {when}" + (f": {one.reason}" if one.reason else "")
+        if estimate.state is State.UNDEFINED:
+            return f"undefined {when}" + (f": {estimate.reason}" if estimate.reason else "")
     return ""
 
 
-def _is_turned(before: float, after: float, kind: ChangeTerms) -> bool:
+def _changes_side(before: float, after: float, terms: ChangeTerms) -> bool:
     """Whether the numbers lie on different sides of the middle."""
-    middle = kind.middle
+    middle = terms.middle
     return middle is not None and (before < middle < after or after < middle < before)
 
 
-def _on_one_side(before: Estimate, after: Estimate, kind: ChangeTerms) -> tuple[Estimate, Estimate]:
+def _mirror_to_one_side(
+    before: Estimate, after: Estimate, terms: ChangeTerms
+) -> tuple[Estimate, Estimate]:
     """Both numbers on the side of the later one; on that of a ratio of 0, which has no mirror."""
-    if kind.scale is Scale.RATIO and before.value == 0:
-        return before, _mirrored(after, kind)
-    return _mirrored(before, kind), after
+    if terms.scale is Scale.RATIO and before.value == 0:
+        return before, _mirror(after, terms)
+    return _mirror(before, terms), after
 
 
-def _mirrored(one: Estimate, kind: ChangeTerms) -> Estimate:
+def _mirror(estimate: Estimate, terms: ChangeTerms) -> Estimate:
     """The number as far from the middle on its other side."""
-    middle = kind.middle
+    middle = terms.middle
     assert middle is not None
 
     def turn(value: float | None) -> float | None:
         if value is None:
             return None
-        if kind.scale is Scale.RATIO:
+        if terms.scale is Scale.RATIO:
             return middle * middle / value if value else math.inf
         return 2 * middle - value
 
-    value = turn(one.value)
+    value = turn(estimate.value)
     assert value is not None
     return replace(
-        one, value=value, low=turn(one.high), high=turn(one.low), numerator=None, method=""
+        estimate,
+        value=value,
+        low=turn(estimate.high),
+        high=turn(estimate.low),
+        numerator=None,
+        method="",
     )
 
 
-def _moved(before: float, after: float, scale: Scale) -> float:
+def _subtract(before: float, after: float, scale: Scale) -> float:
     with np.errstate(all="ignore"):
-        one, other = np.float64(after), np.float64(before)
-        return float(one / other if scale is Scale.RATIO else one - other)
+        later, earlier = np.float64(after), np.float64(before)
+        return float(later / earlier if scale is Scale.RATIO else later - earlier)
 
 
 def _is_same(value: float, scale: Scale) -> bool:
     return abs(value - (1 if scale is Scale.RATIO else 0)) <= _NEAR
 
 
-def _tested(told: Change, base: Estimate, kind: ChangeTerms, inference: Inference) -> Change:
-    after = told.after
+def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
+    after = change.after
     if not (math.isfinite(base.value) and math.isfinite(after.value)):
-        return replace(told, why="not tested: infinite")
-    if kind.share and base.numerator is not None and after.numerator is not None:
-        return _shares(told, base, kind, inference)
-    if kind.mean and _STUDENT == base.method == after.method:
-        return _means(told, base, kind, inference)
-    return _recovered(told, base, kind, inference)
+        return replace(change, why="not tested: infinite")
+    if terms.share and base.numerator is not None and after.numerator is not None:
+        return _test_shares(change, base, terms)
+    if terms.mean and _STUDENT == base.method == after.method:
+        return _test_means(change, base, terms)
+    return _test_by_intervals(change, base, terms)
 
 
-def _shares(told: Change, base: Estimate, kind: ChangeTerms, inference: Inference) -> Change:
+def _test_shares(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
     """Of shares of people: z or Fisher, and Newcombe's interval."""
-    one, two = _sample(told.after), _sample(base)
-    p, exact = compare_shares(one, two, inference)
-    level = multiplicity.sidak_level(inference.alpha, kind.values)
-    ends = proportions.newcombe(one.share, one.size, two.share, two.size, level)
-    name = name_share_test(exact=bool(exact[0]), inference=inference)
-    return _with(told, ends, "Newcombe", p, name, kind)
+    after, before = _make_sample(change.after), _make_sample(base)
+    p, exact = compare_shares(after, before, terms.inference)
+    level = multiplicity.sidak_level(terms.inference.alpha, terms.values)
+    ends = proportions.newcombe(after.share, after.size, before.share, before.size, level)
+    name = name_share_test(exact=bool(exact[0]), inference=terms.inference)
+    return _add_test(change, ends, "Newcombe", p, name, terms)
 
 
-def _sample(one: Estimate) -> Sample:
-    assert one.numerator is not None
-    assert one.denominator is not None
-    over, under = np.array([one.numerator]), np.array([one.denominator])
-    return Sample(np.array([one.value]), under.astype(np.float64), over, under)
+def _make_sample(estimate: Estimate) -> Sample:
+    assert estimate.numerator is not None
+    assert estimate.denominator is not None
+    over, under = np.array([estimate.numerator]), np.array([estimate.denominator])
+    return Sample(np.array([estimate.value]), under.astype(np.float64), over, under)
 
 
-def _means(told: Change, base: Estimate, kind: ChangeTerms, inference: Inference) -> Change:
+def _test_means(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
     """Of means: Welch's t, the sums of squares recovered from Student's intervals."""
-    after, alpha = told.after, inference.alpha
-    one, two = (_squares(each, alpha) for each in (after, base))
-    if one is None or two is None:
-        return replace(told, why="not tested: too little varies to tell")
-    mine = _mean(after, one)
-    theirs = _mean(base, two)
-    *_, p = means.welch_test(*mine, *theirs)
-    level = multiplicity.sidak_level(alpha, kind.values)
-    return _with(told, means.welch(*mine, *theirs, level), WELCH, p, WELCH, kind)
+    alpha = terms.inference.alpha
+    after, before = (_read_moments(estimate, alpha) for estimate in (change.after, base))
+    if after is None or before is None:
+        return replace(change, why=_TOO_LITTLE)
+    *_, p = means.welch_test(*after, *before)
+    ends = means.welch(*after, *before, multiplicity.sidak_level(alpha, terms.values))
+    return _add_test(change, ends, "Welch", p, "Welch", terms)
 
 
-def _mean(one: Estimate, squares: float) -> tuple[Floats, Floats, Floats]:
-    """A mean, its sum of squares and its people."""
-    assert one.n is not None
-    return np.array(one.value), np.array(squares), np.array(float(one.n))
-
-
-def _squares(one: Estimate, alpha: float) -> float | None:
-    """The sum of squared deviations behind Student's interval of a mean; None without one."""
-    if one.low is None or one.high is None or one.n is None or one.n < 2:
+def _read_moments(estimate: Estimate, alpha: float) -> tuple[Floats, Floats, Floats] | None:
+    """A mean, the sum of squares behind its interval, its people; None without an interval."""
+    low, high, n = estimate.low, estimate.high, estimate.n
+    if low is None or high is None or n is None or n < 2:
         return None
-    t = float(distributions.t_critical(np.array(one.n - 1.0), alpha))
-    error = (one.high - one.low) / 2 / t
-    return error * error * one.n * (one.n - 1)
+    error = (high - low) / 2 / float(distributions.t_critical(np.array(n - 1.0), alpha))
+    return np.array(estimate.value), np.array(error * error * n * (n - 1)), np.array(float(n))
 
 
-def _recovered(told: Change, base: Estimate, kind: ChangeTerms, inference: Inference) -> Change:
+def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
     """Of whatever has an interval: each variance from the number's own interval."""
-    after = told.after
-    lacking = next((one for one in (base, after) if one.low is None or one.high is None), None)
-    if lacking is not None:
-        why = lacking.no_interval.removeprefix("none: ") or "it has no interval"
-        return replace(told, why=f"not tested: {why}")
-    one, two = (_numbers(each, kind.scale) for each in (after, base))
-    error = after.error + base.error
-    if error and kind.scale is Scale.RATIO:
-        return replace(told, why="not tested: what bins hide has no logarithm")
-    low, high = mover.difference(one[0], one[1:], two[0], two[1:])
-    gap = float(one[0] - two[0])
+    later, alpha = change.after, terms.inference.alpha
+    for estimate in (base, later):
+        if estimate.low is None or estimate.high is None:
+            why = estimate.no_interval.removeprefix("none: ") or "it has no interval"
+            return replace(change, why=f"not tested: {why}")
+    error = later.error + base.error
+    if error and terms.scale is Scale.RATIO:
+        return replace(change, why="not tested: what bins hide has no logarithm")
+    after, before = (_scale_ends(estimate, terms.scale) for estimate in (later, base))
+    low, high = mover.difference(after[0], after[1:], before[0], before[1:])
+    gap = float(after[0] - before[0])
     reach = float(gap - low if gap > 0 else high - gap)
-    usual = float(normal_critical(inference.alpha))
+    critical = float(normal_critical(alpha))
     with np.errstate(all="ignore"):
-        z = max(abs(gap) - error, 0.0) / np.float64(reach) * usual if gap else 0.0
+        z = max(abs(gap) - error, 0.0) / np.float64(reach) * critical if gap else 0.0
     p = normal_two_sided(np.array([0.0 if math.isnan(z) else z]))
     # The reaches are those of one number: of several they are as much longer as their z is.
-    longer = float(normal_critical(multiplicity.sidak_level(inference.alpha, kind.values))) / usual
+    longer = float(normal_critical(multiplicity.sidak_level(alpha, terms.values))) / critical
     ends = gap - (gap - low) * longer - error, gap + (high - gap) * longer + error
-    if kind.scale is Scale.RATIO:
+    if terms.scale is Scale.RATIO:
         with np.errstate(all="ignore"):
             ends = np.exp(ends[0]), np.exp(ends[1])
-    return _with(told, ends, "MOVER", p, RECOVERED, kind)
+    return _add_test(change, ends, "MOVER", p, "z by MOVER", terms)
 
 
-def _numbers(one: Estimate, scale: Scale) -> tuple[Floats, Floats, Floats]:
+def _scale_ends(estimate: Estimate, scale: Scale) -> tuple[Floats, Floats, Floats]:
     """Value and ends, in logarithms where the change is a ratio."""
-    assert one.low is not None
-    assert one.high is not None
-    found = np.array([one.value, one.low, one.high], dtype=np.float64)
+    numbers = np.array([estimate.value, estimate.low, estimate.high], dtype=np.float64)
     if scale is Scale.RATIO:
         with np.errstate(divide="ignore"):
-            found = np.log(found)
-    return found[0], found[1], found[2]
+            numbers = np.log(numbers)
+    return numbers[0], numbers[1], numbers[2]
 
 
-def _with(
-    told: Change,
+def _add_test(
+    change: Change,
     ends: tuple[Floats, Floats],
     method: str,
     p: Floats,
     test: str,
-    kind: ChangeTerms,
+    terms: ChangeTerms,
 ) -> Change:
     """The change with its interval and test; the family corrects it later."""
     low, high = (float(np.ravel(end)[0]) for end in ends)
-    found = float(np.ravel(multiplicity.sidak(p, kind.values))[0])
-    if kind.values > 1:
-        method, test = (f"{name}, Šidák over {kind.values}" for name in (method, test))
-    if math.isnan(found) or math.isnan(low) or math.isnan(high):
-        return replace(told, why="not tested: too little varies to tell")
-    significance = Significance(test, found, found, 1, "none")
-    return replace(told, low=low, high=high, method=method, significance=significance)
+    corrected = float(np.ravel(multiplicity.sidak(p, terms.values))[0])
+    if terms.values > 1:
+        method, test = (f"{name}, Šidák over {terms.values}" for name in (method, test))
+    if math.isnan(corrected) or math.isnan(low) or math.isnan(high):
+        return replace(change, why=_TOO_LITTLE)
+    significance = Significance(test, corrected, corrected, 1, "none")
+    return replace(change, low=low, high=high, method=method, significance=significance)

@@ -18,7 +18,7 @@ from fairaudit.engine.sources import CheckedFile, SourceFile, open_bytes
 from fairaudit.errors import DataError
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
-from fairaudit.spec import Format
+from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +30,7 @@ QUOTED = r'"(?:[^"\r]|"")*"'
 _QUOTED_ON_MORE_LINES = r'"(?:[^"]|"")*"'
 
 
-def read_columns(file: SourceFile, form: Format, copies: Copies) -> SourceFile:
+def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
     """The file with its header; one in another encoding is copied to UTF-8 first."""
     if not is_utf8(form):
         file = copy_as_utf8(file, form, copies, drop_blank=False)
@@ -52,7 +52,7 @@ def check_file(
     lines = check_lines(file, form, progress)
     if lines.blank:
         # The reader would make rows of nulls of them.
-        file = copy_as_utf8(file, Format(), copies, drop_blank=True)
+        file = copy_as_utf8(file, CsvFormat(), copies, drop_blank=True)
     return CheckedFile(_with_lines(file, lines.lines), lines.records, lines.blank)
 
 
@@ -130,7 +130,7 @@ def fault_of(text: str, separator: str, fields: int, *, multiline: bool) -> tupl
     return f"{found} field{plural} where the header has {fields}", hint
 
 
-def read_header(file: SourceFile, form: Format) -> tuple[str, ...]:
+def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
     """The column names of a CSV file, as written; refuses what no CSV reader reads right."""
     name = file.file.path
     try:
@@ -169,12 +169,14 @@ def read_header(file: SourceFile, form: Format) -> tuple[str, ...]:
     return tuple(row)
 
 
-def is_utf8(form: Format) -> bool:
+def is_utf8(form: CsvFormat) -> bool:
     """Whether the declared encoding is UTF-8."""
     return form.encoding.lower().replace("_", "-") in {"utf-8", "utf8", "utf-8-sig"}
 
 
-def copy_as_utf8(file: SourceFile, form: Format, copies: Copies, *, drop_blank: bool) -> SourceFile:
+def copy_as_utf8(
+    file: SourceFile, form: CsvFormat, copies: Copies, *, drop_blank: bool
+) -> SourceFile:
     """A plain UTF-8 copy of a CSV file, without its blank lines if asked."""
     encoding = "utf-8-sig" if is_utf8(form) else form.encoding
     try:
@@ -211,7 +213,7 @@ def lines_of(file: SourceFile) -> Iterator[str]:
         yield from text
 
 
-def find_line(file: SourceFile, form: Format, row: int) -> int | None:
+def find_line(file: SourceFile, form: CsvFormat, row: int) -> int | None:
     """The physical line where a row (from 1) begins, blank lines not counted as rows."""
     if form.multiline:
         starts = (number for number, _ in records(lines_of(file)))

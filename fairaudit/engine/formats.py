@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairaudit.engine.sources import CheckedFile, SourceFile
     from fairaudit.plan import Plan
     from fairaudit.progress import Progress
-    from fairaudit.spec import Format
+    from fairaudit.spec import CsvFormat
 
 PACKED = {".gz": "gzip", ".zst": "zstd"}
 """The compressions that a text file may have, by its last suffix."""
@@ -26,7 +26,7 @@ PACKED = {".gz": "gzip", ".zst": "zstd"}
 class Reader(Protocol):
     """What the module of a format has to offer."""
 
-    def read_columns(self, file: SourceFile, form: Format, copies: Copies) -> SourceFile:
+    def read_columns(self, file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
         """The file with its columns; raises `DataError` where it has none that can be read."""
 
     def check_file(
@@ -42,7 +42,7 @@ class Reader(Protocol):
     ) -> pl.LazyFrame:
         """Files of one schema as a lazy frame, with a column of their paths where it is named."""
 
-    def find_line(self, file: SourceFile, form: Format, row: int) -> int | None:
+    def find_line(self, file: SourceFile, form: CsvFormat, row: int) -> int | None:
         """The line on which a row (from 1) begins, None where the format has no lines."""
 
 

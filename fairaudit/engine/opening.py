@@ -16,7 +16,7 @@ from fairaudit.errors import OutOfMemory, UsageError
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.progress import SILENT, Progress
-from fairaudit.spec import Format
+from fairaudit.spec import CsvFormat
 
 _THREADS = "POLARS_MAX_THREADS"
 
@@ -49,7 +49,7 @@ def name_file(path: Path) -> str:
     return os.fsencode(plain).decode(errors="backslashreplace")
 
 
-def open_file(path: Path, form: Format, copies: Copies) -> SourceFile:
+def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
     """A file with its columns."""
     threads = os.environ.get(_THREADS)
     if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):

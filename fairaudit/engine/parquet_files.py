@@ -14,13 +14,13 @@ from fairaudit.engine.sources import CheckedFile, SourceFile
 from fairaudit.errors import DataError
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
-from fairaudit.spec import Format
+from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def read_columns(file: SourceFile, _form: Format, _copies: Copies) -> SourceFile:
+def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceFile:
     """The file with what its footer says; refuses a damaged one."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -68,6 +68,6 @@ def scan_files(paths: Sequence[Path], _separator: str, path_column: str | None) 
     return pl.scan_parquet([*paths], glob=False, include_file_paths=path_column)
 
 
-def find_line(_file: SourceFile, _form: Format, _row: int) -> int | None:
+def find_line(_file: SourceFile, _form: CsvFormat, _row: int) -> int | None:
     """None: its rows are no lines."""
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
@@ -78,7 +79,8 @@ def inspect_file(path: Path, name: str) -> SourceFile:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
     if not stat.st_size:
         raise DataError(f"{name}: the file is empty", form.hint_if_empty)
-    return SourceFile(DataFile(name, stat.st_size, stat.st_mtime), path, form)
+    modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
+    return SourceFile(DataFile(name, stat.st_size, modified), path, form)
 
 
 def open_bytes(path: Path) -> IO[bytes]:

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,10 @@ from fairaudit.cube import GroupTable, distinct_rows
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, differ, exceeds
+from fairaudit.members import Member
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import count_groups
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 
 LEAST_GAP = Fraction(1, 100)
 """Shares that differ by no more, one point, show no gap."""
@@ -48,8 +50,8 @@ class Parent:
     """A group that the appearance is part of: beside everybody else, and its rest beside it."""
 
     group: Group
-    estimate: Estimate
-    apart: ShareGap | None
+    estimate: Annotated[Estimate, Member(flat=True, without="significance")]
+    apart: Annotated[ShareGap | None, Member("everybody_else")]
     rest: ShareGap
 
 
@@ -69,10 +71,10 @@ class Appearance:
 
     metric: str
     of: str
-    of_class: str | None
+    of_class: Annotated[str | None, Member("class")]
     group: Group
-    estimate: Estimate
-    apart: ShareGap
+    estimate: Annotated[Estimate, Member(flat=True, without="significance")]
+    apart: Annotated[ShareGap, Member("everybody_else")]
     parents: tuple[Parent, ...]
     worse_off: bool | None
     significance: Significance | None

@@ -20,6 +20,7 @@ from fairaudit.evidence.simultaneous import (
     find_spread_interval,
     keep_within_reach,
 )
+from fairaudit.memoize import memoize
 from fairaudit.metrics import (
     Comparison,
     Disparity,
@@ -44,8 +45,9 @@ from fairaudit.metrics.disparities import (
     REMAINDER,
     ComparisonShape,
 )
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, Formula
-from fairaudit.metrics.inference import RatioInterval, TTest
+from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.intervals import (
     Interval,
     of_difference,
@@ -54,10 +56,15 @@ from fairaudit.metrics.intervals import (
     of_ratio_by_logs,
     of_rest_to_overall,
 )
-from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
-from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP, SINGLE_REFERENCES
-from fairaudit.metrics.scores import NumberMean
-from fairaudit.metrics.values import compute, counts_for, counts_of_others
+from fairaudit.metrics.numbers import NumberMean
+from fairaudit.metrics.retabulate import PairedCounts, count_pairs
+from fairaudit.metrics.terms import (
+    EXTREME_REFERENCES,
+    INCLUDING_GROUP,
+    SINGLE_REFERENCES,
+    RatioInterval,
+    TTest,
+)
 from fairaudit.stats import mover, multiplicity
 
 TOO_LITTLE_VARIATION = "none: too little variation to test"
@@ -95,7 +102,16 @@ class Intervals:
 
 def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
     """The interval of every value of an evaluation, at the confidence it was asked with."""
-    alpha = evaluation.terms.inference.alpha if alpha is None else alpha
+    return _asked_intervals(evaluation) if alpha is None else _intervals_at(evaluation, alpha)
+
+
+@memoize
+def _asked_intervals(evaluation: Evaluation) -> Intervals:
+    """Checks, comparisons and the lattice ask for the same ones."""
+    return _intervals_at(evaluation, evaluation.terms.inference.alpha)
+
+
+def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
     try:
         clusters.refuse_unknown_variance(evaluation)
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from fairaudit.evidence.missing_people import (
     nine,
     who_may_be,
 )
+from fairaudit.members import STATED, Member
 from fairaudit.metrics import (
     NO_GROUP,
     Disparity,
@@ -36,7 +37,7 @@ from fairaudit.metrics import (
     Requirement,
     TableMetric,
 )
-from fairaudit.metrics.reference import EXTREME_REFERENCES, POOLED_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES
 
 _NEAR = 1e-9
 """Bounds are floats: what is no farther from a limit does not cross it."""
@@ -62,9 +63,9 @@ class UncertainValue:
     """A value that is within a limit, and might not be: of which group, in which stratum."""
 
     group: Group
-    stratum: Group
-    low: float
-    high: float
+    stratum: Annotated[Group, Member("given")]
+    low: Annotated[float, STATED]
+    high: Annotated[float, STATED]
 
 
 @declare_subjects(
@@ -83,8 +84,8 @@ class MissingBounds:
     beyond a limit though they are not.
     """
 
-    missing_outcome: int
-    missing_group: int
+    missing_outcome: Annotated[int, Member("outcome")]
+    missing_group: Annotated[int, Member("group")]
     low: float | None = None
     high: float | None = None
     apart_low: float | None = None

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from fairaudit.cube import Floats, Group
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.sides import ComparisonPart
+from fairaudit.members import Member
 from fairaudit.metrics import Disparity, Evaluation
 from fairaudit.stats import contingency, distributions, multiplicity, proportions
 from fairaudit.stats.contingency import EXPECTED
@@ -38,16 +40,16 @@ class PeopleAffected:
     """
 
     shortfall: float
-    to_limit: int | None
+    to_limit: Annotated[int | None, Member("people_to_limit", least=None)]
     limit: Fraction | None
     ratio: float
     below: bool
-    flips: bool
+    flips: Annotated[bool, Member("flip_flop")]
     large: bool
-    deviations: float
-    burden: bool = False
+    deviations: Annotated[float, Member("standard_deviations")]
+    burden: Annotated[bool, Member("of_those_spared")] = False
     limit_of: str | None = None
-    to_parity: int | None = None
+    to_parity: Annotated[int | None, Member("people_to_parity", least=None)] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,11 @@ class DetectableGap:
     """
 
     group: Group
-    stratum: Group
+    stratum: Annotated[Group, Member("given")]
     down: float
     up: float
     n: int
-    m: int
+    m: Annotated[int, Member("reference_n")]
     power: float = 0.8
     level: float | None = None
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 from fairaudit.cube import Group
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
 from fairaudit.evidence.intervals import TOO_LITTLE_VARIATION
+from fairaudit.members import FLAT, FLAT_STATE
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 
@@ -20,7 +22,7 @@ class Side:
     """A group (or a crowd: `rest`, `overall`) with its value."""
 
     group: Group
-    estimate: Estimate
+    estimate: Annotated[Estimate, FLAT]
     crowd: str | None = None
 
 
@@ -30,7 +32,7 @@ class ComparisonPart:
     """One comparison behind a value: of which rate (or outcome), its value, and both sides."""
 
     metric: str
-    value: float
+    value: Annotated[float, FLAT_STATE]
     first: Side | None = None
     second: Side | None = None
     outcome: str | None = None

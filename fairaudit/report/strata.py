@@ -12,7 +12,7 @@ from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Eligibility
-from fairaudit.metrics.average import Weights
+from fairaudit.metrics.terms import Weights
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point

@@ -13,8 +13,8 @@ from fractions import Fraction
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
+from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.disparities import REMAINDER, Fold
-from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.strata import Weighed, average_of
 from fairaudit.subgroups import SearchedRate, Subgroup

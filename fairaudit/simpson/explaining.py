@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from fairaudit.arrays import Floats
 from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence import Sample
+from fairaudit.members import Member
 from fairaudit.stats import distributions
 
 _NOTHING = 1e-12
@@ -23,7 +25,7 @@ class ExplainedShare:
     Below 0 the gap is wider at an equal mix, above 1 it points the other way.
     """
 
-    value: float
+    value: Annotated[float, Member("share")]
     low: float | None
     high: float | None
 

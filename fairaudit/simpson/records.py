@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Significance
+from fairaudit.members import POSITIVE, STATED, Member, member
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
 from fairaudit.simpson.explaining import ExplainedShare
 from fairaudit.simpson.kinds import ReversalKind
 
@@ -23,12 +24,13 @@ LeftOut: TypeAlias = tuple[Group, Ineligibility]
 class GroupRate(NamedTuple):
     """A rate of one group: numerator and denominator (over `scale` under weights), and people."""
 
-    over: int
-    under: int
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator", least=1)]
     n: int
-    scale: int = 1
+    scale: Annotated[int, POSITIVE] = 1
 
     @property
+    @member()
     def value(self) -> float:
         """The rate; NaN where the denominator is empty."""
         return self.over / self.under if self.under else float("nan")
@@ -49,13 +51,14 @@ class Stratum:
     The family of its test are the strata of its pair; None where no test can be made.
     """
 
-    stratum: Group
+    stratum: Annotated[Group, Member("given")]
     first: GroupRate
     second: GroupRate
     weight: float
     significance: Significance | None = None
 
     @property
+    @member()
     def difference(self) -> float:
         """The first group's rate minus the second's."""
         return self.first.value - self.second.value
@@ -118,20 +121,21 @@ class Reversal:
     standardized_pair: tuple[float, float]
     composition: float
     within: float
-    mantel_haenszel_odds_ratio: float
+    mantel_haenszel_odds_ratio: Annotated[float, STATED]
     joined: CombinedStrata | None
     crude_p: float | None
     significance: Significance | None
     opposite_weight: float
-    reversed_strata: int
-    estimable_strata: int
-    adjusted: bool
+    reversed_strata: Annotated[int, Member("facts.reversed")]
+    estimable_strata: Annotated[int, Member("facts.estimable")]
+    adjusted: Annotated[bool, Member("facts.adjusted")]
     strata: tuple[Stratum, ...]
     off_support: tuple[Group, ...]
     incomplete: int
     explained: ExplainedShare | None = None
 
     @property
+    @member("facts.share_of_strata")
     def opposite_strata(self) -> float:
         """The share of the strata that point the other way; of people, `opposite_weight`."""
         strata = self.estimable_strata

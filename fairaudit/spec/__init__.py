@@ -11,25 +11,24 @@ from fairaudit import inputs
 from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import text
 from fairaudit.spec.build import build
-from fairaudit.spec.cuts import Cut, Quantile, closed, quantiles_of
+from fairaudit.spec.derived import Cut, Quantile, apply_cuts, needed_quantiles, search_spec
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     RESERVED,
-    Format,
-    Kind,
+    CsvFormat,
     MetricRequest,
     Missing,
-    Others,
+    MissingPolicy,
+    OtherValues,
     Outcome,
-    Policy,
+    OutcomeKind,
     Protected,
     Spec,
-    Text,
     Threshold,
     value_of,
 )
 from fairaudit.spec.schema import json_schema
-from fairaudit.spec.searched import searched
+from fairaudit.spec.text import Text
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 """What stands between texts in YAML."""
@@ -83,27 +82,27 @@ def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
 
 __all__ = [
     "RESERVED",
+    "CsvFormat",
     "Cut",
-    "Format",
-    "Kind",
     "MetricRequest",
     "Missing",
-    "Others",
+    "MissingPolicy",
+    "OtherValues",
     "Outcome",
-    "Policy",
+    "OutcomeKind",
     "Protected",
     "Quantile",
     "Spec",
     "SpecError",
     "Text",
     "Threshold",
-    "closed",
+    "apply_cuts",
     "files_named",
     "json_schema",
     "load",
+    "needed_quantiles",
     "of_mapping",
     "parse",
-    "quantiles_of",
-    "searched",
+    "search_spec",
     "value_of",
 ]

@@ -1,64 +1,305 @@
-"""What every scan of a spec says, for reversals and for subgroups: its outcome and its rates."""
+"""The scans that a spec asks for: for Simpson's reversals, and for subgroups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations
+from math import comb
 
+from fairaudit.cube import Grouping
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import Rate, find_metric
-from fairaudit.spec.model import Outcome
-from fairaudit.spec.questions import unanswerable
-from fairaudit.spec.text import Path
+from fairaudit.simpson import PairChoice, ReversalScan
+from fairaudit.spec import schema
+from fairaudit.spec.entry import Context, find_unmet
+from fairaudit.spec.model import OutcomeKind
+from fairaudit.spec.text import Draft, Path
+from fairaudit.subgroups import MOST_DEEP, SubgroupSearch
+from fairaudit.verdict import Limit, ReversalCheck, ReversalLimit, SubgroupCheck
 
-Fault: TypeAlias = Callable[[Path, str], None]
-"""Takes what stands in the way, with its path in the spec."""
+_MOST_TOGETHER = 3
+"""Of more columns held fixed together hardly anybody is left in a stratum."""
+
+_MOST_COMBINATIONS = 2_000
+"""More combinations of columns than that are not gone through."""
 
 
-def chosen_outcome(
-    path: Path,
-    name: str | None,
-    first: str,
-    outcomes: Mapping[str, Outcome],
-    fault: Fault,
+def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck]]:
+    """The scan for reversals, None where nothing can be held fixed, and a gate for each rate."""
+    draft, shape = context.draft, context.shape.simpson
+    gated = shape.fail is not None or shape.warn is not None
+    of = _read_outcome(context, "simpson", shape.of, gated=gated)
+    rates = []
+    if context.outcomes[of].binary or shape.rates:
+        rates = _read_rates(context, "simpson", shape.rates, of, "none to reverse")
+    protected = context.groupings.protected
+    by = _read_columns(draft, ("simpson", "by"), shape.by, protected)
+    given = _read_given(draft, shape, (*protected, *context.groupings.strata))
+    references = {
+        attribute.name: attribute.reference.value
+        for attribute in context.columns.protected
+        if attribute.reference
+    }
+    is_conditioned = shape.search or any(name not in names for names in given for name in by)
+    _refuse_scan(context, by, references, has_rates=bool(rates), is_conditioned=is_conditioned)
+    scan = ReversalScan(
+        rates=tuple(rates),
+        of=of,
+        attributes=by,
+        given=given,
+        floor=Fraction(shape.min_gap),
+        references=references,
+        pairs=shape.pairs,
+        minimum=context.shape.groups.minimum,
+        inference=context.inference,
+        search=shape.search,
+    )
+    gates = [
+        ReversalCheck(
+            id=f"simpson_reversal/{rate.id}/{of}",
+            rate=rate.id,
+            of=of,
+            warn=_reversal_limit(shape.warn),
+            fail=_reversal_limit(shape.fail),
+            inference=context.inference,
+            place=draft.document.place(("simpson", "fail"), key=True),
+        )
+        for rate in rates
+        if gated
+    ]
+    return (scan if rates and is_conditioned else None), gates
+
+
+def _refuse_scan(
+    context: Context,
+    by: Grouping,
+    references: Iterable[str],
     *,
-    gated: bool,
-) -> str:
+    has_rates: bool,
+    is_conditioned: bool,
+) -> None:
+    """Faults of a scan that can find nothing."""
+    draft, shape = context.draft, context.shape.simpson
+    gated = shape.fail is not None or shape.warn is not None
+    if not (0 <= shape.min_gap < 1):
+        draft.fault(("simpson", "min_gap"), "the floor of a gap is between 0 and 1")
+    if (gated or shape.search) and not has_rates:
+        what = "a gate on" if gated else "a search for"
+        draft.fault(("simpson",), f"{what} reversals needs a rate: `rates: [selection_rate]`")
+    elif gated and not is_conditioned:
+        draft.fault(("simpson",), "no second column to condition on: name strata")
+    without = [name for name in by if name not in references]
+    if without and shape.pairs is PairChoice.REFERENCE:
+        draft.fault(("simpson", "pairs"), f"{', '.join(without)} has no declared `reference`")
+
+
+def _reversal_limit(limit: schema.Turned | None) -> ReversalLimit | None:
+    return None if limit is None else ReversalLimit(limit.kind, limit.significant)
+
+
+def _read_given(draft: Draft, shape: schema.Simpson, known: Sequence[str]) -> tuple[Grouping, ...]:
+    """The columns that are held fixed, one by one and together."""
+    given: list[Grouping] = []
+    for at, names in enumerate(shape.given):
+        path: Path = ("simpson", "given", at)
+        if len(names) == 1:
+            # A column by itself, or the word that stands for each.
+            given += [(name,) for name in _read_column(draft, path, names[0], known)]
+        elif columns := _read_columns(draft, path, names, known):
+            given.append(columns)
+    if not 1 <= shape.together <= _MOST_TOGETHER:
+        message = f"from 1 to {_MOST_TOGETHER} columns are held fixed together"
+        draft.fault(("simpson", "together"), message)
+    alone = [names[0] for names in given if len(names) == 1]
+    for size in range(2, min(shape.together, _MOST_TOGETHER) + 1):
+        given += combinations(alone, size)
+    first: dict[frozenset[str], Grouping] = {}
+    for grouping in given:
+        first.setdefault(frozenset(grouping), grouping)
+    return tuple(first.values())
+
+
+def _read_columns(draft: Draft, path: Path, names: Iterable[str], known: Sequence[str]) -> Grouping:
+    columns: dict[str, None] = {}
+    for at, name in enumerate(names):
+        columns |= dict.fromkeys(_read_column(draft, (*path, at), name, known))
+    return tuple(columns)
+
+
+def _read_column(draft: Draft, path: Path, name: str, known: Sequence[str]) -> Grouping:
+    """The column of that name, or all where the word for them stands."""
+    if name in {"each", "all"}:
+        return tuple(known)
+    if name not in known:
+        draft.fault(path, f"no such column: {name!r}{did_you_mean(name, known)}")
+        return ()
+    return (name,)
+
+
+def read_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupCheck]]:
+    """The search for subgroups and a check for each rate, None and none where there is none."""
+    draft, shape, columns = context.draft, context.shape.subgroups, context.shape.columns
+    if shape is None:
+        if columns.features:
+            message = "features are columns to look for subgroups in: add `subgroups:`"
+            draft.fault(("columns", "features"), message)
+        return None, []
+    for path, message in _search_faults(context):
+        draft.fault(path, message)
+    over = _read_over(draft, shape, (*columns.protected, *columns.strata, *columns.features))
+    _refuse_sizes(draft, shape, over)
+    gated = shape.fail is not None or shape.warn is not None
+    of = _read_outcome(context, "subgroups", shape.of, gated=gated)
+    if shape.rates == []:
+        draft.fault(("subgroups", "rates"), "name at least one rate, such as `selection_rate`")
+    rates = _read_rates(context, "subgroups", shape.rates, of, "no subgroup diverges by it")
+    search = SubgroupSearch(
+        rates=tuple(rates),
+        of=of,
+        over=over,
+        depth=shape.depth,
+        min_size=shape.min_size,
+        top=shape.top,
+        inference=context.inference,
+    )
+    warn = _read_divergence(draft, ("subgroups", "warn"), shape.warn)
+    fail = _read_divergence(draft, ("subgroups", "fail"), shape.fail)
+    side = "warn" if shape.fail is None else "fail"
+    checks = [
+        SubgroupCheck(
+            id=f"subgroup_divergence/{rate.id}/{of}",
+            rate=rate.id,
+            of=of,
+            inference=context.inference,
+            warn=warn,
+            fail=fail,
+            place=draft.document.place(("subgroups", side), key=True),
+        )
+        for rate in rates
+        if warn or fail
+    ]
+    return search, checks
+
+
+def _search_faults(context: Context) -> Iterator[tuple[Path, str]]:
+    """What cannot be asked together with a search for subgroups, and why."""
+    shape, outcomes = context.shape, context.outcomes
+    if context.is_weighted:
+        message = "subgroups of a weighted sample are not looked for yet: leave out one of the two"
+        yield ("subgroups",), message
+    if shape.suppress_below is not None:
+        message = (
+            "subgroups are thousands of tables, and a count that is suppressed would follow from "
+            "their differences: leave out `subgroups` or `suppress_below`"
+        )
+        yield ("subgroups",), message
+    if not shape.columns.features:
+        return
+    numbers = any(outcome.kind is OutcomeKind.NUMBER for outcome in outcomes.values())
+    drops_rows = {
+        "strata": True,
+        "score": any(outcome.score is not None for outcome in outcomes.values()),
+        "numbers": numbers,
+        "label": "label" in outcomes and outcomes["label"].kind is OutcomeKind.NUMBER,
+        "prediction": numbers,
+    }
+    for role, is_there in drops_rows.items():
+        if is_there and getattr(shape.missing, role) == "drop":
+            message = (
+                "rows that are dropped for a column that is in none of the tables of subgroups "
+                "over `features` would be counted there: say `aside`, or leave out the features"
+            )
+            yield ("missing", role), message
+
+
+def _read_over(draft: Draft, shape: schema.Subgroups, known: Sequence[str]) -> Grouping:
+    columns: list[str] = []
+    for at, name in enumerate(shape.over):
+        if name in {"all", "each"}:
+            columns += known
+        elif name in known:
+            columns.append(name)
+        else:
+            hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
+            draft.fault(("subgroups", "over", at), f"no such column: {name!r}{hint}")
+    return tuple(dict.fromkeys(columns))
+
+
+def _refuse_sizes(draft: Draft, shape: schema.Subgroups, over: Grouping) -> None:
+    if not shape.over:
+        message = "name the columns whose levels make subgroups, or `all`"
+        draft.fault(("subgroups", "over"), message)
+    if not 1 <= shape.depth <= MOST_DEEP:
+        draft.fault(("subgroups", "depth"), f"subgroups have from 1 to {MOST_DEEP} conditions")
+        return
+    for key in ("min_size", "top"):
+        if getattr(shape, key) < 1:
+            draft.fault(("subgroups", key), "expected a whole number from 1 up")
+    deepest = min(shape.depth, len(over))
+    count = sum(comb(len(over), size) for size in range(1, deepest + 1))
+    if count > _MOST_COMBINATIONS:
+        draft.fault(
+            ("subgroups",),
+            f"{len(over)} columns at depth {shape.depth} are {count:,} combinations, and at most "
+            f"{_MOST_COMBINATIONS:,} are gone through: name fewer columns in `over`, or lower "
+            "`depth`",
+        )
+
+
+def _read_divergence(draft: Draft, path: Path, bound: schema.Bound | None) -> Limit | None:
+    """The limit on how far a subgroup may diverge, whichever way."""
+    if bound is None:
+        return None
+    if bound.conclusive:
+        message = "of the farthest of many subgroups nothing is conclusive: say `significant`"
+        draft.fault((*path, "conclusive"), message)
+    if bound.below is not None or bound.above is None:
+        draft.fault(path, "a divergence is held against `above`, whichever way it points")
+        return None
+    if not 0 <= Fraction(bound.above) < 1:
+        percent = 1 <= bound.above <= 100
+        hint = f"; {bound.above} points are written {bound.above / 100}" if percent else ""
+        draft.fault((*path, "above"), f"a divergence of rates lies between 0 and 1{hint}")
+        return None
+    return Limit(above=bound.above, significant=bound.significant)
+
+
+def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) -> str:
     """The outcome that a scan is about; of several models a gate must name one."""
-    others = [one for one in outcomes if one not in {"label", first} and outcomes[one].binary]
+    outcomes, first = context.outcomes, context.columns.first
+    if not outcomes[first].has_classes and context.columns.label is not None:
+        first = "label"
     if name is None:
+        others = [of for of in outcomes if of not in {"label", first} and outcomes[of].binary]
         if gated and first != "label" and others:
             several = ", ".join([first, *others])
-            fault(path[:-1], f"say which of {several} the gate is about: `of: {first}`")
+            message = f"say which of {several} the gate is about: `of: {first}`"
+            context.draft.fault((key,), message)
         return first
     if name not in outcomes:
         hint = did_you_mean(name, outcomes) or f"; there is {', '.join(outcomes)}"
-        fault(path, f"no such outcome: {name!r}{hint}")
+        context.draft.fault((key, "of"), f"no such outcome: {name!r}{hint}")
         return first
     return name
 
 
-def chosen_rates(
-    key: str,
-    names: Sequence[str] | None,
-    of: str,
-    outcomes: Mapping[str, Outcome],
-    fault: Fault,
-    *,
-    so: str,
+def _read_rates(
+    context: Context, key: str, names: Sequence[str] | None, of: str, otherwise: str
 ) -> list[Rate]:
     """The rates that a scan is by, each once; the selection rate where none is named.
 
-    `so` says what does not follow from a name that is no rate.
+    `otherwise` says what does not follow from a name that is no rate.
     """
-    found: dict[str, Rate] = {}
+    rates: dict[str, Rate] = {}
     for at, name in enumerate(["selection_rate"] if names is None else names):
         path: Path = (key,) if names is None else (key, "rates", at)
-        record = find_metric(name)
-        if not isinstance(record, Rate) or not record.of_group:
-            fault(path, f"{name!r} is no share of a group's people, so {so}")
-        elif reason := unanswerable(record, of, dict(outcomes)):
-            fault(path, reason)
+        rate = find_metric(name)
+        if not isinstance(rate, Rate) or not rate.of_group:
+            message = f"{name!r} is no share of a group's people, so {otherwise}"
+            context.draft.fault(path, message)
+        elif why := find_unmet(rate, of, context.outcomes):
+            context.draft.fault(path, why)
         else:
-            found.setdefault(record.id, record)
-    return list(found.values())
+            rates.setdefault(rate.id, rate)
+    return list(rates.values())

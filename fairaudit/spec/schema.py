@@ -6,11 +6,7 @@ reported once.
 
 from __future__ import annotations
 
-import math
-import re
-from datetime import date
 from decimal import Decimal
-from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
@@ -18,22 +14,15 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PlainValidator,
     WithJsonSchema,
 )
 
 from fairaudit.cube import ExcludeBelow, ShareOf
-from fairaudit.errors import did_you_mean
 from fairaudit.metrics import (
-    CATALOGUE,
-    COMPARISONS,
     Minimum,
     ReferencePolicy,
-    find_comparison,
-    find_metric,
-    suggest,
 )
-from fairaudit.metrics.inference import (
+from fairaudit.metrics.terms import (
     DEFAULT_INFERENCE,
     Correction,
     FisherTest,
@@ -42,227 +31,38 @@ from fairaudit.metrics.inference import (
     ZTest,
 )
 from fairaudit.simpson import PairChoice, ReversalKind
-from fairaudit.simpson.kinds import FORMER_NAMES
+from fairaudit.spec.fields import (
+    KINDS,
+    NUMERIC,
+    POSITIVE,
+    SCALAR,
+    Above,
+    Average,
+    Comparison,
+    Day,
+    Flag,
+    Groupings,
+    GroupingsOrNone,
+    MetricName,
+    Number,
+    Numbers,
+    Reason,
+    ReferenceMap,
+    Share,
+    Text,
+    Texts,
+    Whole,
+    Words,
+    read_bound,
+    read_columns,
+    read_entries,
+    read_reversal_limit,
+    read_waived_group,
+    under_key,
+)
 from fairaudit.verdict import OnUndefined
 
 VERSION: Literal["1"] = "1"
-
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_LONGEST = 400
-"""So many signs a number may have: exact arithmetic with a million digits would take for ever."""
-_SCALAR = {"type": ["string", "number", "boolean"]}
-_NUMERIC = {"type": "number"}
-_KINDS = [str(kind) for kind in ReversalKind]
-
-
-def _text(value: object) -> object:
-    if value is None:
-        raise ValueError("expected a text, found nothing; an empty text is written ''")
-    if isinstance(value, dict | list):
-        kind = "a list" if isinstance(value, list) else "a mapping"
-        message = f"expected a text, found {kind}; put it in quotes if it is one"
-        raise ValueError(message)  # noqa: TRY004  # pydantic collects ValueError
-    return value
-
-
-def number(value: object) -> Decimal:
-    """A number as it is written; raises `ValueError` for what is none, or none to reckon with."""
-    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
-        raise ValueError("expected a number, such as 0.8")
-    if len(value) > _LONGEST:
-        raise ValueError(f"a number has at most {_LONGEST} digits")
-    found = Decimal(value)
-    if not math.isfinite(float(found)):
-        raise ValueError("this number is too large")
-    return found
-
-
-def _number_or_median(value: object) -> Decimal | str:
-    if value == "median":
-        return "median"
-    try:
-        return number(value)
-    except ValueError as error:
-        raise ValueError(f"{error}, or `median`") from None
-
-
-def _share(value: object) -> Fraction:
-    text = value.strip() if isinstance(value, str) else ""
-    written = text.removesuffix("%").strip()
-    if not _NUMBER.fullmatch(written):
-        raise ValueError("expected a share of the people, such as 3% or 0.03")
-    share = Fraction(number(written)) / (100 if text.endswith("%") else 1)
-    if not 0 < share < 1:
-        raise ValueError("a share of the people lies between 0 and 1, or 0% and 100%")
-    return share
-
-
-def _reason(value: object) -> object:
-    if not str(_text(value)).strip():
-        raise ValueError("say why: the reason stands in every report")
-    return value
-
-
-def _whole(value: object) -> int:
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,15}", value):
-        raise ValueError("expected a whole number")
-    return int(value)
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, str) or value not in {"true", "false"}:
-        raise ValueError("expected true or false")
-    return value == "true"
-
-
-def _words(value: object) -> object:
-    text = _text(value)
-    if not str(text).strip():
-        raise ValueError("expected a text that is not empty")
-    return text
-
-
-def _day(value: object) -> date:
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
-        raise ValueError("expected a date, such as 2026-03-31")
-    try:
-        return date.fromisoformat(value)
-    except ValueError:
-        raise ValueError(f"there is no day {value}") from None
-
-
-def _waived(value: object) -> object:
-    """`all` as no group at all; else a level for each attribute."""
-    if value == "all":
-        return {}
-    if not isinstance(value, dict) or not value:
-        raise ValueError("expected a level for each attribute, such as {gender: F}, or `all`")
-    return value
-
-
-def _listed(value: object) -> object:
-    return value if isinstance(value, list) else [value]
-
-
-def _metric_name(value: object) -> str:
-    name = str(_text(value))
-    if find_metric(name) is None:
-        if find_comparison(name) is not None:
-            raise ValueError(f"{name!r} is a comparison: name a rate and say `compare: {name}`")
-        raise ValueError(f"unknown metric {name!r}{suggest(name)}")
-    return name
-
-
-def _comparison(value: object) -> str:
-    name = str(_text(value))
-    known = [one.id for one in COMPARISONS]
-    if name not in known:
-        hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
-        raise ValueError(f"unknown comparison {name!r}{hint}")
-    return name
-
-
-def _averaged(value: object) -> object:
-    """A rule as a mapping of its word to 1; a mapping gives each stratum its weight."""
-    if isinstance(value, dict):
-        if not value:
-            raise ValueError("name the weight of each stratum")
-        return value
-    name = str(_text(value))
-    if name not in _AVERAGES:
-        hint = did_you_mean(name, _AVERAGES) or f"; there is {', '.join(_AVERAGES)}"
-        raise ValueError(f"unknown weights {name!r}{hint}, or a weight for each stratum")
-    return {f"={name}": "1"}
-
-
-def _nested(value: object) -> object:
-    if value == [] or (isinstance(value, list) and [] in value):
-        raise ValueError("an empty list names no grouping")
-    return [_listed(one) for one in value] if isinstance(value, list) else [[value]]
-
-
-def _nested_or_none(value: object) -> object:
-    return [] if value == [] else _nested(value)
-
-
-def _turned(value: object) -> object:
-    """A kind by its name; `true` is any reversal, `false` none at all."""
-    if isinstance(value, dict):
-        return value
-    name = str(_text(value))
-    if name in {"true", "false"}:
-        return {} if name == "true" else None
-    if name in FORMER_NAMES:
-        name = str(FORMER_NAMES[name])
-    if name not in _KINDS:
-        hint = did_you_mean(name, _KINDS) or f"; there is {', '.join(_KINDS)}"
-        raise ValueError(f"unknown kind {name!r}{hint}, and `true` for any reversal")
-    return {"kind": name}
-
-
-def _some(value: object) -> object:
-    if value in ([], None):
-        raise ValueError("ask for at least one metric")
-    return _listed(value)
-
-
-def _mapped(value: object) -> object:
-    """A list of names as a mapping; an entry without a body is an empty one."""
-    if isinstance(value, str):
-        value = [value]
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        if len(set(value)) < len(value):
-            raise ValueError("a name stands twice in the list")
-        return {one: {} for one in value}
-    if isinstance(value, dict):
-        return {name: {} if body is None else body for name, body in value.items()}
-    return value
-
-
-def _under(key: str) -> Any:  # noqa: ANN401  # a validator of any input
-    def wrap(value: object) -> object:
-        return value if isinstance(value, dict) else {key: value}
-
-    return wrap
-
-
-def _bound(value: object) -> object:
-    """`outside: [lo, hi]` is both bounds."""
-    if isinstance(value, dict) and "outside" in value:
-        pair = value["outside"]
-        if not isinstance(pair, list) or len(pair) != 2 or {"below", "above"} & set(value):
-            raise ValueError("expected `outside: [lowest, highest]` and no other bound")
-        return {**value, "below": pair[0], "above": pair[1]}
-    return value
-
-
-Text: TypeAlias = Annotated[str, BeforeValidator(_text), WithJsonSchema(_SCALAR)]
-Number: TypeAlias = Annotated[Decimal, BeforeValidator(number), WithJsonSchema(_NUMERIC)]
-_ABOVE = {"anyOf": [_NUMERIC, {"const": "median"}]}
-Above: TypeAlias = Annotated[
-    Decimal | str, PlainValidator(_number_or_median), WithJsonSchema(_ABOVE)
-]
-_SHARE = {"type": ["string", "number"]}
-Share: TypeAlias = Annotated[Fraction, PlainValidator(_share), WithJsonSchema(_SHARE)]
-Whole: TypeAlias = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
-Words: TypeAlias = Annotated[str, BeforeValidator(_words), WithJsonSchema(_SCALAR)]
-Day: TypeAlias = Annotated[date, PlainValidator(_day), WithJsonSchema({"type": "string"})]
-Flag: TypeAlias = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
-_TEXTS = {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}
-Texts: TypeAlias = Annotated[list[Text], BeforeValidator(_listed), WithJsonSchema(_TEXTS)]
-Numbers: TypeAlias = Annotated[list[Number], BeforeValidator(_listed)]
-_GROUPINGS = {"anyOf": [_SCALAR, {"type": "array", "items": _TEXTS}]}
-Groupings: TypeAlias = Annotated[
-    list[list[Text]], BeforeValidator(_nested), WithJsonSchema(_GROUPINGS)
-]
-GroupingsOrNone: TypeAlias = Annotated[
-    list[list[Text]], BeforeValidator(_nested_or_none), WithJsonSchema(_GROUPINGS)
-]
-
-
-_Reason: TypeAlias = Annotated[
-    str, BeforeValidator(_reason), WithJsonSchema({"type": "string", "minLength": 1})
-]
 
 
 class _Strict(BaseModel):
@@ -309,28 +109,7 @@ class OutcomeColumn(_Strict):
 
     column: Text
     positive: (
-        Annotated[
-            Positive,
-            BeforeValidator(_under("values")),
-            WithJsonSchema(
-                {
-                    "anyOf": [
-                        *_TEXTS["anyOf"],
-                        {
-                            "type": "object",
-                            "additionalProperties": False,
-                            "minProperties": 1,
-                            "properties": {
-                                **dict.fromkeys(("at_least", "at_most", "below"), _NUMERIC),
-                                "above": _ABOVE,
-                                "top": _SHARE,
-                            },
-                        },
-                    ]
-                }
-            ),
-        ]
-        | None
+        Annotated[Positive, BeforeValidator(under_key("values")), WithJsonSchema(POSITIVE)] | None
     ) = None
     negative: Texts | None = None
     others: Literal["error", "drop"] = "error"
@@ -343,9 +122,9 @@ def _shorthand(inner: type[BaseModel], short: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [short, {"$ref": f"#/$defs/{inner.__name__}"}]}
 
 
-_Protected: TypeAlias = Annotated[dict[str, ProtectedColumn], BeforeValidator(_mapped)]
-_Strata: TypeAlias = Annotated[dict[str, StratumColumn], BeforeValidator(_mapped)]
-_Outcome: TypeAlias = Annotated[OutcomeColumn, BeforeValidator(_under("column"))]
+_Protected: TypeAlias = Annotated[dict[str, ProtectedColumn], BeforeValidator(read_columns)]
+_Strata: TypeAlias = Annotated[dict[str, StratumColumn], BeforeValidator(read_columns)]
+_Outcome: TypeAlias = Annotated[OutcomeColumn, BeforeValidator(under_key("column"))]
 
 
 class ModelColumns(_Strict):
@@ -397,7 +176,7 @@ class Exclusion(_Strict):
     """Groups that are too small a share of the people to be compared, and by whose rule."""
 
     share: Share
-    reason: _Reason
+    reason: Reason
     of: Annotated[
         Literal["known", "all"],
         Field(
@@ -456,47 +235,15 @@ class Bound(_Strict):
     conclusive: Flag = False
 
 
-_Limit: TypeAlias = Annotated[Bound, BeforeValidator(_bound)]
-_ReferenceMap: TypeAlias = Annotated[
-    dict[str, Text],
-    BeforeValidator(_under("")),
-    WithJsonSchema({"anyOf": [_SCALAR, {"type": "object", "additionalProperties": _SCALAR}]}),
-]
-_MetricName: TypeAlias = Annotated[
-    str,
-    BeforeValidator(_metric_name),
-    WithJsonSchema(
-        {"enum": sorted({name for one in CATALOGUE for name in (one.id, *one.aliases)})}
-    ),
-]
-
-
-_Comparison: TypeAlias = Annotated[
-    str,
-    BeforeValidator(_comparison),
-    WithJsonSchema({"enum": [one.id for one in COMPARISONS]}),
-]
-_AVERAGES = ("pooled", "uniform", "reference", "group")
-_Average: TypeAlias = Annotated[
-    dict[str, Number],
-    BeforeValidator(_averaged),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"enum": list(_AVERAGES)},
-                {"type": "object", "additionalProperties": _NUMERIC, "minProperties": 1},
-            ]
-        }
-    ),
-]
+_Limit: TypeAlias = Annotated[Bound, BeforeValidator(read_bound)]
 
 
 class Metric(_Strict):
     """A metric to report, and with a limit a check."""
 
-    metric: _MetricName
-    compare: _Comparison | None = None
-    reference: _ReferenceMap | None = None
+    metric: MetricName
+    compare: Comparison | None = None
+    reference: ReferenceMap | None = None
     by: Groupings | None = None
     given: Groupings | None = None
     of: Text | None = None
@@ -508,7 +255,7 @@ class Metric(_Strict):
     alpha: Number | None = None
     utilities: dict[str, Number] | None = None
     controls: Texts | None = None
-    average: _Average | None = None
+    average: Average | None = None
     of_class: Annotated[Text | None, Field(alias="class")] = None
     aggregate: Literal["mean"] | None = None
     sd: Literal["pooled", "total"] | None = None
@@ -526,12 +273,12 @@ class Turned(_Strict):
 _TURNED = {
     "type": "object",
     "additionalProperties": False,
-    "properties": {"kind": {"enum": _KINDS}, "significant": {"type": "boolean"}},
+    "properties": {"kind": {"enum": KINDS}, "significant": {"type": "boolean"}},
 }
 _TurnedLimit: TypeAlias = Annotated[
     Turned | None,
-    BeforeValidator(_turned),
-    WithJsonSchema({"anyOf": [{"enum": [True, False, *_KINDS]}, _TURNED]}),
+    BeforeValidator(read_reversal_limit),
+    WithJsonSchema({"anyOf": [{"enum": [True, False, *KINDS]}, _TURNED]}),
 ]
 
 
@@ -571,7 +318,7 @@ class WaiverEntry(_Strict):
     """An entry of a file of waivers."""
 
     check: Words
-    group: Annotated[dict[str, Words], BeforeValidator(_waived)]
+    group: Annotated[dict[str, Words], BeforeValidator(read_waived_group)]
     reason: Words
     approved_by: Words
     expires: Day
@@ -592,7 +339,7 @@ class AuditSpec(_Strict):
     groups: Groups = Groups()
     inference: Inference = Inference()
     metrics: Annotated[
-        list[Annotated[Metric, BeforeValidator(_under("metric"))]], BeforeValidator(_some)
+        list[Annotated[Metric, BeforeValidator(under_key("metric"))]], BeforeValidator(read_entries)
     ]
     simpson: Simpson = Simpson()
     subgroups: Subgroups | None = None
@@ -620,21 +367,21 @@ def json_schema() -> dict[str, Any]:
 
 def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     """The generated schema, with the short forms that are normalised before validation."""
-    names = {"type": "array", "items": _SCALAR}
+    names = {"type": "array", "items": SCALAR}
     columns = schema["$defs"]["Columns"]["properties"]
     for key in ("label", "prediction", "decision"):
-        columns[key] = _shorthand(OutcomeColumn, _SCALAR)
+        columns[key] = _shorthand(OutcomeColumn, SCALAR)
     models = schema["$defs"]["ModelColumns"]
-    models["properties"]["prediction"] = _shorthand(OutcomeColumn, _SCALAR)
+    models["properties"]["prediction"] = _shorthand(OutcomeColumn, SCALAR)
     models["minProperties"] = 1
     reference = {"$ref": "#/$defs/ModelColumns"}
     columns["models"] = {"type": "object", "additionalProperties": reference, "minProperties": 1}
     shapes = {"protected": ProtectedColumn, "strata": StratumColumn, "features": StratumColumn}
     for key, inner in shapes.items():
         body = {"anyOf": [{"type": "null"}, {"$ref": f"#/$defs/{inner.__name__}"}]}
-        columns[key] = {"anyOf": [_SCALAR, names, {"type": "object", "additionalProperties": body}]}
+        columns[key] = {"anyOf": [SCALAR, names, {"type": "object", "additionalProperties": body}]}
     bound = schema["$defs"]["Bound"]["properties"]
-    bound["outside"] = {"type": "array", "items": _NUMERIC, "minItems": 2, "maxItems": 2}
+    bound["outside"] = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
     schema["$defs"]["Bound"]["minProperties"] = 1
     schema["properties"]["version"] = {"enum": [int(VERSION), VERSION]}
     metric = {"anyOf": [{"$ref": "#/$defs/_metric_name"}, {"$ref": "#/$defs/Metric"}]}

@@ -5,7 +5,7 @@ Scalars stay text, whatever YAML would make of them: `NO`, `012`, `1e3` and date
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import count
@@ -36,6 +36,20 @@ _QUOTES = "if this is meant as a text, put it in quotes"
 
 
 @dataclass(frozen=True, slots=True)
+class Text:
+    """A text of the spec and how to find it there: its path, and its place."""
+
+    value: str
+    path: str
+    place: Place | None
+    source: str | None
+
+    def fault(self, message: str) -> Fault:
+        """A fault that points at this text."""
+        return Fault(message, self.path, self.place, self.source)
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A spec as a tree of texts; `keys` and `values` tell where each stands."""
 
@@ -59,6 +73,31 @@ class Document:
         place = self.place(path, key=key)
         source = self.lines[place.line - 1] if place and place.line <= len(self.lines) else None
         return Fault(message, written(path), place, source)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A spec while it is read: its document, and every fault that was found in it so far."""
+
+    document: Document
+    faults: list[Fault] = field(default_factory=list)
+
+    def fault(self, path: Path, message: str, *, key: bool = False) -> None:
+        """Adds a fault at a path; with `key` it points at the key, not at its value."""
+        self.faults.append(self.document.fault(path, message, key=key))
+
+    def text(self, path: Path, value: str, *, key: bool = False) -> Text:
+        """A text that stands at a path."""
+        spot = self.document.fault(path, "", key=key)
+        return Text(value, spot.path, spot.place, spot.source)
+
+    def optional(self, path: Path, value: str | None) -> Text | None:
+        """A text that stands at a path, where there is one."""
+        return None if value is None else self.text(path, value)
+
+    def texts(self, path: Path, values: Iterable[str] | None) -> tuple[Text, ...]:
+        """The texts of a list that stands at a path."""
+        return tuple(self.text((*path, at), value) for at, value in enumerate(values or ()))
 
 
 def _is_broken(text: str) -> bool:

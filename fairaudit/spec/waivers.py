@@ -11,9 +11,9 @@ from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec import text
 from fairaudit.spec.faults import validate_entries
-from fairaudit.spec.model import Spec, Text
+from fairaudit.spec.model import Spec
 from fairaudit.spec.schema import WaiverEntry
-from fairaudit.spec.text import Document
+from fairaudit.spec.text import Document, Text
 from fairaudit.verdict import AnyCheck, ReversalCheck, SubgroupCheck
 from fairaudit.waivers import Waiver
 

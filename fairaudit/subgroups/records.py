@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import declare_subjects
+from fairaudit.members import FLAT_STATE, Member, member
 
 
 @declare_subjects(never="group over under divergence")
@@ -15,9 +17,9 @@ class ParentGroup:
     """A group that a subgroup is part of, with one condition less, and its own rate."""
 
     group: Group
-    over: int
-    under: int
-    divergence: float
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator", least=1)]
+    divergence: Annotated[float, Member("value")]
 
     @property
     def value(self) -> float:
@@ -39,12 +41,12 @@ class Subgroup:
     """
 
     group: Group
-    over: int
-    under: int
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator", least=1)]
     everybody: float
     share: float
-    divergence: float
-    exact: Fraction
+    divergence: Annotated[float, FLAT_STATE]
+    exact: Annotated[Fraction, Member(text=True)]
     low: float
     high: float
     p: float
@@ -55,6 +57,7 @@ class Subgroup:
     parts: tuple[ParentGroup, ...] = ()
 
     @property
+    @member("rate")
     def value(self) -> float:
         """Their rate."""
         return self.over / self.under
@@ -78,11 +81,11 @@ class SearchedRate:
     unfairness, whether or not chance explains them.
     """
 
-    rate: str
+    rate: Annotated[str, Member("metric")]
     of: str
-    over: int
-    under: int
-    n: int
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator")]
+    n: Annotated[int, Member("people")]
     looked_at: int
     significant: int
     explained: int
@@ -105,5 +108,5 @@ class Subgroups:
     depth: int
     min_size: int
     top: int
-    looked_at: int
+    looked_at: Annotated[int, Member("family")]
     rates: tuple[SearchedRate, ...]

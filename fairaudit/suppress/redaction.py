@@ -269,7 +269,7 @@ class Redaction:
             before=finding.before and redact(finding.before, self.published_subjects()),
         )
         if finding.estimate is not None and redacted.estimate is None:
-            redacted = replace(redacted, estimate=self.nothing)
+            redacted = replace(redacted, estimate=HIDDEN)
         hidden = not is_shown or len(redacted.reversals) < len(finding.reversals)
         hidden |= {part.reason for part in left_out} < {
             part.reason for part in finding.not_evaluated

@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place
+from fairaudit.members import METRIC, RARE, Member, member
 from fairaudit.metrics import Metric, Terms
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import ReversalKind
 
 NEAR = 1e-9
@@ -64,10 +65,10 @@ class Limit:
     whose whole interval lies beyond; and to pass, the whole interval must lie within.
     """
 
-    below: Decimal | None = None
-    above: Decimal | None = None
-    significant: bool = False
-    conclusive: bool = False
+    below: Annotated[Decimal | None, RARE] = None
+    above: Annotated[Decimal | None, RARE] = None
+    significant: Annotated[bool, RARE] = False
+    conclusive: Annotated[bool, RARE] = False
 
     def __str__(self) -> str:
         bounds = f"below {self.below}" if self.below is not None else f"above {self.above}"
@@ -120,16 +121,22 @@ class Check:
     """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
 
     id: str
-    asked: Metric
+    asked: Annotated[Metric, Member("asked", flat=True)]
     of: str
     by: Grouping
     given: Grouping = ()
-    against: str | None = None
-    terms: Terms = field(default_factory=Terms)
-    undefined: OnUndefined = OnUndefined.FAIL
+    against: Annotated[str | None, Member("asked.against")] = None
+    terms: Annotated[Terms, Member("asked", flat=True)] = field(default_factory=Terms)
+    undefined: Annotated[OnUndefined, Member("asked.undefined")] = OnUndefined.FAIL
     warn: Limit | None = None
     fail: Limit | None = None
     place: Place | None = None
+
+    @property
+    @member("metric")
+    def metric_id(self) -> str:
+        """The id of its measure."""
+        return self.asked.id
 
     @property
     def strata(self) -> Grouping:
@@ -152,7 +159,7 @@ class ReversalLimit:
     """The weakest kind of reversal that crosses; if `significant`, only a proven one does."""
 
     kind: ReversalKind
-    significant: bool = False
+    significant: Annotated[bool, RARE] = False
 
     def __str__(self) -> str:
         return f"{self.kind}, if significant" if self.significant else str(self.kind)
@@ -162,12 +169,13 @@ class ReversalLimit:
 class ReversalCheck:
     """A gate on Simpson's reversals: of which kind or stronger none may be found."""
 
+    metric_id: ClassVar[Annotated[Literal["simpson_reversal"], METRIC]] = "simpson_reversal"
     id: str
-    rate: str
+    rate: Annotated[str, Member("asked.rate")]
     of: str
     warn: ReversalLimit | None = None
     fail: ReversalLimit | None = None
-    inference: Inference = DEFAULT_INFERENCE
+    inference: Annotated[Inference, Member("asked.inference")] = DEFAULT_INFERENCE
     place: Place | None = None
 
 
@@ -175,10 +183,11 @@ class ReversalCheck:
 class SubgroupCheck:
     """A gate on subgroups: by how much none that is found may diverge from everybody."""
 
+    metric_id: ClassVar[Annotated[Literal["subgroup_divergence"], METRIC]] = "subgroup_divergence"
     id: str
-    rate: str
+    rate: Annotated[str, Member("asked.rate")]
     of: str
-    inference: Inference = DEFAULT_INFERENCE
+    inference: Annotated[Inference, Member("asked.inference")] = DEFAULT_INFERENCE
     warn: Limit | None = None
     fail: Limit | None = None
     place: Place | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from typing import Annotated
 
 from fairaudit.cube import Group
 from fairaudit.disclosure import declare_subjects
@@ -18,6 +19,7 @@ from fairaudit.evidence.people_affected import (
     DetectableGap,
     PeopleAffected,
 )
+from fairaudit.members import FLAT, FLAT_STATE, GROUP_OR_ALL, LISTED, WITNESS, Member, member
 from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
@@ -35,9 +37,9 @@ class Crossing:
     """
 
     group: Group
-    stratum: Group
-    value: float
-    exact: Fraction | None = None
+    stratum: Annotated[Group, Member("given")]
+    value: Annotated[float, FLAT_STATE]
+    exact: Annotated[Fraction | None, Member(text=True)] = None
     between: tuple[Group, ...] = ()
     backing: Backing = Backing.UNASKED
     lower: bool = False
@@ -58,7 +60,7 @@ class NotEvaluated:
     """
 
     group: Group
-    stratum: Group
+    stratum: Annotated[Group, Member("given")]
     reason: str
     blocks: bool
     detail: str = ""
@@ -71,7 +73,7 @@ class NotEvaluated:
 class Waived:
     """What somebody accepts of a check: for which group (() is everybody), why, who, how long."""
 
-    group: Group
+    group: Annotated[Group, GROUP_OR_ALL]
     reason: str
     approved_by: str
     expires: date
@@ -85,7 +87,7 @@ class Earlier:
 
     path: str | None
     created: str
-    days: int
+    days: Annotated[int, Member("age_days", least=None)]
     tolerance: Decimal
 
 
@@ -113,15 +115,15 @@ class Before:
     `reversals` likewise. `between` are the groups that made a spread then, where others do now.
     """
 
-    earlier: Earlier
+    earlier: Annotated[Earlier, Member(shared="baseline")]
     status: str
-    value: float | None
+    value: Annotated[float | None, Member("value", stated=True, flat=True, none="undefined")]
     worse_by: float | None = None
     worse: tuple[Crossing, ...] = ()
-    reversals: tuple[Reversal, ...] = ()
+    reversals: Annotated[tuple[Reversal, ...], LISTED] = ()
     between: tuple[Group, ...] = ()
-    own: float | None = None
-    own_worse: tuple[float | None, ...] = ()
+    own: Annotated[float | None, Member(stated=True, none="undefined")] = None
+    own_worse: Annotated[tuple[float | None, ...], Member(stated=True, none="undefined")] = ()
     decided_by: tuple[Group, ...] = ()
     stratum: Group = ()
 
@@ -165,27 +167,33 @@ class Finding:
     asks.
     """
 
-    check: AnyCheck
+    check: Annotated[AnyCheck, FLAT]
     status: Status
-    estimate: Estimate | None
+    estimate: Annotated[Estimate | None, Member(flat=True, without="reason")]
     limit: Limit | ReversalLimit | None
-    why: str
+    why: Annotated[str, Member("reason", nullable=True)]
     stratum: Group = ()
-    first: Group = ()
-    second: Group = ()
+    first: Annotated[Group, WITNESS] = ()
+    second: Annotated[Group, WITNESS] = ()
     worse_off: Group = ()
     spread: bool = False
-    decided_by: str | None = None
+    decided_by: Annotated[str | None, WITNESS] = None
     parts: tuple[ComparisonPart, ...] = ()
     crossed: tuple[Crossing, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
-    reversals: tuple[Reversal, ...] = ()
+    reversals: Annotated[tuple[Reversal, ...], LISTED] = ()
     backing: Backing = Backing.UNASKED
     practice: PeopleAffected | None = None
     detectable: DetectableGap | None = None
     waived: tuple[Waived, ...] = ()
-    before: Before | None = None
+    before: Annotated[Before | None, Member("baseline")] = None
     definition: str = ""
     missing: MissingBounds | None = None
     subgroup: Subgroup | None = None
     not_cleared: bool = False
+
+    @property
+    @member()
+    def group(self) -> Group:
+        """The group that decides: in a spread the highest."""
+        return self.first

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairaudit.metrics import Evaluation, Minimum, evaluate, evaluate_against
-from fairaudit.metrics.reference import EXTREME_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.contingency import EXPECTED
 from fairaudit.verdict.asked import Check
 from fairaudit.verdict.findings import NotEvaluated

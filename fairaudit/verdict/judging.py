@@ -31,7 +31,7 @@ from fairaudit.metrics import (
     GroupMetric,
     describe_group,
 )
-from fairaudit.metrics.reference import INCLUDING_GROUP
+from fairaudit.metrics.terms import INCLUDING_GROUP
 from fairaudit.simpson import Reversal, ScanResult
 from fairaudit.verdict.asked import (
     AnyCheck,
@@ -319,7 +319,7 @@ def _estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) -> Estim
 def _worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: Group) -> Group:
     """Whom the direction of the deciding rate disadvantages; () where it says nothing.
 
-    The rule is `metrics/direction.py`.
+    The rule is `PREFERENCES` in `metrics/definitions.py`.
     """
     asked = evaluation.metric
     if not isinstance(asked, Disparity):

@@ -54,6 +54,7 @@ def test_too_many_attributes_are_refused_before_the_data_is_read(tmp_path: Path)
         fairaudit.audit(spec)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("attributes", "levels"), [(9, 50), (16, 3)])
 def test_by_each_does_not_pay_for_all(tmp_path: Path, attributes: int, levels: int) -> None:
     more = "groups: {by: each}\nsimpson: {given: [a0]}\n"

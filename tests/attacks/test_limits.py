@@ -71,6 +71,7 @@ def _told(process: subprocess.Popen[str]) -> str:
         raise
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", [["--format", "json"], ["-q", "-o", "report.html"]])
 @pytest.mark.parametrize("megabytes", [40, 100, 700, 900])
 def test_too_little_memory_is_called_so(folder: Path, arguments: list[str], megabytes: int) -> None:
@@ -82,6 +83,7 @@ def test_too_little_memory_is_called_so(folder: Path, arguments: list[str], mega
     assert "Traceback" not in told
 
 
+@pytest.mark.long
 def test_any_limit_gives_the_verdict_or_none(folder: Path) -> None:
     """It neither hangs, nor aborts, nor blames the data, nor says 1."""
     chance = random.Random(_SEED)
@@ -103,6 +105,7 @@ def test_any_limit_gives_the_verdict_or_none(folder: Path) -> None:
         assert "itself failed" not in told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_at_any_moment(folder: Path, number: signal.Signals) -> None:
     """It never says 0 or 1; only while Python itself is starting we have no say in it."""

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import long
 
 from fairaudit import cli
 from fairaudit.cli.files import Identity, Outputs
@@ -56,7 +57,9 @@ def _spellings(name: str) -> list[str]:
 @pytest.mark.parametrize(
     "broken", ["", "metrix: 3\n", "title: [\n"], ids=["good", "bad", "no YAML"]
 )
-@pytest.mark.parametrize("data", ["data/people.csv", "data", "'data/*.csv'", "[data/people.csv]"])
+@pytest.mark.parametrize(
+    "data", ["data/people.csv", long("data"), long("'data/*.csv'"), long("[data/people.csv]")]
+)
 @pytest.mark.parametrize("name", INPUTS)
 def test_nothing_that_is_read_is_written_over(
     place: Path, name: str, data: str, broken: str, capsys: pytest.CaptureFixture[str]
@@ -159,6 +162,7 @@ def test_an_empty_name_is_refused(
     assert sorted(place.iterdir()) == before
 
 
+@pytest.mark.long
 def test_whatever_ends_a_run_no_earlier_report_stays(place: Path) -> None:
     """A process that is killed in its pass cannot tidy up any more."""
     outputs = ["r.json", "r.html", "r.txt", "r.md", "r.xml", "r.csv", "r.parquet", "reports/"]

@@ -71,6 +71,7 @@ def headers(content: bytes | bytearray) -> list[tuple[int, int]]:
     return [*broken_parquet.headers(bytes(content))]
 
 
+@pytest.mark.long
 def test_no_damaged_file_kills_a_reader(tmp_path: Path) -> None:
     script = Path(broken_parquet.__file__)
     first, told = 0, {"refused": 0, "counted": 0}
@@ -153,6 +154,7 @@ def test_a_checksum_finds_every_flipped_bit_of_a_column_that_is_read(
     assert fairaudit.audit(spec(rule), tmp_path / "sound.parquet").ledger.read == 120
 
 
+@pytest.mark.long
 def test_what_libraries_say_when_they_panic_is_not_told(tmp_path: Path) -> None:
     kinds = {"race": "DELTA_BYTE_ARRAY", "y": "PLAIN"}
     some = pa.table({"race": ["aa0", "aa1", "aa2"] * 80, "y": ["yes", "no"] * 120})

@@ -65,6 +65,7 @@ def test_a_link_to_itself_is_told(folder: Path) -> None:
         fairaudit.audit(SPEC, folder / "loop.csv")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["pipe.yaml", "/dev/zero", "/dev/stdin"])
 def test_waivers_are_a_regular_file(folder: Path, name: str) -> None:
     (folder / "spec.yaml").write_text(f"{TEXT}data: data.csv\nwaivers: {name}\n")
@@ -74,6 +75,7 @@ def test_waivers_are_a_regular_file(folder: Path, name: str) -> None:
     assert "cannot be read: not a regular file" in words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["pipe.yaml", "/dev/zero"])
 def test_a_spec_and_a_baseline_are_regular_files(folder: Path, name: str) -> None:
     code, words = told(folder, name)
@@ -82,6 +84,7 @@ def test_a_spec_and_a_baseline_are_regular_files(folder: Path, name: str) -> Non
     assert (code, "not a regular file" in words) == (2, True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["a\0b.csv", "\ud800.csv", "x/\0"])
 def test_what_is_no_path_is_told(tmp_path: Path, name: str) -> None:
     with pytest.raises(FairauditError, match="half of a character"):

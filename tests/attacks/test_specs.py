@@ -80,6 +80,7 @@ def test_a_filter_has_so_many_words(data: Path) -> None:
     assert fairaudit.audit(specs.parse(sound), data).ledger.read == 10
 
 
+@pytest.mark.long
 def test_no_filter_kills(data: Path) -> None:
     chance = random.Random(0)
     for _ in range(round(25 * ATTACKS)):

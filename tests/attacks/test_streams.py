@@ -91,6 +91,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONFAULTHANDLER": ""}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", _FEW, ids=" ".join)
 def test_a_pipe_that_nobody_reads_is_no_verdict(folder: Path, arguments: tuple[str, ...]) -> None:
     with _started(folder, [*arguments], "</dev/null") as process:
@@ -103,6 +104,7 @@ def test_a_pipe_that_nobody_reads_is_no_verdict(folder: Path, arguments: tuple[s
     assert told.splitlines()[-1].startswith("ERROR  no verdict")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "shell"), [*zip(_FEW, ["2>&-", "2>/dev/full"] * 3, strict=True)]
 )
@@ -113,12 +115,14 @@ def test_without_stderr_nothing_changes(
     assert done.returncode == _COMMANDS[arguments]
 
 
+@pytest.mark.long
 def test_closed_stdin_is_told(folder: Path) -> None:
     done = _run(folder, ["render", "-"], "<&-")
     assert done.returncode == 2
     assert b"the result - cannot be read: Bad file descriptor" in done.stderr
 
 
+@pytest.mark.long
 def test_what_is_written_to_a_closed_stderr_ends_up_in_no_report(folder: Path) -> None:
     """The first file that is opened would take the number of the closed stream."""
     done = _run(folder, ["run", "bad.yaml", "-q", "-o", "quiet.json"], "<&- >&- 2>&-")
@@ -128,6 +132,7 @@ def test_what_is_written_to_a_closed_stderr_ends_up_in_no_report(folder: Path) -
     assert (folder / "quiet.json").read_bytes() == (folder / "loud.json").read_bytes()
 
 
+@pytest.mark.long
 def test_a_stream_that_does_not_wait_gets_all(folder: Path) -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)  # this is how Node and others hand over theirs
@@ -141,6 +146,7 @@ def test_a_stream_that_does_not_wait_gets_all(folder: Path) -> None:
     assert text == _run(folder, ["metrics", "--format", "markdown"]).stdout
 
 
+@pytest.mark.long
 def test_pipes_that_break_anywhere(folder: Path) -> None:
     """Whatever is closed, full, or hung up on after so many bytes: the verdict's code, or 2."""
     chance = random.Random(_SEED)

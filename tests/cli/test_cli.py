@@ -222,7 +222,7 @@ def test_explain() -> None:
 
 def test_schemas_are_printed() -> None:
     assert json.loads(run("schema").stdout)["title"] == "fairaudit spec"
-    assert json.loads(run("schema", "result").stdout) == report_json.schema()
+    assert json.loads(run("schema", "result").stdout) == report_json.result_schema()
 
 
 def test_version_and_help() -> None:

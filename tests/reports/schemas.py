@@ -12,7 +12,7 @@ from fairaudit.report import json as report_json
 
 @cache
 def _validator() -> jsonschema.Draft202012Validator:
-    schema = report_json.schema()
+    schema = report_json.result_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 

@@ -18,6 +18,8 @@ from fairaudit.report.blocks import Heading, Table
 from fairaudit.report.checks import sentence
 from fairaudit.result import Answer
 
+pytestmark = pytest.mark.long
+
 _MISSING = pytest.fail if os.environ.get("CI") else pytest.skip
 """In CI nothing is skipped."""
 _RULES = """axe.configure({rules: [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,13 @@ from schemas import validate
 
 import fairaudit
 from fairaudit import baseline as baselines
-from fairaudit import cli
+from fairaudit import cli, codec
 from fairaudit import spec as specs
 from fairaudit.errors import UsageError
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
+from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.verdict import Finding, Status
 
 COLUMNS: dict[str, Any] = {
@@ -140,23 +141,12 @@ def test_worse_by_more_than_the_tolerance_fails(
 def test_exactly_the_tolerance_is_allowed_whatever_floats_say(k: int, then: int, of: int) -> None:
     """On fractions: k/of is worse than then/of by more than 1/of·m exactly when then - k > m."""
     spec = specs.of_mapping({"columns": COLUMNS, "metrics": [FLOOR]})
-    (check,) = spec.checks
-    row = {
-        "id": check.id, "definition": baselines.definition(check, spec), "status": "fail",
-        "metric": "selection_rate", "state": "defined", "value": then / of, "waived": [],
-        "of": "decision", "by": ["race"], "group": {"race": "a"}, "stratum": {}, "spread": False,
-        "witness": {"group": {"race": "a"}, "reference": {}}, "asked": {"compare": None},
-        "crossed": [{"group": {"race": "a"}, "given": {}, "state": "defined",
-                     "value": then / of, "exact": f"{then}/{of}", "backing": "unasked",
-                     "between": [{"race": "a"}], "lower": False}],
-    }  # fmt: skip
-    document = {
-        "tool": {"name": "fairaudit"}, "schema_version": "1.0", "options": {}, "definitions": [],
-        "created": "2023-11-14T22:13:20+00:00", "checks": [row], "reversals": [],
-        "comparisons": [], "rates": [],
-    }  # fmt: skip
-    frame = pl.DataFrame({"race": ["a", "a", "b"], "y": [1, 0, 1], "n": [k, of - k, of]})
-    result = fairaudit.audit(spec, frame, baseline=document, tolerance="0.125")
+    before, now = (
+        pl.DataFrame({"race": ["a", "a", "b"], "y": [1, 0, 1], "n": [count, of - count, of]})
+        for count in (then, k)
+    )
+    document = report_json.document(fairaudit.audit(spec, before))
+    result = fairaudit.audit(spec, now, baseline=document, tolerance="0.125")
     worse = 8 * (then - k) > of
     assert only(result).status is (Status.FAIL if worse else Status.WARN)
 
@@ -440,23 +430,23 @@ def test_a_reversal_fails_when_the_baseline_does_not_list_it() -> None:
     result = fairaudit.audit(REVERSED, data, baseline=before)
     assert (only(result).status, result.exit_code) == (Status.WARN, 0)
     assert "as before: on 2023-11-14 (today)" in text_of(result)
-    weaker = copy.deepcopy(before)
-    weaker["reversals"][0]["kind"] = "adjusted"
-    assert only(fairaudit.audit(REVERSED, data, baseline=weaker)).status is Status.FAIL
-    turned = copy.deepcopy(before)
-    turned["reversals"][0]["pair"].reverse()
+    (found,) = then.reversals
+
+    def beside(*listed: Reversal, **changes: Any) -> AuditResult:
+        """The audit beside a baseline that lists other reversals."""
+        finding = replace(only(then), reversals=listed, **changes)
+        was = written(replace(then, findings=(finding,), reversals=listed))
+        return fairaudit.audit(REVERSED, data, baseline=was)
+
+    assert only(beside(replace(found, kind=ReversalKind.ADJUSTED))).status is Status.FAIL
+    turned = replace(found, pair=found.pair[::-1])
     # The same two, but the other one was ahead: somebody else is worse off now.
-    assert only(fairaudit.audit(REVERSED, data, baseline=turned)).status is Status.FAIL
-    turned["reversals"][0]["crude"] *= -1
-    assert only(fairaudit.audit(REVERSED, data, baseline=turned)).status is Status.WARN
-    none = copy.deepcopy(before)
-    none["reversals"] = []
-    new = fairaudit.audit(REVERSED, data, baseline=none)
+    assert only(beside(turned)).status is Status.FAIL
+    assert only(beside(replace(turned, crude=-turned.crude))).status is Status.WARN
+    new = beside()
     assert (only(new).status, new.exit_code) == (Status.FAIL, 1)
     assert "worse than before: gender: " in text_of(new)
-    waived = copy.deepcopy(before)
-    waived["checks"][0]["status"] = "waived"
-    assert only(fairaudit.audit(REVERSED, data, baseline=waived)).status is Status.FAIL
+    assert only(beside(found, status=Status.WAIVED)).status is Status.FAIL
 
 
 FULL = """\
@@ -613,30 +603,36 @@ def test_what_is_no_report_is_refused(audited: Audited) -> None:
     before = written(audited({"a": 30, "b": 80}))
     row = before["checks"][0]
     crossing = row["crossed"][0]
-    error = report_json.error_document(UsageError("x"))
-    batch = report_json.answers_document([Answer("s", None, UsageError("x"))])
+    error = codec.write_error(UsageError("x"))
+    batch = codec.write_answers([Answer("s", None, UsageError("x"))], [error])
     cases: list[tuple[dict[str, Any], str]] = [
         ({}, "is no report of fairaudit"),
         (damaged(before, tool={"name": "other"}), "is no report of fairaudit"),
         (error, "is the report of an error"),
         (batch, "holds several results"),
-        (damaged(before, schema_version="0.9"), "has the schema version 0.9, not 1.0"),
+        (damaged(before, schema_version="0.9"), "has the schema version 0.9, not 2.0"),
         (damaged(before, options={"suppress_below": 11}), "is suppressed"),
-        (damaged(before, created="yesterday"), "no whole report"),
-        (damaged(before, checks=[{"id": "x"}]), "no whole report"),
-        (damaged(before, checks=[{**row, "status": "good"}]), "no whole report"),
-        (damaged(before, checks=[{**row, "value": 10**400}]), "no whole report"),
-        (damaged(before, checks=[{**row, "state": "suppressed"}]), "no whole report"),
-        (damaged(before, checks=[{**row, "crossed": [{**crossing, "exact": "1/x"}]}]), "no whole"),
-        (damaged(before, checks=[{**row, "crossed": [{**crossing, "value": None}]}]), "no whole"),
-        (damaged(before, checks=3), "no whole report"),
-        (damaged(before, reversals=[{}]), "no whole report"),
+        (damaged(before, created="yesterday"), "cannot be read: created is no time"),
+        (damaged(before, checks=[{"id": "x"}]), r"checks\[0\].asked is missing"),
+        (damaged(before, checks=[{**row, "status": "good"}]), r"checks\[0\].status is none of"),
+        (damaged(before, checks=[{**row, "value": 10**400}]), r"checks\[0\].value is no whole"),
+        (damaged(before, checks=[{**row, "state": "suppressed"}]), r"\[0\].value is not null"),
+        (
+            damaged(before, checks=[{**row, "crossed": [{**crossing, "exact": "1/x"}]}]),
+            r"checks\[0\].crossed\[0\].exact is no fraction",
+        ),
+        (
+            damaged(before, checks=[{**row, "crossed": [{**crossing, "value": None}]}]),
+            r"checks\[0\].crossed\[0\].value is no number",
+        ),
+        (damaged(before, checks=3), "checks is no list: 3"),
+        (damaged(before, reversals=[{}]), r"reversals\[0\].rate is missing"),
     ]
     for document, why in cases:
         with pytest.raises(UsageError, match=why):
             audited({"a": 30, "b": 80}, baseline=document)
     old = {name: value for name, value in row.items() if name != "definition"}
-    with pytest.raises(UsageError, match="no whole report of this version"):
+    with pytest.raises(UsageError, match=r"checks\[0\].definition is missing"):
         audited({"a": 30, "b": 80}, baseline=damaged(before, checks=[old]))
     assert audited({"a": 30, "b": 80}, baseline=damaged(before)).exit_code == 0
 

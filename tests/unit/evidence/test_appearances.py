@@ -249,11 +249,13 @@ TIMES = 120
 MOST = 0.05 + 3 * math.sqrt(0.05 * 0.95 / TIMES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rate", [0.05, 0.4])
 def test_nothing_appears_where_nothing_is_wrong(rate: float) -> None:
     assert _share_found(lambda _: rate, TIMES, 1500) <= MOST
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gap", [0.04, 0.08, 0.3])
 def test_a_gap_that_is_inherited_appears_nowhere(gap: float) -> None:
     """One attribute alone matters; at .04 and .08 the test of its levels often misses it."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import evidence_oracle as oracle
 import polars as pl
 import pytest
+from conftest import long
 from evidence_specs import YES, Rate, document, of_cells, of_rates
 from stats_oracle import koopman, newcombe
 from test_evidence_intervals import PEOPLE, asked_of
@@ -117,7 +118,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", [*[*TABLES][:3], *map(long, [*TABLES][3:])])
 def test_every_way_evidence_can_lie(table: str) -> None:
     rates = TABLES[table]
     for case in cases():

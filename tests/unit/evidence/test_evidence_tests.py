@@ -216,6 +216,7 @@ def test_a_rare_class_of_a_large_group_proves_nothing_of_a_small_one(
         assert p == pytest.approx(expected, abs=0.02)
 
 
+@pytest.mark.long
 def test_beyond_a_thousand_million_people_each_group_is_tested_against_the_rest() -> None:
     """Among so many, those of a small group are as good as drawn one by one: binomial."""
     many = 10**10

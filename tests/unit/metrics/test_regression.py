@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from conftest import SAMPLES
+from conftest import SAMPLES, examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.regression.linear_model import OLS
@@ -99,6 +99,7 @@ def independent(design: Any) -> list[int]:
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("controls", [(), ("u",), ("u", "v")], ids=len)
+@examples(40)
 @given(rows=ROWS)
 def test_statsmodels_prints_the_same_slopes(
     rows: list[Row], outcome: str, controls: tuple[str, ...]

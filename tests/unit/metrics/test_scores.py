@@ -479,7 +479,7 @@ def test_a_score_that_nobody_has_is_no_crash(tmp_path: Path) -> None:
 
 def test_a_measure_of_a_weighted_score_is_refused() -> None:
     weighted = {**SPEC["columns"], "weight": "w"}
-    with pytest.raises(SpecError, match="auc adds up numbers, which a weighted sample's are not"):
+    with pytest.raises(SpecError, match="auc: sums are not supported with survey weights"):
         specs.of_mapping({**SPEC, "columns": weighted, "metrics": ["auc"]})
 
 

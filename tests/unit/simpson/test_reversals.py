@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 import pytest
-from conftest import SPECS
+from conftest import SPECS, long
 from scipy import stats
 from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.multitest import multipletests
@@ -240,7 +240,7 @@ def test_where_nothing_reverses_nothing_is_sure_to(setting: str, bench: Any) -> 
     assert found.every > 40 if setting == "mix" else found.every < 5
 
 
-@pytest.mark.parametrize("people", [1000, 10_000, 100_000])
+@pytest.mark.parametrize("people", [1000, 10_000, long(100_000)])
 def test_planted_reversals_are_found(people: int, bench: Any) -> None:
     """10 points in each stratum: a standard error of 4 points in 1,000 people, 1.3 in 10,000."""
     found = bench("reversals").of_planted(people, 20)

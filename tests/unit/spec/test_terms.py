@@ -179,7 +179,7 @@ def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
         ({"metric": "slope"}, "needs a numeric attribute"),
         ({"metric": "expected_utility"}, "four utilities"),
         ({"metric": "theil", "alpha": "1"}, "takes no alpha"),
-        ({"metric": "selection_rate", "against": "prediction"}, "against itself"),
+        ({"metric": "selection_rate", "against": "prediction"}, "must differ from `of`"),
         ({"metric": "selection_rate", "against": "predicton"}, "did you mean 'prediction'"),
         ({"metric": "selection_rate", "compare": "diference"}, "did you mean 'difference'"),
         ({"metric": "selection_rate", "aggregate": "mean"}, "one value already"),
@@ -311,7 +311,9 @@ def test_who_is_worse_off_does_not_hang_on_the_sign() -> None:
 def test_a_score_in_a_weighted_sample_is_never_replaced_by_its_class() -> None:
     rows = two([("a", 1, 0.9, 1), ("b", 0, 0.1, 1)], "g p s w")
     for name in ("correlation", "balanced_residuals", "auc"):
-        with pytest.raises(SpecError, match=r"weighted sample|needs a label|compares"):
+        with pytest.raises(
+            SpecError, match=r"weighted sample|survey weights|needs a label|compares"
+        ):
             judged(rows, {"metric": name, "fail": {"above": 0.5}}, weight="w", score="s")
 
 

@@ -1,0 +1,249 @@
+"""Distributions of a score compared between groups: at every threshold, and in every bin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.memoize import memoize
+from fairaudit.metrics import works
+from fairaudit.metrics.counts import ScoreCounts, count_groups
+from fairaudit.metrics.definitions import Requirement
+from fairaudit.metrics.disparities import TableMetric, TableValue
+from fairaudit.metrics.scores import calibration_bins
+from fairaudit.metrics.terms import Minimum, Parameters
+
+
+def _asked(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
+    """The scores of a table, the people with one, and who takes part; both [Z, G]."""
+    scores = count_groups(table).scores
+    if scores is None:
+        raise ValueError("a measure of scores without a histogram")
+    n = np.asarray(scores.people.sum(axis=(1, 2)))
+    return scores, n, np.asarray(table.eligible & (table.n > 0) & minimum.admits(n))
+
+
+@memoize
+def _above(scores: ScoreCounts) -> tuple[Floats, Floats]:
+    """P(s ≥ lowest of the bin | g) for each bin, [Z, B, G], and everybody's, [Z, B, 1]."""
+    people = scores.people.sum(axis=1)
+    at_least = people[:, ::-1].cumsum(axis=1)[:, ::-1]
+    everybody = at_least.sum(axis=2, keepdims=True)
+    n, all_people = people.sum(axis=1)[:, None], people.sum(axis=(1, 2))[:, None, None]
+    return at_least / n, everybody / all_people
+
+
+def _hidden(scores: ScoreCounts, takes_part: Marks) -> Floats:
+    """The largest share of a group in one bin of several values: what thresholds in it may hide."""
+    people = scores.people.sum(axis=1)[:, ~scores.single]
+    if not people.shape[1]:
+        return np.zeros(len(takes_part))
+    shares = people / scores.people.sum(axis=(1, 2))[:, None]
+    return np.asarray(np.where(takes_part[:, None], shares, 0.0).max(axis=(1, 2)))
+
+
+def _defined(takes_part: Marks, n: Ints) -> Marks:
+    return np.asarray((takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1))
+
+
+def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+    """Max over g, t of |P(s ≥ t | g) - P(s ≥ t)|: a lower bound where bins hold several values."""
+    scores, n, takes_part = _asked(table, minimum)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        group, everybody = _above(scores)
+        apart = np.where(takes_part[:, None], np.abs(group - everybody), 0.0)
+        hidden = _hidden(scores, takes_part)
+    of_group = apart.max(axis=1, initial=0.0)
+    worst = of_group.argmax(axis=1) if of_group.shape[1] else np.zeros(len(of_group), np.int64)
+    defined = _defined(takes_part, n)
+    return TableValue.of(
+        np.where(defined, of_group.max(axis=1, initial=0.0), np.nan),
+        takes_part,
+        n,
+        high=np.where(defined, worst, -1),
+        error=np.where(defined, hidden, 0.0),
+    )
+
+
+def _parity_gap(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+    """Max over t of the highest minus the lowest P(s ≥ t | g)."""
+    scores, n, takes_part = _asked(table, minimum)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        group = _above(scores)[0]
+        hidden = _hidden(scores, takes_part)
+    top = np.where(takes_part[:, None], group, -np.inf)
+    bottom = np.where(takes_part[:, None], group, np.inf)
+    return _widest(top, bottom, takes_part, n, hidden)
+
+
+def _in_bins(values: Ints | Floats, number: Ints) -> Ints | Floats:
+    """The sums [Z, bins, G] of values [Z, B, G] over the calibration bins that `number` gives."""
+    bins = np.unique(number)
+    if not len(bins):
+        return values
+    return np.stack([values[:, number == at].sum(axis=1) for at in bins], axis=1)
+
+
+def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+    """The largest gap over score bins of P(y = + | bin, g), among groups with people in the bin."""
+    scores, n, takes_part = _asked(table, minimum)
+    number = calibration_bins(scores)
+    plus, minus = (_in_bins(scores.people[:, label], number) for label in (1, 0))
+    people = plus + minus
+    n = np.asarray(people.sum(axis=1))
+    there = takes_part[:, None] & (people > 0) & minimum.admits(people)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = plus / people
+    compared = there.sum(axis=2, keepdims=True) >= 2
+    top = np.where(there & compared, share, -np.inf)
+    bottom = np.where(there & compared, share, np.inf)
+    found = _widest(top, bottom, takes_part, n, _across(scores, number, takes_part))
+    if (number < 0).any():  # ten equal bins are of [0, 1] alone
+        return TableValue.of(np.full(len(n), np.nan), takes_part, n)
+    return found
+
+
+def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+    """The largest |mean y - mean s| of a group in a score bin, among bins with enough people."""
+    scores, _n, takes_part = _asked(table, minimum)
+    number = calibration_bins(scores)
+    middle, half = ((scores.high + sign * scores.low)[None, :, None] / 2 for sign in (1, -1))
+    labelled = scores.people[:, 0] + scores.people[:, 1]
+    plus, people, sums, doubts = (
+        _in_bins(values, number)
+        for values in (scores.people[:, 1], labelled, labelled * middle, labelled * half)
+    )
+    n = np.asarray(people.sum(axis=1), dtype=np.int64)
+    there = takes_part[:, None] & (people > 0) & minimum.admits(people)
+    if not there.size or (number < 0).any():
+        return TableValue.of(np.full(len(n), np.nan), takes_part, n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.where(there, np.abs(plus - sums) / people, -np.inf)
+        inside = np.where(there, doubts / people, 0.0)
+    of_group = apart.max(axis=1)
+    value = of_group.max(axis=1)
+    defined = _defined(takes_part, n) & np.isfinite(value)
+    error = np.minimum(inside.max(axis=(1, 2)) + _across(scores, number, takes_part), 1.0)
+    return TableValue.of(
+        np.where(defined, value, np.nan),
+        takes_part,
+        n,
+        high=np.where(defined, of_group.argmax(axis=1), -1),
+        error=np.where(defined, error, 0.0),
+    )
+
+
+def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:
+    """How much of a gap may hang on bins of the histogram that lie across two tenths, [Z]."""
+    tenth = np.minimum(np.floor(scores.high * 10), 9)
+    across = ~scores.single & (number >= 0) & (tenth != number)
+    people = scores.people[:, :2].sum(axis=1)
+    doubt = np.zeros(len(takes_part))
+    for one in np.unique(np.concatenate([number[across], tenth[across].astype(np.int64)])):
+        mine = people[:, (number == one) | (across & (tenth == one))].sum(axis=1)
+        loose = people[:, across & ((number == one) | (tenth == one))].sum(axis=1)
+        share = np.where(takes_part & (mine > 0), loose / np.maximum(mine, 1), 0.0)
+        doubt = np.maximum(doubt, share.max(axis=1, initial=0.0))
+    return np.minimum(2 * doubt, 1.0)
+
+
+def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floats) -> TableValue:
+    """The largest difference [Z, B] of the highest and the lowest, with both groups."""
+    defined = _defined(takes_part, n)
+    if not top.shape[1] or not top.shape[2]:
+        return TableValue.of(np.full(len(n), np.nan), takes_part, n)
+    apart = top.max(axis=2) - bottom.min(axis=2)
+    at = np.where(np.isfinite(apart), apart, -1.0).argmax(axis=1)
+    strata = np.arange(len(at))
+    value = apart[strata, at]
+    defined = defined & np.isfinite(value)
+    return TableValue.of(
+        np.where(defined, value, np.nan),
+        takes_part,
+        n,
+        high=np.where(defined, top[strata, at].argmax(axis=1), -1),
+        low=np.where(defined, bottom[strata, at].argmin(axis=1), -1),
+        error=np.where(defined, error, 0.0),
+    )
+
+
+_PICKED = "chance has a part in which threshold or bin is the widest"
+
+
+SCORE_PARITY = TableMetric(
+    id="score_parity",
+    title="Score parity",
+    short="score parity",
+    family="score",
+    means="The largest difference, over groups and thresholds, between the share of a group and of "
+    "everybody that scores at least so much.",
+    caution="Takes no account of who qualifies. With many thresholds chance alone lifts it.",
+    no_interval=_PICKED,
+    source=works.BEUTEL,
+    formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
+    bounds=(0, 1),
+    value_of=_parity,
+)
+
+
+SCORE_PARITY_GAP = TableMetric(
+    id="score_parity_gap",
+    title="Score parity gap",
+    short="score gap",
+    aliases=("kolmogorov_smirnov",),
+    family="score",
+    means="The largest gap between groups, over thresholds, in the share that scores so much.",
+    caution="Takes no account of who qualifies. With many thresholds chance alone lifts it.",
+    no_interval=_PICKED,
+    source=works.BEUTEL,
+    elsewhere="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
+    formula="max over t of (max over g of P(s ≥ t | g) - min over g of P(s ≥ t | g))",
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
+    bounds=(0, 1),
+    value_of=_parity_gap,
+)
+
+
+TEST_FAIRNESS = TableMetric(
+    id="test_fairness",
+    title="Test fairness",
+    short="test fairness",
+    aliases=("calibration_gap", "matching_conditional_frequencies"),
+    family="sufficiency",
+    means="The largest gap between groups in the share of positives among people of equal score.",
+    caution="Bins of few people gape by chance: `min_size` holds in each bin.",
+    no_interval=_PICKED,
+    source=works.CHOULDECHOVA,
+    formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
+    "of at most twenty",
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}),
+    bounds=(0, 1),
+    undefined="no bin with people of two groups, or scores outside [0, 1] in ten bins",
+    value_of=_test_fairness,
+)
+
+
+MULTICALIBRATION = TableMetric(
+    id="multicalibration",
+    title="Multicalibration",
+    short="worst bin",
+    family="sufficiency",
+    means="The largest distance, over groups and score bins, of the share of positives from the "
+    "mean score: no bin of any group is farther off.",
+    caution="Bins of few people are far off by chance: `min_size` holds in each bin.",
+    no_interval=_PICKED,
+    source=works.HEBERT_JOHNSON,
+    elsewhere="Hébert-Johnson et al. ask it of every group of a rich class, and may leave out a "
+    "small share of each: ask it by the subsets of the attributes. `well_calibration` is the "
+    "largest mean over bins.",
+    formula="max over groups g and bins b of |mean y - mean s| in b and g; ten bins of [0, 1], or "
+    "each value of at most twenty",
+    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}),
+    bounds=(0, 1),
+    undefined="no bin with people, or scores outside [0, 1]",
+    value_of=_multicalibration,
+)
+
+
+TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)

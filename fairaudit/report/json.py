@@ -1,0 +1,115 @@
+"""The machine-readable report: the result as the codec writes it, with its rows in sentences.
+
+Full precision, integer numerators and denominators, no NaN and no Infinity: a value that does not
+exist is null, and its `state` says why.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairaudit.codec import (
+    changes_schema,
+    parse,
+    read_answers,
+    result_schema,
+    write_answers,
+    write_changes,
+    write_error,
+    write_result,
+)
+from fairaudit.codec import read_result as read
+from fairaudit.errors import FairauditError
+from fairaudit.report import appearances, checks, reversals, subgroups
+from fairaudit.result import Answer, AuditResult
+
+__all__ = [
+    "changes_schema",
+    "document",
+    "of_answers",
+    "parse",
+    "read",
+    "read_answers",
+    "render",
+    "result_schema",
+    "write_changes",
+    "written",
+]
+
+_SPELLED = re.compile(
+    r"(?<=#)#|[\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+    r"|[\ud800-\udfff]"
+)
+"""What is written as an escape: the second `#` of `##vso[…]`, signs that are not seen or turn the
+direction of writing, and halves of characters, as paths that are no text have."""
+
+
+def render(result: AuditResult) -> str:
+    """The result as one JSON document."""
+    return written(document(result))
+
+
+def document(result: AuditResult) -> dict[str, Any]:
+    """The result as plain data; checks, reversals, appearances and subgroups also in words."""
+    tree, inference = write_result(result), result.provenance.inference
+    for row, finding in zip(tree["checks"], result.findings, strict=True):
+        row["sentence"] = checks.sentence(finding)
+    for row, reversal in zip(tree["reversals"], result.reversals, strict=True):
+        row["sentence"] = reversals.sentence(reversal, inference.alpha)
+    for subset, lattice in zip(tree["lattice"], result.lattice, strict=True):
+        for row, appearance in zip(subset["appears"], lattice.appears, strict=True):
+            row["sentence"] = appearances.sentence(appearance, inference.alpha)
+    if result.subgroups is not None:
+        for search, rate in zip(tree["subgroups"]["rates"], result.subgroups.rates, strict=True):
+            for row, subgroup in zip(search["listed"], rate.listed, strict=True):
+                row["sentence"] = subgroups.sentence(subgroup, rate, inference)
+    return tree
+
+
+def render_answers(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
+    """The answers as one JSON document."""
+    return written(of_answers(answers))
+
+
+def spell(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is in every encoding
+    """A document in ASCII: all other signs are escapes of JSON."""
+    return written(json.loads(text), ascii_only=True)
+
+
+def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
+    """One answer as the document of its result, or error; several as one document of them all.
+
+    Of one `asked` says which spec and file it is the answer for.
+    """
+    trees = [_of_answer(answer) for answer in answers]
+    if len(answers) > 1:
+        return write_answers(answers, trees)
+    [answer], [tree] = answers, trees
+    head = {name: tree[name] for name in ("schema_version", "tool")}
+    return {**head, "asked": {"spec": answer.spec, "data": answer.data}, **tree}
+
+
+def _of_answer(answer: Answer) -> dict[str, Any]:
+    if isinstance(answer.found, FairauditError):
+        return write_error(answer.found)
+    return document(answer.found)
+
+
+def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:
+    """A document as text, one row of a list on each line: for people, for grep and for diffs.
+
+    What a log would not show, or a build server would read as a command, is an escape of JSON.
+    """
+    encode = json.JSONEncoder(
+        ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":")
+    ).encode
+    members = []
+    for name, value in tree.items():
+        rows = ",\n  ".join(map(encode, value)) if isinstance(value, list) else ""
+        members.append(f"{encode(name)}: " + (f"[\n  {rows}\n ]" if rows else encode(value)))
+    text = "{\n " + ",\n ".join(members) + "\n}\n"
+    # Such signs stand in strings alone.
+    return _SPELLED.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)

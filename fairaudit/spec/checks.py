@@ -1,0 +1,259 @@
+"""The `metrics` of a spec: what is reported, and which checks its limits make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fairaudit.cube import Grouping
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.errors import Fault
+from fairaudit.evidence import explain_no_interval, explain_no_test
+from fairaudit.metrics import (
+    Bounds,
+    Disparity,
+    GroupMetric,
+    Metric,
+    Requirement,
+    TableMetric,
+)
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.scores import SCORING_RATE
+from fairaudit.metrics.terms import format_decimal
+from fairaudit.spec import schema
+from fairaudit.spec.entry import Context, Entry, read_entry, read_outcome, refuse_unmet
+from fairaudit.spec.model import MetricRequest
+from fairaudit.spec.requests import read_metric_request, read_parameters
+from fairaudit.spec.text import Draft, Path
+from fairaudit.verdict import Check, Limit
+
+
+def read_metrics(
+    context: Context, skipped: frozenset[int]
+) -> tuple[tuple[MetricRequest, ...], tuple[Check, ...], tuple[Notice, ...]]:
+    """Everything that is reported and checked, with notices on limits that mislead.
+
+    `skipped` are the numbers of the entries whose shape is faulty.
+    """
+    requests: list[MetricRequest] = []
+    checks: list[Check] = []
+    notices: list[Notice] = []
+    for number, shape in enumerate(context.shape.metrics):
+        path: Path = ("metrics", number)
+        before = len(context.draft.faults)
+        entry = None if number in skipped else read_entry(context, path, shape)
+        if entry is None:
+            continue
+        of = read_outcome(entry)
+        refuse_unmet(entry, of)
+        parameters = read_parameters(entry)
+        warn, fail = _read_limit(entry, "warn"), _read_limit(entry, "fail")
+        _refuse_evidence(entry)
+        request = read_metric_request(entry, of or "label", parameters)
+        if len(context.draft.faults) > before:
+            continue
+        notices += [Notice(text, Subjects.NOBODY) for text in _warnings(entry, request)]
+        for at in shape.at or (None,):
+            cut = replace(request, terms=replace(request.terms, at=at))
+            requests.append(cut)
+            if warn or fail:
+                checks += _make_checks(entry, cut, warn, fail)
+    _refuse_duplicates(context.draft, checks)
+    return tuple(requests), tuple(checks), tuple(notices)
+
+
+def _read_limit(entry: Entry, side: str) -> Limit | None:
+    """The limit, refused where it can never be crossed, or parity itself crosses it."""
+    metric, bound = entry.metric, _bound_of(entry, side)
+    if bound is None:
+        return None
+    below, above = bound.below, bound.above
+    if below is None and above is None:
+        entry.fault(side, "a limit says `below`, `above` or `outside: [lowest, highest]`")
+        return None
+    if below is not None and above is not None and below > above:
+        entry.fault(side, "the lowest bound is above the highest")
+        return None
+    low, high = _bounds(entry)
+    never_below = below is None or (low is not None and below <= low)
+    never_above = above is None or (high is not None and above >= high)
+    if never_below and never_above:
+        span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
+        entry.fault(side, f"this limit can never be crossed: {metric.id} lies in {span}")
+    limit = Limit(below, above, significant=bound.significant, conclusive=bound.conclusive)
+    ideal = None if isinstance(metric, GroupMetric) or _parity(metric) else metric.ideal
+    if entry.shape.against is not None:
+        ideal = 0
+    if ideal is not None and limit.excess(float(ideal)) > 0:
+        percent = below is not None and 1 < below <= 100
+        hint = "swap `below` and `above`"
+        if percent and below:
+            hint = f"{below} % is written {below / 100}"
+        entry.fault(side, f"parity itself ({ideal}) would cross this limit: {hint}")
+    return limit
+
+
+def _bound_of(entry: Entry, side: str) -> schema.Bound | None:
+    return entry.shape.warn if side == "warn" else entry.shape.fail
+
+
+def _parity(metric: Metric) -> str:
+    """What the value is at parity, where that is no number for all data."""
+    return metric.parity if isinstance(metric, TableMetric) else ""
+
+
+def _bounds(entry: Entry) -> Bounds:
+    """The values that an entry can take, against the reference and the outcome that it names."""
+    metric, policy = entry.metric, entry.reference_policy
+    low, high = metric.bounds
+    if isinstance(metric, Disparity) and metric.reference is None and policy is not None:
+        low, high = metric.bounds_to(policy)
+    if entry.shape.against is None:
+        return low, high
+    width = None if low is None or high is None else high - low
+    return (None if width is None else -width), width
+
+
+def _refuse_evidence(entry: Entry) -> None:
+    """Faults for evidence that a limit asks for and that no data could give."""
+    metric = entry.metric
+    policy: str | None = metric.reference if isinstance(metric, Disparity) else None
+    if entry.shape.reference:
+        policy = entry.reference_word
+    lacking = {
+        "significant": explain_no_test(metric, policy),
+        "conclusive": explain_no_interval(metric),
+    }
+    if entry.shape.against is not None and isinstance(metric, GroupMetric):
+        # Of two outcomes a rate itself is compared.
+        lacking["significant"] = explain_no_interval(metric)
+    for side in ("warn", "fail"):
+        bound = _bound_of(entry, side)
+        for key, why in lacking.items():
+            if why and bound is not None and getattr(bound, key):
+                message = f"`{key}` can never hold: {why.removeprefix('none: ')}"
+                entry.context.draft.fault((*entry.path, side, key), message, key=True)
+
+
+def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
+    """Warnings of limits that look at one side only, or at the wrong side of a burden."""
+    metric, place = entry.metric, entry.context.draft.document.place(entry.path)
+    where = f"{place.file}:{place.line}" if place else f"metrics[{entry.path[1]}]"
+    bounds = [bound for bound in (entry.shape.warn, entry.shape.fail) if bound is not None]
+    warnings = []
+    one_sided = any(bound.below is None or bound.above is None for bound in bounds)
+    two_sided = isinstance(metric, Disparity) and metric.signed
+    if one_sided and two_sided and entry.reference_word not in {"highest", "lowest"}:
+        warnings.append(
+            f"{where}: {metric.id} can depart from parity on either side, and the limit looks "
+            "at one; `outside: [lowest, highest]` looks at both"
+        )
+    if bounds and _parity(metric) and entry.shape.against is None:
+        warnings.append(
+            f"{where}: {metric.id} is at parity {_parity(metric)}, so a limit on it may be "
+            "crossed where groups are equal; `goodman_kruskal_lambda` is 0 there"
+        )
+    is_burden = not entry.context.outcomes[request.of].favourable
+    if bounds and is_burden and isinstance(metric, Disparity) and _is_rate_ratio(metric):
+        warnings.append(
+            f"{where}: the positive is a burden here, and {metric.id} compares the rates of "
+            "having it; `impact_ratio` applies the four-fifths rule to those of being spared"
+        )
+    return warnings
+
+
+def _is_rate_ratio(metric: Disparity) -> bool:
+    """Whether it is a ratio of selection rates that the four-fifths rule does not turn round."""
+    is_plain = metric.comparison.quotient and not metric.four_fifths
+    return is_plain and metric.parts[0][0] in {SELECTION_RATE, SCORING_RATE}
+
+
+def _make_checks(
+    entry: Entry, request: MetricRequest, warn: Limit | None, fail: Limit | None
+) -> list[Check]:
+    """One check for each grouping and conditioning of an entry with a limit."""
+    context, shape = entry.context, entry.shape
+    default = [["full"]] if "smoothing" in entry.metric.takes else [["each"]]
+    if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
+        default = context.numeric_attributes
+    checks = []
+    for by in context.groupings.by(shape.by or default, entry.fault_at("by")):
+        if set(by) & set(request.terms.parameters.controls):
+            continue
+        reference = context.resolve(request.terms.reference, by)
+        if request.terms.reference is not None and reference is None:
+            _refuse_reference(entry, by)
+            continue
+        strata: tuple[Grouping, ...] = ((),)
+        if shape.given is not None:
+            strata = context.groupings.given(shape.given, by, entry.fault_at("given"))
+        checks += [
+            Check(
+                id=_id(entry, request, by, given),
+                asked=entry.metric,
+                of=request.of,
+                by=by,
+                given=given,
+                against=request.against,
+                terms=replace(request.terms, reference=reference),
+                undefined=shape.undefined or context.shape.undefined,
+                warn=warn,
+                fail=fail,
+                place=context.draft.document.place(entry.path),
+            )
+            for given in strata
+        ]
+    return checks
+
+
+def _refuse_reference(entry: Entry, by: Grouping) -> None:
+    name = " and ".join(by)
+    if entry.shape.reference is not None:
+        message = f"this reference names no group of {name}: write {{attribute: level, …}}"
+        entry.fault("reference", message)
+        return
+    protected = entry.context.columns.protected
+    undeclared = {column.name for column in protected if column.reference is None}
+    missing = next(column for column in by if column in undeclared)
+    entry.fault(
+        "metric",
+        f"{entry.shape.metric} needs a reference for {name}: declare `reference:` in columns."
+        f"protected.{missing}, or say `reference: rest` (largest, highest, overall …) here",
+    )
+
+
+def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:
+    first: dict[str, Check] = {}
+    for check in checks:
+        if check.id in first and check.place is not None:
+            place = first[check.id].place
+            line = f" in line {place.line}" if place else ""
+            message = f"the check {check.id} stands twice, first{line}"
+            source = draft.document.lines[check.place.line - 1]
+            draft.faults.append(Fault(message, "metrics", check.place, source))
+        elif check.id in first:
+            draft.faults.append(Fault(f"the check {check.id} stands twice", "metrics"))
+        first.setdefault(check.id, check)
+
+
+def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> str:
+    """`metric.compare.reference/by/given/of`, without what is not said."""
+    shape, terms = entry.shape, request.terms
+    head = [entry.metric.id]
+    if shape.compare:
+        head.append(shape.compare)
+    if shape.reference is not None:
+        head.append("+".join(shape.reference.values()))
+    head += [f"{key}={value}" for key, value in terms.parameters.as_texts().items()]
+    if shape.of_class is not None:
+        head.append(f"class={shape.of_class}")
+    if shape.sd is not None:
+        head.append(f"sd={shape.sd}")
+    if shape.aggregate is not None:
+        head.append(shape.aggregate)
+    if terms.at is not None:
+        head.append(f"at={format_decimal(terms.at)}")
+    strata = "+".join(given) + (f"={terms.average}" if terms.average else "")
+    of = request.of if request.against is None else f"{request.of}-{request.against}"
+    segments = [".".join(head), "+".join(by), strata, of]
+    return "/".join(segment for segment in segments if segment)

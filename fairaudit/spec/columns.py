@@ -1,0 +1,298 @@
+"""The columns of a spec: the attributes that people are grouped by, and the outcomes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+from fairaudit.cube import UNKNOWN
+from fairaudit.errors import Fault, did_you_mean
+from fairaudit.names import quoted
+from fairaudit.spec import schema
+from fairaudit.spec.model import RESERVED, OtherValues, Outcome, OutcomeKind, Protected, Threshold
+from fairaudit.spec.text import Draft, Path, Text
+
+_MOST_QUANTILES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What each column of the data is to the audit."""
+
+    protected: tuple[Protected, ...]
+    strata: tuple[Protected, ...]
+    features: tuple[Protected, ...]
+    label: Outcome | None
+    predictions: tuple[Outcome, ...]
+    numbers: tuple[Outcome, ...]
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        """The outcomes by their name; of two that share one, which is a fault, the first."""
+        outcomes: dict[str, Outcome] = {}
+        for outcome in (self.label, *self.predictions, *self.numbers):
+            if outcome is not None:
+                outcomes.setdefault(outcome.name, outcome)
+        return outcomes
+
+    @property
+    def first(self) -> str:
+        """The outcome that is audited where none is named."""
+        return self.predictions[0].name if self.predictions else next(iter(self.outcomes))
+
+
+def read_columns(draft: Draft, shape: schema.Columns) -> Columns:
+    """What the columns of a spec mean."""
+    columns = Columns(
+        protected=tuple(
+            _read_protected(draft, ("columns", "protected", name), name, column)
+            for name, column in shape.protected.items()
+        ),
+        strata=_read_strata(draft, "strata", shape.strata),
+        features=_read_strata(draft, "features", shape.features),
+        label=_read_outcome(draft, ("columns", "label"), "label", shape.label),
+        predictions=_read_predictions(draft, shape),
+        numbers=tuple(
+            Outcome(name, draft.text(("columns", "numbers", name), column), kind=OutcomeKind.NUMBER)
+            for name, column in shape.numbers.items()
+        ),
+    )
+    if not columns.protected:
+        draft.fault(("columns", "protected"), "name at least one protected attribute")
+    if not columns.outcomes:
+        draft.fault(("columns",), "name an outcome: a label, a prediction or a decision")
+    _refuse_names(draft, columns)
+    _refuse_outcome_names(draft, shape, columns)
+    return columns
+
+
+def _column_of(draft: Draft, path: Path, name: str, column: str | None) -> Text:
+    """The column that is named; else it is called as its entry is."""
+    if column is not None:
+        return draft.text((*path, "column"), column)
+    return draft.text(path, name, key=True)
+
+
+def _read_protected(
+    draft: Draft, path: Path, name: str, shape: schema.ProtectedColumn
+) -> Protected:
+    _refuse_recoding(draft, path, shape)
+    keep = None if shape.keep is None else draft.texts((*path, "keep"), shape.keep)
+    attribute = Protected(
+        name=name,
+        column=_column_of(draft, path, name, shape.column),
+        trim=shape.trim,
+        unknown=tuple(shape.unknown),
+        merge={
+            target: draft.texts((*path, "merge", target), levels)
+            for target, levels in shape.merge.items()
+        },
+        keep=keep,
+        other=shape.other or "other",
+        bins=_read_bins(draft, (*path, "bins"), shape.bins),
+        quantiles=_read_quantiles(draft, path, shape),
+        reference=draft.optional((*path, "reference"), shape.reference),
+    )
+    draft.faults.extend(reference_faults(attribute))
+    return attribute
+
+
+def reference_faults(column: Protected) -> list[Fault]:
+    """The fault of a reference that is none of the bins."""
+    labels = column.bin_labels()
+    if not labels or column.reference is None or column.reference.value in labels:
+        return []
+    known = ", ".join(quoted(label) for label in labels)
+    hint = did_you_mean(column.reference.value, labels) or f"; there are {known}"
+    return [column.reference.fault(f"no such bin{hint}")]
+
+
+def _refuse_recoding(draft: Draft, path: Path, shape: schema.ProtectedColumn) -> None:
+    """The faults of levels that are merged, kept or binned at once, or twice."""
+    recoded = shape.merge or shape.keep is not None or shape.other
+    for key in ("bins", "quantiles"):
+        if getattr(shape, key) is not None and recoded:
+            draft.fault((*path, key), "a column is either binned or merged and kept, not both")
+    if shape.other is not None and shape.keep is None:
+        draft.fault((*path, "other"), "`other` names what `keep` leaves: name the levels to keep")
+    for target, levels in shape.merge.items():
+        if shape.keep is not None and set(levels) & set(shape.keep):
+            draft.fault((*path, "merge", target), "a level is both merged and kept")
+    times = Counter(level for levels in shape.merge.values() for level in levels)
+    for level in [level for level, count in times.items() if count > 1]:
+        draft.fault((*path, "merge"), f"the level {level!r} is merged twice")
+    for word in (*shape.merge, shape.other):
+        if word == UNKNOWN:
+            draft.fault(path, f"{UNKNOWN!r} is the name of those who are not known")
+
+
+def _read_strata(
+    draft: Draft, role: str, shapes: Mapping[str, schema.StratumColumn]
+) -> tuple[Protected, ...]:
+    strata = []
+    for name, shape in shapes.items():
+        path: Path = ("columns", role, name)
+        column = _column_of(draft, path, name, shape.column)
+        bins = _read_bins(draft, (*path, "bins"), shape.bins)
+        quantiles = _read_quantiles(draft, path, shape)
+        strata.append(Protected(name, column, bins=bins, quantiles=quantiles))
+    return tuple(strata)
+
+
+def _read_quantiles(
+    draft: Draft, path: Path, shape: schema.ProtectedColumn | schema.StratumColumn
+) -> int | None:
+    where = (*path, "quantiles")
+    if shape.quantiles is not None and shape.bins is not None:
+        draft.fault(where, "either bins or quantiles, not both", key=True)
+    elif shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
+        draft.fault(where, f"from 2 to {_MOST_QUANTILES} quantiles make groups")
+    return shape.quantiles
+
+
+def _read_bins(draft: Draft, path: Path, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
+    if edges is not None and (not edges or list(edges) != sorted(set(edges))):
+        draft.fault(path, "bin edges must ascend, each one once")
+    return tuple(edges or ())
+
+
+def _read_predictions(draft: Draft, shape: schema.Columns) -> tuple[Outcome, ...]:
+    """The prediction or decision with its score, or the score alone; or every model."""
+    if shape.models is not None:
+        for key in ("prediction", "decision", "score"):
+            if getattr(shape, key) is not None:
+                message = f"`models` stand instead of `{key}`: make it one of them"
+                draft.fault(("columns", key), message, key=True)
+        models = [
+            _read_prediction(draft, ("columns", "models", name), name, model)
+            for name, model in shape.models.items()
+        ]
+        return tuple(model for model in models if model is not None)
+    if shape.prediction is not None and shape.decision is not None:
+        draft.fault(
+            ("columns", "decision"),
+            "name a prediction (what a model says) or a decision (what people decided), not both",
+        )
+    name = "prediction" if shape.decision is None else "decision"
+    outcome = _read_prediction(draft, ("columns",), name, shape)
+    return () if outcome is None else (outcome,)
+
+
+def _read_prediction(
+    draft: Draft, path: Path, name: str, shape: schema.Columns | schema.ModelColumns
+) -> Outcome | None:
+    """What a model or people said, and its score; where there is that alone, it is `score`."""
+    score = draft.optional((*path, "score"), shape.score)
+    is_model = isinstance(shape, schema.ModelColumns)
+    decision = None if isinstance(shape, schema.ModelColumns) else shape.decision
+    if (column := decision or shape.prediction) is not None:
+        where = (*path, "prediction" if is_model else name)
+        outcome = _read_outcome(draft, where, name, column)
+        return outcome and replace(outcome, score=score)
+    if score is not None:
+        return Outcome(name if is_model else "score", score, kind=OutcomeKind.SCORE, score=score)
+    if is_model:
+        draft.fault(path, "a model has a prediction, a score, or both", key=True)
+    return None
+
+
+def _read_outcome(
+    draft: Draft, path: Path, name: str, shape: schema.OutcomeColumn | None
+) -> Outcome | None:
+    if shape is None:
+        return None
+    if shape.number:
+        return _read_number(draft, path, name, shape)
+    positive, where = shape.positive, (*path, "negative")
+    values: tuple[Text, ...] = ()
+    threshold = None
+    if positive is not None:
+        values = draft.texts((*path, "positive"), positive.values)
+        threshold = _read_threshold(draft, (*path, "positive"), positive)
+        if threshold is not None and shape.negative is not None:
+            draft.fault(where, "a cut on a number needs no `negative`")
+    elif shape.negative is not None:
+        draft.fault(where, "`negative` needs `positive` beside it")
+    negative = draft.texts(where, shape.negative)
+    both = {text.value for text in values} & {text.value for text in negative}
+    for value in sorted(both):
+        draft.fault(where, f"{value!r} is both positive and negative")
+    return Outcome(
+        name=name,
+        column=_column_of(draft, path, name, shape.column),
+        positive=values,
+        threshold=threshold,
+        negative=negative,
+        others=OtherValues(shape.others),
+        favourable=shape.favourable,
+    )
+
+
+def _read_number(draft: Draft, path: Path, name: str, shape: schema.OutcomeColumn) -> Outcome:
+    """An outcome that is a number: it has no classes to name."""
+    for key in ("positive", "negative", "others"):
+        if key in shape.model_fields_set:
+            draft.fault((*path, key), f"a number has no classes: leave out `{key}`", key=True)
+    column = _column_of(draft, path, name, shape.column)
+    return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)
+
+
+def _read_threshold(draft: Draft, path: Path, positive: schema.Positive) -> Threshold | None:
+    by_median = isinstance(positive.above, str)
+    above = positive.above if isinstance(positive.above, Decimal) else None
+    cut = Threshold(positive.at_least, above, positive.at_most, positive.below)
+    if by_median or positive.top is not None:
+        if cut != Threshold() or positive.values is not None or (by_median and positive.top):
+            draft.fault(path, "a cut by share (`above: median`, `top: 3%`) stands alone")
+        return Threshold(beyond=Fraction(1, 2) if positive.top is None else 1 - positive.top)
+    if cut == Threshold():
+        if not positive.values:
+            draft.fault(path, "say which values are positive, or cut: `at_least: 0.5`")
+        return None
+    if positive.values is not None:
+        draft.fault(path, "either values or a cut, not both")
+    lower = [bound for bound in (cut.at_least, cut.above) if bound is not None]
+    upper = [bound for bound in (cut.at_most, cut.below) if bound is not None]
+    if len(lower) > 1 or len(upper) > 1 or (lower and upper and lower[0] > upper[0]):
+        draft.fault(path, "at most one lower and one higher upper bound")
+    elif lower and lower == upper and (cut.at_least is None or cut.at_most is None):
+        draft.fault(path, "no number lies between these bounds")
+    return cut
+
+
+def _refuse_names(draft: Draft, columns: Columns) -> None:
+    """Faults of the names of columns: each is one column's, and no word of the spec."""
+    protected = {column.name for column in columns.protected}
+    for column in columns.strata:
+        if column.name in protected:
+            message = f"{column.name!r} is a protected attribute already"
+            hint = f"`given: {column.name}` conditions on it"
+            draft.faults.append(column.column.fault(f"{message}; {hint}"))
+    taken = protected | {column.name for column in columns.strata}
+    for column in columns.features:
+        if column.name in taken:
+            message = f"{column.name!r} is a protected attribute or a stratum already"
+            draft.faults.append(column.column.fault(f"{message}: subgroups have it all the same"))
+    for column in (*columns.protected, *columns.strata, *columns.features):
+        if column.name in RESERVED:
+            message = f"{column.name!r} is a word of the spec; name it otherwise and say"
+            draft.faults.append(column.column.fault(f"{message} `column: {column.column.value}`"))
+
+
+def _refuse_outcome_names(draft: Draft, shape: schema.Columns, columns: Columns) -> None:
+    """Faults of the names of models and numbers: each is one outcome's, and nothing else's."""
+    paths: list[Path] = [("columns", "models", name) for name in shape.models or ()]
+    paths += [("columns", "numbers", name) for name in shape.numbers]
+    taken = {column.name for column in (*columns.protected, *columns.strata, *columns.features)}
+    if shape.score is not None:
+        taken.add("score")
+    for path in paths:
+        name = str(path[-1])
+        if name in RESERVED:
+            draft.fault(path, f"{name!r} is a word of the spec; name it otherwise", key=True)
+        elif name in taken:
+            draft.fault(path, f"{name!r} is the name of something else already", key=True)
+        taken.add(name)

@@ -1,0 +1,184 @@
+"""Specs that follow from a spec: with the cuts that the data gives, and of the tables of a search.
+
+The q-quantile is the smallest value with so large a share of the people at or below it. `top: 3%`
+is strictly above the 97 % one, so it never selects more. Bins by quantiles begin at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.errors import SpecError
+from fairaudit.metrics import Requirement
+from fairaudit.spec.columns import reference_faults
+from fairaudit.spec.model import (
+    MissingPolicy,
+    OtherValues,
+    Outcome,
+    Protected,
+    Spec,
+    Threshold,
+    format_edge,
+)
+
+Quantile: TypeAlias = tuple[str, Fraction]
+"""A column of numbers, and the share of the people at or below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A quantile that was found, with the people above, at and below it."""
+
+    value: float
+    above: int
+    at: int
+    below: int
+
+    @property
+    def edge(self) -> Decimal:
+        """The value, exactly as it is format_edge."""
+        return Decimal(repr(self.value).removesuffix(".0"))
+
+
+def needed_quantiles(spec: Spec) -> tuple[Quantile, ...]:
+    """The quantiles that must be found before the people can be counted."""
+    quantiles = [
+        (outcome.column.value, share)
+        for outcome in spec.outcomes
+        if (share := _share_of(outcome)) is not None
+    ]
+    quantiles += [
+        (column.column.value, share) for column in _binnable(spec) for share in _shares(column)
+    ]
+    return tuple(dict.fromkeys(quantiles))
+
+
+def apply_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Spec:
+    """The spec with the cuts that were found in place of shares, and with notices that tell them.
+
+    Raises `SpecError` where a reference is none of the bins that come out.
+    """
+    cut_of = {
+        outcome.name: cuts[outcome.column.value, share]
+        for outcome in spec.outcomes
+        if (share := _share_of(outcome)) is not None
+    }
+    bins = {
+        column.name: tuple(
+            sorted({cuts[column.column.value, share].edge for share in _shares(column)})
+        )
+        for column in _binnable(spec)
+        if column.quantiles
+    }
+
+    def with_cut(outcome: Outcome) -> Outcome:
+        if outcome.name not in cut_of:
+            return outcome
+        return replace(outcome, threshold=Threshold(above=cut_of[outcome.name].edge))
+
+    def with_bins(columns: Iterable[Protected]) -> tuple[Protected, ...]:
+        return tuple(
+            replace(column, bins=bins[column.name], quantiles=None)
+            if column.name in bins
+            else column
+            for column in columns
+        )
+
+    derived = replace(
+        spec,
+        label=spec.label and with_cut(spec.label),
+        predictions=tuple(map(with_cut, spec.predictions)),
+        protected=with_bins(spec.protected),
+        strata=with_bins(spec.strata),
+        features=with_bins(spec.features),
+        notices=(
+            *spec.notices,
+            *(_cut_notice(outcome, cut_of[outcome.name]) for outcome in spec.outcomes
+              if outcome.name in cut_of),
+            *_bin_notices(spec, bins),
+        ),
+    )  # fmt: skip
+    faults = [fault for column in derived.protected for fault in reference_faults(column)]
+    if faults:
+        raise SpecError(faults)
+    return derived
+
+
+def _bin_notices(spec: Spec, bins: Mapping[str, tuple[Decimal, ...]]) -> Iterator[Notice]:
+    """Which quantiles make fewer bins than they should."""
+    for column in _binnable(spec):
+        if column.quantiles and len(bins[column.name]) + 1 < column.quantiles:
+            yield Notice(
+                f"{column.name}: {column.quantiles} quantiles of {column.column.value} make only "
+                f"{len(bins[column.name]) + 1} bins: cuts that are equal are joined",
+                Subjects.NOBODY,
+            )
+
+
+def _binnable(spec: Spec) -> tuple[Protected, ...]:
+    return (*spec.groupable, *spec.features)
+
+
+def _cut_notice(outcome: Outcome, cut: Cut) -> Notice:
+    """Where the cut is, which is somebody's score."""
+    share = _share_of(outcome) or Fraction(0)
+    top = f"for the top {float(100 * (1 - share)):g}%"
+    what = "the median" if share == Fraction(1, 2) else top
+    return Notice(
+        f"{outcome.name}: the cut is {format_edge(cut.edge)}, {what} of {outcome.column.value}: "
+        f"{cut.above:,} above, {cut.at:,} at it, {cut.below:,} below",
+        Subjects.NEVER,
+    )
+
+
+def _share_of(outcome: Outcome) -> Fraction | None:
+    return None if outcome.threshold is None else outcome.threshold.beyond
+
+
+def _shares(column: Protected) -> list[Fraction]:
+    """The shares at which the quantiles of a column cut it."""
+    parts = column.quantiles or 1
+    return [Fraction(part, parts) for part in range(1, parts)]
+
+
+def search_spec(spec: Spec) -> Spec | None:
+    """The spec of the tables of a search, without their candidates; None where it asks for none.
+
+    It has the attributes that are compared and the outcome, and what else may drop a row: whoever
+    is not counted in the cube is counted in no table beside it.
+    """
+    scan = spec.simpson
+    if scan is None or not scan.search:
+        return None
+    roles = ("strata", "label", "prediction", "score", "numbers")
+    drops = {role for role in roles if getattr(spec.missing, role) is MissingPolicy.DROP}
+    of = {scan.of}
+    if any(Requirement.LABEL in rate.requirements for rate in scan.rates):
+        of.add("label")
+
+    def reduced(outcome: Outcome, role: str) -> Outcome | None:
+        score = outcome.score if "score" in drops else None
+        may_drop = outcome.others is OtherValues.DROP
+        is_needed = outcome.has_classes and (outcome.name in of or may_drop)
+        drops_rows = role in drops or score is not None
+        return replace(outcome, score=score) if is_needed or drops_rows else None
+
+    predictions = (reduced(outcome, "prediction") for outcome in spec.predictions)
+    return replace(
+        spec,
+        protected=tuple(column for column in spec.protected if column.name in scan.attributes),
+        strata=spec.strata if "strata" in drops else (),
+        label=spec.label and reduced(spec.label, "label"),
+        predictions=tuple(outcome for outcome in predictions if outcome is not None),
+        numbers=spec.numbers if "numbers" in drops else (),
+        features=(),
+        subgroups=None,
+        requests=(),
+        checks=(),
+        simpson=None,
+    )

@@ -1,0 +1,297 @@
+"""The types of the values in a spec: how each is read, and how editors see it."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import (
+    BeforeValidator,
+    PlainValidator,
+    WithJsonSchema,
+)
+
+from fairaudit.errors import did_you_mean
+from fairaudit.metrics import (
+    CATALOGUE,
+    COMPARISONS,
+    find_comparison,
+    find_metric,
+    suggest,
+)
+from fairaudit.simpson import ReversalKind
+from fairaudit.simpson.kinds import FORMER_NAMES
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_LONGEST = 400
+"""So many signs a number may have: exact arithmetic with a million digits would take for ever."""
+SCALAR = {"type": ["string", "number", "boolean"]}
+NUMERIC = {"type": "number"}
+KINDS = [str(kind) for kind in ReversalKind]
+
+
+def _read_text(value: object) -> object:
+    if value is None:
+        raise ValueError("expected a text, found nothing; an empty text is written ''")
+    if isinstance(value, dict | list):
+        kind = "a list" if isinstance(value, list) else "a mapping"
+        message = f"expected a text, found {kind}; put it in quotes if it is one"
+        raise ValueError(message)  # noqa: TRY004  # pydantic collects ValueError
+    return value
+
+
+def read_number(value: object) -> Decimal:
+    """A number as it is written; raises `ValueError` for what is none, or none to reckon with."""
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
+        raise ValueError("expected a number, such as 0.8")
+    if len(value) > _LONGEST:
+        raise ValueError(f"a number has at most {_LONGEST} digits")
+    found = Decimal(value)
+    if not math.isfinite(float(found)):
+        raise ValueError("this number is too large")
+    return found
+
+
+def _read_number_or_median(value: object) -> Decimal | str:
+    if value == "median":
+        return "median"
+    try:
+        return read_number(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or `median`") from None
+
+
+def _read_share(value: object) -> Fraction:
+    text = value.strip() if isinstance(value, str) else ""
+    written = text.removesuffix("%").strip()
+    if not _NUMBER.fullmatch(written):
+        raise ValueError("expected a share of the people, such as 3% or 0.03")
+    share = Fraction(read_number(written)) / (100 if text.endswith("%") else 1)
+    if not 0 < share < 1:
+        raise ValueError("a share of the people lies between 0 and 1, or 0% and 100%")
+    return share
+
+
+def _read_reason(value: object) -> object:
+    if not str(_read_text(value)).strip():
+        raise ValueError("say why: the reason stands in every report")
+    return value
+
+
+def _read_whole(value: object) -> int:
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,15}", value):
+        raise ValueError("expected a whole number")
+    return int(value)
+
+
+def _read_flag(value: object) -> bool:
+    if not isinstance(value, str) or value not in {"true", "false"}:
+        raise ValueError("expected true or false")
+    return value == "true"
+
+
+def _read_words(value: object) -> object:
+    text = _read_text(value)
+    if not str(text).strip():
+        raise ValueError("expected a text that is not empty")
+    return text
+
+
+def _read_day(value: object) -> date:
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        raise ValueError("expected a date, such as 2026-03-31")
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        raise ValueError(f"there is no day {value}") from None
+
+
+def read_waived_group(value: object) -> object:
+    """`all` as no group at all; else a level for each attribute."""
+    if value == "all":
+        return {}
+    if not isinstance(value, dict) or not value:
+        raise ValueError("expected a level for each attribute, such as {gender: F}, or `all`")
+    return value
+
+
+def _as_list(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+def _read_metric_name(value: object) -> str:
+    name = str(_read_text(value))
+    if find_metric(name) is None:
+        if find_comparison(name) is not None:
+            raise ValueError(f"{name!r} is a comparison: name a rate and say `compare: {name}`")
+        raise ValueError(f"unknown metric {name!r}{suggest(name)}")
+    return name
+
+
+def _read_comparison(value: object) -> str:
+    name = str(_read_text(value))
+    known = [one.id for one in COMPARISONS]
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
+        raise ValueError(f"unknown comparison {name!r}{hint}")
+    return name
+
+
+def _read_average(value: object) -> object:
+    """A rule as a mapping of its word to 1; a mapping gives each stratum its weight."""
+    if isinstance(value, dict):
+        if not value:
+            raise ValueError("name the weight of each stratum")
+        return value
+    name = str(_read_text(value))
+    if name not in _AVERAGES:
+        hint = did_you_mean(name, _AVERAGES) or f"; there is {', '.join(_AVERAGES)}"
+        raise ValueError(f"unknown weights {name!r}{hint}, or a weight for each stratum")
+    return {f"={name}": "1"}
+
+
+def _read_groupings(value: object) -> object:
+    if value == [] or (isinstance(value, list) and [] in value):
+        raise ValueError("an empty list names no grouping")
+    return [_as_list(one) for one in value] if isinstance(value, list) else [[value]]
+
+
+def _read_groupings_or_none(value: object) -> object:
+    return [] if value == [] else _read_groupings(value)
+
+
+def read_reversal_limit(value: object) -> object:
+    """A kind by its name; `true` is any reversal, `false` none at all."""
+    if isinstance(value, dict):
+        return value
+    name = str(_read_text(value))
+    if name in {"true", "false"}:
+        return {} if name == "true" else None
+    if name in FORMER_NAMES:
+        name = str(FORMER_NAMES[name])
+    if name not in KINDS:
+        hint = did_you_mean(name, KINDS) or f"; there is {', '.join(KINDS)}"
+        raise ValueError(f"unknown kind {name!r}{hint}, and `true` for any reversal")
+    return {"kind": name}
+
+
+def read_entries(value: object) -> object:
+    """A list of at least one entry; one alone needs no list."""
+    if value in ([], None):
+        raise ValueError("ask for at least one metric")
+    return _as_list(value)
+
+
+def read_columns(value: object) -> object:
+    """A list of names as a mapping; an entry without a body is an empty one."""
+    if isinstance(value, str):
+        value = [value]
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        if len(set(value)) < len(value):
+            raise ValueError("a name stands twice in the list")
+        return {one: {} for one in value}
+    if isinstance(value, dict):
+        return {name: {} if body is None else body for name, body in value.items()}
+    return value
+
+
+def under_key(key: str) -> Any:  # noqa: ANN401  # a validator of any input
+    """A validator that takes what is no mapping for the value of a key."""
+
+    def wrap(value: object) -> object:
+        return value if isinstance(value, dict) else {key: value}
+
+    return wrap
+
+
+def read_bound(value: object) -> object:
+    """`outside: [lo, hi]` is both bounds."""
+    if isinstance(value, dict) and "outside" in value:
+        pair = value["outside"]
+        if not isinstance(pair, list) or len(pair) != 2 or {"below", "above"} & set(value):
+            raise ValueError("expected `outside: [lowest, highest]` and no other bound")
+        return {**value, "below": pair[0], "above": pair[1]}
+    return value
+
+
+Text: TypeAlias = Annotated[str, BeforeValidator(_read_text), WithJsonSchema(SCALAR)]
+Number: TypeAlias = Annotated[Decimal, BeforeValidator(read_number), WithJsonSchema(NUMERIC)]
+ABOVE = {"anyOf": [NUMERIC, {"const": "median"}]}
+Above: TypeAlias = Annotated[
+    Decimal | str, PlainValidator(_read_number_or_median), WithJsonSchema(ABOVE)
+]
+SHARE = {"type": ["string", "number"]}
+Share: TypeAlias = Annotated[Fraction, PlainValidator(_read_share), WithJsonSchema(SHARE)]
+Whole: TypeAlias = Annotated[int, BeforeValidator(_read_whole), WithJsonSchema({"type": "integer"})]
+Words: TypeAlias = Annotated[str, BeforeValidator(_read_words), WithJsonSchema(SCALAR)]
+Day: TypeAlias = Annotated[date, PlainValidator(_read_day), WithJsonSchema({"type": "string"})]
+Flag: TypeAlias = Annotated[bool, BeforeValidator(_read_flag), WithJsonSchema({"type": "boolean"})]
+TEXTS = {"anyOf": [SCALAR, {"type": "array", "items": SCALAR}]}
+Texts: TypeAlias = Annotated[list[Text], BeforeValidator(_as_list), WithJsonSchema(TEXTS)]
+Numbers: TypeAlias = Annotated[list[Number], BeforeValidator(_as_list)]
+_GROUPINGS = {"anyOf": [SCALAR, {"type": "array", "items": TEXTS}]}
+Groupings: TypeAlias = Annotated[
+    list[list[Text]], BeforeValidator(_read_groupings), WithJsonSchema(_GROUPINGS)
+]
+GroupingsOrNone: TypeAlias = Annotated[
+    list[list[Text]], BeforeValidator(_read_groupings_or_none), WithJsonSchema(_GROUPINGS)
+]
+
+
+Reason: TypeAlias = Annotated[
+    str, BeforeValidator(_read_reason), WithJsonSchema({"type": "string", "minLength": 1})
+]
+
+
+MetricName: TypeAlias = Annotated[
+    str,
+    BeforeValidator(_read_metric_name),
+    WithJsonSchema(
+        {"enum": sorted({name for one in CATALOGUE for name in (one.id, *one.aliases)})}
+    ),
+]
+
+
+Comparison: TypeAlias = Annotated[
+    str,
+    BeforeValidator(_read_comparison),
+    WithJsonSchema({"enum": [one.id for one in COMPARISONS]}),
+]
+_AVERAGES = ("pooled", "uniform", "reference", "group")
+Average: TypeAlias = Annotated[
+    dict[str, Number],
+    BeforeValidator(_read_average),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(_AVERAGES)},
+                {"type": "object", "additionalProperties": NUMERIC, "minProperties": 1},
+            ]
+        }
+    ),
+]
+ReferenceMap: TypeAlias = Annotated[
+    dict[str, Text],
+    BeforeValidator(under_key("")),
+    WithJsonSchema({"anyOf": [SCALAR, {"type": "object", "additionalProperties": SCALAR}]}),
+]
+POSITIVE = {
+    "anyOf": [
+        *TEXTS["anyOf"],
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "minProperties": 1,
+            "properties": {
+                **dict.fromkeys(("at_least", "at_most", "below"), NUMERIC),
+                "above": ABOVE,
+                "top": SHARE,
+            },
+        },
+    ]
+}
+"""The positive values of an outcome, or a cut on its number, as editors see them."""

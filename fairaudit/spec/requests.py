@@ -1,0 +1,247 @@
+"""What an entry of `metrics` reports: its outcome, groups, reference, average and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
+from fairaudit.errors import did_you_mean
+from fairaudit.metrics import (
+    Average,
+    Disparity,
+    Parameters,
+    Reference,
+    ReferencePolicy,
+    Requirement,
+    TableMetric,
+    Terms,
+    Weights,
+)
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS_CREDIBLE
+from fairaudit.spec.entry import MACRO, Entry, find_unmet
+from fairaudit.spec.model import MetricRequest, OutcomeKind, value_of
+from fairaudit.spec.text import Path, Text
+
+_CELLS = ("tp", "fp", "fn", "tn")
+
+
+def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> MetricRequest:
+    """What is reported of an entry: every grouping by default."""
+    context = entry.context
+    by = _read_by(entry)
+    given: tuple[Grouping, ...] = ((),)
+    if entry.shape.given is not None:
+        given = context.groupings.given(entry.shape.given, (), entry.fault_at("given"))
+    reference = _read_reference(entry)
+    subsets: Sequence[Grouping] = by
+    if len(context.groupings.protected) <= MOST_ATTRIBUTES:
+        subsets = every_subset(context.groupings.protected)
+    # In the order in which their faults are told.
+    average, class_text = _read_average(entry), _read_class(entry, of)
+    return MetricRequest(
+        metric=entry.metric,
+        of=of,
+        by=by,
+        given=given,
+        terms=Terms(
+            reference,
+            context.shape.groups.minimum,
+            parameters,
+            average,
+            value_of(class_text),
+            inference=context.inference,
+        ),
+        references=_resolve_each(entry, reference, subsets),
+        declared=_resolve_each(entry, Reference(ReferencePolicy.DECLARED), subsets),
+        against=_read_against(entry, of),
+        class_text=class_text,
+        stratum_texts=tuple(_strata_named(entry)),
+    )
+
+
+def _read_by(entry: Entry) -> tuple[Grouping, ...]:
+    context, by = entry.context, entry.shape.by
+    is_named = "by" in context.shape.groups.model_fields_set
+    path: Path = ("groups", "by") if is_named else ("columns", "protected")
+    if by is not None:
+        path = (*entry.path, "by")
+    groupings = context.shape.groups.by if by is None else by
+    if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
+        groupings = _read_numeric_by(entry)
+    return context.groupings.by(
+        groupings, lambda at, message: context.draft.fault((*path, at), message)
+    )
+
+
+def _read_numeric_by(entry: Entry) -> list[list[str]]:
+    """The attributes whose own numbers a metric looks at, one at a time."""
+    by, numeric = entry.shape.by, entry.context.numeric_attributes
+    if not numeric:
+        what = f"{entry.metric.id} needs a numeric attribute: one with `bins` or `quantiles`"
+        entry.fault("metric", what)
+    if by is not None and any(grouping not in numeric for grouping in by):
+        entry.fault("by", f"{entry.metric.id} is of one numeric attribute at a time")
+    return by or numeric
+
+
+def _resolve_each(
+    entry: Entry, reference: Reference | None, groupings: Sequence[Grouping]
+) -> dict[Grouping, Reference]:
+    """The reference of each grouping for which there is one."""
+    resolved = {by: entry.context.resolve(reference, by) for by in groupings}
+    return {by: group for by, group in resolved.items() if group is not None}
+
+
+def _read_reference(entry: Entry) -> Reference | None:
+    """The reference of an entry as it is written; None where the metric takes none."""
+    metric, named = entry.metric, entry.shape.reference
+    takes = isinstance(metric, Disparity) and metric.to_reference
+    fixed = isinstance(metric, Disparity) and metric.reference is not None
+    if named is None:
+        return Reference(ReferencePolicy.DECLARED) if takes and not fixed else None
+    if not takes:
+        entry.fault("reference", f"{metric.id} compares with no reference", key_itself=True)
+    elif fixed:
+        entry.fault("reference", f"{metric.id} is always to the highest group", key_itself=True)
+    word = entry.reference_word
+    if word is None:
+        known = entry.context.groupings.protected
+        for name in [name for name in named if name not in known]:
+            message = f"no protected attribute {name!r}{did_you_mean(name, known)}"
+            entry.context.draft.fault((*entry.path, "reference", name), message, key=True)
+        return Reference(ReferencePolicy.LEVEL, tuple(named.items()))
+    if entry.reference_policy is not None:
+        return Reference(entry.reference_policy)
+    return Reference(ReferencePolicy.LEVEL, (("", word),))
+
+
+def _read_average(entry: Entry) -> Average | None:
+    """How an entry is averaged over its strata; None where each stratum is judged."""
+    metric, average = entry.metric, entry.shape.average
+    if average is None:
+        return None
+
+    def fault(message: str) -> None:
+        entry.fault("average", message, key_itself=True)
+
+    if entry.shape.given is None:
+        fault("an average is taken over strata: say `given:`")
+    if isinstance(metric, TableMetric):
+        fault(f"{metric.id} is no rate that could be averaged")
+        return None
+    if isinstance(metric, Disparity):
+        if metric.comparison.exact_in_strata is not None:
+            fault(f"{metric.id} says itself how strata are weighed")
+            return None
+        contrasts = [comparison.id for _, comparison in metric.parts if comparison.contrast]
+        if contrasts:
+            fault(f"{contrasts[0]} needs more than averages")
+        if len(metric.averages) > 1:
+            fault(f"{metric.id} says itself how it is averaged")
+    (word, *_), weights = average, average.values()
+    if not word.startswith("="):
+        if any(weight < 0 for weight in weights) or not any(weights):
+            entry.fault("average", "weights are not negative, and not all of them are 0")
+        return Average(Weights.LEVELS, dict(average))
+    rule = Weights(word[1:])
+    is_compared = isinstance(metric, Disparity) and metric.to_reference
+    if rule in {Weights.REFERENCE, Weights.GROUP} and not is_compared:
+        message = f"{metric.id} has no reference to weigh by: say pooled or uniform"
+        entry.fault("average", message)
+    return Average(rule)
+
+
+def _strata_named(entry: Entry) -> Iterator[Text]:
+    """The strata that an entry gives a weight."""
+    for name in entry.shape.average or ():
+        if not name.startswith("="):
+            path = (*entry.path, "average", name)
+            yield entry.context.draft.text(path, name, key=True)
+
+
+def _read_class(entry: Entry, of: str) -> Text | None:
+    """The class that counts as positive."""
+    outcome, of_class = entry.context.outcomes.get(of), entry.shape.of_class
+    if of_class is None or outcome is None:
+        return None
+    if outcome.kind is OutcomeKind.NUMBER:
+        entry.fault("class", f"{of} is a number: it has no classes", key_itself=True)
+    if of_class == MACRO:
+        return None
+    if entry.shape.at is not None:
+        entry.fault("class", "a score cut at a threshold has no classes", key_itself=True)
+    elif outcome.threshold is not None:
+        entry.fault("class", f"{of} is cut at a number: it has no classes", key_itself=True)
+    return entry.context.draft.text((*entry.path, "class"), of_class)
+
+
+def _read_against(entry: Entry, of: str) -> str | None:
+    """The outcome whose value is subtracted."""
+    other, outcomes = entry.shape.against, entry.context.outcomes
+    if other is None:
+        return None
+    if other not in outcomes:
+        hint = did_you_mean(other, outcomes) or f"; there is {' and '.join(outcomes)}"
+        entry.fault("against", f"no such outcome: {other!r}{hint}")
+        return None
+    if other == of:
+        entry.fault("against", "`against` must differ from `of`")
+    elif why := find_unmet(entry.metric, other, outcomes):
+        entry.fault("against", why)
+    elif Requirement.SCORE in entry.requirements:
+        scores = [outcomes[name].score for name in (of, other)]
+        if (scores[0] is None) is not (scores[1] is None):
+            message = f"{entry.metric.id} is of the score, and only one of both has one"
+            entry.fault("against", message)
+    return other
+
+
+def read_parameters(entry: Entry) -> Parameters:
+    """The parameters of the metric, each with its faults."""
+    shape, metric = entry.shape, entry.metric
+    utilities = tuple((shape.utilities or {}).items())
+    parameters = Parameters(
+        shape.smoothing, shape.concentration, shape.alpha, utilities, _read_controls(entry)
+    )
+    for key in parameters.as_texts():
+        if key not in metric.takes:
+            entry.fault(key, f"{metric.id} takes no {key}", key_itself=True)
+    for key in ("smoothing", "concentration"):
+        value = getattr(shape, key)
+        if value is not None and value < 0:
+            entry.fault(key, "a pseudo-count is not negative")
+        elif value == 0 and metric is DIFFERENTIAL_FAIRNESS_CREDIBLE:
+            entry.fault(key, "a credible region needs a pseudo-count above 0")
+    if shape.at == []:
+        entry.fault("at", "name at least one threshold")
+    if shape.smoothing is not None and shape.concentration is not None:
+        entry.fault("concentration", "either smoothing or concentration, not both")
+    if "utilities" in metric.takes and {cell for cell, _ in utilities} != set(_CELLS):
+        what = f"{metric.id} takes four utilities: `utilities: {{tp: 1, fp: 0, fn: -1, tn: 0}}`"
+        entry.fault("metric", what)
+    return parameters
+
+
+def _read_controls(entry: Entry) -> Grouping:
+    """The columns that a regression holds fixed, in the order of the spec."""
+    context, shape = entry.context, entry.shape
+    known = (*context.groupings.protected, *context.groupings.strata)
+    controls, fault = shape.controls or [], entry.fault_at("controls")
+    groupings = context.groupings.by(shape.by or [["each"]], lambda _, __: None)
+    if shape.controls == []:
+        entry.fault("controls", "name at least one control, or leave the key out")
+    for at, name in enumerate(controls):
+        if name in context.outcomes and context.outcomes[name].kind is OutcomeKind.NUMBER:
+            what = f"{name!r} is a number: name it in columns.strata with `bins` or `quantiles`"
+            fault(at, f"{what} to hold it fixed")
+        elif name not in known:
+            hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
+            fault(at, f"no such column here: {name!r}{hint}")
+        elif controls.index(name) < at:
+            fault(at, f"{name!r} stands twice")
+        elif shape.by is not None and any(name in grouping for grouping in groupings):
+            fault(at, f"{name!r} is in `by` too: held fixed, it has no difference")
+    if shape.by is None and all(set(grouping) & set(controls) for grouping in groupings):
+        message = "every protected attribute is a control: nobody is left to compare"
+        entry.fault("controls", message)
+    return tuple(name for name in known if name in controls)
