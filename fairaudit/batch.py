@@ -68,7 +68,7 @@ def answer(
 def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:
     """The spec and the data of each answer, as they are known before anything is read."""
     if data is not None and _names_several(data):
-        files = engine.named_files([data], Path())
+        files = engine.name_files([data], Path())
         return [(str(spec), name) for spec in specs for name in files]
     return [(str(spec), data) for spec in specs]
 
