@@ -23,17 +23,14 @@ from fairaudit.codec.values import (
     refuse_member,
 )
 from fairaudit.errors import (
-    AuditFailed,
-    DataError,
     FairauditError,
     Fault,
-    NothingToAudit,
     SpecError,
     UsageError,
 )
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.members import LISTED
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
@@ -54,10 +51,9 @@ _FIRST = (
 
 _RESULT = Row(AuditResult)
 _FAULTS = kind_of(tuple[Fault, ...])
-_ERRORS: Mapping[str, type[FairauditError]] = {
-    kind.__name__: kind
-    for kind in (FairauditError, UsageError, DataError, NothingToAudit, AuditFailed)
-}
+_KINDS: tuple[type[FairauditError], ...] = (FairauditError, *FairauditError.__subclasses__())
+_ERRORS = {kind.__name__: kind for kind in _KINDS}
+"""Each takes a message and a hint, but for `SpecError`, which takes its faults."""
 IN_WORDS = (Finding, Reversal, Appearance, Subgroup)
 """The rows to which a report adds a `sentence`."""
 

@@ -34,7 +34,7 @@ from fairaudit.report.blocks import (
 from fairaudit.report.subgroups import whose_rate
 from fairaudit.result import AuditResult
 from fairaudit.subgroups import SearchedRate
-from fairaudit.verdict import Backing, Check, Crossing, Finding, Limit, ReversalCheck, SubgroupCheck
+from fairaudit.verdict import Backing, Breach, Check, Finding, Limit, ReversalCheck, SubgroupCheck
 
 _CANDIDATES = 10
 _UNWEIGHED = (
@@ -208,7 +208,7 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
 
 def _weighed(
     result: AuditResult, finding: Finding
-) -> list[tuple[ComparisonPart, tuple[strata.Weighed, ...]]]:
+) -> list[tuple[ComparisonPart, tuple[strata.WeighedStratum, ...]]]:
     """The parts whose rates are averaged, with their strata."""
     check = finding.check
     if not isinstance(check, Check):
@@ -231,7 +231,7 @@ def _sides(part: ComparisonPart) -> tuple[str, str]:
     return first, second
 
 
-def _weights(part: ComparisonPart, strata: Sequence[strata.Weighed], check: Check) -> Table:
+def _weights(part: ComparisonPart, weighed: Sequence[strata.WeighedStratum], check: Check) -> Table:
     first, second = _sides(part)
     rows = [
         [
@@ -240,7 +240,7 @@ def _weights(part: ComparisonPart, strata: Sequence[strata.Weighed], check: Chec
             Cell(reversals.share(stratum.second)),
             Cell(numbers.percent(float(stratum.weight))),
         ]
-        for stratum in strata
+        for stratum in weighed
     ]
     return Table(
         f"{metric_titles.title(part.metric, check.of)} in each stratum, and its weight",
@@ -307,14 +307,14 @@ def _crossed(finding: Finding) -> Iterator[Block]:
     )
 
 
-def _worst_first(finding: Finding) -> list[Crossing]:
+def _worst_first(finding: Finding) -> list[Breach]:
     """Those beyond the limit, the farthest first."""
     limit = finding.limit
     assert isinstance(limit, Limit)
     return sorted(finding.crossed, key=lambda breach: -limit.excess(breach.value))
 
 
-def _crossing(breach: Crossing) -> list[Cell]:
+def _crossing(breach: Breach) -> list[Cell]:
     groups = (breach.group,) if breach.group else breach.between
     value = -breach.value if breach.lower else breach.value
     return [

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit import names
 from fairaudit.estimate import Significance
-from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.terms import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
     Block,
@@ -117,8 +117,8 @@ def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tup
         correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
         text = (
             f"The gap overall is significant (p below {alpha}, {correction}). The gap after "
-            f"adjustment, with Mantel–Haenszel weights, is not (p of {alpha} or more), or it points "
-            "the other way."
+            f"adjustment, with Mantel–Haenszel weights, is not (p of {alpha} or more), or it "
+            "points the other way."
         )
         yield _NOT_LEFT, text
     if patterns:

@@ -12,7 +12,7 @@ from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Eligibility
-from fairaudit.metrics.average import Weights
+from fairaudit.metrics.terms import Weights
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
@@ -69,7 +69,7 @@ def _conditional_cells(row: ComparisonRow) -> list[Cell]:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class WeighedStratum:
     """A stratum where both sides have somebody: their counts, and the weight of the stratum."""
 
     stratum: Group
@@ -78,7 +78,7 @@ class Weighed:
     weight: Fraction
 
 
-def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[Weighed, ...]:
+def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[WeighedStratum, ...]:
     """The strata behind a part whose rates are averaged; none where they do not lead to it.
 
     Weights add up to 1. What the sides come to must be the values that the finding has.
@@ -94,12 +94,12 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
             continue
         weight = _weight(check, stratum, (pair[0], pair[1]))
         if weight is not None and pair[0].under and pair[1].under:
-            strata.append(Weighed(stratum, pair[0], pair[1], weight))
+            strata.append(WeighedStratum(stratum, pair[0], pair[1], weight))
     total = sum(stratum.weight for stratum in strata)
     if not total:
         return ()
     scaled = [
-        Weighed(stratum.stratum, stratum.first, stratum.second, stratum.weight / total)
+        WeighedStratum(stratum.stratum, stratum.first, stratum.second, stratum.weight / total)
         for stratum in strata
     ]
     values = (part.first.estimate.value, part.second.estimate.value)
@@ -153,7 +153,9 @@ def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> 
             return None
 
 
-def average_of(strata: tuple[Weighed, ...] | list[Weighed], *, first: bool) -> Fraction:
+def average_of(
+    strata: tuple[WeighedStratum, ...] | list[WeighedStratum], *, first: bool
+) -> Fraction:
     """The average of one side over its strata."""
     sides = ((stratum.weight, stratum.first if first else stratum.second) for stratum in strata)
     return sum((weight * Fraction(rate.over, rate.under) for weight, rate in sides), Fraction(0))

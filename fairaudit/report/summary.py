@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fairaudit import names
-from fairaudit.errors import FairauditError, NothingToAudit
+from fairaudit.errors import FairauditError
 from fairaudit.report import checks, content, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
 from fairaudit.report.labels import labels, natural, short
@@ -86,8 +86,6 @@ def document(
 
 def verdict_of(answer: Answer) -> str:
     """The verdict on an answer in a word: also `error`, and `nothing` where there is no row."""
-    if isinstance(answer.found, FairauditError):
-        return "nothing" if isinstance(answer.found, NothingToAudit) else "error"
     return str(answer.found.verdict)
 
 
@@ -182,5 +180,4 @@ def _whose(answer: Answer, *, several: bool) -> str:
 
 
 def _error(error: FairauditError, source: str) -> tuple[Cell, str]:
-    word = "nothing" if isinstance(error, NothingToAudit) else "error"
-    return Cell(word, Tone.BAD), f"{source}{error}"
+    return Cell(error.verdict, Tone.BAD), f"{source}{error}"

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from fairaudit.errors import SpecError
 from fairaudit.inputs import NO_PATH, can_be_named
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.columns import Columns, read_columns
@@ -89,9 +89,9 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
 
 def _refuse_paths(draft: Draft, shape: schema.AuditSpec) -> None:
     """A fault for each text that can be no path."""
-    for at, path in enumerate(shape.data or ()):
+    for number, path in enumerate(shape.data or ()):
         if not can_be_named(path):
-            draft.fault(("data", at), f"this is no path: {NO_PATH}")
+            draft.fault(("data", number), f"this is no path: {NO_PATH}")
 
 
 def _refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[AnyCheck]) -> None:

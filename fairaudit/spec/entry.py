@@ -22,9 +22,8 @@ from fairaudit.metrics import (
     macro_average,
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
-from fairaudit.metrics.inference import Inference
-from fairaudit.metrics.reference import SINGLE_REFERENCES
-from fairaudit.metrics.scores import FirstOf
+from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
 from fairaudit.spec import schema
 from fairaudit.spec.columns import Columns
 from fairaudit.spec.groupings import Groupings

@@ -17,7 +17,7 @@ from fairaudit.metrics import (
     Terms,
     Weights,
 )
-from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS_CREDIBLE
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.spec.entry import MACRO, Entry, find_unmet
 from fairaudit.spec.model import MetricRequest, OutcomeKind, value_of
 from fairaudit.spec.text import Path, Text

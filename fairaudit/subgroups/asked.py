@@ -7,7 +7,7 @@ from itertools import combinations
 
 from fairaudit.cube import Grouping
 from fairaudit.metrics import Rate
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 
 MOST_DEEP = 4
 """Of more conditions at once no subgroup is told from chance, and none is easily understood."""

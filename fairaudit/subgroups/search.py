@@ -19,7 +19,7 @@ import numpy as np
 from fairaudit.arrays import Floats
 from fairaudit.cube import Cube, Grouping, Ints, Marks
 from fairaudit.evidence import Sample, compare_shares, name_share_test
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.stats import proportions
 from fairaudit.subgroups.asked import SubgroupSearch
 from fairaudit.subgroups.counting import CountedSubgroups, count_subgroups

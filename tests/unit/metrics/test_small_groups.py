@@ -15,10 +15,9 @@ from jsonschema import Draft202012Validator
 
 from fairaudit.cube import ExcludeBelow, ExcludedGroups, GroupTable
 from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
+from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.example import _UTILITIES, _table
-from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import Parameters, Requirement
-from fairaudit.metrics.reference import Reference, ReferencePolicy
+from fairaudit.metrics.terms import Minimum, Parameters, Reference, ReferencePolicy
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
