@@ -35,7 +35,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.records import CatalogueEntry, format_decimal
 from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
 from fairaudit.simpson import Reversal, ReversalKind
-from fairaudit.simpson.kinds import FORMER_NAMES
+from fairaudit.simpson.records import FORMER_NAMES
 from fairaudit.spec import Spec, Text
 from fairaudit.spec.fields import read_number
 from fairaudit.verdict import (
