@@ -25,9 +25,10 @@ def judge_subgroups(
     Where the limit asks for significance, one without it only warns. Those `waived`
     are not judged; None where nobody else is left.
     """
-    tested, family = found.of(check.rate), found.told.looked_at
+    tested, family = found.of(check.rate), found.reported.looked_at
     if not len(tested.p):
-        why = f"no subgroup but everybody has min_size = {found.told.min_size:,} in the denominator"
+        size = found.reported.min_size
+        why = f"no subgroup but everybody has min_size = {size:,} in the denominator"
         nobody = NotEvaluated((), (), why, blocks=True)
         limit = check.fail or check.warn
         return Finding(check, Status.INCONCLUSIVE, None, limit, why, not_evaluated=(nobody,))
@@ -65,7 +66,7 @@ def _beyond(tested: TestedSubgroups, limit: Limit, waived: Collection[Group]) ->
     size, bound = np.abs(tested.divergence), float(limit.above)
     beyond = size > bound
     for at in np.flatnonzero(np.abs(size - bound) <= NEAR).tolist():
-        beyond[at] = limit.crossed(float(size[at]), abs(tested.exact(at)))
+        beyond[at] = limit.crossed(float(size[at]), abs(tested.exact_divergence(at)))
     return _left(tested, np.flatnonzero(beyond), waived)
 
 
@@ -99,7 +100,7 @@ def _crossings(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple[Cro
     found = []
     for at in order:
         group = tested.entries.group(at)
-        exact = abs(tested.exact(at)) if len(order) <= _MOST_EXACT else None
+        exact = abs(tested.exact_divergence(at)) if len(order) <= _MOST_EXACT else None
         sure = tested.adjusted[at] < tested.inference.alpha
         backing = Backing.UNASKED
         if limit.significant:
@@ -111,7 +112,7 @@ def _crossings(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple[Cro
 
 def _told(finding: Finding, tested: TestedSubgroups, at: int, family: int) -> Finding:
     """The finding with the subgroup that decides; its value is how far it lies from everybody."""
-    chosen = tested.subgroup(at)
+    chosen = tested.describe(at)
     low, high = chosen.ends
     correction = tested.inference.correction.words
     estimate = Estimate(
