@@ -51,7 +51,7 @@ def main() -> None:
     tables = list(tables_of(cube))
     rolled = time.perf_counter() - started
     groups = sum(len(table.groups) for table in tables)
-    asked = [one for one in CATALOGUE if one.needs <= COUNTED and not one.conditional]
+    asked = [one for one in CATALOGUE if one.requirements <= COUNTED and not one.conditional]
     cost: Counter[str] = Counter()
     for table in tables:
         for one in asked:

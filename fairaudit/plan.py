@@ -9,9 +9,9 @@ from decimal import Decimal
 
 from fairaudit.spec import (
     RESERVED,
-    Format,
-    Kind,
+    CsvFormat,
     Outcome,
+    OutcomeKind,
     Protected,
     Spec,
     Text,
@@ -109,7 +109,7 @@ class Plan:
     keys: tuple[Key, ...]
     texts: tuple[Text, ...]
     tokens: tuple[str, ...]
-    format: Format
+    format: CsvFormat
     count: str | None = None
     weight: str | None = None
     filter: Text | None = None
@@ -231,7 +231,7 @@ def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
     known = {(key.column, key.edges is not None): key for key in keys}
     columns = {one.name: known.get((one.column.value, one.is_cut)) for one in spec.groupable}
     columns |= {one.name: feature_key(spec, one) for one in spec.features}
-    outcomes = [known[one.column.value, one.threshold is not None] for one in spec.outcomes_beside]
+    outcomes = [known[one.column.value, one.threshold is not None] for one in spec.side_outcomes]
     tables: dict[tuple[Key, ...], None] = {}
     for names in spec.subgroups.widest:
         made = [key for name in names if (key := columns[name]) is not None]
@@ -281,16 +281,16 @@ def _adding(spec: Spec) -> Adding:
     added = NOTHING_ADDED
     for one in spec.outcomes:
         label = spec.label if one is not spec.label else None
-        if one.kind is Kind.NUMBER:
+        if one.kind is OutcomeKind.NUMBER:
             added += _of_columns(one.column)
-            if label is not None and label.kind is Kind.NUMBER:
+            if label is not None and label.kind is OutcomeKind.NUMBER:
                 pair = (label.column.value, one.column.value)
                 added += Adding(products=(pair,), distances=(pair,))
         if spec.adds_score(one) and one.score is not None:
             added += _of_columns(one.score)
         for attribute in spec.attributes_measured(one):
             added += _of_columns(attribute.column)
-            if one.kind is Kind.NUMBER:
+            if one.kind is OutcomeKind.NUMBER:
                 added += Adding(products=((attribute.column.value, one.column.value),))
     return added
 

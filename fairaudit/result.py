@@ -41,7 +41,7 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.example import describe_example
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroups
 from fairaudit.verdict import Check, Earlier, Finding, Status

@@ -36,7 +36,7 @@ def confused(groups: Mapping[str, Cells]) -> pl.DataFrame:
 
 def named(rates: Sequence[Any]) -> dict[str, Any]:
     """The same by groups g000, g001 and so on."""
-    return {f"g{at:03}": one for at, one in enumerate(rates)}
+    return {f"g{number:03}": rate for number, rate in enumerate(rates)}
 
 
 def spec(*metrics: Any, labels: bool = False, **more: Any) -> dict[str, Any]:
@@ -53,8 +53,8 @@ def spec(*metrics: Any, labels: bool = False, **more: Any) -> dict[str, Any]:
 
 def document(asked: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, Any]:
     """The JSON document of an audit."""
-    found: dict[str, Any] = json.loads(report_json.render(fairaudit.audit(asked, rows)))
-    return found
+    tree: dict[str, Any] = json.loads(report_json.render(fairaudit.audit(asked, rows)))
+    return tree
 
 
 def ends(row: Mapping[str, Any]) -> tuple[float, float]:
@@ -66,12 +66,12 @@ def ends(row: Mapping[str, Any]) -> tuple[float, float]:
 
 def of_rates(rates: Mapping[str, Rate], *metrics: Any, **more: Any) -> list[dict[str, Any]]:
     """The checks on such rates."""
-    found: list[dict[str, Any]] = document(spec(*metrics, **more), people(rates))["checks"]
-    return found
+    checks: list[dict[str, Any]] = document(spec(*metrics, **more), people(rates))["checks"]
+    return checks
 
 
 def of_cells(groups: Mapping[str, Cells], *metrics: Any, **more: Any) -> list[dict[str, Any]]:
     """The checks on such confusion tables."""
     asked = spec(*metrics, labels=True, **more)
-    found: list[dict[str, Any]] = document(asked, confused(groups))["checks"]
-    return found
+    checks: list[dict[str, Any]] = document(asked, confused(groups))["checks"]
+    return checks

@@ -33,7 +33,7 @@ from fairaudit.errors import (
 )
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.members import LISTED
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup

@@ -16,7 +16,7 @@ from fairaudit.arrays import Floats
 from fairaudit.compare.records import Change, Direction, Scale
 from fairaudit.estimate import Estimate, Significance, State
 from fairaudit.evidence import Sample, compare_shares, name_share_test
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.stats import distributions, means, mover, multiplicity, proportions
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
 

@@ -42,7 +42,7 @@ from fairaudit.names import quoted
 from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
 from fairaudit.result import DataFile
-from fairaudit.spec import Cut, Format, Quantile
+from fairaudit.spec import CsvFormat, Cut, Quantile
 
 if TYPE_CHECKING:
     from fairaudit.engine.numbers import Batch
@@ -341,7 +341,7 @@ def _name(path: Path) -> str:
     return os.fsencode(plain).decode(errors="backslashreplace")
 
 
-def _opened(path: Path, form: Format, copies: Copies) -> SourceFile:
+def _opened(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
     """A source with its columns; a CSV file in another encoding is copied to UTF-8 first."""
     threads = os.environ.get(_THREADS)
     if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
@@ -372,7 +372,7 @@ def _guarded(
     lines = check_lines(one, form, progress)
     if lines.blank:
         # The reader would make rows of nulls of them.
-        one = copied(one, Format(), copies, drop_blank=True)
+        one = copied(one, CsvFormat(), copies, drop_blank=True)
     return CheckedFile(_of_lines(one, lines.lines), lines.records, lines.blank)
 
 

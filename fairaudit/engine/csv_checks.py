@@ -17,7 +17,7 @@ from fairaudit.engine.csv_text import QUOTED, fault_of, lines_of, not_in_encodin
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
 from fairaudit.progress import Progress
-from fairaudit.spec import Format
+from fairaudit.spec import CsvFormat
 
 _COUNTABLE = 200
 """Up to so many fields one expression counts them too, twice as fast; more would be too large."""
@@ -32,7 +32,7 @@ class LineCounts:
     blank: int
 
 
-def check_lines(one: SourceFile, form: Format, progress: Progress) -> LineCounts:
+def check_lines(one: SourceFile, form: CsvFormat, progress: Progress) -> LineCounts:
     """The records and blank lines of a CSV file; raises `DataError` at the first bad line."""
     if form.multiline:
         return _check_records(one, form)
@@ -76,7 +76,7 @@ def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:
     return line.str.contains(record(separator, "*")) & (plain == fields - 1)
 
 
-def _check_records(one: SourceFile, form: Format) -> LineCounts:
+def _check_records(one: SourceFile, form: CsvFormat) -> LineCounts:
     """The same for records that may run over several lines, one by one."""
     fields = len(one.header)
     whole = re.compile(record(form.separator, f"{{{fields - 1}}}", multiline=True))
@@ -98,6 +98,6 @@ def _check_records(one: SourceFile, form: Format) -> LineCounts:
     return LineCounts(lines, total - 1, 0)
 
 
-def _bad_record(one: SourceFile, form: Format, number: int, text: str) -> DataError:
+def _bad_record(one: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
     what, hint = fault_of(text, form.separator, len(one.header), multiline=form.multiline)
     return DataError(f"{one.file.path}:{number}: {what}", hint)

@@ -14,7 +14,7 @@ from fairaudit.engine.copies import Copies
 from fairaudit.engine.files import PACKED
 from fairaudit.engine.sources import SourceFile, open_bytes
 from fairaudit.errors import DataError
-from fairaudit.spec import Format
+from fairaudit.spec import CsvFormat
 
 _HEADER_BYTES = 4_000_000
 _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
@@ -72,7 +72,7 @@ def fault_of(text: str, separator: str, fields: int, *, multiline: bool) -> tupl
     return f"{found} field{plural} where the header has {fields}", hint
 
 
-def read_header(one: SourceFile, form: Format) -> tuple[str, ...]:
+def read_header(one: SourceFile, form: CsvFormat) -> tuple[str, ...]:
     """The column names of a CSV file, as written; refuses what no CSV reader reads right."""
     name = one.file.path
     try:
@@ -111,12 +111,12 @@ def read_header(one: SourceFile, form: Format) -> tuple[str, ...]:
     return tuple(row)
 
 
-def is_utf8(form: Format) -> bool:
+def is_utf8(form: CsvFormat) -> bool:
     """Whether the declared encoding is UTF-8."""
     return form.encoding.lower().replace("_", "-") in {"utf-8", "utf8", "utf-8-sig"}
 
 
-def copied(one: SourceFile, form: Format, copies: Copies, *, drop_blank: bool) -> SourceFile:
+def copied(one: SourceFile, form: CsvFormat, copies: Copies, *, drop_blank: bool) -> SourceFile:
     """A plain UTF-8 copy of a CSV file, without its blank lines if asked."""
     encoding = "utf-8-sig" if is_utf8(form) else form.encoding
     try:
@@ -153,7 +153,7 @@ def lines_of(one: SourceFile) -> Iterator[str]:
         yield from text
 
 
-def line_of(one: SourceFile, form: Format, row: int) -> int | None:
+def line_of(one: SourceFile, form: CsvFormat, row: int) -> int | None:
     """The physical line where a row (from 1) begins, blank lines not counted as rows."""
     if form.multiline:
         starts = (number for number, _ in records(lines_of(one)))

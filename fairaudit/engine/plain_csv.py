@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
 from fairaudit.progress import Progress
-from fairaudit.spec import Format
+from fairaudit.spec import CsvFormat
 
 _BLOCK = 2**21
 _THREADS = 2
@@ -33,7 +33,7 @@ _ONE, _LAST, _ZERO = np.uint64(1), np.uint64(63), np.uint64(0)
 _STEPS = [np.uint64(step) for step in (1, 2, 4, 8, 16, 32)]
 
 
-def plain_lines(one: SourceFile, form: Format, progress: Progress) -> int | None:
+def plain_lines(one: SourceFile, form: CsvFormat, progress: Progress) -> int | None:
     """How many lines below the header a plain file has; None where a closer look is needed.
 
     All of them are then records of RFC 4180 with the header's fields, in UTF-8, and none is blank.

@@ -38,7 +38,7 @@ from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, differ, exc
 from fairaudit.members import Member
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import count_groups
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 
 LEAST_GAP = Fraction(1, 100)
 """Shares that differ by no more, one point, show no gap."""

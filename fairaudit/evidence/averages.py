@@ -24,6 +24,7 @@ from fairaudit.metrics import (
     GroupValues,
     ReferencePolicy,
 )
+from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others, reference_counts
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.intervals import (
     Interval,
@@ -32,8 +33,7 @@ from fairaudit.metrics.intervals import (
     of_ratio,
     of_shortfall,
 )
-from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP
-from fairaudit.metrics.values import compute, counts_for, counts_of_others, reference_counts
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import multiplicity
 from fairaudit.stats import strata as stratified
 

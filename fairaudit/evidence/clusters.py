@@ -36,7 +36,7 @@ from fairaudit.metrics.comparisons import (
     RATIO,
     SHORTFALL,
 )
-from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.intervals import Interval
 from fairaudit.metrics.rates import SELECTION_RATE

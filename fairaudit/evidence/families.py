@@ -17,8 +17,7 @@ from fairaudit.evidence.intervals import Intervals, find_intervals
 from fairaudit.evidence.significance import has_direct_test, run_tests
 from fairaudit.evidence.tests import IsBeyond, TestKey, Tests
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
-from fairaudit.metrics.inference import Correction, Inference
-from fairaudit.metrics.reference import EXTREME_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction, Inference
 
 
 @dataclass(frozen=True, slots=True, eq=False)

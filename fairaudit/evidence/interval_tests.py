@@ -15,7 +15,7 @@ from fairaudit.arrays import Floats
 from fairaudit.evidence.intervals import find_intervals
 from fairaudit.evidence.tests import TestKey, Tests
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, TableMetric
-from fairaudit.metrics.reference import EXTREME_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats import distributions
 
 _MOST_EXTREME = 100

@@ -45,8 +45,9 @@ from fairaudit.metrics.disparities import (
     REMAINDER,
     ComparisonShape,
 )
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, Formula
-from fairaudit.metrics.inference import RatioInterval, TTest
+from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.intervals import (
     Interval,
     of_difference,
@@ -55,10 +56,15 @@ from fairaudit.metrics.intervals import (
     of_ratio_by_logs,
     of_rest_to_overall,
 )
-from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
-from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP, SINGLE_REFERENCES
-from fairaudit.metrics.scores import NumberMean
-from fairaudit.metrics.values import compute, counts_for, counts_of_others
+from fairaudit.metrics.numbers import NumberMean
+from fairaudit.metrics.retabulate import PairedCounts, count_pairs
+from fairaudit.metrics.terms import (
+    EXTREME_REFERENCES,
+    INCLUDING_GROUP,
+    SINGLE_REFERENCES,
+    RatioInterval,
+    TTest,
+)
 from fairaudit.stats import mover, multiplicity
 
 TOO_LITTLE_VARIATION = "none: too little variation to test"

@@ -25,7 +25,7 @@ from fairaudit.evidence.tests import (
     smallest_p_of_pairs,
 )
 from fairaudit.metrics import GroupValues
-from fairaudit.metrics.inference import Inference, TTest
+from fairaudit.metrics.terms import Inference, TTest
 from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats.contingency import EXPECTED
 

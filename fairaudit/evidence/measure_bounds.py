@@ -31,15 +31,15 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.disparities import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
     MEAN_MAGNITUDE,
     REMAINDER,
 )
-from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
-from fairaudit.metrics.reference import EXTREME_REFERENCES
-from fairaudit.metrics.values import compare_values
+from fairaudit.metrics.evaluation import compare_values
+from fairaudit.metrics.terms import EXTREME_REFERENCES
 
 
 def policy_of(evaluation: Evaluation) -> ReferencePolicy | None:

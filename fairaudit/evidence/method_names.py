@@ -17,9 +17,10 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.disparities import MAX, MEAN, MIN, ComparisonShape
-from fairaudit.metrics.group_metrics import Formula
-from fairaudit.metrics.reference import EXTREME_REFERENCES
-from fairaudit.metrics.scores import Distribution, NumberMean
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.numbers import NumberMean
+from fairaudit.metrics.scores import Distribution
+from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.contingency import EXPECTED
 
 _FEW = f"where a count below {EXPECTED} is expected"

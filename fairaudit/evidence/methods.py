@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fairaudit.errors import did_you_mean
-from fairaudit.metrics.records import Citation
+from fairaudit.metrics.works import Citation
 
 
 @dataclass(frozen=True, slots=True)

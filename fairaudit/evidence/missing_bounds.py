@@ -37,7 +37,7 @@ from fairaudit.metrics import (
     Requirement,
     TableMetric,
 )
-from fairaudit.metrics.reference import EXTREME_REFERENCES, POOLED_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES
 
 _NEAR = 1e-9
 """Bounds are floats: what is no farther from a limit does not cross it."""

@@ -13,8 +13,9 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.tests import Sample, compare_shares, name_share_test
 from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
-from fairaudit.metrics.group_metrics import Rate, effective_n
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.formulas import Rate
+from fairaudit.metrics.group_metrics import effective_n
+from fairaudit.metrics.terms import Inference
 from fairaudit.stats import proportions
 
 _CLOSE = 1e-9

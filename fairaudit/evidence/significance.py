@@ -45,13 +45,14 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
-from fairaudit.metrics.classes import Shares
 from fairaudit.metrics.disparities import MEAN, REMAINDER, ComparisonShape
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, Formula
-from fairaudit.metrics.inference import TTest
-from fairaudit.metrics.reference import EXTREME_REFERENCES, INCLUDING_GROUP
-from fairaudit.metrics.scores import Distribution, NumberMean
-from fairaudit.metrics.values import compute, counts_for, counts_of_others
+from fairaudit.metrics.effect_sizes import Shares
+from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+from fairaudit.metrics.numbers import NumberMean
+from fairaudit.metrics.scores import Distribution
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, TTest
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
 
 

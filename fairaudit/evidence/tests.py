@@ -17,8 +17,8 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.estimate import Beside, Significance
 from fairaudit.metrics import ComparisonShape, Disparity, Evaluation, GroupValues
-from fairaudit.metrics.inference import Correction, FisherTest, Inference, TTest, ZTest
-from fairaudit.metrics.values import compare_values
+from fairaudit.metrics.evaluation import compare_values
+from fairaudit.metrics.terms import Correction, FisherTest, Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity, ranks
 from fairaudit.stats.contingency import EXPECTED
 

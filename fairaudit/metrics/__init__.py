@@ -7,27 +7,36 @@ from difflib import SequenceMatcher
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import (
     association,
-    classes,
     conditional,
+    differential_fairness,
     effect_sizes,
     inequality,
-    numeric,
-    parity,
+    numeric_attributes,
+    score_parity,
 )
-from fairaudit.metrics import epsilon as _epsilon
-from fairaudit.metrics.average import Average, Weights
-from fairaudit.metrics.classes import macro_average
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
-from fairaudit.metrics.direction import PREFERENCES, Better
+from fairaudit.metrics.definitions import (
+    FAMILIES,
+    PREFERENCES,
+    Better,
+    Bounds,
+    CatalogueEntry,
+    Requirement,
+)
 from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, TableMetric
-from fairaudit.metrics.eligibility import Eligibility, find_eligibility
+from fairaudit.metrics.eligibility import (
+    Eligibility,
+    find_eligibility,
+    find_group,
+    find_participants,
+)
 from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
-from fairaudit.metrics.evaluation import Evaluation, Metric, Terms
-from fairaudit.metrics.group_metrics import Formula, GroupMetric, GroupValues, Mean, Rate
-from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
-from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
+from fairaudit.metrics.evaluation import Evaluation, Metric
+from fairaudit.metrics.formulas import Formula, Mean, Rate, macro_average
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
+from fairaudit.metrics.numbers import FirstOf
 from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.reasons import (
     Ineligibility,
@@ -39,18 +48,21 @@ from fairaudit.metrics.reasons import (
     explain_undefined,
     undefined_reason,
 )
-from fairaudit.metrics.records import (
-    FAMILIES,
+from fairaudit.metrics.retabulate import PairedCounts, count_pairs
+from fairaudit.metrics.scores import SCORES
+from fairaudit.metrics.terms import (
+    NO_GROUP,
+    NO_MINIMUM,
     NO_PARAMETERS,
-    Bounds,
-    CatalogueEntry,
+    Average,
+    Minimum,
     Parameters,
-    Requirement,
+    Reference,
+    ReferencePolicy,
+    Terms,
+    Weights,
 )
-from fairaudit.metrics.reference import NO_GROUP, Reference, ReferencePolicy, find_group
-from fairaudit.metrics.scores import SCORES, FirstOf
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
-from fairaudit.metrics.values import find_participants
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
     *RATES,
@@ -64,17 +76,17 @@ DISPARITIES: tuple[Disparity, ...] = (
     *CRITERIA,
     *effect_sizes.DISPARITIES,
     *conditional.DISPARITIES,
-    classes.KL_DIVERGENCE,
+    effect_sizes.KL_DIVERGENCE,
 )
 """The comparisons of groups that have a name of their own."""
 
 TABLE_METRICS: tuple[TableMetric, ...] = (
-    *_epsilon.TABLE_METRICS,
-    classes.TOTAL_VARIATION,
+    *differential_fairness.TABLE_METRICS,
+    association.TOTAL_VARIATION,
     *association.TABLE_METRICS,
-    *parity.TABLE_METRICS,
+    *score_parity.TABLE_METRICS,
     inequality.BETWEEN_GROUPS,
-    *numeric.TABLE_METRICS,
+    *numeric_attributes.TABLE_METRICS,
 )
 """The measures of a whole table."""
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics import sources as works
+from fairaudit.metrics import works
 from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.definitions import BIASED_BY_CHANCE
+from fairaudit.metrics.differential_fairness import class_counts
 from fairaudit.metrics.disparities import TableMetric, TableValue
-from fairaudit.metrics.epsilon import class_counts
-from fairaudit.metrics.minimum import Minimum, pooled_total
-from fairaudit.metrics.records import BIASED_BY_CHANCE, Parameters
+from fairaudit.metrics.eligibility import pooled_total
+from fairaudit.metrics.terms import Minimum, Parameters
 
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _BIASED = (
@@ -207,4 +209,65 @@ TABLE_METRICS = (
         bounds=(0, 1),
         value_of=_whole(_cramers_v),
     ),
+)
+
+
+_MOST_CLASSES = 16
+"""Up to so many classes every set of them is looked at."""
+
+
+def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+    """The largest distance of two groups' distributions, by the set of classes that attains it.
+
+    ½ Σ |p - q| is the largest difference of P(set) over sets of classes, so that each set asks for
+    one highest and one lowest group, and no pair of groups is looked at.
+    """
+    tally = count_groups(table)
+    mass = tally.classes
+    n = mass.sum(axis=1)
+    enough = minimum.admits(tally.answered, pooled_total(table, mass))
+    takes_part = table.eligible & (table.n > 0) & enough
+    strata, classes, _ = mass.shape
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = mass / n[:, None]
+    best = np.full(strata, -1.0)
+    high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(2))
+    at = np.arange(strata)
+    for chosen in _sets(classes):
+        held = shares[:, chosen].sum(axis=1)
+        top = np.argmax(np.where(takes_part, held, -np.inf), axis=1)
+        bottom = np.argmin(np.where(takes_part, held, np.inf), axis=1)
+        apart = held[at, top] - held[at, bottom]
+        better = apart > best + 1e-15
+        best[better], high[better], low[better] = apart[better], top[better], bottom[better]
+    defined = (takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1) & (classes > 0)
+    value = np.where(defined & (best >= 0), best, np.nan)
+    high, low = (np.where(defined, end, -1) for end in (high, low))
+    return TableValue.of(value, takes_part, tally.answered, high=high, low=low)
+
+
+def _sets(classes: int) -> list[list[int]]:
+    """Sets of classes to look at: all of them up to their complements, or each class alone."""
+    if classes > _MOST_CLASSES:
+        raise ValueError(f"the total variation of {classes} classes")
+    chosen = product((False, True), repeat=max(classes - 1, 0))
+    return [[0, *(at + 1 for at, is_in in enumerate(one) if is_in)] for one in chosen]
+
+
+TOTAL_VARIATION = TableMetric(
+    id="total_variation",
+    title="Total variation distance",
+    short="TV",
+    family="independence",
+    means="The largest share of one group's outcomes that would have to change to be distributed "
+    "as another group's.",
+    caution="Grows with the number of groups and of classes by chance alone.",
+    no_interval=BIASED_BY_CHANCE,
+    source=works.LEVIN,
+    elsewhere="With two outcomes it is `demographic_parity_difference`. SageMaker Clarify's TVD is "
+    "the same for two groups.",
+    formula="max over groups g, h of ½ Σ over classes y of |P(y|g) - P(y|h)|",
+    bounds=(0, 1),
+    value_of=_total_variation,
+    independence=class_counts,
 )

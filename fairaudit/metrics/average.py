@@ -6,53 +6,34 @@ in strata where both sides have somebody: there the comparison can be made at al
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
-from enum import StrEnum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.cube import Floats, Group, Marks
-
-
-class Weights(StrEnum):
-    """How the strata are weighed: by whom, or all alike.
-
-    `middle` weighs by the mean of both sides' shares, `own` each side by its own: that is no
-    standardisation, but the crude rate on the strata where both sides occur.
-    """
-
-    POOLED = "pooled"
-    UNIFORM = "uniform"
-    REFERENCE = "reference"
-    GROUP = "group"
-    LEVELS = "levels"
-    MIDDLE = "middle"
-    OWN = "own"
-
-
-@dataclass(frozen=True, slots=True)
-class Average:
-    """How rates are averaged over strata; `levels` are the weights of `Weights.LEVELS`."""
-
-    weights: Weights
-    levels: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
-
-    def __str__(self) -> str:
-        if self.weights is not Weights.LEVELS:
-            return str(self.weights)
-        return ", ".join(f"{level} {weight}" for level, weight in self.levels.items())
-
-    def of_strata(self, strata: tuple[Group, ...]) -> Floats:
-        """The weight that is given to each stratum, [Z]; 0 where none is."""
-        names = [", ".join(level for _, level in stratum) for stratum in strata]
-        return np.array([float(self.levels.get(name, 0)) for name in names])
-
-
-POOLED, UNIFORM = Average(Weights.POOLED), Average(Weights.UNIFORM)
-MIDDLE, OWN = Average(Weights.MIDDLE), Average(Weights.OWN)
+from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.cube import Group
+from fairaudit.metrics.clusters import (
+    FEWEST_CLUSTERS,
+    AveragedShare,
+    ClusterEntries,
+    PooledClusters,
+    read_entries,
+    small_sample_factor,
+)
+from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.formulas import Rate
+from fairaudit.metrics.group_metrics import (
+    CLUSTER_ROBUST,
+    GroupValues,
+    count_effective,
+)
+from fairaudit.metrics.terms import (
+    Average,
+    Weights,
+)
+from fairaudit.stats import mover, proportions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,3 +156,168 @@ def _weighed(weights: Floats, values: Floats) -> Floats:
     """Σ weight · value, [1, G]; a stratum of no weight adds nothing, whatever stands in it."""
     found = np.where(weights > 0, weights * values, 0.0).sum(axis=0, keepdims=True)
     return np.where(np.isnan(weights.sum(axis=0, keepdims=True)), np.nan, found)
+
+
+def _reading_of_average(
+    reading: GroupValues, value: Floats, weights: Floats, n: Ints, support: Marks
+) -> GroupValues:
+    """The averages [1, G] of a reading as one of its own, by the weights [Z, G] of its strata.
+
+    The weights are taken as given, so that what varies are the values in the strata.
+    """
+    # Clusters may be in several strata, whose rates then go together.
+    by_clusters = reading.method.endswith(CLUSTER_ROBUST)
+    in_strata = None if by_clusters else reading.ends
+
+    def ends(alpha: Alpha) -> Ends:
+        assert in_strata is not None
+        used = weights > 0
+        low, high = (np.where(used, end, 0.0) for end in in_strata(alpha))
+        values = np.where(used, reading.value, 0.0)
+        _, low, high = mover.total(values, (low, high), np.where(used, weights, 0.0))
+        return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
+
+    return GroupValues(
+        reading.metric,
+        value,
+        n,
+        n.astype(np.float64),
+        strata=replace(reading, value=np.where(support, reading.value, np.nan)),
+        ends=None if in_strata is None else ends,
+        method=CLUSTER_ROBUST if by_clusters else "MOVER",
+    )
+
+
+def _by_clusters(
+    readings: tuple[GroupValues, GroupValues],
+    tallies: tuple[GroupCounts, GroupCounts],
+    in_strata: tuple[GroupValues, GroupValues],
+    found: StratifiedAverages,
+) -> tuple[GroupValues, GroupValues]:
+    """Both averages with their variance between clusters, where they are of shares."""
+    quantity = in_strata[0].metric
+    first, second = (tally.clusters for tally in tallies)
+    if first is None or second is None or not isinstance(quantity, Rate) or not quantity.of_group:
+        return readings
+    weights = (found.first_weights, found.second_weights)
+    sides = [
+        Side(crowd, one.value, one.weighted_n, weight, count_effective(tally, quantity.under))
+        for crowd, one, weight, tally in zip(
+            (first, second), in_strata, weights, tallies, strict=True
+        )
+    ]
+    shares = average_clustered_shares(quantity.over, quantity.under, (sides[0], sides[1]))
+    one, two = (_of_share(*pair) for pair in zip(readings, shares, strict=True))
+    return one, two
+
+
+def _of_share(reading: GroupValues, share: AveragedShare) -> GroupValues:
+    """An average with the interval that its clusters leave it."""
+    value, size = reading.value, share.effective_n
+    return replace(
+        reading,
+        effective_n=size,
+        by_clusters=share,
+        ends=lambda alpha: proportions.wilson(value, size, alpha),
+        method=f"Wilson, {CLUSTER_ROBUST}",
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """One side of a comparison in strata: whose clusters, and arrays [Z, G].
+
+    The share, the mass of its denominator, the weight of each stratum, and how many independent
+    rows would tell as much if there were no clusters.
+    """
+
+    crowd: PooledClusters
+    value: Floats
+    weighted_n: Floats
+    weight: Floats
+    effective_n: Floats
+
+
+def average_clustered_shares(
+    over: Sequence[str], under: Sequence[str], sides: tuple[Side, Side]
+) -> tuple[AveragedShare, AveragedShare]:
+    """Both averages of every group and its reference, by the totals of clusters in all strata.
+
+    The residual of a cluster is the sum of those in its strata, each by its weight: a cluster may
+    be in several. A stratum where a side has one cluster alone shows no variance, and leaves none.
+    """
+    crowd = sides[0].crowd
+    table = _Rows(read_entries(crowd.table), crowd, over, under)
+    groups = crowd.table.shape[3]
+    products, clusters = np.zeros((3, groups)), np.zeros((2, groups))
+    for g in range(groups):
+        residuals = []
+        for at, side in enumerate(sides):
+            residual, clusters[at, g] = table.residuals(side, g)
+            residuals.append(residual)
+        first, second = residuals
+        products[:, g] = first @ first, second @ second, first @ second
+    values = [
+        np.where(side.weight > 0, side.weight * side.value, 0.0).sum(axis=0) for side in sides
+    ]
+    sizes = []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.clip(np.nan_to_num(products[2] / np.sqrt(products[0] * products[1])), -1.0, 1.0)
+        for at, side in enumerate(sides):
+            spread = values[at] * (1 - values[at])
+            of_rows = side.weight**2 * side.value * (1 - side.value) / side.effective_n
+            plain = np.where(side.weight > 0, of_rows, 0.0).sum(axis=0)
+            variance = np.maximum(products[at], plain)
+            r = np.where(r > 0, r * np.sqrt(products[at] / variance), r)
+            size = np.where(spread > 0, spread / variance, clusters[at]) * small_sample_factor(
+                clusters[at]
+            )
+            sizes.append(np.where(clusters[at] < FEWEST_CLUSTERS, np.nan, size)[None])
+    r = np.nan_to_num(r)[None]
+    return AveragedShare(sizes[0], r), AveragedShare(sizes[1], r)
+
+
+class _Rows:
+    """Hits and trials of every row (stratum, cluster), of one group at a time."""
+
+    def __init__(
+        self,
+        entries: ClusterEntries,
+        crowd: PooledClusters,
+        over: Sequence[str],
+        under: Sequence[str],
+    ) -> None:
+        self._entries, self._groups = entries, crowd.table.shape[3]
+        hits, trials = (
+            entries.mass * np.array(crowd.slots(cells), dtype=np.float64).reshape(-1)[entries.slot]
+            for cells in (over, under)
+        )
+        self._cells = hits, trials
+        self._group = entries.column % self._groups
+        self._everybody = tuple(self._summed(cells, None) for cells in self._cells)
+        _, self._cluster = np.unique(entries.cluster, return_inverse=True)
+
+    def residuals(self, side: Side, g: int) -> tuple[Floats, int]:
+        """The weighted residual of every cluster, and in how many the side has somebody."""
+        crowd, z = side.crowd, self._entries.stratum
+        index = g if crowd.index is None else int(crowd.index[0, 0])
+        hits, trials = (
+            crowd.everybody * everybody
+            + (crowd.own * self._summed(cells, index) if crowd.own else 0)
+            for everybody, cells in zip(self._everybody, self._cells, strict=True)
+        )
+        weight, value, mass = side.weight[:, g], side.value[:, g], side.weighted_n[:, g]
+        counted = (trials > 0) & (weight[z] > 0)
+        in_stratum = np.bincount(z[counted], minlength=len(weight)).astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            few = np.sqrt(in_stratum / (in_stratum - 1))
+            scaled = weight / mass * np.where(in_stratum == 1, np.nan, few)
+            residual = np.where(counted, scaled[z] * (hits - value[z] * trials), 0.0)
+        of_clusters = np.bincount(self._cluster, residual, minlength=1).astype(np.float64)
+        return of_clusters, len(np.unique(self._cluster[counted]))
+
+    def _summed(self, cells: Floats, g: int | None) -> Floats:
+        rows = slice(None) if g is None else self._group == g
+        return np.bincount(
+            self._entries.row[rows], cells[rows], minlength=self._entries.rows
+        ).astype(np.float64)

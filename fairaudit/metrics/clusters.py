@@ -22,8 +22,10 @@ from fairaudit.stats import distributions
 FEWEST_CLUSTERS = 10
 """Of fewer clusters no variance is estimated."""
 
+
 Slots: TypeAlias = tuple[tuple[int, ...], ...]
 """How often each cell [Y, P] of a table counts."""
+
 
 _ALPHA = 0.05
 
@@ -143,7 +145,7 @@ class ClusteredShare:
             raw = np.where(varies & (variance > 0), value * (1 - value) / variance, np.inf)
             raw = np.where(varies, raw, alike)
             floored = np.sqrt(np.minimum(size / raw, 1.0))
-            effective = np.minimum(size, raw) * _fewer(m)
+            effective = np.minimum(size, raw) * small_sample_factor(m)
         effective = np.where(m < FEWEST_CLUSTERS, np.nan, effective)
         return cls(totals, value, squares, np.where(np.isnan(floored), 1.0, floored)), effective
 
@@ -184,6 +186,18 @@ class ClusteredShare:
         return lowest[:, None]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class AveragedShare:
+    """A share averaged over strata, beside the one that it is compared with: [1, G].
+
+    `with_other` is the correlation of both, `effective_n` how many independent rows would tell as
+    much.
+    """
+
+    effective_n: Floats
+    with_other: Floats
+
+
 def class_effective_n(crowd: PooledClusters, counts: Floats, n: Ints, among: Marks) -> Floats:
     """How many independent rows would tell as much of every class, [Z, G]; NaN of few clusters.
 
@@ -207,7 +221,7 @@ def class_effective_n(crowd: PooledClusters, counts: Floats, n: Ints, among: Mar
     return sizes
 
 
-def _fewer(clusters: Floats) -> Floats:
+def small_sample_factor(clusters: Floats) -> Floats:
     """By which factor few clusters say less than many: (z / t)² of their degrees of freedom."""
     df = np.maximum(clusters - 1, 1.0)
     return np.asarray(
@@ -247,7 +261,7 @@ def _places(crowd: PooledClusters, strata: int, groups: int) -> Ints:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Entries:
+class ClusterEntries:
     """The entries of the clusters that a table has: rows (stratum, cluster), columns and cells.
 
     `stratum` and `cluster` are those of each row.
@@ -267,7 +281,8 @@ class _Entries:
 
 
 @memoize
-def _entries(table: ClusteredTable) -> _Entries:
+def read_entries(table: ClusteredTable) -> ClusterEntries:
+    """The entries of a table's clusters, by stratum, cluster and cell."""
     clusters = table.clusters
     _, _, classes, groups = table.shape
     places = table.place[clusters.cell]
@@ -278,7 +293,7 @@ def _entries(table: ClusteredTable) -> _Entries:
     if table.kept is not None:
         mass = mass * table.kept[y]
     at = np.divmod(rows, max(clusters.count, 1))
-    return _Entries(row, z * groups + g, y * classes + p, mass, *at)
+    return ClusterEntries(row, z * groups + g, y * classes + p, mass, *at)
 
 
 @memoize
@@ -293,7 +308,7 @@ def _totals(crowd: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
     known, key = _known_totals(crowd.table), (over, under)
     strata, _, _, groups = crowd.table.shape
     if key not in known:
-        entries = _entries(crowd.table)
+        entries = read_entries(crowd.table)
         shape = (entries.rows, strata * groups)
 
         def summed(slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
@@ -327,109 +342,3 @@ def _clusters_of(crowd: PooledClusters, there: Any, strata: int, groups: int) ->
     alone = np.zeros(strata * groups, dtype=np.int64)
     np.add.at(alone, columns[in_row[rows] == 1], 1)
     return np.asarray(total - alone.reshape(strata, groups))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AveragedShare:
-    """A share averaged over strata, beside the one that it is compared with: [1, G].
-
-    `with_other` is the correlation of both, `effective_n` how many independent rows would tell as
-    much.
-    """
-
-    effective_n: Floats
-    with_other: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Side:
-    """One side of a comparison in strata: whose clusters, and arrays [Z, G].
-
-    The share, the mass of its denominator, the weight of each stratum, and how many independent
-    rows would tell as much if there were no clusters.
-    """
-
-    crowd: PooledClusters
-    value: Floats
-    weighted_n: Floats
-    weight: Floats
-    effective_n: Floats
-
-
-def average_clustered_shares(
-    over: Sequence[str], under: Sequence[str], sides: tuple[Side, Side]
-) -> tuple[AveragedShare, AveragedShare]:
-    """Both averages of every group and its reference, by the totals of clusters in all strata.
-
-    The residual of a cluster is the sum of those in its strata, each by its weight: a cluster may
-    be in several. A stratum where a side has one cluster alone shows no variance, and leaves none.
-    """
-    crowd = sides[0].crowd
-    table = _Rows(_entries(crowd.table), crowd, over, under)
-    groups = crowd.table.shape[3]
-    products, clusters = np.zeros((3, groups)), np.zeros((2, groups))
-    for g in range(groups):
-        residuals = []
-        for at, side in enumerate(sides):
-            residual, clusters[at, g] = table.residuals(side, g)
-            residuals.append(residual)
-        first, second = residuals
-        products[:, g] = first @ first, second @ second, first @ second
-    values = [
-        np.where(side.weight > 0, side.weight * side.value, 0.0).sum(axis=0) for side in sides
-    ]
-    sizes = []
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r = np.clip(np.nan_to_num(products[2] / np.sqrt(products[0] * products[1])), -1.0, 1.0)
-        for at, side in enumerate(sides):
-            spread = values[at] * (1 - values[at])
-            of_rows = side.weight**2 * side.value * (1 - side.value) / side.effective_n
-            plain = np.where(side.weight > 0, of_rows, 0.0).sum(axis=0)
-            variance = np.maximum(products[at], plain)
-            r = np.where(r > 0, r * np.sqrt(products[at] / variance), r)
-            size = np.where(spread > 0, spread / variance, clusters[at]) * _fewer(clusters[at])
-            sizes.append(np.where(clusters[at] < FEWEST_CLUSTERS, np.nan, size)[None])
-    r = np.nan_to_num(r)[None]
-    return AveragedShare(sizes[0], r), AveragedShare(sizes[1], r)
-
-
-class _Rows:
-    """Hits and trials of every row (stratum, cluster), of one group at a time."""
-
-    def __init__(
-        self, entries: _Entries, crowd: PooledClusters, over: Sequence[str], under: Sequence[str]
-    ) -> None:
-        self._entries, self._groups = entries, crowd.table.shape[3]
-        hits, trials = (
-            entries.mass * np.array(crowd.slots(cells), dtype=np.float64).reshape(-1)[entries.slot]
-            for cells in (over, under)
-        )
-        self._cells = hits, trials
-        self._group = entries.column % self._groups
-        self._everybody = tuple(self._summed(cells, None) for cells in self._cells)
-        _, self._cluster = np.unique(entries.cluster, return_inverse=True)
-
-    def residuals(self, side: Side, g: int) -> tuple[Floats, int]:
-        """The weighted residual of every cluster, and in how many the side has somebody."""
-        crowd, z = side.crowd, self._entries.stratum
-        index = g if crowd.index is None else int(crowd.index[0, 0])
-        hits, trials = (
-            crowd.everybody * everybody
-            + (crowd.own * self._summed(cells, index) if crowd.own else 0)
-            for everybody, cells in zip(self._everybody, self._cells, strict=True)
-        )
-        weight, value, mass = side.weight[:, g], side.value[:, g], side.weighted_n[:, g]
-        counted = (trials > 0) & (weight[z] > 0)
-        in_stratum = np.bincount(z[counted], minlength=len(weight)).astype(np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            few = np.sqrt(in_stratum / (in_stratum - 1))
-            scaled = weight / mass * np.where(in_stratum == 1, np.nan, few)
-            residual = np.where(counted, scaled[z] * (hits - value[z] * trials), 0.0)
-        of_clusters = np.bincount(self._cluster, residual, minlength=1).astype(np.float64)
-        return of_clusters, len(np.unique(self._cluster[counted]))
-
-    def _summed(self, cells: Floats, g: int | None) -> Floats:
-        rows = slice(None) if g is None else self._group == g
-        return np.bincount(
-            self._entries.row[rows], cells[rows], minlength=self._entries.rows
-        ).astype(np.float64)

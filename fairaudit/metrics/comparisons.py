@@ -1,54 +1,134 @@
-"""The comparisons: how a quantity of one group is set against another's."""
+"""The comparisons: how the values of two groups become one number."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from operator import sub, truediv
+from typing import Any
 
 import numpy as np
 
-from fairaudit.metrics import intervals
-from fairaudit.metrics import sources as works
-from fairaudit.metrics.contrasts import (
-    common_odds_ratio,
-    correlation,
-    divergence,
-    exact_common_odds_ratio,
-    exact_normalized,
-    normalized,
-    standardized,
-    standardized_by_all,
-)
-from fairaudit.metrics.disparities import Comparison, ComparisonShape
-from fairaudit.metrics.records import BIASED_BY_CHANCE
+from fairaudit.cube import Floats
+from fairaudit.metrics import intervals, works
+from fairaudit.metrics.definitions import BIASED_BY_CHANCE
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Pair, Sides
+from fairaudit.stats.strata import mantel_haenszel
+
+
+def _deviations(sides: Sides) -> tuple[Floats, Floats, Floats]:
+    """The sums of squared deviations of both sides and of everybody; NaN where there are none."""
+    nothing = np.full_like(sides.group.value, np.nan)
+    found = (sides.group, sides.reference, sides.everybody)
+    one, two, three = (nothing if r.deviation is None else r.deviation for r in found)
+    return one, two, three
+
+
+def standardized(sides: Sides) -> Floats:
+    """The difference in units of the pooled sample standard deviation of both sides."""
+    one, two, _ = _deviations(sides)
+    variance = (one + two) / (sides.group.effective_n + sides.reference.effective_n - 2)
+    return np.asarray((sides.group.value - sides.reference.value) / np.sqrt(variance))
+
+
+def standardized_by_all(sides: Sides) -> Floats:
+    """The difference in units of everybody's sample standard deviation."""
+    _, _, everybody = _deviations(sides)
+    variance = everybody / (sides.everybody.effective_n - 1)
+    return np.asarray((sides.group.value - sides.reference.value) / np.sqrt(variance))
+
+
+def correlation(sides: Sides) -> Floats:
+    """R = (mean inside - mean outside) · √(n₁n₂ / n) / √(total squared deviation)."""
+    one, two, _ = _deviations(sides)
+    n, m = sides.group.effective_n, sides.reference.effective_n
+    apart = sides.group.value - sides.reference.value
+    between = n * m / (n + m)
+    return np.asarray(apart * np.sqrt(between) / np.sqrt(one + two + apart**2 * between))
+
+
+def normalized(sides: Sides) -> Floats:
+    """Žliobaitė (2015) §3.2: every probability is taken within the two groups compared."""
+    group, reference = sides.group, sides.reference
+    p, q = group.value, reference.value
+    if group.under is None or reference.under is None:
+        return np.full_like(p, np.nan)
+    n, m = group.under, reference.under
+    share = m / (n + m)
+    plus = (p * n + q * m) / (n + m)
+    difference = q - p
+    most = np.where(
+        difference > 0,
+        np.minimum(plus / share, (1 - plus) / (1 - share)),
+        np.minimum(plus / (1 - share), (1 - plus) / share),
+    )
+    found = np.where(difference == 0, 0.0, difference / most)
+    return np.asarray(np.where((plus > 0) & (plus < 1), found, np.nan))
+
+
+def exact_normalized(group: tuple[int, int], reference: tuple[int, int]) -> Fraction | None:
+    """The same of one pair, by numerators and denominators of both rates."""
+    (a, n), (c, m) = group, reference
+    if not n or not m:
+        return None
+    plus, share = Fraction(a + c, n + m), Fraction(m, n + m)
+    difference = Fraction(c, m) - Fraction(a, n)
+    if not 0 < plus < 1:
+        return None
+    sides = (plus / share, (1 - plus) / (1 - share))
+    other_sides = (plus / (1 - share), (1 - plus) / share)
+    return difference / min(sides if difference > 0 else other_sides)
+
+
+def divergence(sides: Sides) -> Floats:
+    """Σ over classes of p ln(p / q), in nats."""
+    p, q = sides.group.shares, sides.reference.shares
+    if p is None or q is None:
+        return np.full_like(sides.group.value, np.nan)
+    terms: Any = np.where(p == 0, 0.0, p * np.log(p / q))
+    # Rounding may leave a zero divergence just below zero.
+    return np.asarray(np.maximum(terms.sum(axis=1), 0.0))
+
+
+def common_odds_ratio(sides: Sides) -> Floats:
+    """Σ a d / N over Σ b c / N, a of n in the group and c of m in the reference of each stratum."""
+    one, two = sides.group.strata, sides.reference.strata
+    if one is None or two is None:
+        return np.full_like(sides.group.value, np.nan)
+    return np.asarray(mantel_haenszel(*one.weighted_trials, *two.weighted_trials).odds_ratio[None])
+
+
+def exact_common_odds_ratio(strata: Sequence[Pair]) -> Fraction | None:
+    """The same of one pair, by numerators and denominators in every stratum."""
+    over = under = Fraction(0)
+    for (a, n), (c, m) in strata:
+        if n and m:
+            over += Fraction(a * (m - c), n + m)
+            under += Fraction((n - a) * c, n + m)
+    return over / under if under else None
+
 
 DIFFERENCE = Comparison(
     id="difference",
     title="Difference to the reference",
-    family="comparison",
     means="The group's value minus the reference's; 0 at parity, positive: more of it.",
     caution="Positive means more of the rate, not favoured: that depends on what is counted.",
     source=works.ZLIOBAITE,
     elsewhere="AIF360 subtracts in the same order; Žliobaitė's mean difference has the other sign.",
     formula="group - reference",
-    shape=ComparisonShape.TO_REFERENCE,
-    ideal=0,
     apply=sub,
-    quotient=False,
     interval=intervals.of_difference,
     maps=True,
 )
 RATIO = Comparison(
     id="ratio",
     title="Ratio to the reference",
-    family="comparison",
     means="The group's value divided by the reference's; 1 at parity.",
     caution="Exaggerates at small rates: 2 % against 1 % is a ratio of 2 and one point.",
     source=works.MLHEALTH,
     elsewhere="For x/0 Aequitas prints 10 and aif360.sklearn 0, and others 0 for 0/0; here "
     "they are infinite and undefined.",
     formula="group / reference",
-    shape=ComparisonShape.TO_REFERENCE,
     ideal=1,
     apply=truediv,
     quotient=True,
@@ -58,22 +138,18 @@ RATIO = Comparison(
 GAP = Comparison(
     id="gap",
     title="Gap between the highest and the lowest group",
-    family="comparison",
     means="The highest value of a group minus the lowest; 0 at parity.",
     caution="Grows with the number of groups by chance alone: look at the sizes of the pair.",
     source=works.FAIRLEARN,
     elsewhere="Fairlearn's `difference(method='between_groups')`.",
     formula="highest - lowest",
     shape=ComparisonShape.SPREAD,
-    ideal=0,
     apply=sub,
-    quotient=False,
     interval=intervals.of_difference,
 )
 MIN_RATIO = Comparison(
     id="min_ratio",
     title="Ratio of the lowest to the highest group",
-    family="comparison",
     means="The lowest value of a group divided by the highest; 1 at parity, never above.",
     caution="Shrinks with the number of groups by chance alone, and exaggerates at small rates.",
     source=works.FAIRLEARN,
@@ -86,21 +162,16 @@ MIN_RATIO = Comparison(
     highest_first=False,
     interval=intervals.of_ratio,
 )
-
 LOG_RATIO = Comparison(
     id="log_ratio",
     title="Log-ratio to the reference",
-    family="comparison",
     means="The natural logarithm of the group's value divided by the reference's; 0 at parity.",
     caution="Infinite where one of both is zero; a logarithm is compared with limits as a float.",
     source=works.FOULDS,
     elsewhere="ε of differential fairness is the largest of its absolute values.",
     formula="ln(group / reference)",
     of_positives=True,
-    shape=ComparisonShape.TO_REFERENCE,
-    ideal=0,
     apply=lambda group, reference: np.log(group / reference),
-    quotient=False,
     rational=False,
     range=(None, None),
     interval=intervals.of_log_ratio,
@@ -108,14 +179,12 @@ LOG_RATIO = Comparison(
 ODDS_RATIO = Comparison(
     id="odds_ratio",
     title="Odds ratio to the reference",
-    family="comparison",
     means="The group's odds divided by the reference's; 1 at parity.",
     caution="Farther from 1 than the ratio of rates, and no statement about how many people.",
     source=works.ZLIOBAITE,
     elsewhere="Žliobaitė prints the other group on top, though the limits of her Table 4 need this "
     "orientation.",
     formula="group · (1 - reference) / (reference · (1 - group))",
-    shape=ComparisonShape.TO_REFERENCE,
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
     quotient=True,
@@ -124,14 +193,12 @@ ODDS_RATIO = Comparison(
 COMMON_ODDS_RATIO = Comparison(
     id="common_odds_ratio",
     title="Odds ratio that the strata have in common",
-    family="comparison",
     means="The odds ratio of people of the same stratum, the same in all of them; 1 at parity.",
     caution="Where the strata's odds ratios differ it stands for none of them.",
     no_interval="an odds ratio of 0, or an infinite one, has no variance on the log scale",
     source=works.MANTEL,
     formula="Σ over strata of a d / N, over Σ of b c / N: a selected and b not of the group, c and "
     "d of the reference, N both",
-    shape=ComparisonShape.TO_REFERENCE,
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
     quotient=True,
@@ -142,17 +209,13 @@ COMMON_ODDS_RATIO = Comparison(
 STANDARDIZED_DIFFERENCE = Comparison(
     id="standardized_difference",
     title="Standardized difference to the reference",
-    family="comparison",
     means="The difference in units of the standard deviation; 0 at parity.",
     caution="The deviation is that of the two groups compared; 0.2 is called small by convention. "
     "Of skewed numbers the interval is too short.",
     source=works.COHEN,
     elsewhere="Cohen's d, with the pooled sample standard deviation.",
     formula="(group - reference) / pooled standard deviation",
-    shape=ComparisonShape.TO_REFERENCE,
-    ideal=0,
     apply=sub,
-    quotient=False,
     rational=False,
     contrast=standardized,
     range=(None, None),
@@ -161,17 +224,13 @@ STANDARDIZED_DIFFERENCE = Comparison(
 STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     id="standardized_difference_total",
     title="Standardized difference to the reference, by everybody's deviation",
-    family="comparison",
     means="The difference in units of everybody's standard deviation; 0 at parity.",
     caution="The deviation is that of all known groups together, their differences included: it "
     "may be larger or smaller than the pooled one of the two groups compared.",
     source=works.GILL,
     elsewhere="Fair-lending practice calls it the standardized mean difference (SMD).",
     formula="(group - reference) / the sample standard deviation of everybody",
-    shape=ComparisonShape.TO_REFERENCE,
-    ideal=0,
     apply=sub,
-    quotient=False,
     rational=False,
     contrast=standardized_by_all,
     range=(None, None),
@@ -179,17 +238,13 @@ STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
 COHENS_H = Comparison(
     id="cohens_h",
     title="Cohen's h",
-    family="comparison",
     means="The difference of two rates on the arcsine scale, where equal steps are equally seen.",
     caution="Not a number of people; 0.2 is called small by convention.",
     source=works.COHEN,
     formula="2 asin √group - 2 asin √reference",
-    shape=ComparisonShape.TO_REFERENCE,
-    ideal=0,
     apply=lambda group, reference: (
         2 * np.arcsin(np.sqrt(group)) - 2 * np.arcsin(np.sqrt(reference))
     ),
-    quotient=False,
     rational=False,
     range=(-4, 4),
     interval=intervals.of_arcsines,
@@ -197,30 +252,22 @@ COHENS_H = Comparison(
 SHORTFALL = Comparison(
     id="shortfall",
     title="Difference to the reference, the survey's sign",
-    family="comparison",
     means="The reference's value minus the group's; 0 at parity, positive: the group has less.",
     caution="The sign is the other way round than that of `difference`.",
     source=works.ZLIOBAITE,
     formula="reference - group",
-    shape=ComparisonShape.TO_REFERENCE,
-    ideal=0,
     apply=lambda group, reference: reference - group,
-    quotient=False,
     interval=intervals.of_shortfall,
     maps=True,
 )
 NORMALIZED = Comparison(
     id="normalized",
     title="Difference to the reference, normalized",
-    family="comparison",
     means="The difference divided by the largest that the same number of positives allows.",
     caution="1 is full separation at this share of positives, -1 the reverse; no number of people.",
     source=works.ZLIOBAITE,
     formula="(reference - group) / the largest such difference, in the two groups compared",
-    shape=ComparisonShape.TO_REFERENCE,
-    ideal=0,
     apply=sub,
-    quotient=False,
     contrast=normalized,
     exact_of=exact_normalized,
     range=(-1, 1),
@@ -229,31 +276,24 @@ NORMALIZED = Comparison(
 RANKED = Comparison(
     id="ranked",
     title="Chance that the reference is ranked higher",
-    family="comparison",
     means="The probability that somebody of the reference has the higher value, plus half of ties.",
     caution="½ at parity; it says nothing about how far apart the values are.",
     source=works.ZLIOBAITE,
     elsewhere="Žliobaitė's rank formula lacks the division by n₀n₁; this is the area itself.",
     formula="½ + (reference - group) / 2",
-    shape=ComparisonShape.TO_REFERENCE,
     ideal=Fraction(1, 2),
     apply=lambda group, reference: (1 + reference - group) / 2,
-    quotient=False,
     range=(0, 1),
     interval=intervals.of_ranked_shares,
 )
 CORRELATION = Comparison(
     id="correlation",
     title="Correlation with membership",
-    family="comparison",
     means="Pearson's correlation with belonging to the group, against the rest.",
     caution="Shrinks with the size of the smaller side; undefined where the outcome never varies.",
     source=works.ZLIOBAITE,
     formula="Pearson's r of the outcome and membership",
-    shape=ComparisonShape.TO_REFERENCE,
-    ideal=0,
     apply=sub,
-    quotient=False,
     rational=False,
     contrast=correlation,
     range=(-1, 1),
@@ -262,16 +302,12 @@ CORRELATION = Comparison(
 DIVERGENCE = Comparison(
     id="divergence",
     title="Kullback–Leibler divergence from the reference",
-    family="comparison",
     means="How much information is lost if the group's outcomes are taken for the reference's.",
     caution="Directed; infinite where the group has an outcome that the reference never has.",
     no_interval=BIASED_BY_CHANCE,
     source=works.KULLBACK,
     formula="Σ over classes y of P(y|group) ln(P(y|group) / P(y|reference)), in nats",
-    shape=ComparisonShape.TO_REFERENCE,
-    ideal=0,
     apply=sub,
-    quotient=False,
     rational=False,
     contrast=divergence,
     range=(0, None),
@@ -279,47 +315,37 @@ DIVERGENCE = Comparison(
 COEFFICIENT = Comparison(
     id="coefficient",
     title="Coefficient of membership",
-    family="comparison",
     means="By how much membership changes the outcome, in a least-squares fit; 0 at parity.",
     caution="An effect that differs between the levels of a control is averaged over them.",
     source=works.ZLIOBAITE,
     formula="coefficient of membership in least squares on dummies of groups and controls",
-    shape=ComparisonShape.TO_REFERENCE,
-    ideal=0,
     apply=sub,
-    quotient=False,
     range=(None, None),
     interval=intervals.of_coefficient,
 )
 HIGHEST = Comparison(
     id="highest",
     title="The highest of all groups",
-    family="comparison",
     means="The highest value of a group.",
     caution="Small groups reach high values by chance alone.",
     no_interval="chance has a part in who is the highest group",
     source=works.FAIRLEARN,
     formula="highest",
     shape=ComparisonShape.SPREAD,
-    ideal=0,
     apply=lambda highest, lowest: highest,  # noqa: ARG005  # one side is the answer
-    quotient=False,
 )
 ITSELF = Comparison(
     id="itself",
     title="The group's own value",
-    family="comparison",
     means="The value of the group, which is a comparison already.",
     caution="0 at parity.",
     source=works.ZLIOBAITE,
     formula="group",
-    shape=ComparisonShape.TO_REFERENCE,
-    ideal=0,
     apply=lambda group, reference: group,  # noqa: ARG005  # one side is the answer
-    quotient=False,
     range=(-1, 1),
     interval=intervals.of_itself,
 )
+
 
 COMPARISONS = (
     DIFFERENCE,

@@ -9,8 +9,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
-from fairaudit.metrics import sources as works
-from fairaudit.metrics.average import MIDDLE, OWN, POOLED, UNIFORM
+from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import (
     COMMON_ODDS_RATIO,
     DIFFERENCE,
@@ -19,11 +18,11 @@ from fairaudit.metrics.comparisons import (
     SHORTFALL,
 )
 from fairaudit.metrics.counts import GroupCounts
-from fairaudit.metrics.direction import Better
+from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.disparities import REMAINDER, Disparity
-from fairaudit.metrics.group_metrics import Formula, count_effective
-from fairaudit.metrics.records import Parameters, Requirement
-from fairaudit.metrics.reference import ReferencePolicy
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import count_effective
+from fairaudit.metrics.terms import MIDDLE, OWN, POOLED, UNIFORM, Parameters, ReferencePolicy
 from fairaudit.stats import proportions
 
 _FACTOR = "A factor that is itself shaped by the disparity hides it."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from operator import attrgetter
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.cube import Amount, ClusteredTable, Floats, GroupTable, Ints, Marks, Sum
+from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
 from fairaudit.memoize import memoize
 from fairaudit.metrics.clusters import PooledClusters
 
@@ -336,60 +336,6 @@ def _scores_of(table: GroupTable) -> ScoreCounts | None:
     people = np.moveaxis(histogram.people, 2, 3)
     bins = histogram.bins
     return ScoreCounts(people, bins.low, bins.high, histogram.everybody)
-
-
-@memoize
-def one_against_rest(table: GroupTable) -> dict[str, GroupTable]:
-    """The table by class, of the outcome or of the label: that class positive, all others not."""
-    labels, size = table.people.shape[1:3]
-    return {
-        name: replace(
-            table,
-            positive=_marked(table.classes, name, size),
-            positive_label=_marked(table.labels, name, labels) if table.labels else None,
-        )
-        for name in dict.fromkeys([*table.classes, *table.labels])
-    }
-
-
-def _marked(names: Sequence[str], name: str, size: int) -> Marks:
-    """Which slots hold that name; the slots behind the names are of those not known."""
-    return np.array([one == name for one in names] + [False] * (size - len(names)), dtype=np.bool_)
-
-
-@memoize
-def collapse_strata(table: GroupTable) -> GroupTable:
-    """The same people without strata; those whose stratum is not known are left out."""
-
-    def joined(cells: Cell) -> Cell:
-        return cells[table.known_strata].sum(axis=0, keepdims=True)
-
-    people = joined(table.people)
-    return replace(
-        table,
-        given=(),
-        strata=((),),
-        people=people,
-        mass=people if table.mass is table.people else joined(table.mass),
-        squares=None if table.squares is None else joined(table.squares),
-        known_strata=np.ones(1, dtype=np.bool_),
-        amounts={
-            name: one.transform(joined, lambda sums: Sum(joined(sums.values), sums.scale))
-            for name, one in table.amounts.items()
-        },
-        histogram=table.histogram
-        and replace(table.histogram, strata=((),), people=joined(table.histogram.people)),
-        clusters=table.clusters and _without_strata(table.clusters, table.known_strata),
-    )
-
-
-def _without_strata(clusters: ClusteredTable, known: Marks) -> ClusteredTable:
-    _, *cells = clusters.shape
-    size = max(int(np.prod(cells)), 1)
-    z = np.where(clusters.place < 0, 0, clusters.place // size)
-    there = (clusters.place >= 0) & known[z]
-    place = np.where(there, clusters.place % size, -1)
-    return replace(clusters, place=place, shape=(1, cells[0], cells[1], cells[2]))
 
 
 def _or_none(marks: Marks | None, like: Marks) -> Marks:

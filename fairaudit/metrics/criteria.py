@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fairaudit.metrics import numbers, works
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
-from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import DIFFERENCE, GAP, HIGHEST, MIN_RATIO, RATIO
 from fairaudit.metrics.disparities import (
     FARTHEST_FROM_1,
@@ -17,7 +17,7 @@ from fairaudit.metrics.disparities import (
     Disparity,
 )
 from fairaudit.metrics.group_metrics import GroupMetric
-from fairaudit.metrics.reference import ReferencePolicy
+from fairaudit.metrics.terms import ReferencePolicy
 
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _NEEDS_A_TRUSTED_LABEL = "Trusts the label: if the label is biased, so is this."
@@ -232,10 +232,10 @@ CRITERIA = (
     _signed(r.ACCURACY, RATIO),
     _signed(r.BALANCED_ACCURACY, DIFFERENCE),
     _signed(r.BALANCED_ACCURACY, RATIO),
-    _signed(s.MEAN_PREDICTION, DIFFERENCE),
-    _signed(s.MEAN_PREDICTION, RATIO),
-    _signed(s.MAE, DIFFERENCE),
-    _signed(s.MAE, RATIO),
+    _signed(numbers.MEAN_PREDICTION, DIFFERENCE),
+    _signed(numbers.MEAN_PREDICTION, RATIO),
+    _signed(numbers.MAE, DIFFERENCE),
+    _signed(numbers.MAE, RATIO),
     Disparity(
         id="average_odds_difference",
         title="Average odds difference",
@@ -333,7 +333,7 @@ CRITERIA = (
         means="The highest mean score of a group's positives minus the lowest.",
         caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.KLEINBERG,
-        parts=((s.MEAN_SCORE_POSITIVES, GAP),),
+        parts=((numbers.MEAN_SCORE_POSITIVES, GAP),),
     ),
     Disparity(
         id="balance_negative_class",
@@ -344,7 +344,7 @@ CRITERIA = (
         means="The highest mean score of a group's negatives minus the lowest.",
         caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.KLEINBERG,
-        parts=((s.MEAN_SCORE_NEGATIVES, GAP),),
+        parts=((numbers.MEAN_SCORE_NEGATIVES, GAP),),
     ),
     Disparity(
         id="well_calibration",

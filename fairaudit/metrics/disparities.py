@@ -12,12 +12,10 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.average import Average
+from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.intervals import Interval
-from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import Bounds, CatalogueEntry, Parameters, Requirement
-from fairaudit.metrics.reference import ReferencePolicy
+from fairaudit.metrics.terms import Average, Minimum, Parameters, ReferencePolicy
 
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Numerator and denominator of a group, and of its reference."""
@@ -53,11 +51,12 @@ class Comparison(CatalogueEntry):
     sides; `maps` where it follows from one to the rest when everybody is the reference.
     """
 
-    shape: ComparisonShape
-    ideal: int | Fraction
     apply: Callable[[Any, Any], Any]
-    quotient: bool
     formula: str
+    family: str = "comparison"
+    shape: ComparisonShape = ComparisonShape.TO_REFERENCE
+    ideal: int | Fraction = 0
+    quotient: bool = False
     highest_first: bool = True
     rational: bool = True
     contrast: Callable[[Sides], Floats] | None = None

@@ -2,24 +2,81 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairaudit.cube import Floats, Ints
+from fairaudit.metrics import numbers, works
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
-from fairaudit.metrics import sources as works
 from fairaudit.metrics.comparisons import (
     COEFFICIENT,
     CORRELATION,
     DIFFERENCE,
+    DIVERGENCE,
     NORMALIZED,
     ODDS_RATIO,
     RANKED,
     RATIO,
     SHORTFALL,
 )
+from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
 from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.reference import ReferencePolicy
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import GroupValues
+from fairaudit.metrics.terms import NO_PARAMETERS, Parameters, ReferencePolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares(Formula):
+    """The probabilities of all classes of an outcome."""
+
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+        """The people with a known outcome, and the probability of each class, [Z, P, G]."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value, n = self.value_of(tally, parameters)
+            shares = tally.classes / tally.classes.sum(axis=1, keepdims=True)
+        return GroupValues(self, value, n, n.astype(np.float64), shares=shares)
+
+
+def _known_outcomes(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    """1 where anybody has a known outcome, else undefined."""
+    mass = tally.classes.sum(axis=1)
+    return np.where(mass > 0, 1.0, np.nan), tally.answered
+
+
+_SHARES = Shares(
+    id="outcome_distribution",
+    title="Outcome distribution",
+    family="independence",
+    means="The share of each class of the outcome.",
+    caution="Read it class by class.",
+    source=works.ZLIOBAITE,
+    better=Better.NEITHER,
+    formula="n(y, g) / n(g)",
+    requirements=frozenset({Requirement.CLASSES}),
+    listed=False,
+    value_of=_known_outcomes,
+)
+KL_DIVERGENCE = Disparity(
+    id="kl_divergence",
+    title="Kullback–Leibler divergence",
+    short="KL",
+    aliases=("kullback_leibler_divergence",),
+    family="independence",
+    means="How far the group's distribution over outcomes is from the reference's, in nats.",
+    caution="Directed: the reference's from the group's is another number. Infinite where the "
+    "group has an outcome that the reference never has.",
+    no_interval=BIASED_BY_CHANCE,
+    source=works.KULLBACK,
+    elsewhere="aif360.sklearn takes it from the other side.",
+    parts=((_SHARES, DIVERGENCE),),
+)
+
 
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
-
 DISPARITIES = (
     Disparity(
         id="mean_difference",
@@ -105,7 +162,7 @@ DISPARITIES = (
         "group is predicted too low, more than the reference.",
         caution="Trusts the label: if the label is biased, so is this.",
         source=works.CALDERS,
-        parts=((s.MEAN_RESIDUAL, DIFFERENCE),),
+        parts=((numbers.MEAN_RESIDUAL, DIFFERENCE),),
     ),
     Disparity(
         id="correlation",
@@ -117,7 +174,7 @@ DISPARITIES = (
         caution=_IGNORES_THE_LABEL + " Small where a group is small, however it fares. Of skewed "
         "scores the interval is too short.",
         source=works.ZLIOBAITE,
-        parts=((s.OUTCOME_MEAN, CORRELATION),),
+        parts=((numbers.OUTCOME_MEAN, CORRELATION),),
         reference=ReferencePolicy.REST,
     ),
     Disparity(
@@ -133,7 +190,7 @@ DISPARITIES = (
         source=works.ZLIOBAITE,
         elsewhere="The coefficient of a group in R's `lm(y ~ group + factor(control))` and in "
         "statsmodels' OLS, with their t test; without controls the plain difference.",
-        parts=((s.OUTCOME_MEAN, COEFFICIENT),),
+        parts=((numbers.OUTCOME_MEAN, COEFFICIENT),),
         fitted=True,
     ),
     Disparity(
@@ -147,7 +204,7 @@ DISPARITIES = (
         caution="Trusts the label. Small where a group is small, however it fares.",
         source=works.BEUTEL,
         elsewhere="The penalty Corr that Beutel et al. train with takes its absolute value.",
-        parts=((s.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),
+        parts=((numbers.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),
         reference=ReferencePolicy.REST,
     ),
 )

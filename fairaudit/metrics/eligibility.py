@@ -1,13 +1,23 @@
-"""How a group stands in the comparisons: it takes part, or one rule sets it aside."""
+"""Who takes part in a comparison, and which group is the reference."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
 
-from fairaudit.cube import GroupTable
-from fairaudit.metrics.minimum import Minimum
+from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.formulas import Rate
+from fairaudit.metrics.group_metrics import GroupValues
+from fairaudit.metrics.terms import (
+    EXTREME_REFERENCES,
+    NO_GROUP,
+    Minimum,
+    Reference,
+    ReferencePolicy,
+)
 
 
 class Eligibility(StrEnum):
@@ -35,3 +45,114 @@ def find_eligibility(
     if not minimum.admits(np.array(n)):
         return Eligibility.SMALL
     return Eligibility.ELIGIBLE if takes_part or minimum.events is None else Eligibility.FEW_EVENTS
+
+
+def pooled_total(table: GroupTable, masses: Ints) -> Ints:
+    """What all known groups have together of `masses` [Z, K, G], the excluded too: [Z, K, 1]."""
+    return np.asarray(masses[..., table.known].sum(axis=-1, keepdims=True))
+
+
+def find_participants(table: GroupTable, reading: GroupValues, minimum: Minimum) -> Marks:
+    """Who takes part, [Z, G]: eligible groups with people, enough of them in the rate."""
+    takes_part = table.eligible & (table.n > 0)
+    return np.asarray(takes_part & minimum.admits(reading.n, pooled_outcomes(table, reading)))
+
+
+def find_participants_overall(
+    table: GroupTable, n: Ints, reading: GroupValues, minimum: Minimum
+) -> Marks:
+    """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not.
+
+    `n` [1, G] are the people of the strata that count; what is expected of them goes by everybody
+    in the known strata.
+    """
+    outcomes = pooled_outcomes(table, reading)
+    if outcomes is not None:
+        outcomes = outcomes[table.known_strata].sum(axis=0, keepdims=True)
+    takes_part = np.asarray((table.eligible & (table.n.sum(axis=0) > 0))[None])
+    return np.asarray(takes_part & minimum.admits(n, outcomes))
+
+
+def pooled_outcomes(table: GroupTable, reading: GroupValues) -> Ints | None:
+    """How the outcomes of all known groups are spread, [Z, K, 1]; None where it is no share.
+
+    A rate has two outcomes: to be among those it counts, or not.
+    """
+    quantity = reading.metric
+    if reading.shares is not None:
+        masses = count_groups(table).classes
+    elif isinstance(quantity, Rate) and quantity.of_group and reading.over is not None:
+        assert reading.under is not None
+        masses = np.stack([reading.over, reading.under - reading.over], axis=1)
+    else:
+        return None
+    return pooled_total(table, masses)
+
+
+def comparable_strata(table: GroupTable) -> Marks:
+    """The known strata where two groups or more occur that can be compared, [Z]."""
+    return np.asarray(table.known_strata & ((table.eligible & (table.n > 0)).sum(axis=1) >= 2))
+
+
+def reference_index(
+    reference: Reference, table: GroupTable, value: Floats, n: Ints, takes_part: Marks
+) -> tuple[Ints | None, Marks]:
+    """The reference group [Z, 1] (None for a crowd) and where it can be used, [Z, 1].
+
+    `value`, `n` (people in the denominator) and `takes_part` are [Z, G].
+    """
+    strata = len(table.strata)
+    if not table.groups:
+        return np.full((strata, 1), NO_GROUP), np.zeros((strata, 1), dtype=np.bool_)
+    match reference.policy:
+        case ReferencePolicy.REST | ReferencePolicy.OVERALL | ReferencePolicy.EVERYBODY:
+            return None, np.ones((strata, 1), dtype=np.bool_)
+        case ReferencePolicy.LARGEST:
+            index = find_extreme(table.n.astype(np.float64), takes_part, n, highest=True)
+        case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:
+            index = find_extreme(
+                value, takes_part, n, highest=reference.policy is ReferencePolicy.HIGHEST
+            )
+        case _:
+            at = find_group(table.groups, reference.group)
+            index = np.full(strata, at)
+            if at == NO_GROUP:
+                return index[:, None], np.zeros((strata, 1), dtype=np.bool_)
+    usable = takes_part[np.arange(strata), index]
+    if reference.policy in EXTREME_REFERENCES:
+        # While one rate is undefined nobody can say which is the highest.
+        usable = usable & ~(takes_part & np.isnan(value)).any(axis=1)
+    return index[:, None], usable[:, None]
+
+
+def find_group(groups: Sequence[Group], wanted: Group) -> int:
+    """The index of a group, `NOBODY` where it does not exist; the order of columns is free."""
+    if wanted in groups:
+        return groups.index(wanted)
+    return next((at for at, group in enumerate(groups) if dict(group) == dict(wanted)), NO_GROUP)
+
+
+def find_extreme(
+    value: Floats, among: Marks, n: Ints | Floats, *, highest: bool, apart_from: Ints | None = None
+) -> Ints:
+    """The index [Z] of the group with the highest (or lowest) value among the marked ones.
+
+    All arrays are [Z, G]. Ties: larger n, then the first label. Undefined values (NaN) are passed
+    over, and the group `apart_from` [Z] too: a pair is two groups, even where all are equal. Where
+    nothing is left the index is 0, which the caller must not use.
+    """
+    if not value.size:
+        return np.zeros(len(value), dtype=np.int64)
+    candidates = among & ~np.isnan(value)
+    if apart_from is not None:
+        candidates[np.arange(len(candidates)), apart_from] = False
+    ranked = np.where(candidates, value if highest else -value, -np.inf)
+    # A candidate's -inf must still beat everybody else's, so the marks decide among equals.
+    best = (ranked == ranked.max(axis=1, keepdims=True)) & candidates
+    return np.asarray(np.argmax(np.where(best, n, -1), axis=1))
+
+
+def find_extremes(value: Floats, among: Marks, n: Ints | Floats) -> tuple[Ints, Ints]:
+    """The indices [Z] of the highest and of the lowest other group."""
+    high = find_extreme(value, among, n, highest=True)
+    return high, find_extreme(value, among, n, highest=False, apart_from=high)

@@ -10,26 +10,27 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics.counts import GroupCounts, one_against_rest
+from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, Sides, TableMetric
-from fairaudit.metrics.evaluation import Evaluation, Metric, Terms, evaluate_to_reference
-from fairaudit.metrics.extreme_groups import find_extremes
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.records import Requirement
-from fairaudit.metrics.reference import NO_GROUP, Reference, ReferencePolicy, reference_index
-from fairaudit.metrics.regression import regress_on_reference
-from fairaudit.metrics.standardization import average_to_reference, bare_average, common_average
-from fairaudit.metrics.thresholds import cut_at
-from fairaudit.metrics.values import (
+from fairaudit.metrics.eligibility import find_extremes, find_participants, reference_index
+from fairaudit.metrics.evaluation import (
+    Evaluation,
+    Metric,
     compare_exactly,
     compare_values,
     compute,
     counts_for,
+    evaluate_to_reference,
     exact_value,
-    find_participants,
     reference_counts,
 )
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.regression import regress_on_reference
+from fairaudit.metrics.retabulate import cut_at, one_against_rest
+from fairaudit.metrics.standardization import average_to_reference, bare_average, common_average
+from fairaudit.metrics.terms import NO_GROUP, Reference, ReferencePolicy, Terms
 
 _COMPLEMENT = replace(
     SELECTION_RATE,

@@ -1,49 +1,31 @@
-"""What comes of asking one measure of one table: values, pairs, and the terms it was asked on."""
+"""Values of metrics, each computed once a table, and their comparison with a reference."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.members import FLAT, Member
-from fairaudit.metrics.average import Average, StratifiedAverages
+from fairaudit.memoize import memoize
+from fairaudit.metrics.average import StratifiedAverages
+from fairaudit.metrics.counts import GroupCounts, count_groups
 from fairaudit.metrics.disparities import Comparison, Disparity, TableMetric, TableValue
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
-from fairaudit.metrics.minimum import NO_MINIMUM, Minimum
-from fairaudit.metrics.records import NO_PARAMETERS, Parameters
-from fairaudit.metrics.reference import NO_GROUP, Reference, ReferencePolicy
+from fairaudit.metrics.formulas import Macro, Mean, Rate
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues
+from fairaudit.metrics.retabulate import one_against_rest
+from fairaudit.metrics.terms import (
+    NO_GROUP,
+    NO_PARAMETERS,
+    Parameters,
+    ReferencePolicy,
+    Terms,
+)
 
 Metric: TypeAlias = GroupMetric | Disparity | TableMetric
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """On what terms a measure is asked: the reference, who is large enough, its parameters.
-
-    `average` says how rates are averaged over the strata before they are compared; `of_class` which
-    class counts as positive against all others, `at` from which score on somebody is selected;
-    `inference` how sure the answer is to be.
-    """
-
-    reference: Reference | None = None
-    minimum: Annotated[Minimum, FLAT] = NO_MINIMUM
-    parameters: Parameters = NO_PARAMETERS
-    average: Average | None = None
-    of_class: Annotated[str | None, Member("class")] = None
-    at: Annotated[Decimal | None, Member(text=True)] = None
-    inference: Inference = DEFAULT_INFERENCE
-
-    @property
-    def policy(self) -> ReferencePolicy | None:
-        """Whom groups are compared with; None where there is no reference."""
-        return None if self.reference is None else self.reference.policy
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -163,3 +145,103 @@ def _error_to_reference(
     with np.errstate(divide="ignore", invalid="ignore"):
         most = (reading.value + reading.error) / np.maximum(against.value - against.error, 0.0)
         return np.asarray(most - reading.value / against.value)
+
+
+@memoize
+def _readings(tally: GroupCounts) -> dict[tuple[str, Parameters], GroupValues]:  # noqa: ARG001  # what it remembers for
+    return {}
+
+
+@memoize
+def _others(tally: GroupCounts) -> dict[tuple[ReferencePolicy, bytes], GroupCounts]:  # noqa: ARG001  # the same
+    return {}
+
+
+@memoize
+def _fractions(
+    tally: GroupCounts,  # noqa: ARG001  # the same
+) -> dict[tuple[str, Parameters, int, int], Fraction | None]:
+    return {}
+
+
+@memoize
+def _each_class(table: GroupTable) -> GroupCounts:
+    """The tally of a table, with that of each class against the rest."""
+    return replace(
+        count_groups(table),
+        by_class=tuple(count_groups(one) for one in one_against_rest(table).values()),
+    )
+
+
+def compute(
+    quantity: GroupMetric, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS
+) -> GroupValues:
+    """A quantity in every stratum and group, read once for each table."""
+    known, key = _readings(tally), (quantity.id, parameters if quantity.takes else NO_PARAMETERS)
+    if key not in known:
+        found = quantity.compute(tally, parameters)
+        clustered = tally.clusters is not None or tally.unknown_clusters
+        if clustered and not isinstance(quantity, Rate | Mean):
+            # Its interval would take rows for independent.
+            found = replace(found, ends=None, method=CLUSTER_ROBUST)
+        known[key] = found
+    return known[key]
+
+
+def counts_for(quantity: GroupMetric, table: GroupTable) -> GroupCounts:
+    """The cells of a table as a quantity needs them: some need each class against the rest."""
+    return _each_class(table) if isinstance(quantity, Macro) else count_groups(table)
+
+
+def reference_counts(
+    tally: GroupCounts, policy: ReferencePolicy, index: Ints | None
+) -> GroupCounts:
+    """The cells of the reference, beside each group."""
+    known, key = _others(tally), (policy, b"" if index is None else index.tobytes())
+    if key not in known:
+        if index is not None:
+            known[key] = tally.of_reference(np.maximum(index, 0))
+        elif policy is ReferencePolicy.EVERYBODY:
+            known[key] = tally.everywhere()
+        else:
+            known[key] = tally.rest() if policy is ReferencePolicy.REST else tally.overall()
+    return known[key]
+
+
+def counts_of_others(tally: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
+    """A crowd that each group is part of, without that group: in its stratum, or in all of them."""
+    if policy is ReferencePolicy.EVERYBODY:
+        return tally.everywhere_else()
+    return reference_counts(tally, ReferencePolicy.REST, None)
+
+
+def compare_values(
+    quantity: GroupMetric, comparison: Comparison, first: Floats, second: Floats
+) -> Floats:
+    """A comparison of values; a ratio of numbers with a sign needs both to be positive."""
+    value = np.asarray(comparison.apply(first, second))
+    if (comparison.quotient or comparison.of_positives) and quantity.bounds[0] != 0:
+        return np.where((first > 0) & (second > 0), value, np.nan)
+    return value
+
+
+def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fraction | None:
+    """A comparison of fractions; None where it is not rational, or not defined."""
+    one, two = values
+    if one is None or two is None or not comparison.rational:
+        return None
+    try:
+        return Fraction(comparison.apply(one, two))
+    except ZeroDivisionError:
+        return None
+
+
+def exact_value(
+    quantity: GroupMetric, tally: GroupCounts, parameters: Parameters, z: int, g: int
+) -> Fraction | None:
+    """A quantity of one group as a fraction, computed once; None where it is none."""
+    known = _fractions(tally)
+    key = (quantity.id, parameters if quantity.takes else NO_PARAMETERS, z, g)
+    if key not in known:
+        known[key] = quantity.exact(tally, z, g, parameters)
+    return known[key]

@@ -11,13 +11,13 @@ import numpy as np
 from fairaudit.cube import Amount, Floats, GroupTable, Ints, Sum
 from fairaudit.histogram import Bins, Histogram
 from fairaudit.metrics.comparisons import COMPARISONS
-from fairaudit.metrics.counts import collapse_strata
+from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity, TableMetric
 from fairaudit.metrics.evaluate import evaluate
-from fairaudit.metrics.evaluation import Evaluation, Metric, Terms
+from fairaudit.metrics.evaluation import Evaluation, Metric
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.records import Parameters, Requirement
-from fairaudit.metrics.reference import Reference, ReferencePolicy
+from fairaudit.metrics.retabulate import collapse_strata
+from fairaudit.metrics.terms import Parameters, Reference, ReferencePolicy, Terms
 
 _GROUPS = ("women", "men")
 _STRATA = ("day", "night")

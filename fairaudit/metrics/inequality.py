@@ -13,13 +13,13 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints
-from fairaudit.metrics import sources as works
+from fairaudit.metrics import works
 from fairaudit.metrics.counts import Cell, ConfusionCounts, GroupCounts, count_groups
-from fairaudit.metrics.direction import Better
+from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
 from fairaudit.metrics.disparities import TableMetric, TableValue
-from fairaudit.metrics.group_metrics import Formula, count_effective
-from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import BIASED_BY_CHANCE, Parameters, Requirement
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import count_effective
+from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.stats import distributions, proportions
 
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fairaudit.metrics import sources as works
+from fairaudit.metrics import works
 from fairaudit.metrics.counts import ConfusionCounts
-from fairaudit.metrics.direction import Better
-from fairaudit.metrics.group_metrics import GroupMetric, Mean, Rate
-from fairaudit.metrics.records import Example
+from fairaudit.metrics.definitions import Better, Example
+from fairaudit.metrics.formulas import Mean, Rate
+from fairaudit.metrics.group_metrics import GroupMetric
 
 _CELLS = ConfusionCounts.of_cells(tp=30, fp=10, fn=20, tn=40)
 _TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."

@@ -11,11 +11,11 @@ import numpy as np
 
 from fairaudit.cube import ExcludeBelow, Group, GroupTable, Marks
 from fairaudit.metrics.disparities import TableMetric, TableValue
-from fairaudit.metrics.eligibility import Eligibility, find_eligibility
-from fairaudit.metrics.evaluation import Evaluation
-from fairaudit.metrics.group_metrics import Formula, GroupValues
-from fairaudit.metrics.reference import NO_GROUP, ReferencePolicy, find_group
-from fairaudit.metrics.values import compute, counts_for, pooled_outcomes
+from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pooled_outcomes
+from fairaudit.metrics.evaluation import Evaluation, compute, counts_for
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import GroupValues
+from fairaudit.metrics.terms import NO_GROUP, ReferencePolicy
 from fairaudit.names import group as in_words
 
 

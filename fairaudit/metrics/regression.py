@@ -14,19 +14,21 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.metrics.counts import GroupCounts, collapse_strata
+from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.evaluation import Evaluation, Terms, evaluate_to_reference
-from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
-from fairaudit.metrics.reasons import describe_group
-from fairaudit.metrics.reference import reference_index
-from fairaudit.metrics.values import (
+from fairaudit.metrics.eligibility import find_participants_overall, reference_index
+from fairaudit.metrics.evaluation import (
+    Evaluation,
     compare_exactly,
     compute,
     counts_for,
+    evaluate_to_reference,
     exact_value,
-    find_participants_overall,
 )
+from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
+from fairaudit.metrics.reasons import describe_group
+from fairaudit.metrics.retabulate import collapse_strata
+from fairaudit.metrics.terms import Terms
 from fairaudit.stats.regression import Fit, least_squares
 
 MOST_COLUMNS = 500

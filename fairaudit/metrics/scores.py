@@ -1,11 +1,9 @@
-"""Scores and numbers of one group: means and errors by exact sums, ranks by histograms."""
+"""Metrics of the histogram of a score: areas, calibration, scoring rates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -13,66 +11,41 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
 from fairaudit.histogram import median_bin, rank_error, ranked
 from fairaudit.memoize import memoize
-from fairaudit.metrics import rates as r
-from fairaudit.metrics import sources as works
+from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import RANKED
-from fairaudit.metrics.counts import GroupCounts, ScoreCounts, Sums
-from fairaudit.metrics.direction import Better
+from fairaudit.metrics.counts import GroupCounts, ScoreCounts
+from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.disparities import Sides
-from fairaudit.metrics.group_metrics import Formula, GroupMetric, GroupValues, count_effective
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.intervals import of_ranked_scores
-from fairaudit.metrics.records import NO_PARAMETERS, Parameters, Requirement
-from fairaudit.stats import means, proportions, ranks
+from fairaudit.metrics.numbers import (
+    _TRUSTS_THE_LABEL,
+    CALIBRATION_IN_THE_LARGE,
+    FOURTH_POWERS,
+    MAE,
+    MEAN_LABEL,
+    MEAN_PREDICTION,
+    MEAN_RESIDUAL,
+    MEAN_SCORE,
+    MEAN_SCORE_NEGATIVES,
+    MEAN_SCORE_POSITIVES,
+    R2,
+    RMSE,
+    sum_misses,
+)
+from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+from fairaudit.stats import proportions, ranks
 
-_SCORE = frozenset({Requirement.SCORE})
-_SCORE_AND_LABEL = frozenset({Requirement.SCORE, Requirement.LABEL})
 _DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
+
+
 _DISTRIBUTION_AND_LABEL = frozenset(
     {Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}
 )
-_NUMBER = frozenset({Requirement.NUMBER})
-_BOTH_NUMBERS = frozenset({Requirement.NUMBER, Requirement.NUMERIC_LABEL})
-_POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
-_TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
-_FOURTH = "that takes fourth powers, which are not added up"
+
+
 _BINS, _FEW_VALUES = 10, 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberMean(GroupMetric):
-    """The mean of a number over the people of a group who have it."""
-
-    of: str
-    formula: str
-    requirements: frozenset[Requirement]
-
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
-        """The mean in every stratum and group, with its sum of squared deviations."""
-        sums = tally.sums[self.of]
-        n = np.asarray(sums.n)
-        size = n.astype(np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean, deviation = sums.mean, sums.deviation
-        return GroupValues(
-            self,
-            mean,
-            n,
-            size,
-            deviation=deviation,
-            pools_variance=means.takes_pooled_variance(deviation, size),
-            ends=lambda alpha: self.within(means.moderated_interval(mean, deviation, size, alpha)),
-            method="Student",
-        )
-
-    def exact(
-        self,
-        tally: GroupCounts,
-        z: int,
-        g: int,
-        parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
-    ) -> Fraction | None:
-        """The mean of one group as a fraction, of numbers in fixed point."""
-        return tally.of_group(z, g).sums[self.of].exact_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,275 +105,14 @@ class Distribution(Formula):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstOf(GroupMetric):
-    """The first of several quantities that the data have."""
-
-    options: tuple[GroupMetric, ...]
-    formula: str
-    requirements: frozenset[Requirement]
-
-    def _chosen(self, tally: GroupCounts) -> GroupMetric:
-        def there(one: GroupMetric) -> bool:
-            return not isinstance(one, NumberMean | Formula) or _has(tally, one)
-
-        return next(one for one in self.options if there(one))
-
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The reading of the one that is there."""
-        return self._chosen(tally).compute(tally, parameters)
-
-    def exact(
-        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
-    ) -> Fraction | None:
-        """Its value in one group as a fraction."""
-        return self._chosen(tally).exact(tally, z, g, parameters)
-
-
-def _has(tally: GroupCounts, one: NumberMean | Formula) -> bool:
-    name = one.of if isinstance(one, NumberMean) else None
-    if name is None:
-        return Requirement.SCORE not in one.requirements or "score" in tally.sums
-    return name in tally.sums
-
-
 def _scores(tally: GroupCounts) -> ScoreCounts:
     if tally.scores is None:
         raise ValueError("a measure of ranks without a histogram")
     return tally.scores
 
 
-def _mean(
-    of: str,
-    words: tuple[str, str, str],
-    needs: frozenset[Requirement],
-    **more: Any,  # noqa: ANN401  # fields of a record
-) -> NumberMean:
-    """The record of a mean: its id, title and meaning, and what differs from the others."""
-    name, title, means = words
-    usual = {
-        "short": title.lower(),
-        "family": "score",
-        "caution": "A mean hides how a number is spread.",
-        "source": works.KLEINBERG,
-        "better": Better.NEITHER,
-        "bounds": (None, None),
-    }
-    return NumberMean(
-        id=name, title=title, means=means, of=of, requirements=needs, **{**usual, **more}
-    )
-
-
-MEAN_SCORE = _mean(
-    "score",
-    (
-        "mean_score",
-        "Mean score",
-        "The mean of the score over the people of the group.",
-    ),
-    _SCORE,
-    formula="Σ s / n",
-)
-MEAN_SCORE_POSITIVES = _mean(
-    _POSITIVES,
-    (
-        "mean_score_positives",
-        "Mean score of positives",
-        "The mean of the score over the people of the group whose label is positive.",
-    ),
-    _SCORE_AND_LABEL,
-    formula="Σ s over label + / n(+)",
-    caution=_TRUSTS_THE_LABEL,
-)
-MEAN_SCORE_NEGATIVES = _mean(
-    _NEGATIVES,
-    (
-        "mean_score_negatives",
-        "Mean score of negatives",
-        "The mean of the score over the people of the group whose label is negative.",
-    ),
-    _SCORE_AND_LABEL,
-    formula="Σ s over label - / n(-)",
-    caution=_TRUSTS_THE_LABEL,
-)
-MEAN_PREDICTION = _mean(
-    "value",
-    (
-        "mean_prediction",
-        "Mean prediction",
-        "The mean of the predicted number over the people of the group.",
-    ),
-    _NUMBER,
-    formula="Σ ŷ / n",
-    source=works.MLHEALTH,
-    aliases=("mean_value",),
-)
-MEAN_LABEL = _mean(
-    "value",
-    (
-        "mean_label",
-        "Mean label",
-        "The mean of the numeric label over the people of the group.",
-    ),
-    frozenset({Requirement.NUMERIC_LABEL}),
-    formula="Σ y / n",
-    source=works.MLHEALTH,
-    caution="Describes the label, not the prediction; a difference may be history.",
-)
-_RESIDUAL = _mean(
-    "residual",
-    (
-        "mean_residual_of_numbers",
-        "Mean residual",
-        "The mean of label minus prediction.",
-    ),
-    _BOTH_NUMBERS,
-    formula="Σ (y - ŷ) / n",
-    source=works.MLHEALTH,
-    family="accuracy",
-)
-
-
-def _squared(tally: GroupCounts) -> Sums:
-    return tally.sums["residual"]
-
-
-def _mae(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(tally)
-    return sums.mean_size, np.asarray(sums.n)
-
-
-def _exact_mae(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    sums = _squared(tally)
-    return Fraction(sums.magnitude, sums.magnitude_scale * sums.n) if sums.n else None
-
-
-def _deviation_of_sizes(tally: GroupCounts, _: Parameters) -> Floats:
-    """Σ(|r| - mean |r|)² = Σr² - (Σ|r|)² / n."""
-    sums = _squared(tally)
-    return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale).deviation
-
-
-def _rmse(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(tally)
-    return np.sqrt(sums.mean_square), np.asarray(sums.n)
-
-
-def _r2(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(tally)
-    total = tally.sums["label"].deviation
-    squares = np.asarray(sums.squares, dtype=np.float64) / float(sums.square_scale)
-    explained = 1 - squares / total
-    return np.asarray(np.where(total > 0, explained, np.nan)), np.asarray(sums.n)
-
-
-MAE = Formula(
-    id="mae",
-    title="Mean absolute error",
-    short="MAE",
-    aliases=("mean_absolute_error",),
-    family="accuracy",
-    means="The mean size of label minus prediction.",
-    caution=_TRUSTS_THE_LABEL + " In the unit of the label.",
-    source=works.MLHEALTH,
-    better=Better.LOWER,
-    bounds=(0, None),
-    formula="Σ |y - ŷ| / n",
-    requirements=_BOTH_NUMBERS,
-    value_of=_mae,
-    exact_of=_exact_mae,
-    deviation_of=_deviation_of_sizes,
-)
-RMSE = Formula(
-    id="rmse",
-    title="Root mean squared error",
-    short="RMSE",
-    aliases=("root_mean_squared_error",),
-    family="accuracy",
-    means="The root of the mean square of label minus prediction.",
-    caution=_TRUSTS_THE_LABEL + " A few large errors decide it.",
-    no_interval=_FOURTH,
-    source=works.MLHEALTH,
-    better=Better.LOWER,
-    bounds=(0, None),
-    formula="√(Σ (y - ŷ)² / n)",
-    requirements=_BOTH_NUMBERS,
-    value_of=_rmse,
-)
-R2 = Formula(
-    id="r2",
-    title="Coefficient of determination",
-    short="R²",
-    aliases=("r2_score",),
-    family="accuracy",
-    means="The share of the label's variance in the group that the prediction accounts for.",
-    caution="Against the group's own mean: a group of little variance has a low one at equal "
-    "errors.",
-    no_interval=_FOURTH,
-    source=works.MLHEALTH,
-    elsewhere="scikit-learn's `r2_score` of the group alone, which prints 1 or 0 at no variance.",
-    better=Better.HIGHER,
-    bounds=(None, 1),
-    formula="1 - Σ (y - ŷ)² / Σ (y - mean y)²",
-    undefined="labels that do not vary, or nobody to count",
-    requirements=_BOTH_NUMBERS,
-    value_of=_r2,
-)
-
-
-def _misses(tally: GroupCounts) -> Sums:
-    """The sums of y - s over people with a label: Σ(y - s)² = n₊ - 2Σ₊s + Σs²."""
-    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
-    scale, square_scale = plus.scale, plus.square_scale
-    hits, of_plus, of_minus, squares, others = (
-        np.asarray(one).astype(object)
-        for one in (plus.n, plus.total, minus.total, plus.squares, minus.squares)
-    )
-    return replace(
-        plus,
-        n=np.asarray(plus.n + minus.n),
-        total=hits * scale - (of_plus + of_minus),
-        squares=(hits * scale - 2 * of_plus) * square_scale + (squares + others) * scale,
-        square_scale=square_scale * scale,
-    )
-
-
-def _large(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    """E[y] - E[s] over people with a label and a score."""
-    misses = _misses(tally)
-    return misses.mean, np.asarray(misses.n)
-
-
-def _exact_large(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
-    n = plus.n + minus.n
-    return (plus.n - Fraction(plus.total + minus.total, plus.scale)) / n if n else None
-
-
-def _deviation_of_misses(tally: GroupCounts, _: Parameters) -> Floats:
-    return _misses(tally).deviation
-
-
-CALIBRATION_IN_THE_LARGE = Formula(
-    id="calibration_in_the_large",
-    title="Calibration in the large",
-    short="calibration, large",
-    family="sufficiency",
-    means="The share of positives minus the mean score: above 0 the group is scored too low.",
-    caution=_TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
-    source=works.STEYERBERG,
-    better=Better.NEITHER,
-    bounds=(None, None),
-    formula="mean of y - mean of s",
-    requirements=_SCORE_AND_LABEL,
-    value_of=_large,
-    exact_of=_exact_large,
-    deviation_of=_deviation_of_misses,
-)
-
-
 def _brier(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    misses = _misses(tally)
+    misses = sum_misses(tally)
     found = misses.mean_square
     return found if _within_one(_scores(tally)) else np.full_like(found, np.nan), np.asarray(
         misses.n
@@ -415,7 +127,7 @@ BRIER = Formula(
     family="accuracy",
     means="The mean square of label minus score.",
     caution=_TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger ones at equal skill.",
-    no_interval=_FOURTH,
+    no_interval=FOURTH_POWERS,
     source=works.BRIER,
     elsewhere="scikit-learn's `brier_score_loss`.",
     better=Better.LOWER,
@@ -424,89 +136,6 @@ BRIER = Formula(
     undefined="a score outside [0, 1], or nobody to count",
     requirements=_DISTRIBUTION_AND_LABEL,
     value_of=_brier,
-)
-
-
-def _mean_residual_of_counts(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    mass, people = tally.weighted, tally.people
-    n = mass.tp + mass.fp + mass.fn + mass.tn
-    return np.asarray((mass.fn - mass.fp) / n), np.asarray(
-        people.tp + people.fp + people.fn + people.tn
-    )
-
-
-def _exact_residual_of_counts(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    mass = tally.weighted
-    n = mass.tp + mass.fp + mass.fn + mass.tn
-    return Fraction(mass.fn - mass.fp, n) if n else None
-
-
-def _deviation_of_counts(tally: GroupCounts, _: Parameters) -> Floats:
-    """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
-    mass = tally.weighted
-    n = mass.tp + mass.fp + mass.fn + mass.tn
-    size = count_effective(tally, ("fn", "fp", "tn", "tp"))
-    return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
-
-
-_RESIDUAL_OF_COUNTS = Formula(
-    id="mean_residual_of_classes",
-    title="Mean residual",
-    family="accuracy",
-    means="The mean of label minus prediction, both 0 or 1.",
-    caution=_TRUSTS_THE_LABEL,
-    source=works.ZLIOBAITE,
-    better=Better.NEITHER,
-    bounds=(-1, 1),
-    formula="(fn - fp) / n",
-    requirements=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
-    value_of=_mean_residual_of_counts,
-    exact_of=_exact_residual_of_counts,
-    weighted_n_of=lambda mass: mass.tp + mass.fp + mass.fn + mass.tn,
-    deviation_of=_deviation_of_counts,
-)
-MEAN_RESIDUAL = FirstOf(
-    id="mean_residual",
-    title="Mean residual",
-    short="residual",
-    family="accuracy",
-    means="The mean of label minus prediction: above 0 the group is predicted too low.",
-    caution=_TRUSTS_THE_LABEL + " Errors of both signs cancel.",
-    source=works.ZLIOBAITE,
-    better=Better.NEITHER,
-    bounds=(None, None),
-    formula="mean of y - ŷ; for two classes mean of y - s, without a score (fn - fp) / n",
-    requirements=frozenset(),
-    options=(_RESIDUAL, CALIBRATION_IN_THE_LARGE, _RESIDUAL_OF_COUNTS),
-)
-OUTCOME_MEAN = FirstOf(
-    id="outcome_mean",
-    title="Mean outcome",
-    short="outcome",
-    family="score",
-    means="The mean score, else the mean number, else the selection rate.",
-    caution="Which of them it is depends on what the spec declares.",
-    source=works.ZLIOBAITE,
-    better=Better.NEITHER,
-    bounds=(None, None),
-    formula="mean of s, else of ŷ",
-    requirements=frozenset(),
-    listed=False,
-    options=(MEAN_SCORE, MEAN_PREDICTION, r.SELECTION_RATE),
-)
-OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
-    id="outcome_mean_of_negatives",
-    title="Mean outcome of negatives",
-    short="outcome (-)",
-    family="score",
-    means="The mean score of negatives, else the false positive rate.",
-    caution=_TRUSTS_THE_LABEL,
-    source=works.ZLIOBAITE,
-    better=Better.NEITHER,
-    formula="mean of s over label -, else fp / (fp + tn)",
-    requirements=frozenset(),
-    listed=False,
-    options=(MEAN_SCORE_NEGATIVES, r.FALSE_POSITIVE_RATE),
 )
 
 
@@ -698,6 +327,7 @@ CALIBRATION_ERROR = Ranked(
     errors_of=_calibration_doubt,
 )
 
+
 SCORES: tuple[GroupMetric, ...] = (
     MEAN_SCORE,
     MEAN_SCORE_POSITIVES,
@@ -714,6 +344,7 @@ SCORES: tuple[GroupMetric, ...] = (
     RMSE,
     R2,
 )
+
 
 RANKED_SCORES = replace(
     RANKED,

@@ -10,76 +10,46 @@ from typing import Any
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
-from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.cube import Floats, GroupTable, Marks
 from fairaudit.metrics.average import (
-    POOLED,
-    Average,
     StratifiedAverages,
-    Weights,
+    _by_clusters,
+    _reading_of_average,
     average_exactly,
     average_strata,
 )
-from fairaudit.metrics.clusters import AveragedShare, Side, average_clustered_shares
 from fairaudit.metrics.comparisons import ITSELF
-from fairaudit.metrics.counts import GroupCounts, collapse_strata
+from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.disparities import Comparison, Disparity, Pair, Sides
-from fairaudit.metrics.evaluation import Evaluation, Terms, evaluate_to_reference
-from fairaudit.metrics.group_metrics import (
-    CLUSTER_ROBUST,
-    GroupMetric,
-    GroupValues,
-    Rate,
-    count_effective,
-)
-from fairaudit.metrics.reference import (
-    EXTREME_REFERENCES,
-    NO_GROUP,
-    ReferencePolicy,
+from fairaudit.metrics.eligibility import (
+    comparable_strata,
+    find_participants_overall,
     reference_index,
 )
-from fairaudit.metrics.values import (
-    comparable_strata,
+from fairaudit.metrics.evaluation import (
+    Evaluation,
     compare_exactly,
     compare_values,
     compute,
     counts_for,
+    evaluate_to_reference,
     exact_value,
-    find_participants_overall,
     reference_counts,
-    scaled_n,
-    weighted_n,
 )
-from fairaudit.stats import mover, proportions
-
-
-def _reading_of_average(
-    reading: GroupValues, value: Floats, weights: Floats, n: Ints, support: Marks
-) -> GroupValues:
-    """The averages [1, G] of a reading as one of its own, by the weights [Z, G] of its strata.
-
-    The weights are taken as given, so that what varies are the values in the strata.
-    """
-    # Clusters may be in several strata, whose rates then go together.
-    by_clusters = reading.method.endswith(CLUSTER_ROBUST)
-    in_strata = None if by_clusters else reading.ends
-
-    def ends(alpha: Alpha) -> Ends:
-        assert in_strata is not None
-        used = weights > 0
-        low, high = (np.where(used, end, 0.0) for end in in_strata(alpha))
-        values = np.where(used, reading.value, 0.0)
-        _, low, high = mover.total(values, (low, high), np.where(used, weights, 0.0))
-        return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
-
-    return GroupValues(
-        reading.metric,
-        value,
-        n,
-        n.astype(np.float64),
-        strata=replace(reading, value=np.where(support, reading.value, np.nan)),
-        ends=None if in_strata is None else ends,
-        method=CLUSTER_ROBUST if by_clusters else "MOVER",
-    )
+from fairaudit.metrics.group_metrics import (
+    GroupMetric,
+    GroupValues,
+)
+from fairaudit.metrics.retabulate import collapse_strata
+from fairaudit.metrics.terms import (
+    EXTREME_REFERENCES,
+    NO_GROUP,
+    POOLED,
+    Average,
+    ReferencePolicy,
+    Terms,
+    Weights,
+)
 
 
 def bare_average(
@@ -95,7 +65,7 @@ def bare_average(
     `among` [G] are the groups that make up everybody, all known ones unless said otherwise.
     """
     among = table.known if among is None else among
-    everybody = np.where(among, weighted_n(reading), 0).sum(axis=1, keepdims=True)
+    everybody = np.where(among, reading.weighted_n, 0).sum(axis=1, keepdims=True)
     both = np.broadcast_to(everybody, reading.value.shape)
     # Whatever the rule, the weights are those of all groups together: a group has no other side.
     how = Average(Weights.REFERENCE) if how.weights is Weights.POOLED else how
@@ -103,7 +73,7 @@ def bare_average(
         how,
         table.strata,
         (reading.value, reading.value),
-        (weighted_n(reading), both),
+        (reading.weighted_n, both),
         table.known_strata,
         table.known_strata,
     )
@@ -148,7 +118,7 @@ def common_average(
     fraction: Callable[[int, int], Fraction | None],
 ) -> Evaluation:
     """The rate of each group, averaged over the strata where every group has somebody."""
-    weight = weighted_n(reading)
+    weight = reading.weighted_n
     n = reading.n[table.known_strata].sum(axis=0, keepdims=True)
     part = find_participants_overall(table, n, reading, terms.minimum)
     occurs = ((weight > 0) & ~np.isnan(reading.value)) | ~part
@@ -204,7 +174,7 @@ def average_to_reference(
     if comparison is ITSELF:
         compared, settled = table.known_strata, _settled(tally)
         reading = against = _in_strata(own, settled)
-    sides, people = (reading.value, against.value), (weighted_n(reading), weighted_n(against))
+    sides, people = (reading.value, against.value), (reading.weighted_n, against.weighted_n)
     found = average_strata(how, table.strata, sides, people, table.known_strata, compared)
     if settled is not None:
         found = _with_lone_strata(found, table, people[0])
@@ -220,7 +190,7 @@ def average_to_reference(
 
         strata = range(len(table.strata))
         values = [(of(tally, z), of(others, z)) for z in strata]
-        first, second = scaled_n(reading), scaled_n(against)
+        first, second = reading.scaled_n, against.scaled_n
         people = [(int(first[z, g]), int(second[z, g])) for z in strata]
         pair = average_exactly(how, table.strata, values, people, compared.tolist())
         return pair and compare_exactly(comparison, *pair)
@@ -240,41 +210,6 @@ def average_to_reference(
         measure, whole, terms, readings, value, takes_part, place, exact
     )
     return replace(evaluation, strata=table, averaged=found)
-
-
-def _by_clusters(
-    readings: tuple[GroupValues, GroupValues],
-    tallies: tuple[GroupCounts, GroupCounts],
-    in_strata: tuple[GroupValues, GroupValues],
-    found: StratifiedAverages,
-) -> tuple[GroupValues, GroupValues]:
-    """Both averages with their variance between clusters, where they are of shares."""
-    quantity = in_strata[0].metric
-    first, second = (tally.clusters for tally in tallies)
-    if first is None or second is None or not isinstance(quantity, Rate) or not quantity.of_group:
-        return readings
-    weights = (found.first_weights, found.second_weights)
-    sides = [
-        Side(crowd, one.value, weighted_n(one), weight, count_effective(tally, quantity.under))
-        for crowd, one, weight, tally in zip(
-            (first, second), in_strata, weights, tallies, strict=True
-        )
-    ]
-    shares = average_clustered_shares(quantity.over, quantity.under, (sides[0], sides[1]))
-    one, two = (_of_share(*pair) for pair in zip(readings, shares, strict=True))
-    return one, two
-
-
-def _of_share(reading: GroupValues, share: AveragedShare) -> GroupValues:
-    """An average with the interval that its clusters leave it."""
-    value, size = reading.value, share.effective_n
-    return replace(
-        reading,
-        effective_n=size,
-        by_clusters=share,
-        ends=lambda alpha: proportions.wilson(value, size, alpha),
-        method=f"Wilson, {CLUSTER_ROBUST}",
-    )
 
 
 def _settled(tally: GroupCounts) -> Marks:

@@ -31,7 +31,7 @@ from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.scores import Distribution, Recoding
 from fairaudit.recode.tables import feature_recodings, not_known, table_cubes
 from fairaudit.result import Searched
-from fairaudit.spec import Policy, Spec, search_spec
+from fairaudit.spec import MissingPolicy, Spec, search_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +311,9 @@ def _ledger(counts: Counts, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
 
 def _what_becomes(axis: Axis) -> str:
     match axis.policy:
-        case Policy.SHOW:
+        case MissingPolicy.SHOW:
             return f"not known: shown as {UNKNOWN}, never compared"
-        case Policy.GROUP:
+        case MissingPolicy.GROUP:
             return f"not known: a group of its own, {UNKNOWN}"
         case _ if axis.key.role in {Role.PROTECTED, Role.STRATUM}:
             return "not known: left out wherever this column is used"
@@ -331,7 +331,7 @@ def _refuse_missing(
     axis: Axis,
     counts: Counts,
 ) -> None:
-    if axis.policy is not Policy.ERROR:
+    if axis.policy is not MissingPolicy.ERROR:
         return
     missing = (counts.kept == 1) & axis.missing
     rows = int(counts.rows[missing].sum())

@@ -14,7 +14,7 @@ from fairaudit.counts import Counts, RawAmounts
 from fairaudit.cube import Amount, AmountName, Ints, Marks, Sum
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.plan import ADDED_SCALE, MISSING
-from fairaudit.spec import Kind, Outcome, Spec
+from fairaudit.spec import Outcome, OutcomeKind, Spec
 
 
 def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
@@ -92,11 +92,11 @@ class _Added:
 def _of_outcome(one: Outcome, spec: Spec, added: _Added) -> Iterator[tuple[str, Amount]]:
     if one.score is not None and spec.adds_score(one):
         yield "score", added.number(one.score.value)
-    value = (one.column.value,) if one.kind is Kind.NUMBER else ()
+    value = (one.column.value,) if one.kind is OutcomeKind.NUMBER else ()
     if value:
         yield "value", added.number(*value)
     label = spec.label
-    if value and label is not None and label is not one and label.kind is Kind.NUMBER:
+    if value and label is not None and label is not one and label.kind is OutcomeKind.NUMBER:
         yield "label", added.number(label.column.value, *value)
         yield "predicted", added.number(*value, label.column.value)
         yield "residual", added.residual(label.column.value, *value)

@@ -11,7 +11,7 @@ from fairaudit.cube import Ints, KeyColumn, Marks
 from fairaudit.disclosure import Notice
 from fairaudit.errors import Fault
 from fairaudit.plan import MISSING
-from fairaudit.spec import Policy
+from fairaudit.spec import MissingPolicy
 
 DROP = -2
 """The code of a raw value whose rows leave the audit."""
@@ -29,7 +29,7 @@ class Axis:
     codes: Ints
     column: str
     rule: str
-    policy: Policy
+    policy: MissingPolicy
     missing: Marks
     dropped_values: Marks
     words: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.values import alike, canonical, is_like_missing, listing
-from fairaudit.spec import Missing, Policy, Protected, Spec, Text
+from fairaudit.spec import Missing, MissingPolicy, Protected, Spec, Text
 
 
 def group_axis(
@@ -44,13 +44,15 @@ def group_axis(
                 )
             )
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
-    if policy in {Policy.SHOW, Policy.GROUP} and missing.any():
+    if policy in {MissingPolicy.SHOW, MissingPolicy.GROUP} and missing.any():
         levels = (*levels, UNKNOWN)
     place: dict[str | None, int] = {level: code for code, level in enumerate(levels)}
     # A protected value or stratum that is set aside or dropped leaves the subsets that use it.
-    left_out = DROP if role is Role.STRATUM and policy is Policy.DROP else NO_LEVEL
+    left_out = DROP if role is Role.STRATUM and policy is MissingPolicy.DROP else NO_LEVEL
     place[None] = place.get(UNKNOWN, left_out)
-    unknown = frozenset({place[UNKNOWN]} if policy is Policy.SHOW and UNKNOWN in place else ())
+    unknown = frozenset(
+        {place[UNKNOWN]} if policy is MissingPolicy.SHOW and UNKNOWN in place else ()
+    )
     codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
     if one.reference and not one.bins and one.reference.value not in levels:
         hint = did_you_mean(one.reference.value, levels)
@@ -75,7 +77,7 @@ def candidate_axis(raw_key: RawKey) -> Axis:
     codes = np.array([place[level] for level in raw_key.levels], dtype=np.int64)[raw_key.codes]
     nothing = np.zeros(len(codes), dtype=np.bool_)
     key = KeyColumn(column, Role.STRATUM, (*levels, UNKNOWN), frozenset({place[UNKNOWN]}))
-    return Axis(key, codes, column, "strata", Policy.SHOW, codes == place[UNKNOWN], nothing)
+    return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN], nothing)
 
 
 def _oddities(one: Protected, levels: Sequence[str]) -> list[Notice]:

@@ -26,7 +26,7 @@ from fairaudit.disclosure import Notice, Subjects
 from fairaudit.metrics import describe_group
 from fairaudit.names import quoted
 from fairaudit.recode.values import is_value, listing, lookalike
-from fairaudit.spec import Others, Outcome, Spec
+from fairaudit.spec import OtherValues, Outcome, Spec
 
 Codes = NDArray[np.int32]
 
@@ -199,7 +199,7 @@ def notices(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[No
     if left_out is None:
         return
     for one in spec.outcomes:
-        if one.others is Others.DROP and one.binary and one.threshold is None:
+        if one.others is OtherValues.DROP and one.binary and one.threshold is None:
             yield from _dropped_values(one, left_out, counts, spec)
     for attribute in spec.protected:
         for gone in left_out.gone((attribute.name,), ()):

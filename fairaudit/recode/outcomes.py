@@ -15,7 +15,7 @@ from fairaudit.names import quoted
 from fairaudit.plan import MISSING, is_positive
 from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.values import canonical, is_like_missing, listing, lookalike
-from fairaudit.spec import Kind, Others, Outcome, Policy, Spec, Text
+from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text
 
 
 def outcome_axis(one: Outcome, counts: Counts, spec: Spec, findings: Findings) -> Axis:
@@ -38,7 +38,7 @@ def outcome_axis(one: Outcome, counts: Counts, spec: Spec, findings: Findings) -
     dropped = _dropped(one, classes, occurring, findings)
     levels = tuple(sorted((occurring | positive | negative) - dropped))
     place = {level: code for code, level in enumerate(levels)}
-    left_out = DROP if policy is Policy.DROP else NO_LEVEL
+    left_out = DROP if policy is MissingPolicy.DROP else NO_LEVEL
 
     def code(level: str | None) -> int:
         return left_out if level is None else place.get(classes.of_level[level], DROP)
@@ -76,7 +76,7 @@ def _dropped(one: Outcome, classes: _Classes, occurring: set[str], findings: Fin
     named = _check_positive(one, classes, occurring, findings)
     named &= _check_negative(one, classes, occurring, findings)
     rest = occurring - positive - negative if named else set()
-    if one.negative and rest and one.others is Others.DROP:
+    if one.negative and rest and one.others is OtherValues.DROP:
         return rest
     if one.negative and rest:
         findings.faults.append(_others_fault(one, rest))
@@ -189,7 +189,7 @@ def _too_many_fault(one: Outcome, rest: set[str]) -> Fault:
 def _cut_axis(
     one: Outcome,
     role: Role,
-    policy: Policy,
+    policy: MissingPolicy,
     counts: Counts,
     findings: Findings,
 ) -> Axis:
@@ -198,7 +198,7 @@ def _cut_axis(
     edges = raw_key.key.edges or ()
     raw = with_missing_last(raw_key)
     codes = [int(is_positive(one, edges[:passed])) for passed in range(len(edges) + 1)]
-    codes.append(DROP if policy is Policy.DROP else NO_LEVEL)
+    codes.append(DROP if policy is MissingPolicy.DROP else NO_LEVEL)
     key = KeyColumn(
         one.name,
         role,
@@ -223,9 +223,11 @@ def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
     """
     rules = {"label": spec.missing.label, "prediction": spec.missing.prediction}
     rules |= {"score": spec.missing.score, "numbers": spec.missing.numbers}
-    used = [(one.column, _rule(one, spec)) for one in spec.outcomes if one.kind is Kind.NUMBER]
+    used = [
+        (one.column, _rule(one, spec)) for one in spec.outcomes if one.kind is OutcomeKind.NUMBER
+    ]
     used += [(one.score, "score") for one in spec.outcomes if one.score is not None]
-    found: dict[tuple[str, Policy], str] = {}
+    found: dict[tuple[str, MissingPolicy], str] = {}
     for text, rule in used:
         found.setdefault((text.value, rules[rule]), rule)
     return [_number_axis(column, rule, policy, counts) for (column, policy), rule in found.items()]
@@ -240,11 +242,11 @@ def _rule(one: Outcome, spec: Spec) -> str:
 def _number_axis(
     column: str,
     rule: str,
-    policy: Policy,
+    policy: MissingPolicy,
     counts: Counts,
 ) -> Axis:
     missing = counts.cut_key(column).codes == MISSING
-    codes = np.where(missing & (policy is Policy.DROP), DROP, 0)
+    codes = np.where(missing & (policy is MissingPolicy.DROP), DROP, 0)
     key = KeyColumn(column, Role.PREDICTION, ())
     nothing = np.zeros(len(missing), dtype=np.bool_)
     return Axis(key, codes, column, rule, policy, missing, nothing)

@@ -17,7 +17,7 @@ from fairaudit.plan import Key, feature_key
 from fairaudit.recode.axis import DROP, Axis, Findings
 from fairaudit.recode.groups import group_axis
 from fairaudit.recode.scores import Recoding
-from fairaudit.spec import Policy, Spec
+from fairaudit.spec import MissingPolicy, Spec
 
 Recodings = Mapping[str, tuple[Key, Recoding]]
 """A column by its name: the raw key it is made of, and a code for each of its raw codes."""
@@ -67,13 +67,13 @@ def table_cubes(
     columns: dict[str, tuple[Key, Recoding]] = dict(features)
     wanted = {one.name: (one.column.value, one.is_cut) for one in spec.groupable}
     wanted |= {
-        one.name: (one.column.value, one.threshold is not None) for one in spec.outcomes_beside
+        one.name: (one.column.value, one.threshold is not None) for one in spec.side_outcomes
     }
     for name, (column, is_cut) in wanted.items():
         raw = counts.plan.cut_key(column) if is_cut else counts.plan.text_key(column)
         columns[name] = counts.plan.keys[raw], Recoding.of(named[name], raw, counts)
     _refuse_missing(counts, spec, features)
-    outcomes = [one.name for one in spec.outcomes_beside]
+    outcomes = [one.name for one in spec.side_outcomes]
     tables = {frozenset(table.keys): table for table in counts.tables}
     return tuple(
         _cube(tables, [columns[name] for name in (*names, *outcomes)], ledger)
@@ -116,7 +116,7 @@ def _codes(table: RawTable, key: Key, one: Recoding) -> Ints:
 
 def _refuse_missing(counts: Counts, spec: Spec, features: Recodings) -> None:
     """Raises `DataError` where a feature is missing, and the spec takes that for an error."""
-    if spec.missing.strata is not Policy.ERROR:
+    if spec.missing.strata is not MissingPolicy.ERROR:
         return
     for one in spec.features:
         if one.name not in features:

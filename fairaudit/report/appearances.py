@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, rank_appearances
-from fairaudit.metrics.inference import Correction
+from fairaudit.metrics.terms import Correction
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Paragraph, Tone
 from fairaudit.result import AuditResult

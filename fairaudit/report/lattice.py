@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from fairaudit.cube import Group
-from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.report import appearances, metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Bars, Interval, Lattice, Mark, Node

@@ -9,7 +9,7 @@ from fractions import Fraction
 from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.terms import Correction, Inference
 from fairaudit.verdict import Limit
 
 _MOST_DIGITS = 17

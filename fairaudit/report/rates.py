@@ -8,7 +8,7 @@ from itertools import groupby
 
 from fairaudit import names
 from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
-from fairaudit.metrics.inference import Correction
+from fairaudit.metrics.terms import Correction
 from fairaudit.report import metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import (

@@ -13,7 +13,7 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Significance
 from fairaudit.members import POSITIVE, STATED, Member, member
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
 
 
 class ReversalKind(StrEnum):

@@ -10,14 +10,14 @@ from decimal import Decimal
 
 from fairaudit.errors import SpecError
 from fairaudit.inputs import NO_PATH, can_be_named
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.groupings import Groupings
-from fairaudit.spec.model import Format, Kind, Missing, Policy, Spec
+from fairaudit.spec.model import CsvFormat, Missing, MissingPolicy, OutcomeKind, Spec
 from fairaudit.spec.scans import read_scan, read_search
 from fairaudit.spec.text import Document, Draft
 from fairaudit.spec.waivers import read_waivers
@@ -128,7 +128,7 @@ def _refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[
 def _refuse_weight(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
     """A fault where numbers would be added up in a weighted sample."""
     outcomes = columns.outcomes.items()
-    number = next((name for name, outcome in outcomes if outcome.kind is Kind.NUMBER), None)
+    number = next((name for name, outcome in outcomes if outcome.kind is OutcomeKind.NUMBER), None)
     if number is not None and shape.columns.weight is not None:
         draft.fault(
             ("columns", "weight"),
@@ -171,7 +171,7 @@ def _read_inference(draft: Draft, shape: schema.Inference) -> Inference:
     )
 
 
-def _read_format(draft: Draft, shape: schema.FileFormat) -> Format:
+def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
     if len(shape.separator.encode()) != 1 or shape.separator in '"\n\r':
         draft.fault(("format", "separator"), "the separator must be one plain character")
     if shape.decimal not in {".", ","}:
@@ -182,16 +182,16 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> Format:
         "".encode(shape.encoding)
     except (LookupError, ValueError):
         draft.fault(("format", "encoding"), f"no such encoding: {shape.encoding!r}")
-    return Format(shape.separator, shape.decimal, shape.encoding, shape.multiline)
+    return CsvFormat(shape.separator, shape.decimal, shape.encoding, shape.multiline)
 
 
 def _read_missing(shape: schema.MissingRules) -> Missing:
     return Missing(
         tokens=tuple(shape.tokens),
-        protected=Policy(shape.protected),
-        strata=Policy(shape.strata),
-        label=Policy(shape.label),
-        prediction=Policy(shape.prediction),
-        score=Policy(shape.score),
-        numbers=Policy(shape.numbers),
+        protected=MissingPolicy(shape.protected),
+        strata=MissingPolicy(shape.strata),
+        label=MissingPolicy(shape.label),
+        prediction=MissingPolicy(shape.prediction),
+        score=MissingPolicy(shape.score),
+        numbers=MissingPolicy(shape.numbers),
     )

@@ -18,8 +18,8 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.records import format_decimal
 from fairaudit.metrics.scores import SCORING_RATE
+from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import schema
 from fairaudit.spec.entry import Context, Entry, read_entry, read_outcome, refuse_unmet
 from fairaudit.spec.model import MetricRequest

@@ -12,7 +12,7 @@ from fairaudit.cube import UNKNOWN
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec import schema
-from fairaudit.spec.model import RESERVED, Kind, Others, Outcome, Protected, Threshold
+from fairaudit.spec.model import RESERVED, OtherValues, Outcome, OutcomeKind, Protected, Threshold
 from fairaudit.spec.text import Draft, Path, Text
 
 _MOST_QUANTILES = 100
@@ -56,7 +56,7 @@ def read_columns(draft: Draft, shape: schema.Columns) -> Columns:
         label=_read_outcome(draft, ("columns", "label"), "label", shape.label),
         predictions=_read_predictions(draft, shape),
         numbers=tuple(
-            Outcome(name, draft.text(("columns", "numbers", name), column), kind=Kind.NUMBER)
+            Outcome(name, draft.text(("columns", "numbers", name), column), kind=OutcomeKind.NUMBER)
             for name, column in shape.numbers.items()
         ),
     )
@@ -193,7 +193,7 @@ def _read_prediction(
         outcome = _read_outcome(draft, where, name, column)
         return outcome and replace(outcome, score=score)
     if score is not None:
-        return Outcome(name if is_model else "score", score, kind=Kind.SCORE, score=score)
+        return Outcome(name if is_model else "score", score, kind=OutcomeKind.SCORE, score=score)
     if is_model:
         draft.fault(path, "a model has a prediction, a score, or both", key=True)
     return None
@@ -226,7 +226,7 @@ def _read_outcome(
         positive=values,
         threshold=threshold,
         negative=negative,
-        others=Others(shape.others),
+        others=OtherValues(shape.others),
         favourable=shape.favourable,
     )
 
@@ -237,7 +237,7 @@ def _read_number(draft: Draft, path: Path, name: str, shape: schema.OutcomeColum
         if key in shape.model_fields_set:
             draft.fault((*path, key), f"a number has no classes: leave out `{key}`", key=True)
     column = _column_of(draft, path, name, shape.column)
-    return Outcome(name, column, favourable=shape.favourable, kind=Kind.NUMBER)
+    return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)
 
 
 def _read_threshold(draft: Draft, path: Path, positive: schema.Positive) -> Threshold | None:

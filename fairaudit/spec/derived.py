@@ -16,7 +16,15 @@ from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import SpecError
 from fairaudit.metrics import Requirement
 from fairaudit.spec.columns import reference_faults
-from fairaudit.spec.model import Others, Outcome, Policy, Protected, Spec, Threshold, written
+from fairaudit.spec.model import (
+    MissingPolicy,
+    OtherValues,
+    Outcome,
+    Protected,
+    Spec,
+    Threshold,
+    format_edge,
+)
 
 Quantile: TypeAlias = tuple[str, Fraction]
 """A column of numbers, and the share of the people at or below."""
@@ -33,7 +41,7 @@ class Cut:
 
     @property
     def edge(self) -> Decimal:
-        """The value, exactly as it is written."""
+        """The value, exactly as it is format_edge."""
         return Decimal(repr(self.value).removesuffix(".0"))
 
 
@@ -122,7 +130,7 @@ def _cut_notice(outcome: Outcome, cut: Cut) -> Notice:
     top = f"for the top {float(100 * (1 - share)):g}%"
     what = "the median" if share == Fraction(1, 2) else top
     return Notice(
-        f"{outcome.name}: the cut is {written(cut.edge)}, {what} of {outcome.column.value}: "
+        f"{outcome.name}: the cut is {format_edge(cut.edge)}, {what} of {outcome.column.value}: "
         f"{cut.above:,} above, {cut.at:,} at it, {cut.below:,} below",
         Subjects.NEVER,
     )
@@ -148,14 +156,14 @@ def search_spec(spec: Spec) -> Spec | None:
     if scan is None or not scan.search:
         return None
     roles = ("strata", "label", "prediction", "score", "numbers")
-    drops = {role for role in roles if getattr(spec.missing, role) is Policy.DROP}
+    drops = {role for role in roles if getattr(spec.missing, role) is MissingPolicy.DROP}
     of = {scan.of}
     if any(Requirement.LABEL in rate.requirements for rate in scan.rates):
         of.add("label")
 
     def reduced(outcome: Outcome, role: str) -> Outcome | None:
         score = outcome.score if "score" in drops else None
-        may_drop = outcome.others is Others.DROP
+        may_drop = outcome.others is OtherValues.DROP
         is_needed = outcome.has_classes and (outcome.name in of or may_drop)
         drops_rows = role in drops or score is not None
         return replace(outcome, score=score) if is_needed or drops_rows else None

@@ -22,13 +22,12 @@ from fairaudit.metrics import (
     macro_average,
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
-from fairaudit.metrics.inference import Inference
-from fairaudit.metrics.reference import SINGLE_REFERENCES
-from fairaudit.metrics.scores import FirstOf
+from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
 from fairaudit.spec import schema
 from fairaudit.spec.columns import Columns
 from fairaudit.spec.groupings import Groupings
-from fairaudit.spec.model import Kind, Outcome
+from fairaudit.spec.model import Outcome, OutcomeKind
 from fairaudit.spec.text import Draft, Path
 
 MACRO = "macro"
@@ -224,7 +223,7 @@ def read_outcome(entry: Entry) -> str | None:
         entry.fault("metric", f"{entry.metric.id} needs a label: name it in `columns`")
         return None
     first = context.columns.first
-    is_score = outcomes[first].kind is Kind.SCORE and entry.shape.at is None
+    is_score = outcomes[first].kind is OutcomeKind.SCORE and entry.shape.at is None
     if is_score and "label" in outcomes and find_unmet(entry.metric, first, outcomes):
         return "label"
     return first
@@ -280,8 +279,10 @@ def _unmet(
     classified = {of} if needs & {Requirement.PREDICTION, Requirement.CLASSES} else set()
     classified |= {"label"} if Requirement.LABEL in needs else set()
     for name in sorted(classified):
-        if outcomes[name].kind is not Kind.CLASSES:
-            what = "is a number" if outcomes[name].kind is Kind.NUMBER else "has only a score"
+        if outcomes[name].kind is not OutcomeKind.CLASSES:
+            what = (
+                "is a number" if outcomes[name].kind is OutcomeKind.NUMBER else "has only a score"
+            )
             return f"needs classes, and {name} {what}"
         if not (outcomes[name].binary or one_class or Requirement.CLASSES in needs):
             return f"needs to know what is positive: `positive:` in {_place_of(name)}"
@@ -294,9 +295,9 @@ def _unmet_number(
     outcome = outcomes.get(of)
     if Requirement.SCORE in needs and (outcome is None or outcome.score is None):
         return f"needs a score, and {of} has none"
-    if Requirement.NUMBER in needs and (outcome is None or outcome.kind is not Kind.NUMBER):
+    if Requirement.NUMBER in needs and (outcome is None or outcome.kind is not OutcomeKind.NUMBER):
         return f"needs a number, and {of} is none: say `number: true`"
-    if Requirement.NUMERIC_LABEL in needs and outcomes["label"].kind is not Kind.NUMBER:
+    if Requirement.NUMERIC_LABEL in needs and outcomes["label"].kind is not OutcomeKind.NUMBER:
         return "needs a numeric label: say `number: true`"
     if Requirement.NUMERIC_LABEL in needs and (Requirement.NUMBER in needs) is (of == "label"):
         return f"is no measure of the {of}"

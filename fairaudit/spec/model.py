@@ -21,7 +21,7 @@ from fairaudit.metrics import (
     Terms,
     list_requirements,
 )
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.simpson import ReversalScan
 from fairaudit.spec.text import Text
 from fairaudit.subgroups import SubgroupSearch
@@ -32,7 +32,7 @@ RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
 """Words of a spec that name no column."""
 
 
-class Policy(StrEnum):
+class MissingPolicy(StrEnum):
     """What becomes of a row whose value is missing in a column."""
 
     SHOW = "show"
@@ -42,7 +42,7 @@ class Policy(StrEnum):
     ERROR = "error"
 
 
-class Kind(StrEnum):
+class OutcomeKind(StrEnum):
     """What is known of an outcome: one of several classes, a number, or nothing but a score."""
 
     CLASSES = "classes"
@@ -50,7 +50,7 @@ class Kind(StrEnum):
     SCORE = "score"
 
 
-class Others(StrEnum):
+class OtherValues(StrEnum):
     """What becomes of an outcome that is neither positive nor negative."""
 
     ERROR = "error"
@@ -63,8 +63,8 @@ def value_of(text: Text | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """How a CSV file is written."""
+class CsvFormat:
+    """How a CSV file is format_edge."""
 
     separator: str = ","
     decimal: str = "."
@@ -77,15 +77,15 @@ class Missing:
     """What counts as missing, and what becomes of it by the role of the column."""
 
     tokens: tuple[str, ...] = ("",)
-    protected: Policy = Policy.SHOW
-    strata: Policy = Policy.SHOW
-    label: Policy = Policy.ASIDE
-    prediction: Policy = Policy.ERROR
-    score: Policy = Policy.ERROR
-    numbers: Policy = Policy.ASIDE
+    protected: MissingPolicy = MissingPolicy.SHOW
+    strata: MissingPolicy = MissingPolicy.SHOW
+    label: MissingPolicy = MissingPolicy.ASIDE
+    prediction: MissingPolicy = MissingPolicy.ERROR
+    score: MissingPolicy = MissingPolicy.ERROR
+    numbers: MissingPolicy = MissingPolicy.ASIDE
 
 
-def written(edge: Decimal) -> str:
+def format_edge(edge: Decimal) -> str:
     """A number as the spec writes it; one that needs an exponent as Python does."""
     text = repr(float(edge))
     return text.removesuffix(".0") if "E" in str(edge) or "e+" in text else str(edge)
@@ -116,7 +116,7 @@ class Protected:
 
     def bin_labels(self) -> tuple[str, ...]:
         """The levels its bins make: `under 25`, `25 to 40`, `40 and over`."""
-        edges = [written(edge) for edge in self.bins]
+        edges = [format_edge(edge) for edge in self.bins]
         middle = [f"{low} to {high}" for low, high in pairwise(edges)]
         return (f"under {edges[0]}", *middle, f"{edges[-1]} and over") if edges else ()
 
@@ -154,15 +154,15 @@ class Outcome:
     positive: tuple[Text, ...] = ()
     threshold: Threshold | None = None
     negative: tuple[Text, ...] = ()
-    others: Others = Others.ERROR
+    others: OtherValues = OtherValues.ERROR
     favourable: bool = True
-    kind: Kind = Kind.CLASSES
+    kind: OutcomeKind = OutcomeKind.CLASSES
     score: Text | None = None
 
     @property
     def has_classes(self) -> bool:
         """Whether it is one of several classes: an axis of the cube."""
-        return self.kind is Kind.CLASSES
+        return self.kind is OutcomeKind.CLASSES
 
     @property
     def binary(self) -> bool:
@@ -244,7 +244,7 @@ class Spec:
     count: Text | None
     weight: Text | None
     cluster: Text | None
-    format: Format
+    format: CsvFormat
     missing: Missing
     filter: Text | None
     minimum: Minimum
@@ -271,7 +271,7 @@ class Spec:
         return (*self.protected, *self.strata)
 
     @property
-    def outcomes_beside(self) -> tuple[Outcome, ...]:
+    def side_outcomes(self) -> tuple[Outcome, ...]:
         """The outcomes that tables beside the cells need: those asked, and those that drop rows."""
         if self.subgroups is None:
             return ()
@@ -285,7 +285,7 @@ class Spec:
     def _may_drop(self, one: Outcome) -> bool:
         """Whether rows leave the audit for what they have as an outcome."""
         policy = self.missing.label if one is self.label else self.missing.prediction
-        return one.others is Others.DROP or policy is Policy.DROP
+        return one.others is OtherValues.DROP or policy is MissingPolicy.DROP
 
     def histograms_of(self, one: Outcome) -> list[Grouping]:
         """The groupings, strata among them, by which the score of an outcome gets histograms."""

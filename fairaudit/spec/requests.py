@@ -17,9 +17,9 @@ from fairaudit.metrics import (
     Terms,
     Weights,
 )
-from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS_CREDIBLE
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.spec.entry import MACRO, Entry, find_unmet
-from fairaudit.spec.model import Kind, MetricRequest, value_of
+from fairaudit.spec.model import MetricRequest, OutcomeKind, value_of
 from fairaudit.spec.text import Path, Text
 
 _CELLS = ("tp", "fp", "fn", "tn")
@@ -164,7 +164,7 @@ def _read_class(entry: Entry, of: str) -> Text | None:
     outcome, of_class = entry.context.outcomes.get(of), entry.shape.of_class
     if of_class is None or outcome is None:
         return None
-    if outcome.kind is Kind.NUMBER:
+    if outcome.kind is OutcomeKind.NUMBER:
         entry.fault("class", f"{of} is a number: it has no classes", key_itself=True)
     if of_class == MACRO:
         return None
@@ -231,7 +231,7 @@ def _read_controls(entry: Entry) -> Grouping:
     if shape.controls == []:
         entry.fault("controls", "name at least one control, or leave the key out")
     for at, name in enumerate(controls):
-        if name in context.outcomes and context.outcomes[name].kind is Kind.NUMBER:
+        if name in context.outcomes and context.outcomes[name].kind is OutcomeKind.NUMBER:
             what = f"{name!r} is a number: name it in columns.strata with `bins` or `quantiles`"
             fault(at, f"{what} to hold it fixed")
         elif name not in known:

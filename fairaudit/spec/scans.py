@@ -13,7 +13,7 @@ from fairaudit.metrics import Rate, find_metric
 from fairaudit.simpson import PairChoice, ReversalScan
 from fairaudit.spec import schema
 from fairaudit.spec.entry import Context, find_unmet
-from fairaudit.spec.model import Kind
+from fairaudit.spec.model import OutcomeKind
 from fairaudit.spec.text import Draft, Path
 from fairaudit.subgroups import MOST_DEEP, SubgroupSearch
 from fairaudit.verdict import Limit, ReversalCheck, ReversalLimit, SubgroupCheck
@@ -196,12 +196,12 @@ def _search_faults(context: Context) -> Iterator[tuple[Path, str]]:
         yield ("subgroups",), message
     if not shape.columns.features:
         return
-    numbers = any(outcome.kind is Kind.NUMBER for outcome in outcomes.values())
+    numbers = any(outcome.kind is OutcomeKind.NUMBER for outcome in outcomes.values())
     drops_rows = {
         "strata": True,
         "score": any(outcome.score is not None for outcome in outcomes.values()),
         "numbers": numbers,
-        "label": "label" in outcomes and outcomes["label"].kind is Kind.NUMBER,
+        "label": "label" in outcomes and outcomes["label"].kind is OutcomeKind.NUMBER,
         "prediction": numbers,
     }
     for role, is_there in drops_rows.items():

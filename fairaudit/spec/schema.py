@@ -22,7 +22,7 @@ from fairaudit.metrics import (
     Minimum,
     ReferencePolicy,
 )
-from fairaudit.metrics.inference import (
+from fairaudit.metrics.terms import (
     DEFAULT_INFERENCE,
     Correction,
     FisherTest,

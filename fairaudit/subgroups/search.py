@@ -22,7 +22,7 @@ from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence import Sample, compare_shares, name_share_test
 from fairaudit.members import FLAT_STATE, Member, member
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.stats import proportions
 from fairaudit.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups
 

@@ -21,7 +21,7 @@ from fairaudit.cube import (
     distinct_rows,
 )
 from fairaudit.metrics import FirstOf, Formula, GroupMetric, Mean, Rate, Requirement, TableMetric
-from fairaudit.metrics.classes import Macro
+from fairaudit.metrics.formulas import Macro
 
 _NUMERIC = {
     Requirement.NUMBER,

@@ -20,7 +20,7 @@ from fairaudit.metrics import (
     Terms,
     find_metric,
 )
-from fairaudit.metrics.reference import POOLED_REFERENCES, SINGLE_REFERENCES
+from fairaudit.metrics.terms import POOLED_REFERENCES, SINGLE_REFERENCES
 from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,

@@ -20,7 +20,7 @@ from fairaudit.metrics import (
     describe_group,
 )
 from fairaudit.metrics.counts import count_groups
-from fairaudit.metrics.epsilon import BIAS_AMPLIFICATION
+from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.rates import (
     BASE_RATE,
     FALSE_DISCOVERY_RATE,
@@ -31,7 +31,7 @@ from fairaudit.metrics.rates import (
     TRUE_NEGATIVE_RATE,
     TRUE_POSITIVE_RATE,
 )
-from fairaudit.metrics.reference import EXTREME_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.names import quoted
 from fairaudit.result import LatticeEntry, LatticeRow
 from fairaudit.stats import distributions

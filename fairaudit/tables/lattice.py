@@ -22,9 +22,9 @@ from fairaudit.metrics import (
     explain_undefined,
 )
 from fairaudit.metrics.comparisons import GAP
-from fairaudit.metrics.epsilon import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
-from fairaudit.metrics.reference import ReferencePolicy
+from fairaudit.metrics.terms import ReferencePolicy
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import MetricRequest
 from fairaudit.tables.appearances import first_appearances

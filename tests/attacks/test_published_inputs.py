@@ -26,7 +26,7 @@ from twins import Captured, attack, audited, captured, sound
 import fairaudit
 from fairaudit.errors import FairauditError, SpecError
 from fairaudit.metrics import CATALOGUE, GroupMetric, Rate, Requirement
-from fairaudit.metrics.group_metrics import Formula
+from fairaudit.metrics.formulas import Formula
 
 __all__ = ["captured"]
 

@@ -117,6 +117,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, strict=True))
 
 
+@pytest.mark.long
 def test_200_files_and_three_broken_ones(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,17 +32,17 @@ def is_numeric(record: Metric) -> bool:
 
 
 COMPARING: list[Disparity | TableMetric] = [
-    one for one in CATALOGUE if not isinstance(one, GroupMetric) and not is_numeric(one)
+    metric for metric in CATALOGUE if not isinstance(metric, GroupMetric) and not is_numeric(metric)
 ]
 """Every measure that compares groups by outcomes and scores."""
 
 
 NUMERIC = [
-    one
-    for one in CATALOGUE
-    if isinstance(one, Disparity)
-    and is_numeric(one)
-    and Requirement.NUMERIC_ATTRIBUTE not in one.requirements
+    metric
+    for metric in CATALOGUE
+    if isinstance(metric, Disparity)
+    and is_numeric(metric)
+    and Requirement.NUMERIC_ATTRIBUTE not in metric.requirements
 ]
 """Every measure that compares groups by numbers, such as absolute errors."""
 
@@ -56,8 +56,8 @@ def rows_of(
         base, tpr, fpr = chances[g]
         for z, n in enumerate(sizes):
             cells = [(1 - base) * (1 - fpr), (1 - base) * fpr, base * (1 - tpr), base * tpr]
-            for at, count in enumerate(random.multinomial(n, cells).tolist()):
-                y, p = divmod(at, 2)
+            for cell, count in enumerate(random.multinomial(n, cells).tolist()):
+                y, p = divmod(cell, 2)
                 weights = np.array([5, 4, 3, 3, 2, 1]) if not y else np.array([1, 2, 3, 3, 4, 5])
                 by_score = random.multinomial(count, weights / weights.sum()).tolist()
                 for s, number in zip(SCORES, by_score, strict=True):
@@ -72,7 +72,7 @@ def rows_of(
 
 def random_people(random: Generator, *, alike: bool) -> pl.DataFrame:
     """Two to six groups of 1 to 100,000 people; `alike` are all of one distribution."""
-    names = [f"g{at}" for at in range(int(random.integers(2, 7)))]
+    names = [f"g{number}" for number in range(int(random.integers(2, 7)))]
     strata = int(random.integers(1, 5))
     sizes = {
         g: random.multinomial(
@@ -116,12 +116,12 @@ def one_cell(  # the columns of a row
 def numeric_people(random: Generator, *, alike: bool) -> pl.DataFrame:
     """Two to five groups of 1 to 300 people with a number and its prediction, in two strata."""
     rows = []
-    for at in range(int(random.integers(2, 6))):
+    for group in range(int(random.integers(2, 6))):
         shift = 0.0 if alike else float(random.normal(0, 1))
         for _ in range(int(random.choice([1, 2, 5, 30, 300]))):
             number = round(float(random.normal(10 + shift, 2)), 2)
             guess = round(number + float(random.normal(shift / 2, 1)), 2)
-            rows.append((f"g{at}", f"z{int(random.integers(2))}", number, guess, 1))
+            rows.append((f"g{group}", f"z{int(random.integers(2))}", number, guess, 1))
     return pl.DataFrame(rows, ["g", "z", "y", "p", "n"], orient="row")
 
 
@@ -133,8 +133,8 @@ def numeric_checks(
         "protected": ["g"], "strata": ["z"], "count": "n",
         "label": {"column": "y", "number": True}, "prediction": {"column": "p", "number": True},
     }  # fmt: skip
-    asked = {"columns": columns, "metrics": [*metrics], "groups": {"by": ["g"]}, **more}
-    checks: list[dict[str, Any]] = document(asked, people)["checks"]
+    spec = {"columns": columns, "metrics": [*metrics], "groups": {"by": ["g"]}, **more}
+    checks: list[dict[str, Any]] = document(spec, people)["checks"]
     return checks
 
 

@@ -37,7 +37,7 @@ from fairaudit.metrics import (
     find_metric,
 )
 from fairaudit.metrics.counts import ConfusionCounts, count_groups
-from fairaudit.metrics.group_metrics import Formula
+from fairaudit.metrics.formulas import Formula
 
 Four = tuple[int, int, int, int]
 CELLS = st.tuples(*[st.integers(0, 40)] * 4)

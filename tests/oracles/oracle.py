@@ -271,7 +271,8 @@ def groups_of(rows: Sequence[Row], by: Sequence[str]) -> dict[Group, list[Row]]:
 
 def _known_groups(rows: Sequence[Row], by: Sequence[str]) -> dict[Group, list[Row]]:
     """Return the rows of every group of which all levels are known."""
-    return {group: found for group, found in groups_of(rows, by).items() if None not in group}
+    groups = groups_of(rows, by)
+    return {group: members for group, members in groups.items() if None not in group}
 
 
 def share_of_people(group: Group, rows: Sequence[Row], by: Sequence[str], task: Task) -> Fraction:
@@ -366,10 +367,14 @@ def _all_defined(values: Mapping[Group, Number]) -> dict[Group, Defined] | None:
 def _spread(name: str, compare: str, rows: Sequence[Row], by: Sequence[str], task: Task) -> Spread:
     """Return the gap or the smallest ratio of a rate over the groups that take part."""
     members = _taking_part(name, rows, by, task)
-    values = _all_defined({g: rate(name, found, task, rows) for g, found in members.items()})
+    values = _all_defined(
+        {g: rate(name, group_rows, task, rows) for g, group_rows in members.items()}
+    )
     if values is None or len(values) < 2:
         return Spread(value=None, high=None, low=None)
-    people = {g: denominator_people(name, found, task, rows) for g, found in members.items()}
+    people = {
+        g: denominator_people(name, group_rows, task, rows) for g, group_rows in members.items()
+    }
     high, low = _pair(values, people)
     if compare == "gap":
         value = _subtract(values[high], values[low])
@@ -392,10 +397,16 @@ def _reference_group(
         return reference if reference in members else None
     if reference in ("rest", "overall") or not members:
         return None
-    people = {g: denominator_people(name, found, task, rows) for g, found in members.items()}
+    people = {
+        g: denominator_people(name, group_rows, task, rows) for g, group_rows in members.items()
+    }
     if reference == "largest":
-        return _highest({g: Fraction(_people(found)) for g, found in members.items()}, people)
-    values = _all_defined({g: rate(name, found, task, rows) for g, found in members.items()})
+        return _highest(
+            {g: Fraction(_people(group_rows)) for g, group_rows in members.items()}, people
+        )
+    values = _all_defined(
+        {g: rate(name, group_rows, task, rows) for g, group_rows in members.items()}
+    )
     if values is None:
         return None
     return _highest(values, people) if reference == "highest" else _lowest(values, people)
@@ -417,8 +428,8 @@ def _signed(
     members = _taking_part(name, rows, by, task)
     against = _reference_group(name, members, rows, task, reference)
     values: Values = {}
-    for group, found in members.items():
-        own = rate(name, found, task, rows)
+    for group, group_rows in members.items():
+        own = rate(name, group_rows, task, rows)
         other: Number = None
         if len(members) < 2:
             other = None
@@ -555,8 +566,8 @@ def _folded_signed(
     for group in first:
         if group not in second or group == first_against == second_against:
             continue
-        one, other = first[group], second[group]
-        folded[group] = None if one is None or other is None else fold(one, other)
+        one_value, other = first[group], second[group]
+        folded[group] = None if one_value is None or other is None else fold(one_value, other)
     return folded
 
 
@@ -623,8 +634,10 @@ def _probabilities(
     people = _effective_people(known, task)
     probabilities = {}
     for name in classes:
-        mine = sum((_amount(row, task) for row in known if _outcome(row, of) == name), Fraction(0))
-        smoothed = mine / total * people + smoothing
+        amount = sum(
+            (_amount(row, task) for row in known if _outcome(row, of) == name), Fraction(0)
+        )
+        smoothed = amount / total * people + smoothing
         probabilities[name] = smoothed / (people + len(classes) * smoothing)
     return probabilities
 
@@ -636,10 +649,10 @@ def _largest_ratio(
 
     An outcome that no group has is 0/0 for every pair, and adds nothing.
     """
-    outcomes = sorted({name for found in probabilities.values() for name in found})
+    outcomes = sorted({name for shares in probabilities.values() for name in shares})
     best: tuple[Defined, str, Group, Group] | None = None
     for name in outcomes:
-        shares = {group: found[name] for group, found in probabilities.items()}
+        shares = {group: of_group[name] for group, of_group in probabilities.items()}
         high, low = _pair(shares, people)
         ratio = _divide(shares[high], shares[low])
         if ratio is not None and (best is None or ratio > best[0]):
@@ -655,8 +668,8 @@ def epsilon_groups(
 ) -> dict[Group, list[Row]]:
     """Return the rows of every group that takes part in an epsilon."""
     together = [row for members in _known_groups(rows, by).values() for row in members]
-    found = _probabilities(together, of, task, classes, Fraction(0))
-    shares: list[Number] = [None] if found is None else [found[name] for name in classes]
+    pooled = _probabilities(together, of, task, classes, Fraction(0))
+    shares: list[Number] = [None] if pooled is None else [pooled[name] for name in classes]
     taking_part = {}
     for group, members in _eligible_groups(rows, by, task).items():
         known = _people(row for row in members if _outcome(row, of) is not None)
@@ -690,7 +703,7 @@ def epsilon(
         if among is None or group in among:
             people[group] = _people(row for row in members if _outcome(row, of) is not None)
             shares[group] = _probabilities(members, of, task, named, Fraction(smoothing))
-    probabilities = {group: mine for group, mine in shares.items() if mine is not None}
+    probabilities = {group: share for group, share in shares.items() if share is not None}
     if len(shares) < 2 or len(probabilities) < len(shares):
         return Epsilon(value=None, outcome=None, high=None, low=None)
     ratio, outcome, high, low = _largest_ratio(probabilities, people)
@@ -932,7 +945,7 @@ def reversals(
         message = f"{rate_name} is not a share of people and can't be standardised"
         raise ValueError(message)
     taking_part = _taking_part(rate_name, rows, (attribute,), task)
-    found: dict[tuple[str, str], Reversal] = {}
+    reversed_pairs: dict[tuple[str, str], Reversal] = {}
     for pair in combinations(sorted(str(level) for (level,) in taking_part), 2):
         by_stratum: dict[str, list[Row]] = {}
         for row in rows:
@@ -947,12 +960,12 @@ def reversals(
         estimable = {name: table for name, table in tables.items() if table.difference is not None}
         everybody = _count_pair(rate_name, rows, attribute, pair, task).difference
         aside = _not_estimable(tables)
-        found[pair] = (
+        reversed_pairs[pair] = (
             _judge_pair(estimable, aside, everybody, Fraction(floor))
             if estimable
             else _without_support(everybody, aside)
         )
-    return found
+    return reversed_pairs
 
 
 # --- Intervals ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import fairaudit
 from fairaudit import spec as specs
 from fairaudit.errors import DataError, SpecError
 from fairaudit.result import AuditResult
-from fairaudit.spec import Kind
+from fairaudit.spec import OutcomeKind
 
 Audit = Callable[..., AuditResult]
 
@@ -126,7 +126,7 @@ def test_specs_with_models_share_a_pass(tmp_path: Path) -> None:
 
 def test_a_score_alone_is_an_outcome_without_classes() -> None:
     (only,) = specs.of_mapping({**spec(score="s1"), "metrics": ["base_rate"]}).predictions
-    assert (only.name, only.kind, only.has_classes) == ("score", Kind.SCORE, False)
+    assert (only.name, only.kind, only.has_classes) == ("score", OutcomeKind.SCORE, False)
     asked = specs.of_mapping({**spec(score="s1"), "metrics": ["selection_rate"]}).requests
     assert [one.of for one in asked] == ["label"]
     with pytest.raises(SpecError, match="selection_rate needs classes, and score has only a sc"):

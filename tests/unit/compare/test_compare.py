@@ -830,9 +830,7 @@ def test_nothing_in_common_is_no_comparison() -> None:
 def test_intervals_of_unlike_confidence_are_not_mixed() -> None:
     changes = compare(audit(MAY, inference={"confidence": 0.9}), audit(JUNE))
     assert not any(one.significance for one in every(changes))
-    assert {one.change.why for one in changes.rates} == {
-        "not tested: confidence levels differ"
-    }
+    assert {one.change.why for one in changes.rates} == {"not tested: confidence levels differ"}
 
 
 TREATED = {

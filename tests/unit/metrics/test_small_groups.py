@@ -15,10 +15,9 @@ from jsonschema import Draft202012Validator
 
 from fairaudit.cube import ExcludeBelow, ExcludedGroups, GroupTable
 from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
+from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.example import _UTILITIES, _table
-from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import Parameters, Requirement
-from fairaudit.metrics.reference import Reference, ReferencePolicy
+from fairaudit.metrics.terms import Minimum, Parameters, Reference, ReferencePolicy
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
@@ -490,7 +489,9 @@ def with_a_third(base: GroupTable, *, excluded: bool) -> GroupTable:
 @pytest.mark.parametrize("asked", CATALOGUE, ids=lambda one: one.id)
 def test_no_measure_compares_who_is_excluded(asked: Any) -> None:
     """Whoever is excluded fares as whoever is not known: counted among everybody, and no more."""
-    base = _table(numeric=bool(asked.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL}))
+    base = _table(
+        numeric=bool(asked.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
+    )
     is_compared = isinstance(asked, Disparity) and asked.to_reference
     policy = (
         ReferencePolicy.LARGEST

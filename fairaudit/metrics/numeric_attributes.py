@@ -9,13 +9,15 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics import sources as works
+from fairaudit.metrics import works
+from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import TableMetric, TableValue
-from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import Parameters, Requirement
+from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.stats import distributions
 
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
+
+
 _ONE = "The number itself, not its bins; of one attribute at a time."
 
 
@@ -146,6 +148,8 @@ SLOPE = TableMetric(
     interval=_interval_of_slope,
     method="Student",
 )
+
+
 NUMERIC_CORRELATION = TableMetric(
     id="numeric_correlation",
     title="Correlation with the attribute",
@@ -162,6 +166,8 @@ NUMERIC_CORRELATION = TableMetric(
     interval=_interval_of_correlation,
     method="Fisher's z",
 )
+
+
 TREND = TableMetric(
     id="trend",
     title="Cochran–Armitage trend",
@@ -180,5 +186,6 @@ TREND = TableMetric(
     no_interval="it is a test statistic itself",
     standard_normal=True,
 )
+
 
 TABLE_METRICS = (SLOPE, NUMERIC_CORRELATION, TREND)

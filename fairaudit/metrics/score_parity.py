@@ -1,4 +1,4 @@
-"""Distributions of a score against each other: parity at every threshold, and in every bin."""
+"""Distributions of a score compared between groups: at every threshold, and in every bin."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.memoize import memoize
-from fairaudit.metrics import sources as works
+from fairaudit.metrics import works
 from fairaudit.metrics.counts import ScoreCounts, count_groups
+from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import TableMetric, TableValue
-from fairaudit.metrics.minimum import Minimum
-from fairaudit.metrics.records import Parameters, Requirement
 from fairaudit.metrics.scores import calibration_bins
+from fairaudit.metrics.terms import Minimum, Parameters
 
 
 def _asked(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
@@ -169,6 +169,7 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
 
 _PICKED = "chance has a part in which threshold or bin is the widest"
 
+
 SCORE_PARITY = TableMetric(
     id="score_parity",
     title="Score parity",
@@ -184,6 +185,8 @@ SCORE_PARITY = TableMetric(
     bounds=(0, 1),
     value_of=_parity,
 )
+
+
 SCORE_PARITY_GAP = TableMetric(
     id="score_parity_gap",
     title="Score parity gap",
@@ -200,6 +203,8 @@ SCORE_PARITY_GAP = TableMetric(
     bounds=(0, 1),
     value_of=_parity_gap,
 )
+
+
 TEST_FAIRNESS = TableMetric(
     id="test_fairness",
     title="Test fairness",
@@ -217,6 +222,8 @@ TEST_FAIRNESS = TableMetric(
     undefined="no bin with people of two groups, or scores outside [0, 1] in ten bins",
     value_of=_test_fairness,
 )
+
+
 MULTICALIBRATION = TableMetric(
     id="multicalibration",
     title="Multicalibration",
@@ -237,5 +244,6 @@ MULTICALIBRATION = TableMetric(
     undefined="no bin with people, or scores outside [0, 1]",
     value_of=_multicalibration,
 )
+
 
 TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)

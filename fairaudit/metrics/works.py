@@ -1,8 +1,21 @@
-"""The works that define the measures, each once."""
+"""The works that define the metrics, each once."""
 
 from __future__ import annotations
 
-from fairaudit.metrics.records import Citation
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a definition comes from."""
+
+    authors: str
+    year: int
+    url: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.authors} ({self.year})" + (f", {self.url}" if self.url else "")
+
 
 AEQUITAS = Citation("Saleiro et al., Aequitas", 2018, "https://arxiv.org/abs/1811.05577")
 AIF360 = Citation("Bellamy et al., AIF360", 2018, "https://arxiv.org/abs/1810.01943")

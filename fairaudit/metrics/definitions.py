@@ -1,11 +1,114 @@
-"""Which side of a rate is worse off: the one rule, by rate and by what the positive means."""
+"""What every entry of the catalogue says of itself, and which way is better."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from types import MappingProxyType
+from typing import TypeAlias
+
+from fairaudit.metrics.counts import ConfusionCounts
+from fairaudit.metrics.works import Citation
+
+Bounds: TypeAlias = tuple[int | None, int | None]
+"""The least and greatest value a measure can take; None where there is no bound."""
+
+
+class Requirement(StrEnum):
+    """What a measure needs of a spec."""
+
+    LABEL = "label"
+    PREDICTION = "prediction"
+    CLASSES = "classes"
+    SCORE = "score"
+    DISTRIBUTION = "distribution of the score"
+    NUMBER = "number"
+    NUMERIC_LABEL = "numeric label"
+    NUMERIC_ATTRIBUTE = "numeric attribute"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Measures that ask the same question: what they compare, and when to use them."""
+
+    compares: str
+    use: str
+
+
+FAMILIES: Mapping[str, Family] = MappingProxyType(
+    {
+        "data": Family(
+            "The label or the people themselves, whatever is decided.",
+            "Before anything else: how the data describe the groups.",
+        ),
+        "independence": Family(
+            "Who is selected, whatever the label says.",
+            "Where groups should fare alike, or where the label cannot be trusted.",
+        ),
+        "separation": Family(
+            "Decisions among people with the same label.",
+            "Where the label is trusted and errors hurt: lending, hiring, diagnosis.",
+        ),
+        "sufficiency": Family(
+            "Labels among people with the same decision or score.",
+            "Where a score is to mean the same for everybody.",
+        ),
+        "accuracy": Family(
+            "How often, or by how much, the prediction is wrong.",
+            "Where the quality of a prediction is a good that groups should share.",
+        ),
+        "score": Family(
+            "How scores and numbers are distributed.",
+            "Where a number is shown, ranked by, or cut at thresholds yet to be chosen.",
+        ),
+        "inequality": Family(
+            "How unequally benefit is spread over people.",
+            "Where individuals, not only groups, should fare alike.",
+        ),
+        "conditional": Family(
+            "People who are alike in a declared factor; whether it is legitimate is your "
+            "judgement.",
+            "Where part of a disparity corresponds to a factor that you judge legitimate.",
+        ),
+        "comparison": Family("Two values of one quantity.", "With any rate, mean or score."),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A worked example: the cells of one group and the value that comes out."""
+
+    counts: ConfusionCounts
+    value: Fraction
+
+
+BIASED_BY_CHANCE = "chance alone lifts it, most of all near parity"
+"""Why a measure that is never below parity has no interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogueEntry:
+    """The words of a record: what `explain` prints and every report cites.
+
+    `elsewhere` says what others call it and where their number differs, `no_interval` why it has no
+    interval, where it has none. `version` rises when the number changes for the same people, so
+    that no baseline is held against another definition.
+    """
+
+    id: str
+    title: str
+    means: str
+    caution: str
+    source: Citation
+    family: str
+    aliases: tuple[str, ...] = ()
+    short: str = ""
+    elsewhere: str = ""
+    no_interval: str = "its counts do not tell how it varies"
+    version: int = 1
 
 
 class Better(StrEnum):
@@ -67,6 +170,8 @@ _WORDS: Mapping[Better, str] = MappingProxyType(
         Better.NEITHER: "neither way is",
     }
 )
+
+
 _OF_CLASSES: Mapping[Better, Better] = MappingProxyType(
     {
         Better.POLARITY: Better.NEITHER,
@@ -76,6 +181,8 @@ _OF_CLASSES: Mapping[Better, Better] = MappingProxyType(
         Better.LOWER_OF_BURDEN: Better.LOWER,
     }
 )
+
+
 PREFERENCES: Mapping[Better, Preference] = MappingProxyType(
     {
         Better.POLARITY: Preference(

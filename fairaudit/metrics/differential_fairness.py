@@ -1,0 +1,392 @@
+"""Differential fairness: ε of all people, of people with the same label, and its change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics import works
+from fairaudit.metrics.clusters import class_effective_n
+from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.definitions import Requirement
+from fairaudit.metrics.disparities import TableMetric, TableValue
+from fairaudit.metrics.eligibility import pooled_total
+from fairaudit.metrics.epsilon import (
+    JEFFREYS,
+    candidate_pairs,
+    compute_epsilon,
+    credible_ends,
+    interval_of_epsilon,
+)
+from fairaudit.metrics.group_metrics import effective_n
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, NO_PARAMETERS, Minimum, Parameters
+
+_PSEUDO_COUNTS = ("smoothing", "concentration")
+
+
+def _differential_fairness(
+    table: GroupTable, minimum: Minimum, parameters: Parameters
+) -> TableValue:
+    """ε of the audited outcome's own classes, in every stratum."""
+    return _of_classes(table, table.classes, (0, 1), minimum, parameters)
+
+
+def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
+    """ε of the prediction minus ε of the label, on the rows where both are known."""
+
+    def both_known(among: Marks | None = None) -> tuple[TableValue, TableValue]:
+        return (
+            _of_classes(table, table.classes, (0, 1), minimum, parameters, both=True, among=among),
+            _of_classes(table, table.labels, (1, 0), minimum, parameters, both=True, among=among),
+        )
+
+    predicted, labelled = both_known()
+    if (predicted.takes_part != labelled.takes_part).any():
+        # Both are of the same groups, or their difference would be one of groups.
+        predicted, labelled = both_known(predicted.takes_part & labelled.takes_part)
+    with np.errstate(invalid="ignore"):
+        # Less than an infinite one is no improvement that could be told: it is not known.
+        value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
+    return TableValue(
+        value,
+        predicted.outcome,
+        predicted.high,
+        predicted.low,
+        predicted.takes_part,
+        predicted.n,
+        predicted.counts,
+        predicted.outcomes,
+        parts=((table.of, predicted), ("label", labelled)),
+    )
+
+
+def _of_each_label(table: GroupTable, minimum: Minimum, parameters: Parameters) -> list[TableValue]:
+    """ε of the prediction among people with the same label, of every label."""
+    slots = np.arange(table.people.shape[1])
+    return [
+        _within(table, slots == index, minimum, parameters) for index in range(len(table.labels))
+    ]
+
+
+def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
+    """ε of the prediction within each label; the label that has the largest decides."""
+    by_label = _of_each_label(table, minimum, parameters)
+    values = np.stack([label.value for label in by_label])
+    # A label that nobody in the stratum has says nothing; one that a group lacks, leaves it open.
+    occurs = np.stack([label.n.sum(axis=1) > 0 for label in by_label])
+    worst = np.argmax(np.where(occurs & ~np.isnan(values), values, -np.inf), axis=0)
+    strata = np.arange(values.shape[1])
+    undefined = (occurs & np.isnan(values)).any(axis=0) | ~occurs.any(axis=0)
+
+    def of_worst(arrays: Sequence[Any]) -> Any:  # noqa: ANN401  # any array
+        return np.stack(arrays)[worst, strata]
+
+    return TableValue(
+        np.where(undefined, np.nan, of_worst([label.value for label in by_label])),
+        of_worst([label.outcome for label in by_label]),
+        of_worst([label.high for label in by_label]),
+        of_worst([label.low for label in by_label]),
+        np.logical_and.reduce(
+            [
+                label.takes_part | ~people[:, None]
+                for label, people in zip(by_label, occurs, strict=True)
+            ]
+        ),
+        np.min([label.n for label in by_label], axis=0),
+        of_worst([label.counts for label in by_label]),
+        by_label[0].outcomes,
+    )
+
+
+def _within_positives(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
+    """ε of the prediction among people whose label is positive."""
+    positive = table.positive_label
+    labels = np.zeros(table.people.shape[1], np.bool_) if positive is None else positive
+    return _within(table, labels, minimum, parameters)
+
+
+def _within(
+    table: GroupTable, labels: Marks, minimum: Minimum, parameters: Parameters
+) -> TableValue:
+    """ε of the prediction among those who have one of the labels."""
+
+    def kept(joint: Any) -> Any:  # noqa: ANN401  # people, or their squared weights
+        return np.where(labels[:, None, None], joint, 0)
+
+    people = kept(table.people)
+    within = replace(
+        table,
+        people=people,
+        mass=people if table.mass is table.people else kept(table.mass),
+        squares=None if table.squares is None else kept(table.squares),
+        clusters=table.clusters and replace(table.clusters, kept=labels),
+    )
+    everybody = table.eligible & (table.n > 0)
+    return _of_classes(within, table.classes, (0, 1), minimum, parameters, among=everybody)
+
+
+def _credible(
+    table: GroupTable,
+    minimum: Minimum,
+    parameters: Parameters,
+    alpha: float = DEFAULT_INFERENCE.alpha,
+) -> TableValue:
+    """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
+    plain = _of_classes(table, table.classes, (0, 1), minimum, NO_PARAMETERS)
+    classes = len(table.classes)
+    prior = parameters.per_outcome(classes) or JEFFREYS
+    lower, upper = credible_ends(plain.counts, prior, plain.takes_part.sum(axis=1), alpha)
+    at = np.arange(len(lower))
+    ends = [np.log(upper), np.log(lower)]
+    best, outcome = np.full(len(at), np.nan), np.full(len(at), -1, dtype=np.int64)
+    high, low = outcome.copy(), outcome.copy()
+    # As for ε itself: groups without anybody in the denominator leave it undefined.
+    enough = (plain.takes_part.sum(axis=1) >= 2) & ~(
+        plain.takes_part & (plain.counts.sum(axis=1) == 0)
+    ).any(axis=1)
+    for y in range(classes):
+        for top, bottom in candidate_pairs(ends[0][:, y], ends[1][:, y], plain.takes_part):
+            spread = ends[0][at, y, top] - ends[1][at, y, bottom]
+            better = enough & (top != bottom) & (np.isnan(best) | (spread > best))
+            best[better], outcome[better] = spread[better], y
+            high[better], low[better] = top[better], bottom[better]
+    return replace(plain, value=best, outcome=outcome, high=high, low=low)
+
+
+def _of_classes(  # one private function serves both outcomes of a table
+    table: GroupTable,
+    classes: Sequence[str],
+    order: tuple[int, int],
+    minimum: Minimum,
+    parameters: Parameters,
+    *,
+    both: bool = False,
+    among: Marks | None = None,
+) -> TableValue:
+    """ε over `classes`: with order (0, 1) those of the audited outcome, with (1, 0) the label's.
+
+    With `both` of those for whom both are known; `among` says who takes part, if not all with n.
+    """
+    other, own = order
+
+    def by_class(joint: Floats | Ints) -> Floats | Ints:
+        """[Z, classes, G], the other outcome summed away (its unknown too, unless `both`)."""
+        turned = joint if (other, own) == (0, 1) else joint.swapaxes(1, 2)
+        turned = turned[:, :-1] if both else turned
+        return np.asarray(turned.sum(axis=1)[:, : len(classes)])
+
+    people = np.asarray(by_class(table.people).sum(axis=1), dtype=np.int64)
+    mass = by_class(table.mass)
+    everybody = pooled_total(table, np.asarray(mass, dtype=np.int64))
+    counts = mass / table.scale
+    if table.squares is not None:
+        squares = by_class(table.squares).sum(axis=1)
+        total = counts.sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample.
+            size = effective_n(total, squares, people)
+            counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
+    takes_part = table.eligible & ((people if both else table.n) > 0) if among is None else among
+    takes_part = takes_part & minimum.admits(people, everybody)
+    smoothing = parameters.per_outcome(len(classes))
+    found = compute_epsilon(counts, people, takes_part, smoothing, classes)
+    return replace(found, everybody=everybody)
+
+
+def _all_people(table: GroupTable, minimum: Minimum, _: Parameters) -> list[TableValue]:
+    """ε of all people without pseudo-counts, of as many as say as much where rows are clustered."""
+    plain = _differential_fairness(table, minimum, NO_PARAMETERS)
+    clusters = count_groups(table).clusters
+    if clusters is None:
+        return [plain]
+    total = plain.counts.sum(axis=1, keepdims=True)
+    size = class_effective_n(clusters, plain.counts, plain.n, plain.takes_part)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        counts = np.where(total > 0, plain.counts / total * size, 0.0)
+    return [replace(plain, counts=counts)]
+
+
+def class_counts(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Sequence[Floats]:
+    """People by class and group, [Z, classes, G]; under survey weights as many as say as much."""
+    return [value.counts for value in _all_people(table, minimum, parameters)]
+
+
+def _counts_within_labels(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
+    return [value.counts for value in _of_each_label(table, minimum, NO_PARAMETERS)]
+
+
+def _counts_within_positives(
+    table: GroupTable, minimum: Minimum, _: Parameters
+) -> Sequence[Floats]:
+    return [_within_positives(table, minimum, NO_PARAMETERS).counts]
+
+
+def _interval_of_all(
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
+) -> Ends:
+    return _largest_interval(_all_people(table, minimum, parameters), parameters, alpha)
+
+
+def _interval_within_labels(
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
+) -> Ends:
+    return _largest_interval(_of_each_label(table, minimum, NO_PARAMETERS), parameters, alpha)
+
+
+def _interval_within_positives(
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
+) -> Ends:
+    plain = _within_positives(table, minimum, NO_PARAMETERS)
+    return _largest_interval([plain], parameters, alpha)
+
+
+def _largest_interval(values: list[TableValue], parameters: Parameters, alpha: Alpha) -> Ends:
+    """The ends of the largest of several ε, [Z]: those of all of them hold together."""
+    ends = [interval_of_epsilon(value, alpha, len(values), parameters) for value in values]
+    # A label that nobody in the stratum has is no part of the maximum.
+    lows, highs = (
+        np.where(np.isnan(side), -np.inf, side).max(axis=0)
+        for side in (np.stack(sides) for sides in zip(*ends, strict=True))
+    )
+    unknown = np.isneginf(highs)
+    return np.where(unknown, np.nan, np.maximum(lows, 0.0)), np.where(unknown, np.nan, highs)
+
+
+def _interval_of_amplification(
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
+) -> Ends:
+    """Of one ε less another of the same people: both intervals together, however they depend."""
+    parts = [part for _, part in _bias_amplification(table, minimum, NO_PARAMETERS).parts]
+    predicted, labelled = (
+        interval_of_epsilon(part, alpha, len(parts), parameters) for part in parts
+    )
+    with np.errstate(invalid="ignore"):
+        return predicted[0] - labelled[1], predicted[1] - labelled[0]
+
+
+_SIMULTANEOUS = "Koopman (of smoothed shares MOVER), simultaneous over pairs and outcomes"
+
+
+DIFFERENTIAL_FAIRNESS = TableMetric(
+    id="differential_fairness",
+    title="Differential fairness ε",
+    short="ε",
+    aliases=("epsilon", "differential_fairness_epsilon", "edf"),
+    family="independence",
+    means="The largest log-ratio of the probability of any outcome between any two groups.",
+    caution="One small group without an outcome makes it infinite; smoothing hides that, and says "
+    "so. No size of it is a guarantee: "
+    "read its interval, and the strata.",
+    source=works.FOULDS,
+    elsewhere="AIF360's `smoothed_empirical_differential_fairness` adds concentration 1, that is "
+    "1/|Y| to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome.",
+    value_of=_differential_fairness,
+    formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
+    takes=_PSEUDO_COUNTS,
+    interval=_interval_of_all,
+    method=_SIMULTANEOUS,
+    independence=class_counts,
+    of_log_ratios=True,
+)
+
+
+BIAS_AMPLIFICATION = TableMetric(
+    id="bias_amplification",
+    title="Bias amplification",
+    short="Δε",
+    aliases=("differential_fairness_bias_amplification",),
+    family="independence",
+    means="ε of the prediction minus ε of the label: the change of the largest log-ratio. Who is "
+    "worse off may have changed.",
+    caution="A model that repeats all of the label's disparity scores 0, and so does one that "
+    "turns it round.",
+    source=works.FOULDS,
+    elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there.",
+    value_of=_bias_amplification,
+    formula="ε(prediction) - ε(label), on rows where both are known",
+    bounds=(None, None),
+    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
+    takes=_PSEUDO_COUNTS,
+    interval=_interval_of_amplification,
+    method=_SIMULTANEOUS,
+)
+
+
+DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
+    id="differential_equalized_odds",
+    title="Differential equalized odds",
+    short="ε given label",
+    family="separation",
+    means="ε of the prediction among people with the same label, the largest over labels.",
+    caution="Trusts the label. One small group without an outcome makes it infinite.",
+    source=works.FOULDS,
+    elsewhere="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
+    value_of=_within_labels,
+    formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
+    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
+    takes=_PSEUDO_COUNTS,
+    interval=_interval_within_labels,
+    method=_SIMULTANEOUS,
+    independence=_counts_within_labels,
+    cells=frozenset(),
+    of_log_ratios=True,
+)
+
+
+DIFFERENTIAL_EQUAL_OPPORTUNITY = TableMetric(
+    id="differential_equal_opportunity",
+    title="Differential equal opportunity",
+    short="ε given +",
+    family="separation",
+    means="ε of the prediction among people whose label is positive.",
+    caution="Trusts the label. One small group without an outcome makes it infinite.",
+    source=works.FOULDS,
+    elsewhere="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
+    value_of=_within_positives,
+    formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
+    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
+    takes=_PSEUDO_COUNTS,
+    interval=_interval_within_positives,
+    method=_SIMULTANEOUS,
+    independence=_counts_within_positives,
+    cells=frozenset({"tp", "fn"}),
+    of_log_ratios=True,
+)
+
+
+DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
+    id="differential_fairness_credible",
+    title="Differential fairness ε over a credible region",
+    short="ε of Θ",
+    aliases=("epsilon_credible",),
+    family="independence",
+    means="The largest log-ratio that any distribution in a credible region of the audit's "
+    "confidence allows: Θ of Definition 3.1.",
+    caution="An upper bound that grows with the number of groups and as they shrink; no interval "
+    "of ε, and no test.",
+    source=works.FOULDS,
+    elsewhere="A percentile interval of posterior draws of ε misses 0 always at equality, and is "
+    "not offered.",
+    value_of=_credible,
+    value_at=_credible,
+    formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals that miss "
+    "with t = 1 - confidence^(1 / groups), with more than two classes with t / classes; "
+    "pseudo-count ½ unless said otherwise",
+    takes=_PSEUDO_COUNTS,
+    version=2,
+    no_interval="it is the end of a credible region itself",
+)
+
+
+TABLE_METRICS = (
+    DIFFERENTIAL_FAIRNESS,
+    DIFFERENTIAL_FAIRNESS_CREDIBLE,
+    DIFFERENTIAL_EQUALIZED_ODDS,
+    DIFFERENTIAL_EQUAL_OPPORTUNITY,
+    BIAS_AMPLIFICATION,
+)

@@ -1,0 +1,339 @@
+"""The kinds of group metrics: rates, means of rates or over classes, other formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends
+from fairaudit.cube import Floats, Ints
+from fairaudit.metrics.clusters import ClusteredShare
+from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
+from fairaudit.metrics.definitions import (
+    Example,
+    Requirement,
+)
+from fairaudit.metrics.group_metrics import (
+    CLUSTER_ROBUST,
+    GroupMetric,
+    GroupValues,
+    count_effective,
+    effective_n,
+    sum_cells,
+)
+from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+from fairaudit.stats import means, mover, proportions
+
+_OF_LABEL = frozenset({"positives", "negatives"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate(GroupMetric):
+    """A ratio of sums of cells; `proportion` where it is a share of people (so: binomial).
+
+    Any other is made, by `of_share`, of the share of `hits` among its cells: given how many people
+    are in them that share is binomial, and so gives the ratio its interval.
+    """
+
+    over: tuple[str, ...]
+    under: tuple[str, ...]
+    example: Example
+    proportion: bool = True
+    hits: tuple[str, ...] = ()
+    of_share: Callable[[Floats], Floats] | None = None
+
+    @property
+    def of_group(self) -> bool:
+        """Whether it is a share of the group's own people, not of everybody's."""
+        return self.proportion and not any(cell.startswith("all_") for cell in self.under)
+
+    @property
+    def is_proportion(self) -> bool:
+        """Whether it is a share of people."""
+        return self.proportion
+
+    @property
+    def is_odds(self) -> bool:
+        """Whether it is the odds of a share: hits for each of the others."""
+        return bool(self.hits) and self.bounds[1] is None
+
+    @property
+    def cells(self) -> frozenset[str]:
+        """Numerator and denominator cells."""
+        return frozenset(self.over) | frozenset(self.under)
+
+    @property
+    def requirements(self) -> frozenset[Requirement]:
+        """A label or a prediction or both, by its cells."""
+        return _needs_of(self.cells)
+
+    @property
+    def formula(self) -> str:
+        """The formula in cells, such as `tp / (tp + fn)`."""
+        return f"{_sum_text(self.over)} / {_sum_text(self.under)}"
+
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
+        """Its value in every stratum and group."""
+        over, under = sum_cells(tally.weighted, self.over), sum_cells(tally.weighted, self.under)
+        counted = self._counted
+        n = sum_cells(tally.people, counted)
+        size = count_effective(tally, counted)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = over / under
+            share = value if self.proportion else (
+                sum_cells(tally.weighted, self.hits) / sum_cells(tally.weighted, counted)
+            )  # fmt: skip
+        clustered = None
+        by_clusters = tally.clusters is not None or tally.unknown_clusters
+        if by_clusters:
+            clustered, size = self._clustered(tally, share, size)
+        with np.errstate(invalid="ignore"):
+            deviation = size * value * (1 - value) if self.proportion else None
+        weight = None if tally.squares is None else under
+        of_share = self.of_share
+
+        def ends(alpha: Alpha) -> Ends:
+            found = proportions.wilson(share, size, alpha)
+            if of_share is None:
+                return found
+            with np.errstate(divide="ignore"):
+                return of_share(found[0]), of_share(found[1])
+
+        return GroupValues(
+            self,
+            value,
+            n,
+            size,
+            over,
+            under,
+            tally.scale,
+            weight,
+            deviation=deviation,
+            clustered=clustered,
+            ends=ends,
+            method=f"Wilson, {CLUSTER_ROBUST}" if by_clusters else "Wilson",
+        )
+
+    def _clustered(
+        self, tally: GroupCounts, share: Floats, size: Floats
+    ) -> tuple[ClusteredShare | None, Floats]:
+        """How the share varies with clusters, and how many rows would tell as much by themselves.
+
+        A share of everybody's people, or of people of several strata, has no variance here.
+        """
+        under = self._counted
+        of_all = any(cell.startswith("all_") for cell in under)
+        if tally.clusters is None or of_all:
+            return None, np.full_like(size, np.nan)
+        over = self.over if self.proportion else self.hits
+        mass = np.asarray(sum_cells(tally.weighted, under), dtype=np.float64) / tally.scale
+        return ClusteredShare.of(tally.clusters.totals(over, under), share, mass, size)
+
+    @property
+    def _counted(self) -> list[str]:
+        """The cells of the share, each once: one may stand twice in a formula (f1)."""
+        return sorted(set(self.under) if self.proportion else self.cells)
+
+    def exact(
+        self,
+        tally: GroupCounts,
+        z: int,
+        g: int,
+        parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
+    ) -> Fraction | None:
+        """Its value in one group as a fraction; None where the denominator is empty."""
+        return self.of(tally.weighted.at(z, g))
+
+    def of(self, counts: ConfusionCounts) -> Fraction | None:
+        """Its value by whole counts."""
+        under = sum_cells(counts, self.under)
+        return Fraction(sum_cells(counts, self.over), under) if under else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean(GroupMetric):
+    """The plain mean of several rates of one group: a formula of parts, not a share of people."""
+
+    parts: tuple[Rate, ...]
+
+    @property
+    def requirements(self) -> frozenset[Requirement]:
+        """What its parts need."""
+        return frozenset().union(*(part.requirements for part in self.parts))
+
+    @property
+    def formula(self) -> str:
+        """The mean, in the ids of its parts."""
+        return f"({' + '.join(part.id for part in self.parts)}) / {len(self.parts)}"
+
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+        """Its value in every stratum and group; n is that of the smallest part."""
+        parts = [part.compute(tally, parameters) for part in self.parts]
+        value = np.mean([part.value for part in parts], axis=0)
+        size = np.min([part.effective_n for part in parts], axis=0)
+
+        def ends(alpha: Alpha) -> Ends:
+            if tally.clusters is not None:
+                # Rates of the same clusters go together: both intervals hold, however they do.
+                both = [part.ends(alpha / len(parts)) for part in parts if part.ends is not None]
+                low, high = (np.mean([one[side] for one in both], axis=0) for side in (0, 1))
+                return low, high
+            each = [part.ends(alpha) for part in parts if part.ends is not None]
+            sides = (np.stack([one[side] for one in each]) for side in (0, 1))
+            weights = np.full((len(parts), 1, 1), 1 / len(parts))
+            values = np.stack([part.value for part in parts])
+            return mover.total(values, (next(sides), next(sides)), weights)[1:]
+
+        n = np.min([part.n for part in parts], axis=0)
+        return GroupValues(self, value, n, size, ends=ends, method="MOVER")
+
+    def exact(
+        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+    ) -> Fraction | None:
+        """Its value in one group as a fraction; None where a part is undefined."""
+        parts = [part.exact(tally, z, g, parameters) for part in self.parts]
+        known = [part for part in parts if part is not None]
+        return sum(known, Fraction(0)) / len(parts) if len(known) == len(parts) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formula(GroupMetric):
+    """Any other number of a group.
+
+    `value_of` gives value and people, [Z, G], `weighted_n_of` their weight in an average under
+    survey weights; `exact_of` the value of one group as a fraction, where it is rational.
+    `undefined` says why there may be no value. A mean over people has the sum of squared deviations
+    from it by `deviation_of`, and by that Student's interval; any other has one by `ends_of` and
+    its `method`.
+    `uses_everybody`: it is also made of everybody in the stratum.
+    """
+
+    formula: str
+    requirements: frozenset[Requirement]
+    value_of: Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]
+    weighted_n_of: Callable[[ConfusionCounts], Ints] | None = None
+    undefined: str = "nobody to count"
+    exact_of: Callable[[GroupCounts, Parameters], Fraction | None] | None = None
+    deviation_of: Callable[[GroupCounts, Parameters], Floats] | None = None
+    ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
+    method: str = ""
+    uses_everybody: bool = False
+
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+        """Its value in every stratum and group."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            value, n = self.value_of(tally, parameters)
+        weighted = self.weighted_n_of is not None and tally.squares is not None
+        weight = self.weighted_n_of(tally.weighted) if self.weighted_n_of and weighted else None
+        size = n.astype(np.float64)
+        if weight is not None and self.weighted_n_of and tally.squares is not None:
+            squares = np.asarray(self.weighted_n_of(tally.squares), dtype=np.float64)
+            size = effective_n(weight / tally.scale, squares, size)
+        deviation = None
+        if self.deviation_of is not None:
+            with np.errstate(invalid="ignore"):
+                deviation = self.deviation_of(tally, parameters)
+        return GroupValues(
+            self,
+            value,
+            n,
+            size,
+            scale=tally.scale,
+            weight_sum=weight,
+            deviation=deviation,
+            pools_variance=None
+            if deviation is None
+            else means.takes_pooled_variance(deviation, size),
+            ends=self.ends(tally, parameters, value, size, deviation),
+            method=self.method or ("Student" if deviation is not None else ""),
+        )
+
+    def ends(
+        self,
+        tally: GroupCounts,
+        parameters: Parameters,
+        value: Floats,
+        size: Floats,
+        deviation: Floats | None,
+    ) -> Callable[[Alpha], Ends] | None:
+        """What gives its interval; None where it has none."""
+        ends_of = self.ends_of
+        if deviation is not None:
+            return lambda alpha: self.within(
+                means.moderated_interval(value, deviation, size, alpha)
+            )
+        return None if ends_of is None else lambda alpha: ends_of(tally, parameters, alpha)
+
+    def exact(
+        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+    ) -> Fraction | None:
+        """Its value in one group as a fraction; None where it is none."""
+        return None if self.exact_of is None else self.exact_of(tally.of_group(z, g), parameters)
+
+
+def _needs_of(cells: frozenset[str]) -> frozenset[Requirement]:
+    if cells <= _OF_LABEL:
+        return frozenset({Requirement.LABEL})
+    joint = {Requirement.LABEL} if cells & {"tp", "fp", "fn", "tn"} or cells & _OF_LABEL else set()
+    return frozenset({Requirement.PREDICTION, *joint})
+
+
+def _sum_text(names: tuple[str, ...]) -> str:
+    terms = [
+        name if names.count(name) == 1 else f"{names.count(name)}·{name}"
+        for name in dict.fromkeys(names)
+    ]
+    return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Macro(GroupMetric):
+    """The plain mean over classes of a quantity, each class against the rest."""
+
+    base: GroupMetric
+
+    @property
+    def requirements(self) -> frozenset[Requirement]:
+        """What the quantity needs, but for a positive class."""
+        return self.base.requirements
+
+    @property
+    def formula(self) -> str:
+        """The formula in the id of the quantity."""
+        return f"mean over classes of {self.base.id}"
+
+    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+        """Its value in every stratum and group; undefined where one class is."""
+        readings = [self.base.compute(one, parameters) for one in tally.by_class]
+        value = np.mean([one.value for one in readings], axis=0)
+        n = np.min([one.n for one in readings], axis=0)
+        return GroupValues(self, value, n, n.astype(np.float64))
+
+    def exact(
+        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+    ) -> Fraction | None:
+        """Its value in one group as a fraction."""
+        found = [self.base.exact(one, z, g, parameters) for one in tally.by_class]
+        known = [one for one in found if one is not None]
+        return sum(known, Fraction(0)) / len(found) if found and len(known) == len(found) else None
+
+
+def macro_average(base: GroupMetric) -> Macro:
+    """The macro mean of a quantity, under its own id."""
+    words = {
+        name: getattr(base, name)
+        for name in ("caution", "source", "family", "elsewhere", "bounds", "takes")
+    }
+    return Macro(
+        id=f"macro_{base.id}",
+        title=f"{base.title}, macro mean",
+        short=f"macro {base.short}",
+        means=f"{base.means} Each class against the rest, and the plain mean over classes.",
+        base=base,
+        better=base.better.of_classes,
+        no_interval="its classes are of the same people, and not independent",
+        **words,
+    )

@@ -1,0 +1,288 @@
+"""What a spec sets for a metric: parameters, sizes, reference, averages, and how sure to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated
+
+import numpy as np
+
+from fairaudit.cube import Floats, Group, Ints, Marks
+from fairaudit.members import FLAT, RARE, RARE_TEXT, Member
+from fairaudit.stats import multiplicity
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of measures, as a spec writes them; None or empty where it does not.
+
+    `smoothing` and `concentration` are pseudo-counts per outcome, or over all of them; `alpha` is
+    the order of a generalized entropy; `utilities` are those of tp, fp, fn and tn; `controls` the
+    columns that a regression holds fixed.
+    """
+
+    smoothing: Annotated[Decimal | None, RARE_TEXT] = None
+    concentration: Annotated[Decimal | None, RARE_TEXT] = None
+    alpha: Annotated[Decimal | None, RARE_TEXT] = None
+    utilities: Annotated[tuple[tuple[str, Decimal], ...], RARE] = ()
+    controls: Annotated[tuple[str, ...], RARE] = ()
+
+    def per_outcome(self, outcomes: int) -> float:
+        """The pseudo-count that Eq. 7 of Foulds & Pan adds to each outcome."""
+        if self.concentration is not None:
+            return float(self.concentration) / max(outcomes, 1)
+        return float(self.smoothing or 0)
+
+    def as_texts(self) -> dict[str, str]:
+        """Those that are set, by name, as texts."""
+        found = {
+            name: format_decimal(value)
+            for name in ("smoothing", "concentration", "alpha")
+            if (value := getattr(self, name)) is not None
+        }
+        if self.utilities:
+            found["utilities"] = ", ".join(f"{cell} {value}" for cell, value in self.utilities)
+        if self.controls:
+            found["controls"] = "+".join(self.controls)
+        return found
+
+    def as_values(self) -> dict[str, object]:
+        """The same as numbers and lists."""
+        found: dict[str, object] = {
+            name: float(value)
+            for name in ("smoothing", "concentration", "alpha")
+            if (value := getattr(self, name)) is not None
+        }
+        if self.utilities:
+            found["utilities"] = {cell: float(value) for cell, value in self.utilities}
+        if self.controls:
+            found["controls"] = [*self.controls]
+        return found
+
+
+def format_decimal(value: Decimal) -> str:
+    """A decimal without zeros that say nothing: equal numbers are equal texts."""
+    return format(value.normalize(), "f")
+
+
+NO_PARAMETERS = Parameters()
+
+
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """What a group must reach to be compared.
+
+    `size` people in the denominator; and where a share of people is compared, `events` people
+    expected to have each outcome, and as many not to.
+    """
+
+    size: Annotated[int | None, Member("min_size")] = None
+    events: Annotated[int | None, Member("min_events")] = None
+
+    def admits(self, n: Ints | Floats, outcomes: Ints | None = None) -> Marks:
+        """Which groups are large enough, with `n` people in the denominator; of any shape.
+
+        `outcomes` [Z, K, 1] is how everybody's outcomes are spread, beside `n` [Z, G].
+        """
+        enough = np.ones(n.shape, np.bool_) if self.size is None else np.asarray(n >= self.size)
+        if self.events is None or outcomes is None:
+            return enough
+        # Integers of Python: people times survey weights in fixed point pass 64 bits.
+        people, of = np.asarray(n).astype(object)[:, None], outcomes.astype(object)
+        total = of.sum(axis=1, keepdims=True)
+        expected = (total > 0) & (people * of >= self.events * total)
+        return np.asarray(enough & expected.all(axis=1).astype(np.bool_))
+
+
+NO_MINIMUM = Minimum()
+"""Where a spec sets nothing, everybody takes part."""
+
+
+NO_GROUP = -1
+"""The index that stands for no single group: a crowd (rest, overall), or no witness."""
+
+
+class ReferencePolicy(StrEnum):
+    """Whom a group is compared with."""
+
+    DECLARED = "declared"
+    LEVEL = "level"
+    LARGEST = "largest"
+    HIGHEST = "highest"
+    LOWEST = "lowest"
+    REST = "rest"
+    OVERALL = "overall"
+    EVERYBODY = "everybody in all strata"
+
+
+POOLED_REFERENCES = frozenset(
+    {ReferencePolicy.REST, ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY}
+)
+"""References that are many groups together."""
+
+
+INCLUDING_GROUP = frozenset({ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY})
+"""Crowds that the group compared is a part of."""
+
+
+EXTREME_REFERENCES = frozenset({ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST})
+"""References that chance has a part in picking."""
+
+
+SINGLE_REFERENCES = frozenset(
+    {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL, ReferencePolicy.LARGEST}
+)
+"""References that are one group, whatever its rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Whom groups are compared with: a policy, and the group it names where it names one."""
+
+    policy: ReferencePolicy
+    group: Group = ()
+
+
+class Weights(StrEnum):
+    """How the strata are weighed: by whom, or all alike.
+
+    `middle` weighs by the mean of both sides' shares, `own` each side by its own: that is no
+    standardisation, but the crude rate on the strata where both sides occur.
+    """
+
+    POOLED = "pooled"
+    UNIFORM = "uniform"
+    REFERENCE = "reference"
+    GROUP = "group"
+    LEVELS = "levels"
+    MIDDLE = "middle"
+    OWN = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """How rates are averaged over strata; `levels` are the weights of `Weights.LEVELS`."""
+
+    weights: Weights
+    levels: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        if self.weights is not Weights.LEVELS:
+            return str(self.weights)
+        return ", ".join(f"{level} {weight}" for level, weight in self.levels.items())
+
+    def of_strata(self, strata: tuple[Group, ...]) -> Floats:
+        """The weight that is given to each stratum, [Z]; 0 where none is."""
+        names = [", ".join(level for _, level in stratum) for stratum in strata]
+        return np.array([float(self.levels.get(name, 0)) for name in names])
+
+
+POOLED, UNIFORM = Average(Weights.POOLED), Average(Weights.UNIFORM)
+MIDDLE, OWN = Average(Weights.MIDDLE), Average(Weights.OWN)
+
+
+class Correction(StrEnum):
+    """How p-values are adjusted for how many there are."""
+
+    HOLM = "holm"
+    BENJAMINI_HOCHBERG = "benjamini_hochberg"
+    NONE = "none"
+
+    @property
+    def words(self) -> str:
+        """Its name as it is printed."""
+        return _CORRECTIONS[self][0]
+
+    def adjust(self, p: Floats) -> Floats:
+        """The p-values of one family, adjusted; NaN stays NaN and does not count."""
+        return np.asarray(_CORRECTIONS[self][1](p))
+
+    def bound(self, p: Floats, family: int) -> Floats:
+        """The most that p-values are adjusted to in a family of so many tests (Bonferroni)."""
+        return np.asarray(p if self is Correction.NONE else np.minimum(p * family, 1.0))
+
+
+_CORRECTIONS: Mapping[Correction, tuple[str, Callable[[Floats], Floats]]] = {
+    Correction.HOLM: ("Holm", multiplicity.holm),
+    Correction.BENJAMINI_HOCHBERG: ("Benjamini–Hochberg", multiplicity.benjamini_hochberg),
+    Correction.NONE: ("none", np.asarray),
+}
+"""To add a correction, add its name and its function here."""
+
+
+class RatioInterval(StrEnum):
+    """How the interval of a ratio of two rates is found."""
+
+    KOOPMAN = "koopman"
+    KATZ = "katz"
+
+
+class ZTest(StrEnum):
+    """Whose variance a z test takes: that of both groups together, or each group's own."""
+
+    POOLED = "pooled"
+    UNPOOLED = "unpooled"
+
+
+class FisherTest(StrEnum):
+    """Whether tables as likely as the observed one count whole in Fisher's test, or half."""
+
+    EXACT = "exact"
+    MID_P = "mid_p"
+
+
+class TTest(StrEnum):
+    """Whether a t test lets the groups' variances differ, or takes them to be equal."""
+
+    WELCH = "welch"
+    STUDENT = "student"
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """The confidence of every interval and test, the correction, and the methods that are chosen.
+
+    `yates` corrects the z test of two shares for continuity.
+    """
+
+    confidence: Decimal = Decimal("0.95")
+    correction: Correction = Correction.HOLM
+    ratio: RatioInterval = RatioInterval.KOOPMAN
+    z: ZTest = ZTest.POOLED
+    t: TTest = TTest.WELCH
+    fisher: FisherTest = FisherTest.EXACT
+    yates: bool = False
+
+    @property
+    def alpha(self) -> float:
+        """How often an interval may miss, and a test cry wolf."""
+        return float(1 - self.confidence)
+
+
+DEFAULT_INFERENCE = Inference()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms a measure is asked: the reference, who is large enough, its parameters.
+
+    `average` says how rates are averaged over the strata before they are compared; `of_class` which
+    class counts as positive against all others, `at` from which score on somebody is selected;
+    `inference` how sure the answer is to be.
+    """
+
+    reference: Reference | None = None
+    minimum: Annotated[Minimum, FLAT] = NO_MINIMUM
+    parameters: Parameters = NO_PARAMETERS
+    average: Average | None = None
+    of_class: Annotated[str | None, Member("class")] = None
+    at: Annotated[Decimal | None, Member(text=True)] = None
+    inference: Inference = DEFAULT_INFERENCE
+
+    @property
+    def policy(self) -> ReferencePolicy | None:
+        """Whom groups are compared with; None where there is no reference."""
+        return None if self.reference is None else self.reference.policy
