@@ -108,7 +108,7 @@ def audit_each(
     question = _Question.read(spec, fail_on, only)
     if question.quantiles:
         # Each file has cuts of its own.
-        files = engine.named_files([str(data)], Path())
+        files = engine.name_files([str(data)], Path())
         return {name: _answer_all([question], path, progress)[0] for name, path in files.items()}
     counted = engine.count_each(question.plan, [str(data)], Path(), progress)
     return {name: _answer(question, counts, [name], Path()) for name, counts in counted.items()}

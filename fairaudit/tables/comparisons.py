@@ -33,7 +33,7 @@ def comparisons(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator
 def _comparison_rows(one: MetricRequest, evaluation: Evaluation) -> Iterator[ComparisonRow]:
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
-    compare, parameters = find_comparison_id(one.metric), one.said
+    compare, parameters = find_comparison_id(one.metric), one.options
     alone = spread or (isinstance(one.metric, Disparity) and not one.metric.has_other_side)
     over = None if evaluation.averaged is None else evaluation.strata
     averaged = () if over is None else over.given

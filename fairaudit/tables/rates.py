@@ -142,7 +142,7 @@ def _said(one: MetricRequest, quantity: GroupMetric) -> dict[str, object]:
         "aggregate",
         *(name for name in parameters if name not in quantity.takes),
     }
-    return {name: value for name, value in one.said.items() if name not in left_out}
+    return {name: value for name, value in one.options.items() if name not in left_out}
 
 
 def _reading(evaluation: Evaluation) -> GroupValues:
