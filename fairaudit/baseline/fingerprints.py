@@ -25,7 +25,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.definitions import CatalogueEntry
 from fairaudit.metrics.terms import format_decimal
-from fairaudit.simpson.kinds import FORMER_NAMES
+from fairaudit.simpson.records import FORMER_NAMES
 from fairaudit.spec import Spec, Text
 from fairaudit.verdict import (
     AnyCheck,

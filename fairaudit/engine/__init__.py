@@ -262,7 +262,7 @@ def locate_error(error: DataError, plan: Plan, entries: Sequence[str], base: Pat
     if error.seek is not None:
         with contextlib.suppress(FairauditError):  # the first error is the one to tell
             spot = locate(plan, entries, base, error.seek)
-    return error.found(spot) if spot else error
+    return error.located(spot) if spot else error
 
 
 def find_cuts(
