@@ -36,7 +36,7 @@ from fairaudit.metrics.definitions import CatalogueEntry
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
 from fairaudit.simpson import Reversal, ReversalKind
-from fairaudit.simpson.kinds import FORMER_NAMES
+from fairaudit.simpson.records import FORMER_NAMES
 from fairaudit.spec import Spec, Text
 from fairaudit.spec.fields import read_number
 from fairaudit.verdict import (

@@ -291,7 +291,7 @@ def _report(
         epsilons=listing.epsilons,
         findings=findings,
         reversals=searches.reversals.found,
-        subgroups=None if subgroups is None else subgroups.told,
+        subgroups=None if subgroups is None else subgroups.reported,
         definitions=listing.definitions,
         notices=(
             *write_notices(spec, question.checks, counts, cubes, tables, listing.lattice, searches),
