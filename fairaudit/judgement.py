@@ -21,8 +21,8 @@ from fairaudit.metrics import (
     evaluate_against,
 )
 from fairaudit.recode import Cubes
-from fairaudit.recode.alike import Alike
 from fairaudit.recode.left_out import LeftOut
+from fairaudit.recode.levels import Alike
 from fairaudit.spec import Spec
 from fairaudit.tables import Searches, Tables
 from fairaudit.verdict import (

@@ -1,4 +1,4 @@
-"""The types of the values in a spec: how each is read, and how editors see it."""
+"""The types of the values in a spec: how each is read, and its JSON Schema for editors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fairaudit.metrics import (
     suggest,
 )
 from fairaudit.simpson import ReversalKind
-from fairaudit.simpson.kinds import FORMER_NAMES
+from fairaudit.simpson.records import FORMER_NAMES
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _LONGEST = 400

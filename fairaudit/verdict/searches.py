@@ -35,9 +35,9 @@ def judge_subgroups(
     Where the limit asks for significance, one without it only warns. Those `waived`
     are not judged; None where nobody else is left.
     """
-    tested, family = discovery.of(check.rate), discovery.told.looked_at
+    tested, family = discovery.of(check.rate), discovery.reported.looked_at
     if not len(tested.p):
-        least = f"min_size = {discovery.told.min_size:,}"
+        least = f"min_size = {discovery.reported.min_size:,}"
         why = f"no subgroup but everybody has {least} in the denominator"
         nobody = NotEvaluated((), (), why, blocks=True)
         limit = check.fail or check.warn
@@ -76,7 +76,7 @@ def _find_beyond(tested: TestedSubgroups, limit: Limit, waived: Collection[Group
     size, bound = np.abs(tested.divergence), float(limit.above)
     beyond = size > bound
     for number in np.flatnonzero(np.abs(size - bound) <= NEAR).tolist():
-        beyond[number] = limit.crossed(float(size[number]), abs(tested.exact(number)))
+        beyond[number] = limit.crossed(float(size[number]), abs(tested.exact_divergence(number)))
     return _exclude_waived(tested, np.flatnonzero(beyond), waived)
 
 
@@ -112,7 +112,7 @@ def _list_breaches(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple
     breaches = []
     for number in order:
         group = tested.entries.group(number)
-        exact = abs(tested.exact(number)) if len(order) <= _MOST_EXACT else None
+        exact = abs(tested.exact_divergence(number)) if len(order) <= _MOST_EXACT else None
         sure = tested.adjusted[number] < tested.inference.alpha
         backing = Backing.UNASKED
         if limit.significant:
@@ -124,7 +124,7 @@ def _list_breaches(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple
 
 def _name_deciding(finding: Finding, tested: TestedSubgroups, number: int, family: int) -> Finding:
     """The finding with the subgroup that decides; its value is how far it lies from everybody."""
-    chosen = tested.subgroup(number)
+    chosen = tested.describe(number)
     low, high = chosen.ends
     correction = tested.inference.correction.words
     estimate = Estimate(
