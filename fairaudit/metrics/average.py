@@ -54,7 +54,7 @@ class StratifiedAverages:
 
 
 def average_strata(
-    how: Average,
+    average: Average,
     strata: tuple[Group, ...],
     values: tuple[Floats, Floats],
     people: tuple[Floats, Floats],
@@ -66,7 +66,7 @@ def average_strata(
     Of the `known` strata [Z] those are compared that are `comparable`.
     """
     (one, two), (n, m) = values, people
-    first, second = _raw_weights(how, strata, n, m)
+    first, second = _raw_weights(average, strata, n, m)
     first, second = first * known[:, None], second * known[:, None]
     support = (n > 0) & (m > 0) & ~np.isnan(one) & ~np.isnan(two) & comparable[:, None]
     both_sides = (n + m) * known[:, None]
@@ -74,7 +74,7 @@ def average_strata(
         off = (both_sides * ~support).sum(axis=0, keepdims=True) / both_sides.sum(axis=0)
         left_out = np.where(support, 0.0, first / first.sum(axis=0))
         first, second = first * support, second * support
-        if how.weights is Weights.MIDDLE:
+        if average.weights is Weights.MIDDLE:
             # Shares are taken on common support.
             both = (n * support, m * support)
             first = sum(side / side.sum(axis=0) for side in both) / 2
@@ -92,7 +92,7 @@ def average_strata(
 
 
 def average_exactly(
-    how: Average,
+    average: Average,
     strata: tuple[Group, ...],
     values: Sequence[tuple[Fraction | None, Fraction | None]],
     people: Sequence[tuple[int, int]],
@@ -101,7 +101,7 @@ def average_exactly(
     """The same averages of one pair as fractions; None where no stratum is left."""
     names = [", ".join(level for _, level in stratum) for stratum in strata]
     left = [
-        (one, two, n, m, Fraction(how.levels.get(name, 0)))
+        (one, two, n, m, Fraction(average.levels.get(name, 0)))
         for (one, two), (n, m), name, counts in zip(values, people, names, known, strict=True)
         if counts and n and m and one is not None and two is not None
     ]
@@ -117,7 +117,11 @@ def average_exactly(
             Weights.LEVELS: given,
             Weights.MIDDLE: (shares[0] + shares[1]) / 2,
         }
-        return shares if how.weights is Weights.OWN else (same[how.weights], same[how.weights])
+        return (
+            shares
+            if average.weights is Weights.OWN
+            else (same[average.weights], same[average.weights])
+        )
 
     weights = [weights_of(n, m, given) for _, _, n, m, given in left]
     totals = [sum((pair[side] for pair in weights), Fraction(0)) for side in (0, 1)]
@@ -131,9 +135,9 @@ def average_exactly(
 
 
 def _raw_weights(
-    how: Average, strata: tuple[Group, ...], n: Floats, m: Floats
+    average: Average, strata: tuple[Group, ...], n: Floats, m: Floats
 ) -> tuple[Floats, Floats]:
-    match how.weights:
+    match average.weights:
         case Weights.POOLED:
             return n + m, n + m
         case Weights.UNIFORM:
@@ -144,7 +148,7 @@ def _raw_weights(
         case Weights.GROUP:
             return n, n
         case Weights.LEVELS:
-            given = np.broadcast_to(how.of_strata(strata)[:, None], n.shape)
+            given = np.broadcast_to(average.of_strata(strata)[:, None], n.shape)
             return given, given
         case Weights.OWN:
             return n, m
@@ -159,63 +163,63 @@ def _weighed(weights: Floats, values: Floats) -> Floats:
 
 
 def _reading_of_average(
-    reading: GroupValues, value: Floats, weights: Floats, n: Ints, support: Marks
+    group_values: GroupValues, value: Floats, weights: Floats, n: Ints, support: Marks
 ) -> GroupValues:
     """The averages [1, G] of a reading as one of its own, by the weights [Z, G] of its strata.
 
     The weights are taken as given, so that what varies are the values in the strata.
     """
     # Clusters may be in several strata, whose rates then go together.
-    by_clusters = reading.method.endswith(CLUSTER_ROBUST)
-    in_strata = None if by_clusters else reading.ends
+    by_clusters = group_values.method.endswith(CLUSTER_ROBUST)
+    in_strata = None if by_clusters else group_values.ends
 
     def ends(alpha: Alpha) -> Ends:
         assert in_strata is not None
         used = weights > 0
         low, high = (np.where(used, end, 0.0) for end in in_strata(alpha))
-        values = np.where(used, reading.value, 0.0)
+        values = np.where(used, group_values.value, 0.0)
         _, low, high = mover.total(values, (low, high), np.where(used, weights, 0.0))
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
     return GroupValues(
-        reading.metric,
+        group_values.metric,
         value,
         n,
         n.astype(np.float64),
-        strata=replace(reading, value=np.where(support, reading.value, np.nan)),
+        strata=replace(group_values, value=np.where(support, group_values.value, np.nan)),
         ends=None if in_strata is None else ends,
         method=CLUSTER_ROBUST if by_clusters else "MOVER",
     )
 
 
 def _by_clusters(
-    readings: tuple[GroupValues, GroupValues],
+    both_values: tuple[GroupValues, GroupValues],
     tallies: tuple[GroupCounts, GroupCounts],
     in_strata: tuple[GroupValues, GroupValues],
     found: StratifiedAverages,
 ) -> tuple[GroupValues, GroupValues]:
     """Both averages with their variance between clusters, where they are of shares."""
-    quantity = in_strata[0].metric
-    first, second = (tally.clusters for tally in tallies)
-    if first is None or second is None or not isinstance(quantity, Rate) or not quantity.of_group:
-        return readings
+    metric = in_strata[0].metric
+    first, second = (counts.clusters for counts in tallies)
+    if first is None or second is None or not isinstance(metric, Rate) or not metric.of_group:
+        return both_values
     weights = (found.first_weights, found.second_weights)
     sides = [
-        Side(crowd, one.value, one.weighted_n, weight, count_effective(tally, quantity.under))
-        for crowd, one, weight, tally in zip(
+        Side(clusters, one.value, one.weighted_n, weight, count_effective(counts, metric.under))
+        for clusters, one, weight, counts in zip(
             (first, second), in_strata, weights, tallies, strict=True
         )
     ]
-    shares = average_clustered_shares(quantity.over, quantity.under, (sides[0], sides[1]))
-    one, two = (_of_share(*pair) for pair in zip(readings, shares, strict=True))
+    shares = average_clustered_shares(metric.over, metric.under, (sides[0], sides[1]))
+    one, two = (_of_share(*pair) for pair in zip(both_values, shares, strict=True))
     return one, two
 
 
-def _of_share(reading: GroupValues, share: AveragedShare) -> GroupValues:
+def _of_share(values: GroupValues, share: AveragedShare) -> GroupValues:
     """An average with the interval that its clusters leave it."""
-    value, size = reading.value, share.effective_n
+    value, size = values.value, share.effective_n
     return replace(
-        reading,
+        values,
         effective_n=size,
         by_clusters=share,
         ends=lambda alpha: proportions.wilson(value, size, alpha),
@@ -231,7 +235,7 @@ class Side:
     rows would tell as much if there were no clusters.
     """
 
-    crowd: PooledClusters
+    clusters: PooledClusters
     value: Floats
     weighted_n: Floats
     weight: Floats
@@ -246,9 +250,9 @@ def average_clustered_shares(
     The residual of a cluster is the sum of those in its strata, each by its weight: a cluster may
     be in several. A stratum where a side has one cluster alone shows no variance, and leaves none.
     """
-    crowd = sides[0].crowd
-    table = _Rows(read_entries(crowd.table), crowd, over, under)
-    groups = crowd.table.shape[3]
+    pooled = sides[0].clusters
+    table = _Rows(read_entries(pooled.table), pooled, over, under)
+    groups = pooled.table.shape[3]
     products, clusters = np.zeros((3, groups)), np.zeros((2, groups))
     for g in range(groups):
         residuals = []
@@ -283,13 +287,14 @@ class _Rows:
     def __init__(
         self,
         entries: ClusterEntries,
-        crowd: PooledClusters,
+        clusters: PooledClusters,
         over: Sequence[str],
         under: Sequence[str],
     ) -> None:
-        self._entries, self._groups = entries, crowd.table.shape[3]
+        self._entries, self._groups = entries, clusters.table.shape[3]
         hits, trials = (
-            entries.mass * np.array(crowd.slots(cells), dtype=np.float64).reshape(-1)[entries.slot]
+            entries.mass
+            * np.array(clusters.slots(cells), dtype=np.float64).reshape(-1)[entries.slot]
             for cells in (over, under)
         )
         self._cells = hits, trials
@@ -299,11 +304,11 @@ class _Rows:
 
     def residuals(self, side: Side, g: int) -> tuple[Floats, int]:
         """The weighted residual of every cluster, and in how many the side has somebody."""
-        crowd, z = side.crowd, self._entries.stratum
-        index = g if crowd.index is None else int(crowd.index[0, 0])
+        clusters, z = side.clusters, self._entries.stratum
+        index = g if clusters.index is None else int(clusters.index[0, 0])
         hits, trials = (
-            crowd.everybody * everybody
-            + (crowd.own * self._summed(cells, index) if crowd.own else 0)
+            clusters.everybody * everybody
+            + (clusters.own * self._summed(cells, index) if clusters.own else 0)
             for everybody, cells in zip(self._everybody, self._cells, strict=True)
         )
         weight, value, mass = side.weight[:, g], side.value[:, g], side.weighted_n[:, g]

@@ -34,10 +34,10 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
     if counts.ndim != 2 or not np.isfinite(counts).all() or (counts < 0).any() or smoothing < 0:
         raise ValueError("epsilon takes a table of groups by outcomes, no entry below 0")
     n = counts.sum(axis=1)
-    reading = compute_epsilon(
+    values = compute_epsilon(
         counts.T[None], n[None], n[None] > 0, smoothing, [str(y) for y in range(counts.shape[1])]
     )
-    return float(reading.value[0])
+    return float(values.value[0])
 
 
 def compute_epsilon(
@@ -117,8 +117,8 @@ def interval_of_epsilon(
     classes = one.counts.shape[1]
     for z, among in enumerate(one.takes_part):
         count = max(parts * multiplicity.count_pairs(int(among.sum())) * classes, 1)
-        asked = float(np.broadcast_to(alpha, len(sizes))[z])
-        each = float(multiplicity.sidak_level(asked, count))
+        metric = float(np.broadcast_to(alpha, len(sizes))[z])
+        each = float(multiplicity.sidak_level(metric, count))
         alone = bool(among.sum() == 2 and parts == 1 and classes <= 2)
         # Of an outcome that nobody was seen with the ratio may be anything.
         if smoothing:

@@ -43,26 +43,26 @@ AGED = "; aged 50, 40, 35 and 30"
 
 def describe_example(record: Metric | Comparison) -> str:
     """The values that a record has on the example, in words; empty for what only others use."""
-    asked: Metric
+    metric: Metric
     if isinstance(record, Comparison):
         if record not in COMPARISONS:
             return ""
-        asked = Disparity(
+        metric = Disparity(
             **{name: getattr(SELECTION_RATE, name) for name in _WORDS},
             parts=((SELECTION_RATE, record),),
         )
         what = "selection rates of "
     else:
-        asked, what = record, ""
-    people = IN_STRATA if asked.conditional else PEOPLE
-    return f"{what}{people}{_more(asked)}: {_values(_evaluated(asked))}"
+        metric, what = record, ""
+    people = IN_STRATA if metric.conditional else PEOPLE
+    return f"{what}{people}{_more(metric)}: {_values(_evaluated(metric))}"
 
 
 _WORDS = ("id", "title", "means", "caution", "source", "family")
 
 
-def _more(asked: Metric) -> str:
-    needs = asked.requirements
+def _more(metric: Metric) -> str:
+    needs = metric.requirements
     texts = ""
     if Requirement.SCORE in needs:
         texts += SCORED
@@ -73,14 +73,14 @@ def _more(asked: Metric) -> str:
     return texts
 
 
-def _evaluated(asked: Metric) -> Evaluation:
-    numeric = bool(asked.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
+def _evaluated(metric: Metric) -> Evaluation:
+    numeric = bool(metric.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
     table = _table(numeric=numeric)
     reference = None
-    if isinstance(asked, Disparity) and asked.to_reference:
+    if isinstance(metric, Disparity) and metric.to_reference:
         reference = Reference(ReferencePolicy.LEVEL, (("group", "men"),))
     terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
-    return evaluate(asked, table if asked.conditional else collapse_strata(table), terms)
+    return evaluate(metric, table if metric.conditional else collapse_strata(table), terms)
 
 
 def _values(found: Evaluation) -> str:

@@ -47,9 +47,9 @@ class NumberMean(GroupMetric):
     formula: str
     requirements: frozenset[Requirement]
 
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """The mean in every stratum and group, with its sum of squared deviations."""
-        sums = tally.sums[self.of]
+        sums = counts.sums[self.of]
         n = np.asarray(sums.n)
         size = n.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -67,13 +67,13 @@ class NumberMean(GroupMetric):
 
     def exact(
         self,
-        tally: GroupCounts,
+        counts: GroupCounts,
         z: int,
         g: int,
         parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
     ) -> Fraction | None:
         """The mean of one group as a fraction, of numbers in fixed point."""
-        return tally.of_group(z, g).sums[self.of].exact_mean
+        return counts.of_group(z, g).sums[self.of].exact_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,28 +84,28 @@ class FirstOf(GroupMetric):
     formula: str
     requirements: frozenset[Requirement]
 
-    def _chosen(self, tally: GroupCounts) -> GroupMetric:
+    def _chosen(self, counts: GroupCounts) -> GroupMetric:
         def there(one: GroupMetric) -> bool:
-            return not isinstance(one, NumberMean | Formula) or _has(tally, one)
+            return not isinstance(one, NumberMean | Formula) or _has(counts, one)
 
         return next(one for one in self.options if there(one))
 
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The reading of the one that is there."""
-        return self._chosen(tally).compute(tally, parameters)
+        return self._chosen(counts).compute(counts, parameters)
 
     def exact(
-        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction."""
-        return self._chosen(tally).exact(tally, z, g, parameters)
+        return self._chosen(counts).exact(counts, z, g, parameters)
 
 
-def _has(tally: GroupCounts, one: NumberMean | Formula) -> bool:
+def _has(counts: GroupCounts, one: NumberMean | Formula) -> bool:
     name = one.of if isinstance(one, NumberMean) else None
     if name is None:
-        return Requirement.SCORE not in one.requirements or "score" in tally.sums
-    return name in tally.sums
+        return Requirement.SCORE not in one.requirements or "score" in counts.sums
+    return name in counts.sums
 
 
 def _mean(
@@ -209,34 +209,34 @@ _RESIDUAL = _mean(
 )
 
 
-def _squared(tally: GroupCounts) -> Sums:
-    return tally.sums["residual"]
+def _squared(counts: GroupCounts) -> Sums:
+    return counts.sums["residual"]
 
 
-def _mae(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(tally)
+def _mae(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    sums = _squared(counts)
     return sums.mean_size, np.asarray(sums.n)
 
 
-def _exact_mae(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    sums = _squared(tally)
+def _exact_mae(counts: GroupCounts, _: Parameters) -> Fraction | None:
+    sums = _squared(counts)
     return Fraction(sums.magnitude, sums.magnitude_scale * sums.n) if sums.n else None
 
 
-def _deviation_of_sizes(tally: GroupCounts, _: Parameters) -> Floats:
+def _deviation_of_sizes(counts: GroupCounts, _: Parameters) -> Floats:
     """Σ(|r| - mean |r|)² = Σr² - (Σ|r|)² / n."""
-    sums = _squared(tally)
+    sums = _squared(counts)
     return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale).deviation
 
 
-def _rmse(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(tally)
+def _rmse(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    sums = _squared(counts)
     return np.sqrt(sums.mean_square), np.asarray(sums.n)
 
 
-def _r2(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(tally)
-    total = tally.sums["label"].deviation
+def _r2(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    sums = _squared(counts)
+    total = counts.sums["label"].deviation
     squares = np.asarray(sums.squares, dtype=np.float64) / float(sums.square_scale)
     explained = 1 - squares / total
     return np.asarray(np.where(total > 0, explained, np.nan)), np.asarray(sums.n)
@@ -300,9 +300,9 @@ R2 = Formula(
 )
 
 
-def sum_misses(tally: GroupCounts) -> Sums:
+def sum_misses(counts: GroupCounts) -> Sums:
     """The sums of y - s over people with a label: Σ(y - s)² = n₊ - 2Σ₊s + Σs²."""
-    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
+    plus, minus = counts.sums[_POSITIVES], counts.sums[_NEGATIVES]
     scale, square_scale = plus.scale, plus.square_scale
     hits, of_plus, of_minus, squares, others = (
         np.asarray(one).astype(object)
@@ -317,20 +317,20 @@ def sum_misses(tally: GroupCounts) -> Sums:
     )
 
 
-def _large(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+def _large(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     """E[y] - E[s] over people with a label and a score."""
-    misses = sum_misses(tally)
+    misses = sum_misses(counts)
     return misses.mean, np.asarray(misses.n)
 
 
-def _exact_large(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
+def _exact_large(counts: GroupCounts, _: Parameters) -> Fraction | None:
+    plus, minus = counts.sums[_POSITIVES], counts.sums[_NEGATIVES]
     n = plus.n + minus.n
     return (plus.n - Fraction(plus.total + minus.total, plus.scale)) / n if n else None
 
 
-def _deviation_of_misses(tally: GroupCounts, _: Parameters) -> Floats:
-    return sum_misses(tally).deviation
+def _deviation_of_misses(counts: GroupCounts, _: Parameters) -> Floats:
+    return sum_misses(counts).deviation
 
 
 CALIBRATION_IN_THE_LARGE = Formula(
@@ -351,25 +351,25 @@ CALIBRATION_IN_THE_LARGE = Formula(
 )
 
 
-def _mean_residual_of_counts(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    mass, people = tally.weighted, tally.people
+def _mean_residual_of_counts(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    mass, people = counts.weighted, counts.people
     n = mass.tp + mass.fp + mass.fn + mass.tn
     return np.asarray((mass.fn - mass.fp) / n), np.asarray(
         people.tp + people.fp + people.fn + people.tn
     )
 
 
-def _exact_residual_of_counts(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    mass = tally.weighted
+def _exact_residual_of_counts(counts: GroupCounts, _: Parameters) -> Fraction | None:
+    mass = counts.weighted
     n = mass.tp + mass.fp + mass.fn + mass.tn
     return Fraction(mass.fn - mass.fp, n) if n else None
 
 
-def _deviation_of_counts(tally: GroupCounts, _: Parameters) -> Floats:
+def _deviation_of_counts(counts: GroupCounts, _: Parameters) -> Floats:
     """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
-    mass = tally.weighted
+    mass = counts.weighted
     n = mass.tp + mass.fp + mass.fn + mass.tn
-    size = count_effective(tally, ("fn", "fp", "tn", "tp"))
+    size = count_effective(counts, ("fn", "fp", "tn", "tp"))
     return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
 
 

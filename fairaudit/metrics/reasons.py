@@ -121,8 +121,8 @@ def _expected(evaluation: Evaluation, z: int, n: int) -> str:
         everybody = evaluation.table_value.everybody
     elif evaluation.group_values is not None:
         # An average has no cells of its own: the crude rate is what its groups are held to.
-        table, quantity = evaluation.table, evaluation.group_values.metric
-        crude = compute(quantity, counts_for(quantity, table), evaluation.terms.parameters)
+        table, metric = evaluation.table, evaluation.group_values.metric
+        crude = compute(metric, counts_for(metric, table), evaluation.terms.parameters)
         everybody = pooled_outcomes(table, crude)
     if everybody is None or not everybody[z].sum():
         return _people(n)
@@ -158,10 +158,10 @@ def _counted(evaluation: Evaluation, z: int, g: int) -> int:
     return min(int(one.n[z, g]) for one in sides if one is not None)
 
 
-def undefined_reason(reading: GroupValues | None) -> str:
+def undefined_reason(values: GroupValues | None) -> str:
     """Why a quantity may have no value in a group."""
-    quantity = None if reading is None else reading.metric
-    return quantity.undefined if isinstance(quantity, Formula) else "nobody to count"
+    metric = None if values is None else values.metric
+    return metric.undefined if isinstance(metric, Formula) else "nobody to count"
 
 
 def _what(evaluation: Evaluation) -> str:
@@ -201,7 +201,7 @@ def _too_few(takes_part: Marks, groups: Sequence[Group]) -> str:
 
 
 def _reason_of_difference(whole: TableValue, z: int) -> str:
-    values = {name: reading.value[z] for name, reading in whole.parts}
+    values = {name: group_values.value[z] for name, group_values in whole.parts}
     if all(np.isinf(value) for value in values.values()):
         return f"ε is infinite for {' and '.join(values)} alike"
     infinite = [name for name, value in values.items() if np.isinf(value)]

@@ -39,24 +39,24 @@ _ROUNDING = 1e-12
 
 
 def regress_on_reference(
-    measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts
+    disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts
 ) -> Evaluation:
     """Each group's coefficient against the reference; the strata of the table are the controls.
 
     People whose level of a control is not known are left out: complete cases.
     """
-    (quantity, comparison), reference = measure.parts[0], terms.reference
+    (metric, comparison), reference = disparity.parts[0], terms.reference
     assert reference is not None
-    whole = collapse_strata(table)
-    bare = counts_for(quantity, whole)
+    collapsed = collapse_strata(table)
+    bare = counts_for(metric, collapsed)
     crude, cells = (
-        compute(quantity, bare, terms.parameters),
-        compute(quantity, tally, terms.parameters),
+        compute(metric, bare, terms.parameters),
+        compute(metric, counts, terms.parameters),
     )
     takes_part = find_participants_overall(table, crude.n, cells, terms.minimum)
-    index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
+    index, usable = reference_index(reference, collapsed, crude.value, crude.n, takes_part)
     if index is None:
-        raise ValueError(f"{measure.id} compares with one group, not with {reference.policy}")
+        raise ValueError(f"{disparity.id} compares with one group, not with {reference.policy}")
     at = max(int(index[0, 0]), 0)
     fit = RegressionFit.nothing(crude.value.shape)
     if usable[0, 0] and crude.n[0, at]:
@@ -74,7 +74,9 @@ def regress_on_reference(
         adjusted = crude.value[:, at : at + 1] + fit.value
         one = GroupValues(crude.metric, adjusted, crude.n, crude.effective_n, fit=fit)
     value, place, sides = fit.value, (index, usable), (one, one)
-    found = evaluate_to_reference(measure, whole, terms, sides, value, takes_part, place, exact)
+    found = evaluate_to_reference(
+        disparity, collapsed, terms, sides, value, takes_part, place, exact
+    )
     return replace(found, strata=table if table.given else None)
 
 

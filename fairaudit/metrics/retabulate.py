@@ -163,15 +163,15 @@ class PairedCounts:
         return proportions.paired_difference(*cells, alpha)
 
 
-def count_pairs(quantity: GroupMetric, table: GroupTable) -> PairedCounts | None:
+def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
     """The people of a rate by both outcomes of a table; None where the rate is of other people."""
-    if table.pairs is None or table.positive is None or not isinstance(quantity, Rate):
+    if table.pairs is None or table.positive is None or not isinstance(metric, Rate):
         return None
-    if not quantity.proportion or frozenset(quantity.under) not in _CELLS:
+    if not metric.proportion or frozenset(metric.under) not in _CELLS:
         return None
     classes = len(table.classes)
     mass = table.pairs.mass[:, :, :classes]
-    hits, counted = _hits(quantity, table)
+    hits, counted = _hits(metric, table)
     sides = (table.positive[:classes], table.pairs.positive)
     by_sign = np.zeros((*mass.shape[:2], 2, 2, mass.shape[-1]))
     for one in (0, 1):
@@ -190,7 +190,7 @@ def count_pairs(quantity: GroupMetric, table: GroupTable) -> PairedCounts | None
         for a, b in ((True, True), (True, False), (False, True), (False, False))
     ]
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = count_effective(count_groups(table), quantity.under) / np.sum(cells, axis=0)
+        each = count_effective(count_groups(table), metric.under) / np.sum(cells, axis=0)
     weighted = table.squares is not None
     if weighted:
         cells = [cell * np.nan_to_num(each) for cell in cells]
