@@ -145,11 +145,11 @@ _GENERIC = frozenset(
 _AKIN = 0.6
 
 
-def _is_akin(name: str, other: str) -> bool:
+def _is_akin(name: str, other_name: str) -> bool:
     """Whether two names are alike in the words that tell measures apart."""
     words, other_words = (
         "_".join(word for word in text.casefold().split("_") if word not in _GENERIC) or text
-        for text in (name, other)
+        for text in (name, other_name)
     )
     return SequenceMatcher(None, words, other_words).ratio() >= _AKIN
 

@@ -251,7 +251,7 @@ def _sets(classes: int) -> list[list[int]]:
     if classes > _MOST_CLASSES:
         raise ValueError(f"the total variation of {classes} classes")
     chosen = product((False, True), repeat=max(classes - 1, 0))
-    return [[0, *(at + 1 for at, is_in in enumerate(one) if is_in)] for one in chosen]
+    return [[0, *(at + 1 for at, is_in in enumerate(marks) if is_in)] for marks in chosen]
 
 
 TOTAL_VARIATION = TableMetric(

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
-from fairaudit.cube import Group
+from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.cube import Group, GroupTable
 from fairaudit.metrics.clusters import (
     FEWEST_CLUSTERS,
     AveragedShare,
@@ -23,6 +23,7 @@ from fairaudit.metrics.clusters import (
     small_sample_factor,
 )
 from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.eligibility import comparable_strata
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import (
     CLUSTER_ROBUST,
@@ -65,10 +66,12 @@ def average_strata(
 
     Of the `known` strata [Z] those are compared that are `comparable`.
     """
-    (one, two), (n, m) = values, people
+    (first_values, second_values), (n, m) = values, people
     first, second = _raw_weights(average, strata, n, m)
     first, second = first * known[:, None], second * known[:, None]
-    support = (n > 0) & (m > 0) & ~np.isnan(one) & ~np.isnan(two) & comparable[:, None]
+    support = (
+        (n > 0) & (m > 0) & ~np.isnan(first_values) & ~np.isnan(second_values) & comparable[:, None]
+    )
     both_sides = (n + m) * known[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         off = (both_sides * ~support).sum(axis=0, keepdims=True) / both_sides.sum(axis=0)
@@ -81,8 +84,8 @@ def average_strata(
             second = first
         first, second = first / first.sum(axis=0), second / second.sum(axis=0)
         return StratifiedAverages(
-            _weighed(first, one),
-            _weighed(second, two),
+            _weighed(first, first_values),
+            _weighed(second, second_values),
             first,
             second,
             np.nan_to_num(left_out),
@@ -100,15 +103,18 @@ def average_exactly(
 ) -> tuple[Fraction, Fraction] | None:
     """The same averages of one pair as fractions; None where no stratum is left."""
     names = [", ".join(level for _, level in stratum) for stratum in strata]
-    left = [
-        (one, two, n, m, Fraction(average.levels.get(name, 0)))
-        for (one, two), (n, m), name, counts in zip(values, people, names, known, strict=True)
-        if counts and n and m and one is not None and two is not None
+    strata_left = [
+        (row, two, n, m, Fraction(average.levels.get(name, 0)))
+        for (row, two), (n, m), name, counts in zip(values, people, names, known, strict=True)
+        if counts and n and m and row is not None and two is not None
     ]
-    ours, theirs = sum(n for _, _, n, _, _ in left), sum(m for _, _, _, m, _ in left)
+    first_total, second_total = (
+        sum(n for _, _, n, _, _ in strata_left),
+        sum(m for _, _, _, m, _ in strata_left),
+    )
 
     def weights_of(n: int, m: int, given: Fraction) -> tuple[Fraction, Fraction]:
-        shares = Fraction(n, ours), Fraction(m, theirs)
+        shares = Fraction(n, first_total), Fraction(m, second_total)
         same = {
             Weights.POOLED: Fraction(n + m),
             Weights.UNIFORM: Fraction(1),
@@ -123,15 +129,18 @@ def average_exactly(
             else (same[average.weights], same[average.weights])
         )
 
-    weights = [weights_of(n, m, given) for _, _, n, m, given in left]
+    weights = [weights_of(n, m, given) for _, _, n, m, given in strata_left]
     totals = [sum((pair[side] for pair in weights), Fraction(0)) for side in (0, 1)]
     if not all(totals):
         return None
-    found = [
-        sum((pair[side] * one[side] for pair, one in zip(weights, left, strict=True)), Fraction(0))
+    sums = [
+        sum(
+            (pair[side] * row[side] for pair, row in zip(weights, strata_left, strict=True)),
+            Fraction(0),
+        )
         for side in (0, 1)
     ]
-    return found[0] / totals[0], found[1] / totals[1]
+    return sums[0] / totals[0], sums[1] / totals[1]
 
 
 def _raw_weights(
@@ -158,61 +167,124 @@ def _raw_weights(
 
 def _weighed(weights: Floats, values: Floats) -> Floats:
     """Σ weight · value, [1, G]; a stratum of no weight adds nothing, whatever stands in it."""
-    found = np.where(weights > 0, weights * values, 0.0).sum(axis=0, keepdims=True)
-    return np.where(np.isnan(weights.sum(axis=0, keepdims=True)), np.nan, found)
+    total = np.where(weights > 0, weights * values, 0.0).sum(axis=0, keepdims=True)
+    return np.where(np.isnan(weights.sum(axis=0, keepdims=True)), np.nan, total)
 
 
-def _reading_of_average(
-    group_values: GroupValues, value: Floats, weights: Floats, n: Ints, support: Marks
+def values_of_average(
+    values: GroupValues, averages: StratifiedAverages, *, second: bool = False
 ) -> GroupValues:
-    """The averages [1, G] of a reading as one of its own, by the weights [Z, G] of its strata.
+    """The averages [1, G] of one side's values in the strata, as values of their own.
 
     The weights are taken as given, so that what varies are the values in the strata.
     """
+    value, weights = averages.first, averages.first_weights
+    if second:
+        value, weights = averages.second, averages.second_weights
+    n = np.asarray((values.n * averages.support).sum(axis=0, keepdims=True))
     # Clusters may be in several strata, whose rates then go together.
-    by_clusters = group_values.method.endswith(CLUSTER_ROBUST)
-    in_strata = None if by_clusters else group_values.ends
+    by_clusters = values.method.endswith(CLUSTER_ROBUST)
+    in_strata = None if by_clusters else values.ends
 
     def ends(alpha: Alpha) -> Ends:
         assert in_strata is not None
-        used = weights > 0
-        low, high = (np.where(used, end, 0.0) for end in in_strata(alpha))
-        values = np.where(used, group_values.value, 0.0)
-        _, low, high = mover.total(values, (low, high), np.where(used, weights, 0.0))
+        weighs = weights > 0
+        low, high = (np.where(weighs, end, 0.0) for end in in_strata(alpha))
+        weighed = np.where(weighs, values.value, 0.0)
+        _, low, high = mover.total(weighed, (low, high), np.where(weighs, weights, 0.0))
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
     return GroupValues(
-        group_values.metric,
+        values.metric,
         value,
         n,
         n.astype(np.float64),
-        strata=replace(group_values, value=np.where(support, group_values.value, np.nan)),
+        strata=replace(values, value=np.where(averages.support, values.value, np.nan)),
         ends=None if in_strata is None else ends,
         method=CLUSTER_ROBUST if by_clusters else "MOVER",
     )
 
 
-def _by_clusters(
+def settled_strata(counts: GroupCounts) -> Marks:
+    """Where a group's disparity is 0 whatever is decided, [Z, G]: it is there alone, or not at all.
+
+    Whoever makes up all of the rejected and all of the selected has 1 - 1, whoever is not there
+    0 - 0. Where nobody is rejected, or nobody selected, there is no share of them.
+    """
+    mass = counts.weighted
+    both = (mass.all_rejected > 0) & (mass.all_selected > 0)
+    alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
+    return np.asarray(both & (alone | (mass.rejected + mass.selected == 0)))
+
+
+def settle(values: GroupValues, settled: Marks) -> GroupValues:
+    """The disparities of strata as an average takes them: where they are settled, 0 of no width."""
+    in_strata = values.ends
+
+    def ends(alpha: Alpha) -> Ends:
+        assert in_strata is not None
+        low, high = in_strata(alpha)
+        return np.where(settled, 0.0, low), np.where(settled, 0.0, high)
+
+    value = np.where(settled, 0.0, values.value)
+    return replace(
+        values,
+        value=value,
+        ends=None if in_strata is None else ends,
+        estimates={},
+        intervals={},
+    )
+
+
+def exclude_lone_strata(
+    averages: StratifiedAverages, table: GroupTable, people: Floats
+) -> StratifiedAverages:
+    """An average with the people of strata of one group told as off support.
+
+    They weigh, but nobody there can differ: where all strata are such, there is no value, as a
+    pass would say of groups that were never compared.
+    """
+    known, compared = table.known_strata[:, None], comparable_strata(table)[:, None]
+    people_there = people * known
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = (people_there * ~(averages.support & compared)).sum(
+            axis=0, keepdims=True
+        ) / people_there.sum(axis=0)
+    none = ~(averages.support & compared).any(axis=0, keepdims=True)
+    return replace(
+        averages,
+        first=np.where(none, np.nan, averages.first),
+        second=np.where(none, np.nan, averages.second),
+        support=averages.support & ~none,
+        off_support=np.nan_to_num(off),
+    )
+
+
+def vary_with_clusters(
     both_values: tuple[GroupValues, GroupValues],
-    tallies: tuple[GroupCounts, GroupCounts],
+    both_counts: tuple[GroupCounts, GroupCounts],
     in_strata: tuple[GroupValues, GroupValues],
-    found: StratifiedAverages,
+    averages: StratifiedAverages,
 ) -> tuple[GroupValues, GroupValues]:
     """Both averages with their variance between clusters, where they are of shares."""
     metric = in_strata[0].metric
-    first, second = (counts.clusters for counts in tallies)
+    first, second = (counts.clusters for counts in both_counts)
     if first is None or second is None or not isinstance(metric, Rate) or not metric.of_group:
         return both_values
-    weights = (found.first_weights, found.second_weights)
+    weights = (averages.first_weights, averages.second_weights)
     sides = [
-        Side(clusters, one.value, one.weighted_n, weight, count_effective(counts, metric.under))
-        for clusters, one, weight, counts in zip(
-            (first, second), in_strata, weights, tallies, strict=True
+        Side(
+            clusters, values.value, values.weighted_n, weight, count_effective(counts, metric.under)
+        )
+        for clusters, values, weight, counts in zip(
+            (first, second), in_strata, weights, both_counts, strict=True
         )
     ]
     shares = average_clustered_shares(metric.over, metric.under, (sides[0], sides[1]))
-    one, two = (_of_share(*pair) for pair in zip(both_values, shares, strict=True))
-    return one, two
+    first_average, second_average = (
+        _of_share(*pair) for pair in zip(both_values, shares, strict=True)
+    )
+    return first_average, second_average
 
 
 def _of_share(values: GroupValues, share: AveragedShare) -> GroupValues:

@@ -217,8 +217,8 @@ class Disparity(CatalogueEntry):
     def formula(self) -> str:
         """The formula in the ids of its parts."""
         weighs_strata = self.comparison.exact_in_strata is not None
-        said = () if weighs_strata else self.averages
-        averages = [f" averaged ({one})" for one in said] or [""] * len(self.parts)
+        averages_shown = () if weighs_strata else self.averages
+        averages = [f" averaged ({one})" for one in averages_shown] or [""] * len(self.parts)
         terms = [
             f"{compare.id}({metric.id}{average})"
             for (metric, compare), average in zip(self.parts, averages, strict=True)
@@ -302,7 +302,7 @@ class TableValue:
     ) -> TableValue:
         """A number that is not attained by one outcome."""
         nobody = np.full(len(value), -1, dtype=np.int64)
-        high, low = (nobody if one is None else one for one in (high, low))
+        high, low = (nobody if index is None else index for index in (high, low))
         return cls(
             value, nobody, high, low, takes_part, n, n[:, None].astype(np.float64), (), (), error
         )

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.cube import GroupTable, Ints, Marks
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, Sides, TableMetric
@@ -21,25 +21,17 @@ from fairaudit.metrics.evaluation import (
     compare_values,
     compute,
     counts_for,
+    error_of_spread,
     evaluate_to_reference,
     exact_value,
     reference_counts,
 )
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.rates import NOT_SELECTED_RATE
 from fairaudit.metrics.regression import regress_on_reference
 from fairaudit.metrics.retabulate import cut_at, one_against_rest
 from fairaudit.metrics.standardization import average_to_reference, bare_average, common_average
 from fairaudit.metrics.terms import NO_GROUP, Reference, ReferencePolicy, Terms
-
-_COMPLEMENT = replace(
-    SELECTION_RATE,
-    id="rate_of_not_being_selected",
-    over=("rejected",),
-    title="Rate of not being selected",
-    short="not selected",
-    means="The share of the group that is spared: the positive is a burden.",
-)
 
 
 def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
@@ -73,8 +65,8 @@ def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
     """The values of one outcome minus those of another, on tables of the same groups."""
 
     def fraction(z: int, w: int) -> Fraction | None:
-        one, two = evaluation.exact(z, w), other.exact(z, w)
-        return None if one is None or two is None else one - two
+        side, two = evaluation.exact(z, w), other.exact(z, w)
+        return None if side is None or two is None else side - two
 
     with np.errstate(invalid="ignore"):
         # Less than an infinite one is no improvement that could be told: it is not known.
@@ -84,7 +76,7 @@ def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
         # A gap over other groups is another gap.
         same = (evaluation.takes_part == other.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
-    errors = [one.error for one in (evaluation, other) if one.error is not None]
+    errors = [side.error for side in (evaluation, other) if side.error is not None]
     error = np.sum(errors, axis=0) if errors else None
     return replace(
         evaluation,
@@ -106,15 +98,15 @@ def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
     Classes are counted among those who have both; whoever lacks one of two numbers cannot be told
     apart in the sums.
     """
-    one, two = evaluation.group_values, other.group_values
+    first, second = evaluation.group_values, other.group_values
     same = np.ones(evaluation.value.shape, dtype=np.bool_)
     if (
-        one is None
-        or two is None
-        or not one.metric.requirements & {Requirement.NUMBER, Requirement.SCORE}
+        first is None
+        or second is None
+        or not first.metric.requirements & {Requirement.NUMBER, Requirement.SCORE}
     ):
         return same
-    equal = (one.n == two.n) | ~evaluation.takes_part
+    equal = (first.n == second.n) | ~evaluation.takes_part
     return np.asarray(same & equal.all(axis=1, keepdims=True))
 
 
@@ -138,12 +130,16 @@ def _at_threshold(metric: Metric, table: GroupTable, terms: Terms, at: Decimal) 
     return replace(above_values, error=error)
 
 
-def _mean(metric: Disparity, each: Evaluation) -> Evaluation:
+def _mean(metric: Disparity, parts_evaluation: Evaluation) -> Evaluation:
     """The mean departure from parity over the groups that are judged, weighed by people.
 
     Ratios are averaged on the log scale, either side alike: 1 at parity, never below.
     """
-    values, judged, n = each.value, each.judged, np.where(each.judged, _people(each), 0)
+    values, judged, n = (
+        parts_evaluation.value,
+        parts_evaluation.judged,
+        np.where(parts_evaluation.judged, _people(parts_evaluation), 0),
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(
             np.log(values) if metric.comparison.quotient else values - float(metric.ideal)
@@ -154,25 +150,27 @@ def _mean(metric: Disparity, each: Evaluation) -> Evaluation:
     value = np.where(undefined, np.nan, value)[:, None]
 
     def fraction(z: int, _: int) -> Fraction | None:
-        found = [(int(n[z, g]), each.exact(z, g)) for g in np.flatnonzero(judged[z]).tolist()]
-        total = sum(people for people, _ in found)
+        pairs = [
+            (int(n[z, g]), parts_evaluation.exact(z, g)) for g in np.flatnonzero(judged[z]).tolist()
+        ]
+        total = sum(people for people, _ in pairs)
         if metric.comparison.quotient or not total:
             return None
-        ideal, parts = Fraction(metric.ideal), [(m, v) for m, v in found if v is not None]
-        if len(parts) < len(found):
+        ideal, parts = Fraction(metric.ideal), [(m, v) for m, v in pairs if v is not None]
+        if len(parts) < len(pairs):
             return None
         return sum((m * abs(v - ideal) for m, v in parts), Fraction(0)) / total
 
     nobody = np.full(value.shape, NO_GROUP)
     return replace(
-        each,
+        parts_evaluation,
         metric=metric,
         value=value,
         first=nobody,
         second=nobody,
         judged=np.ones(value.shape, dtype=np.bool_),
         parts=(),
-        averaged_parts=each.parts,
+        averaged_parts=parts_evaluation.parts,
         names=(),
         attained=None,
         error=None,
@@ -180,10 +178,10 @@ def _mean(metric: Disparity, each: Evaluation) -> Evaluation:
     )
 
 
-def _people(each: Evaluation) -> Ints:
+def _people(evaluation: Evaluation) -> Ints:
     """People in the denominators behind each value; of several parts the fewest."""
-    both_values = [one.group_values for one in each.parts or (each,)]
-    return np.asarray(np.min([one.n for one in both_values if one is not None], axis=0))
+    both_values = [values.group_values for values in evaluation.parts or (evaluation,)]
+    return np.asarray(np.min([values.n for values in both_values if values is not None], axis=0))
 
 
 def _on_average(disparity: Disparity, at: int, terms: Terms) -> Terms:
@@ -224,7 +222,7 @@ def _compared(
 ) -> Evaluation:
     metric, comparison = part
     if disparity.four_fifths and not table.favourable:
-        metric = _COMPLEMENT
+        metric = NOT_SELECTED_RATE
     single = disparity
     if disparity.parts != (part,) or metric is not part[0]:
         single = replace(disparity, parts=((metric, comparison),))
@@ -250,13 +248,18 @@ def _spread(
     fraction: Callable[[int, int], Fraction | None] = of_group
     takes_part = find_participants(table, values, terms.minimum)
     if terms.average is not None:
-        one = common_average(values, table, terms, terms.average, fraction)
-        table, values, weights, strata = one.table, _reading_of(one), one.averaged, table
-        takes_part, fraction = one.takes_part, one.exact
+        average = common_average(values, table, terms, terms.average, fraction)
+        table, values, weights, strata = (
+            average.table,
+            _reading_of(average),
+            average.averaged,
+            table,
+        )
+        takes_part, fraction = average.takes_part, average.exact
     high, low = find_extremes(values.value, takes_part, values.n)
-    at = np.arange(len(high))
+    strata_index = np.arange(len(high))
     ends = (high, low) if comparison.highest_first else (low, high)
-    pair = [values.value[at, end] for end in ends]
+    pair = [values.value[strata_index, end] for end in ends]
     with np.errstate(divide="ignore", invalid="ignore"):
         value = compare_values(metric, comparison, *pair)
     answered = (takes_part.sum(axis=1) >= 2) & ~(takes_part & np.isnan(values.value)).any(axis=1)
@@ -276,26 +279,11 @@ def _spread(
         judged=np.ones((len(value), 1), dtype=np.bool_),
         takes_part=takes_part,
         group_values=values,
-        error=_error_of_spread(comparison, values, takes_part, (high, low)),
+        error=error_of_spread(comparison, values, takes_part, (high, low)),
         fraction=exact,
         strata=strata,
         averaged=weights,
     )
-
-
-def _error_of_spread(
-    comparison: Comparison, values: GroupValues, takes_part: Marks, pair: tuple[Ints, Ints]
-) -> Floats | None:
-    """How far a spread may be off: each end by no more than the worst group."""
-    if values.error is None:
-        return None
-    worst = np.where(takes_part, values.error, 0.0).max(axis=1, initial=0.0)
-    if not comparison.quotient:
-        return np.asarray(2 * worst)[:, None]
-    at = np.arange(len(worst))
-    high, low = (values.value[at, end] for end in pair)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
 
 
 def _to_reference(
@@ -329,7 +317,7 @@ def _to_reference(
 
     def exact(z: int, g: int) -> Fraction | None:
         if comparison.exact_of is not None:
-            pairs = [(one.over, one.under) for one in (values, against)]
+            pairs = [(side.over, side.under) for side in (values, against)]
             ints = [
                 (int(over[z, g]), int(under[z, g]))
                 for over, under in pairs
@@ -343,10 +331,10 @@ def _to_reference(
         )
 
     place, both_values = (index, usable), (values, against)
-    found = evaluate_to_reference(
+    evaluation = evaluate_to_reference(
         disparity, table, terms, both_values, value, takes_part, place, exact
     )
-    return found if error is None else replace(found, error=error)
+    return evaluation if error is None else replace(evaluation, error=error)
 
 
 def _folded(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:

@@ -65,7 +65,7 @@ class Evaluation:
     def leaves(self) -> tuple[Evaluation, ...]:
         """The evaluations of one quantity each that it is made of."""
         inner = self.parts or self.averaged_parts
-        return tuple(leaf for one in inner for leaf in one.leaves) if inner else (self,)
+        return tuple(leaf for part in inner for leaf in part.leaves) if inner else (self,)
 
     @property
     def spread(self) -> bool:
@@ -147,6 +147,21 @@ def _error_to_reference(
         return np.asarray(most - values.value / against.value)
 
 
+def error_of_spread(
+    comparison: Comparison, values: GroupValues, takes_part: Marks, pair: tuple[Ints, Ints]
+) -> Floats | None:
+    """How far a spread may be off: each end by no more than the worst group."""
+    if values.error is None:
+        return None
+    worst = np.where(takes_part, values.error, 0.0).max(axis=1, initial=0.0)
+    if not comparison.quotient:
+        return np.asarray(2 * worst)[:, None]
+    positions = np.arange(len(worst))
+    high, low = (values.value[positions, end] for end in pair)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
+
+
 @memoize
 def _readings(counts: GroupCounts) -> dict[tuple[str, Parameters], GroupValues]:  # noqa: ARG001  # what it remembers for
     return {}
@@ -169,7 +184,9 @@ def _each_class(table: GroupTable) -> GroupCounts:
     """The tally of a table, with that of each class against the rest."""
     return replace(
         count_groups(table),
-        by_class=tuple(count_groups(one) for one in one_against_rest(table).values()),
+        by_class=tuple(
+            count_groups(class_table) for class_table in one_against_rest(table).values()
+        ),
     )
 
 
@@ -179,12 +196,12 @@ def compute(
     """A quantity in every stratum and group, read once for each table."""
     known, key = _readings(counts), (metric.id, parameters if metric.takes else NO_PARAMETERS)
     if key not in known:
-        found = metric.compute(counts, parameters)
+        result = metric.compute(counts, parameters)
         clustered = counts.clusters is not None or counts.unknown_clusters
         if clustered and not isinstance(metric, Rate | Mean):
             # Its interval would take rows for independent.
-            found = replace(found, ends=None, method=CLUSTER_ROBUST)
-        known[key] = found
+            result = replace(result, ends=None, method=CLUSTER_ROBUST)
+        known[key] = result
     return known[key]
 
 
@@ -227,11 +244,11 @@ def compare_values(
 
 def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fraction | None:
     """A comparison of fractions; None where it is not rational, or not defined."""
-    one, two = values
-    if one is None or two is None or not comparison.rational:
+    first, second = values
+    if first is None or second is None or not comparison.rational:
         return None
     try:
-        return Fraction(comparison.apply(one, two))
+        return Fraction(comparison.apply(first, second))
     except ZeroDivisionError:
         return None
 

@@ -83,18 +83,18 @@ def _evaluated(metric: Metric) -> Evaluation:
     return evaluate(metric, table if metric.conditional else collapse_strata(table), terms)
 
 
-def _values(found: Evaluation) -> str:
-    shown = []
-    for z, stratum in enumerate(found.table.strata):
+def _values(evaluation: Evaluation) -> str:
+    texts = []
+    for z, stratum in enumerate(evaluation.table.strata):
         where = f" {stratum[0][1]}" if stratum else ""
-        if isinstance(found.metric, TableMetric) or found.spread:
-            shown.append(f"{_number(float(found.value[z, 0]))}{where}")
+        if isinstance(evaluation.metric, TableMetric) or evaluation.spread:
+            texts.append(f"{_number(float(evaluation.value[z, 0]))}{where}")
             continue
-        shown += [
-            f"{found.table.groups[w][0][1]}{where} {_number(float(found.value[z, w]))}"
-            for w in np.flatnonzero(found.judged[z]).tolist()
+        texts += [
+            f"{evaluation.table.groups[w][0][1]}{where} {_number(float(evaluation.value[z, w]))}"
+            for w in np.flatnonzero(evaluation.judged[z]).tolist()
         ]
-    return ", ".join(shown)
+    return ", ".join(texts)
 
 
 def _number(value: float) -> str:

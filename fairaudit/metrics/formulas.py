@@ -96,11 +96,11 @@ class Rate(GroupMetric):
         of_share = self.of_share
 
         def ends(alpha: Alpha) -> Ends:
-            found = proportions.wilson(share, size, alpha)
+            share_ends = proportions.wilson(share, size, alpha)
             if of_share is None:
-                return found
+                return share_ends
             with np.errstate(divide="ignore"):
-                return of_share(found[0]), of_share(found[1])
+                return of_share(share_ends[0]), of_share(share_ends[1])
 
         return GroupValues(
             self,
@@ -179,10 +179,15 @@ class Mean(GroupMetric):
             if counts.clusters is not None:
                 # Rates of the same clusters go together: both intervals hold, however they do.
                 both = [part.ends(alpha / len(parts)) for part in parts if part.ends is not None]
-                low, high = (np.mean([one[side] for one in both], axis=0) for side in (0, 1))
+                low, high = (
+                    np.mean([part_interval[side] for part_interval in both], axis=0)
+                    for side in (0, 1)
+                )
                 return low, high
-            each = [part.ends(alpha) for part in parts if part.ends is not None]
-            sides = (np.stack([one[side] for one in each]) for side in (0, 1))
+            part_ends = [part.ends(alpha) for part in parts if part.ends is not None]
+            sides = (
+                np.stack([part_interval[side] for part_interval in part_ends]) for side in (0, 1)
+            )
             weights = np.full((len(parts), 1, 1), 1 / len(parts))
             values = np.stack([part.value for part in parts])
             return mover.total(values, (next(sides), next(sides)), weights)[1:]
@@ -307,18 +312,24 @@ class Macro(GroupMetric):
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group; undefined where one class is."""
-        both_values = [self.base.compute(one, parameters) for one in counts.by_class]
-        value = np.mean([one.value for one in both_values], axis=0)
-        n = np.min([one.n for one in both_values], axis=0)
+        both_values = [
+            self.base.compute(part_interval, parameters) for part_interval in counts.by_class
+        ]
+        value = np.mean([part_interval.value for part_interval in both_values], axis=0)
+        n = np.min([part_interval.n for part_interval in both_values], axis=0)
         return GroupValues(self, value, n, n.astype(np.float64))
 
     def exact(
         self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction."""
-        found = [self.base.exact(one, z, g, parameters) for one in counts.by_class]
-        known = [one for one in found if one is not None]
-        return sum(known, Fraction(0)) / len(found) if found and len(known) == len(found) else None
+        fractions = [self.base.exact(fraction, z, g, parameters) for fraction in counts.by_class]
+        known = [fraction for fraction in fractions if fraction is not None]
+        return (
+            sum(known, Fraction(0)) / len(fractions)
+            if fractions and len(known) == len(fractions)
+            else None
+        )
 
 
 def macro_average(base: GroupMetric) -> Macro:

@@ -56,12 +56,12 @@ def _entropy(levels: tuple[Cell, Cell, Cell], alpha: float) -> Floats:
     masses = [np.asarray(level, dtype=np.float64) for level in levels]
     n = np.asarray(sum(masses))
     mean = (masses[1] + 2 * masses[2]) / n
-    found = np.zeros_like(n)
+    total = np.zeros_like(n)
     for benefit, mass in enumerate(masses):
-        found = found + np.where(mass > 0, mass * _term(benefit / mean, alpha), 0.0)
+        total = total + np.where(mass > 0, mass * _term(benefit / mean, alpha), 0.0)
     # Σ(r^α - 1) over people, so that equal benefits give 0 and not what rounding leaves of it.
     factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
-    value = np.where((n > 0) & (mean > 0), found / n / factor, np.nan)
+    value = np.where((n > 0) & (mean > 0), total / n / factor, np.nan)
     return np.asarray(np.where(value < 0, 0.0, value))
 
 
@@ -141,9 +141,9 @@ def _atkinson_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
 
 def _exact_half_square(levels: tuple[int, int, int]) -> Fraction | None:
     """GE(2), half the squared coefficient of variation."""
-    zero, one, two = levels
-    n, total = zero + one + two, one + 2 * two
-    return (Fraction((one + 4 * two) * n, total**2) - 1) / 2 if total else None
+    none, usual, double = levels
+    n, total = none + usual + double, usual + 2 * double
+    return (Fraction((usual + 4 * double) * n, total**2) - 1) / 2 if total else None
 
 
 def _alpha(parameters: Parameters) -> float:
@@ -278,12 +278,12 @@ def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Tab
     counts, alpha = count_groups(table), _alpha(parameters)
     people = _people(counts)
     takes_part = table.eligible & (table.n > 0) & minimum.admits(people)
-    zero, one, two = (np.where(takes_part, level, 0) for level in _levels(counts))
-    n = zero + one + two
+    none, usual, double = (np.where(takes_part, level, 0) for level in _levels(counts))
+    n = none + usual + double
     total = n.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = (one + 2 * two).sum(axis=1) / total
-        ratio = (one + 2 * two) / n / mean[:, None]
+        mean = (usual + 2 * double).sum(axis=1) / total
+        ratio = (usual + 2 * double) / n / mean[:, None]
         terms = np.where(n > 0, n * _term(ratio, alpha), 0.0).sum(axis=1)
         factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
         value = np.where(mean > 0, np.maximum(terms / total / factor, 0.0), np.nan)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts, Sums
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import Better, Bounds, Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, count_effective
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
@@ -46,6 +45,11 @@ class NumberMean(GroupMetric):
     of: str
     formula: str
     requirements: frozenset[Requirement]
+    family: str = "score"
+    caution: str = "A mean hides how a number is spread."
+    source: works.Citation = works.KLEINBERG
+    better: Better = Better.NEITHER
+    bounds: Bounds = (None, None)
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """The mean in every stratum and group, with its sum of squared deviations."""
@@ -85,10 +89,10 @@ class FirstOf(GroupMetric):
     requirements: frozenset[Requirement]
 
     def _chosen(self, counts: GroupCounts) -> GroupMetric:
-        def there(one: GroupMetric) -> bool:
-            return not isinstance(one, NumberMean | Formula) or _has(counts, one)
+        def there(option: GroupMetric) -> bool:
+            return not isinstance(option, NumberMean | Formula) or _has(counts, option)
 
-        return next(one for one in self.options if there(one))
+        return next(option for option in self.options if there(option))
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The reading of the one that is there."""
@@ -101,108 +105,71 @@ class FirstOf(GroupMetric):
         return self._chosen(counts).exact(counts, z, g, parameters)
 
 
-def _has(counts: GroupCounts, one: NumberMean | Formula) -> bool:
-    name = one.of if isinstance(one, NumberMean) else None
+def _has(counts: GroupCounts, metric: NumberMean | Formula) -> bool:
+    name = metric.of if isinstance(metric, NumberMean) else None
     if name is None:
-        return Requirement.SCORE not in one.requirements or "score" in counts.sums
+        return Requirement.SCORE not in metric.requirements or "score" in counts.sums
     return name in counts.sums
 
 
-def _mean(
-    of: str,
-    words: tuple[str, str, str],
-    needs: frozenset[Requirement],
-    **more: Any,  # noqa: ANN401  # fields of a record
-) -> NumberMean:
-    """The record of a mean: its id, title and meaning, and what differs from the others."""
-    name, title, means = words
-    usual = {
-        "short": title.lower(),
-        "family": "score",
-        "caution": "A mean hides how a number is spread.",
-        "source": works.KLEINBERG,
-        "better": Better.NEITHER,
-        "bounds": (None, None),
-    }
-    return NumberMean(
-        id=name, title=title, means=means, of=of, requirements=needs, **{**usual, **more}
-    )
-
-
-MEAN_SCORE = _mean(
-    "score",
-    (
-        "mean_score",
-        "Mean score",
-        "The mean of the score over the people of the group.",
-    ),
-    _SCORE,
+MEAN_SCORE = NumberMean(
+    id="mean_score",
+    title="Mean score",
+    short="mean score",
+    means="The mean of the score over the people of the group.",
+    of="score",
+    requirements=_SCORE,
     formula="Σ s / n",
 )
-
-
-MEAN_SCORE_POSITIVES = _mean(
-    _POSITIVES,
-    (
-        "mean_score_positives",
-        "Mean score of positives",
-        "The mean of the score over the people of the group whose label is positive.",
-    ),
-    _SCORE_AND_LABEL,
+MEAN_SCORE_POSITIVES = NumberMean(
+    id="mean_score_positives",
+    title="Mean score of positives",
+    short="mean score of positives",
+    means="The mean of the score over the people of the group whose label is positive.",
+    of=_POSITIVES,
+    requirements=_SCORE_AND_LABEL,
     formula="Σ s over label + / n(+)",
     caution=_TRUSTS_THE_LABEL,
 )
-
-
-MEAN_SCORE_NEGATIVES = _mean(
-    _NEGATIVES,
-    (
-        "mean_score_negatives",
-        "Mean score of negatives",
-        "The mean of the score over the people of the group whose label is negative.",
-    ),
-    _SCORE_AND_LABEL,
+MEAN_SCORE_NEGATIVES = NumberMean(
+    id="mean_score_negatives",
+    title="Mean score of negatives",
+    short="mean score of negatives",
+    means="The mean of the score over the people of the group whose label is negative.",
+    of=_NEGATIVES,
+    requirements=_SCORE_AND_LABEL,
     formula="Σ s over label - / n(-)",
     caution=_TRUSTS_THE_LABEL,
 )
-
-
-MEAN_PREDICTION = _mean(
-    "value",
-    (
-        "mean_prediction",
-        "Mean prediction",
-        "The mean of the predicted number over the people of the group.",
-    ),
-    _NUMBER,
+MEAN_PREDICTION = NumberMean(
+    id="mean_prediction",
+    title="Mean prediction",
+    short="mean prediction",
+    means="The mean of the predicted number over the people of the group.",
+    of="value",
+    requirements=_NUMBER,
     formula="Σ ŷ / n",
     source=works.MLHEALTH,
     aliases=("mean_value",),
 )
-
-
-MEAN_LABEL = _mean(
-    "value",
-    (
-        "mean_label",
-        "Mean label",
-        "The mean of the numeric label over the people of the group.",
-    ),
-    frozenset({Requirement.NUMERIC_LABEL}),
+MEAN_LABEL = NumberMean(
+    id="mean_label",
+    title="Mean label",
+    short="mean label",
+    means="The mean of the numeric label over the people of the group.",
+    of="value",
+    requirements=frozenset({Requirement.NUMERIC_LABEL}),
     formula="Σ y / n",
     source=works.MLHEALTH,
     caution="Describes the label, not the prediction; a difference may be history.",
 )
-
-
-_RESIDUAL = _mean(
-    "residual",
-    (
-        "mean_residual_of_numbers",
-        "Mean residual",
-        "The mean of label minus prediction.",
-    ),
-    _BOTH_NUMBERS,
+_RESIDUAL = NumberMean(
+    id="mean_residual_of_numbers",
+    title="Mean residual",
+    short="mean residual",
+    means="The mean of label minus prediction.",
+    of="residual",
+    requirements=_BOTH_NUMBERS,
     formula="Σ (y - ŷ) / n",
     source=works.MLHEALTH,
     family="accuracy",
@@ -259,8 +226,6 @@ MAE = Formula(
     exact_of=_exact_mae,
     deviation_of=_deviation_of_sizes,
 )
-
-
 RMSE = Formula(
     id="rmse",
     title="Root mean squared error",
@@ -304,15 +269,15 @@ def sum_misses(counts: GroupCounts) -> Sums:
     """The sums of y - s over people with a label: Σ(y - s)² = n₊ - 2Σ₊s + Σs²."""
     plus, minus = counts.sums[_POSITIVES], counts.sums[_NEGATIVES]
     scale, square_scale = plus.scale, plus.square_scale
-    hits, of_plus, of_minus, squares, others = (
-        np.asarray(one).astype(object)
-        for one in (plus.n, plus.total, minus.total, plus.squares, minus.squares)
+    hits, of_plus, of_minus, squares, negative_squares = (
+        np.asarray(array).astype(object)
+        for array in (plus.n, plus.total, minus.total, plus.squares, minus.squares)
     )
     return replace(
         plus,
         n=np.asarray(plus.n + minus.n),
         total=hits * scale - (of_plus + of_minus),
-        squares=(hits * scale - 2 * of_plus) * square_scale + (squares + others) * scale,
+        squares=(hits * scale - 2 * of_plus) * square_scale + (squares + negative_squares) * scale,
         square_scale=square_scale * scale,
     )
 
@@ -389,8 +354,6 @@ _RESIDUAL_OF_COUNTS = Formula(
     weighted_n_of=lambda mass: mass.tp + mass.fp + mass.fn + mass.tn,
     deviation_of=_deviation_of_counts,
 )
-
-
 MEAN_RESIDUAL = FirstOf(
     id="mean_residual",
     title="Mean residual",
@@ -405,8 +368,6 @@ MEAN_RESIDUAL = FirstOf(
     requirements=frozenset(),
     options=(_RESIDUAL, CALIBRATION_IN_THE_LARGE, _RESIDUAL_OF_COUNTS),
 )
-
-
 OUTCOME_MEAN = FirstOf(
     id="outcome_mean",
     title="Mean outcome",
@@ -422,8 +383,6 @@ OUTCOME_MEAN = FirstOf(
     listed=False,
     options=(MEAN_SCORE, MEAN_PREDICTION, r.SELECTION_RATE),
 )
-
-
 OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     id="outcome_mean_of_negatives",
     title="Mean outcome of negatives",

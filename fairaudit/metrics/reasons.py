@@ -53,8 +53,8 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
     if np.count_nonzero(evaluation.takes_part[z]) < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
     if evaluation.fraction is not None and len(evaluation.parts) == 2:
-        one, two = (part.takes_part[z] for part in evaluation.parts)
-        if (one != two).any():
+        first, second = (part.takes_part[z] for part in evaluation.parts)
+        if (first != second).any():
             return f"{what}: not the same groups take part on both sides"
         return f"{what}: not the same people, or what is subtracted is infinite"
     if isinstance(evaluation.metric, TableMetric):
@@ -155,7 +155,7 @@ def _counted(evaluation: Evaluation, z: int, g: int) -> int:
     if evaluation.table_value is not None:
         return int(evaluation.table_value.n[z, g])
     sides = (evaluation.group_values, evaluation.reference_values if evaluation.averaged else None)
-    return min(int(one.n[z, g]) for one in sides if one is not None)
+    return min(int(side.n[z, g]) for side in sides if side is not None)
 
 
 def undefined_reason(values: GroupValues | None) -> str:
@@ -187,9 +187,9 @@ def describe_group(group: Group) -> str:
 
 def describe_groups(groups: Sequence[Group], most: int = 5) -> str:
     """Some groups in words, at most five of them by name."""
-    shown = "; ".join(describe_group(group) for group in groups[:most])
+    text = "; ".join(describe_group(group) for group in groups[:most])
     more = len(groups) - most
-    return f"{shown}; and {more} more" if more > 0 else shown
+    return f"{text}; and {more} more" if more > 0 else text
 
 
 def _too_few(takes_part: Marks, groups: Sequence[Group]) -> str:

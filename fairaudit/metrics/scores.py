@@ -113,8 +113,8 @@ def _scores(counts: GroupCounts) -> ScoreCounts:
 
 def _brier(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     misses = sum_misses(counts)
-    found = misses.mean_square
-    return found if _within_one(_scores(counts)) else np.full_like(found, np.nan), np.asarray(
+    value = misses.mean_square
+    return value if _within_one(_scores(counts)) else np.full_like(value, np.nan), np.asarray(
         misses.n
     )
 
@@ -285,11 +285,11 @@ def _calibration(counts: GroupCounts) -> tuple[Floats, Floats, Ints]:
     number = calibration_bins(scores)
     middle = ((scores.low + scores.high) / 2)[None, :, None]
     apart, hidden = np.zeros(n.shape), np.zeros(n.shape)
-    for one in np.unique(number).tolist():
-        mine = number == one
-        plus, minus = positive[:, mine], negative[:, mine]
+    for bin_number in np.unique(number).tolist():
+        in_bin = number == bin_number
+        plus, minus = positive[:, in_bin], negative[:, in_bin]
         people = plus + minus
-        apart += np.abs(plus.sum(axis=1) - (people * middle[:, mine]).sum(axis=1))
+        apart += np.abs(plus.sum(axis=1) - (people * middle[:, in_bin]).sum(axis=1))
     half = ((scores.high - scores.low) / 2)[None, :, None]
     tenth = np.minimum(np.floor(scores.high * _BINS), _BINS - 1)
     straddles = ~scores.single & (tenth != np.minimum(np.floor(scores.low * _BINS), _BINS - 1))
@@ -344,8 +344,6 @@ SCORES: tuple[GroupMetric, ...] = (
     RMSE,
     R2,
 )
-
-
 RANKED_SCORES = replace(
     RANKED,
     id="ranked_scores",
