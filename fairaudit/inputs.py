@@ -45,9 +45,8 @@ def read(path: Path, most: int) -> bytes:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         # Some say that they are empty, such as those of /proc.
-        found = b"" if size > most else file.read(most + 1)
-    if size > most or len(found) > most:
-        raise OSError(
-            errno.EFBIG, f"{max(size, len(found)):,} bytes, and at most {most:,} are read"
-        )
-    return found
+        content = b"" if size > most else file.read(most + 1)
+    if size > most or len(content) > most:
+        size = max(size, len(content))
+        raise OSError(errno.EFBIG, f"{size:,} bytes, and at most {most:,} are read")
+    return content

@@ -42,7 +42,7 @@ _WORDS = re.compile(
 
 def is_limited() -> bool:
     """Whether a limit is set on the memory of this process."""
-    return any(resource.getrlimit(one)[0] != resource.RLIM_INFINITY for one in _LIMITS)
+    return any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in _LIMITS)
 
 
 def has_room(size: int, written: int = 0) -> bool:

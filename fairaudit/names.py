@@ -123,37 +123,38 @@ def _shortened(signs: list[str], text: str, most: int, mark: str = "") -> str:
     """The signs between quotation marks, without the middle where they take too much room."""
     if sum(map(width, signs)) <= most:
         return f"{mark}{''.join(signs)}{mark}"
-    told = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
-    room = most - len("…#") - len(told)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    room = most - len("…#") - len(digest)
     first = _beginning(signs, room - room // 3)
     last = _beginning(signs[::-1], room // 3)[::-1]
-    return f"{mark}{''.join(first)}…{''.join(last)}{mark}#{told}"
+    return f"{mark}{''.join(first)}…{''.join(last)}{mark}#{digest}"
 
 
 def _beginning(signs: list[str], room: int) -> list[str]:
     """As many of the first signs as there is room for."""
     taken = 0
-    for at, sign in enumerate(signs):
+    for number, sign in enumerate(signs):
         taken += width(sign)
         if taken > room:
-            return signs[:at]
+            return signs[:number]
     return signs
 
 
 def _spelled(text: str, but: str = "") -> Iterator[str]:
     """Sign by sign, those that nobody would see as an escape."""
-    commands = {found.start() for found in _COMMAND.finditer(text)}
+    commands = {match.start() for match in _COMMAND.finditer(text)}
     if text.isascii() and text.isprintable() and not commands:
         yield from text
         return
     marks, before = 0, ""
-    for at, (sign, after) in enumerate(zip(text, (*text[1:], ""), strict=True)):
+    for index, (sign, after) in enumerate(zip(text, (*text[1:], ""), strict=True)):
         is_mark = category(sign) in {"Mn", "Me"} and sign not in _SELECTORS
         marks = marks + 1 if is_mark else 0
         crowded = is_mark and (not before or before.isspace() or marks > _MOST_MARKS)
         yield (
             sign
-            if sign in but or (_is_seen(sign, before, after) and not crowded and at not in commands)
+            if sign in but
+            or (_is_seen(sign, before, after) and not crowded and index not in commands)
             else (_escape(sign))
         )
         before = sign

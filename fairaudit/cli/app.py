@@ -61,7 +61,7 @@ class Request:
         from fairaudit import batch
 
         yield from map(Path, self.written)
-        yield from batch.inputs([Path(spec) for spec in self.specs], self.data, self.baseline)
+        yield from batch.list_inputs([Path(spec) for spec in self.specs], self.data, self.baseline)
 
 
 def read_request(words: Sequence[str]) -> Request:

@@ -17,7 +17,7 @@ from fairaudit.cli import streams
 from fairaudit.cli.app import Request
 from fairaudit.cli.files import Identity
 from fairaudit.cli.output import print_report, write_reports
-from fairaudit.errors import FairauditError, NothingToAudit, Unwritten
+from fairaudit.errors import FairauditError, Unwritten
 from fairaudit.report import format_of
 
 if TYPE_CHECKING:
@@ -156,4 +156,4 @@ def _named(key: str, path: str) -> str:
 
 
 def _verdict(error: FairauditError) -> str:
-    return f"{'NOTHING' if isinstance(error, NothingToAudit) else 'ERROR'}  no verdict"
+    return f"{error.verdict.upper()}  no verdict"

@@ -97,7 +97,8 @@ class Report(_Raw):
 
     def refused(self, error: OSError) -> None:
         """Raises `Unwritten`, which no library takes for an error of a file of its own."""
-        raise Unwritten(error.strerror or str(error)) from error
+        why = error.strerror or str(error)
+        raise Unwritten(f"the report could not be written to stdout: {why}") from error
 
 
 class Messages(_Raw):

@@ -23,11 +23,8 @@ from fairaudit.codec.values import (
     refuse_member,
 )
 from fairaudit.errors import (
-    AuditFailed,
-    DataError,
     FairauditError,
     Fault,
-    NothingToAudit,
     SpecError,
     UsageError,
 )
@@ -54,10 +51,9 @@ _FIRST = (
 
 _RESULT = Row(AuditResult)
 _FAULTS = kind_of(tuple[Fault, ...])
-_ERRORS: Mapping[str, type[FairauditError]] = {
-    kind.__name__: kind
-    for kind in (FairauditError, UsageError, DataError, NothingToAudit, AuditFailed)
-}
+_KINDS: tuple[type[FairauditError], ...] = (FairauditError, *FairauditError.__subclasses__())
+_ERRORS = {kind.__name__: kind for kind in _KINDS}
+"""Each takes a message and a hint, but for `SpecError`, which takes its faults."""
 IN_WORDS = (Finding, Reversal, Appearance, Subgroup)
 """The rows to which a report adds a `sentence`."""
 

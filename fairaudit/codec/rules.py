@@ -36,7 +36,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.formulas import Macro
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import AuditResult
-from fairaudit.verdict import Before, Check, Crossing, Finding, Limit, ReversalCheck, SubgroupCheck
+from fairaudit.verdict import Before, Breach, Check, Finding, Limit, ReversalCheck, SubgroupCheck
 
 
 class Record(Kind):
@@ -173,7 +173,7 @@ INVARIANTS: Mapping[type, tuple[tuple[str, Callable[[Any], bool], str], ...]] = 
         ("group", lambda row: len(row.group) > 1, "is of one attribute"),
         ("parents", lambda row: len(row.parents) > 1, "are too few"),
     ),
-    Crossing: (
+    Breach: (
         ("state", lambda row: not math.isnan(row.value), "is no state of a value beyond a limit"),
     ),
     Before: (

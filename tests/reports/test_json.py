@@ -25,12 +25,15 @@ import fairaudit
 from fairaudit import codec
 from fairaudit.codec.rows import kind_of
 from fairaudit.errors import (
+    AuditFailed,
     DataError,
     FairauditError,
     Fault,
     NothingToAudit,
+    OutOfMemory,
     Place,
     SpecError,
+    Unwritten,
     UsageError,
 )
 from fairaudit.metrics import (
@@ -387,7 +390,14 @@ ERRORS: tuple[FairauditError, ...] = (
         ]
     ),
     FairauditError.crashed(ValueError("x")),
+    OutOfMemory(),
+    Unwritten("the report could not be written"),
 )
+
+
+def test_no_kind_of_error_is_forgotten() -> None:
+    kinds = {FairauditError, *FairauditError.__subclasses__()} - {AuditFailed}
+    assert {type(error) for error in ERRORS} == kinds
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda one: type(one).__name__)
