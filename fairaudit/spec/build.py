@@ -1,4 +1,4 @@
-"""From the validated shape of a spec to what it means: names resolved, checks listed."""
+"""Builds a `Spec` from the validated shape: resolves names, lists checks, refuses combinations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of a spec for groupings: a name, an intersection, `each`, `full`, `all`."""
+"""Expands the words of a spec for groupings: a name, an intersection, `each`, `full`, `all`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Groupings:
     def by(
         self, words: Sequence[Sequence[str]], fault: Callable[[int, str], None]
     ) -> tuple[Grouping, ...]:
-        """The groupings that a `by` asks for; a fault is told with its number in the list."""
+        """The groupings that a `by` asks for; a fault gets its number in the list."""
         return _expand(words, self.protected, self.protected, fault)
 
     def given(
