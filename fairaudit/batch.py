@@ -1,4 +1,4 @@
-"""Several specs, or several files: an answer for each."""
+"""Audits several specs, or several files, and gives an answer for each."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def list_inputs(specs: Sequence[Path], data: str | None, baseline: str | None) -
 
 
 def _names_several(data: str) -> bool:
-    """Whether this is more than one file; what cannot be found is told by whoever reads it."""
+    """Whether this is more than one file; reading it later reports what cannot be found."""
     try:
         return len(find_files([data], Path())[0]) > 1
     except FairauditError:

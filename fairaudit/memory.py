@@ -1,4 +1,4 @@
-"""Memory that runs out: known as such, whatever it is called, and asked for before it is needed.
+"""Recognises errors of exhausted memory, and checks that there is enough before it is needed.
 
 Polars and Arrow do not survive an allocation that fails: they abort, or wait for ever for a thread
 that never began. So where `ulimit -v` sets a limit, room is asked for before they are loaded.

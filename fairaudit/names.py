@@ -1,4 +1,4 @@
-"""Names from outside, a level's, a column's or a file's, as they stand in a sentence.
+"""Formats names from outside (of levels, columns, files) so that they can stand in a sentence.
 
 A name is data: it may hold a line break, an escape of a terminal, a sign that turns the direction
 of writing, ten thousand letters, or words of our own. Here it becomes one line that prints.
@@ -113,7 +113,7 @@ def width(text: str) -> int:
 
 
 def quoted(text: str, most: int = MOST) -> str:
-    """A name in quotes, whatever it is: `'first…last'#3f2a1c`."""
+    """A name in quotes, even where it needs none: `'first…last'#3f2a1c`."""
     mark = '"' if "'" in text else "'"
     signs = [f"\\{sign}" if sign in {"\\", mark} else sign for sign in _spelled(text)]
     return _shortened(signs, text, most - 2, mark)

@@ -1,4 +1,4 @@
-"""The application that the commands register with, and what a command line asks of it."""
+"""The Typer application, options that commands share, and a lenient reading of a command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairaudit run`: the audit itself."""
+"""`fairaudit run`: audits the data of a spec and gates by the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit spec: YAML text, or a mapping, to a `Spec`; every fault of a stage at once."""
+"""Reads an audit spec, a YAML text or a mapping, into a `Spec`; reports all faults of a stage."""
 
 from __future__ import annotations
 

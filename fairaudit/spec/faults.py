@@ -1,4 +1,4 @@
-"""Holding a spec against its shape: every fault in our words, with its place.
+"""Validates a spec against its shape and words every fault, with its place.
 
 What pydantic reports is translated here; keys of later versions are refused as not yet supported.
 """

@@ -1,4 +1,4 @@
-"""The types of the values in a spec: how each is read, and how editors see it."""
+"""The types of the values in a spec: how each is read, and its JSON Schema for editors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a spec says once it is read: plain values, every name resolved."""
+"""The types of a spec once it is read: plain values, every name resolved."""
 
 from __future__ import annotations
 
