@@ -182,12 +182,27 @@ class Row:
             slot = _within(outer, slot)
         return slot
 
+    @cached_property
+    def _writers(self) -> tuple[tuple[str, Callable[[Any], Tree], bool], ...]:
+        """How each field and property is written, and whether in an object of several."""
+        slots = {**self.slots, **self.derived}.items()
+        return tuple(
+            (name, slot.write, any("properties" in schema for schema, _ in slot.members.values()))
+            for name, slot in slots
+        )
+
     def write(self, value: Any) -> Tree:
         """The object of a row."""
         tree: Tree = dict(self.constants)
-        for name, slot in (*self.slots.items(), *self.derived.items()):
-            _merge(tree, slot.write(getattr(value, name)))
-        return {**tree, "witness": write_witness(value)} if self.has_witness else tree
+        for name, write, is_shared in self._writers:
+            members = write(getattr(value, name))
+            if is_shared:
+                _merge(tree, members)
+            else:
+                tree.update(members)
+        if self.has_witness:
+            tree["witness"] = write_witness(value)
+        return tree
 
     def read(self, tree: Any, shared: Shared, without: frozenset[str] = frozenset()) -> Any:
         """The row in an object, whose other members are not looked at."""
@@ -441,7 +456,9 @@ def _flat(row: RowLike, without: frozenset[str], *, optional: bool) -> Slot:
 
     def write(value: Any) -> Tree:
         tree = row.write(Estimate(math.nan) if value is None else value)
-        return {name: item for name, item in tree.items() if name not in without}
+        for name in without:
+            tree.pop(name, None)
+        return tree
 
     def read(tree: Tree, shared: Shared) -> Any:
         if optional and read_member(tree, "state", STATE.read, shared) is State.UNDEFINED:
