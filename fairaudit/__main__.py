@@ -1,4 +1,4 @@
-"""The command, from its first moment on: whatever happens, it ends with a code of its own.
+"""Starts the command, and ends the process with an exit code of its own whatever happens.
 
 Python's own code for an error is 1, which here says that a check failed.
 """
@@ -22,28 +22,28 @@ def main() -> NoReturn:
         from fairaudit import interrupts
 
         interrupts.listen()
-        from fairaudit.cli import main as carried_out
+        from fairaudit.cli import main as run_command
 
-        code = carried_out(sys.argv[1:])
-    except BaseException as error:  # noqa: BLE001  # memory may be too short to load what tells it
-        code = _without_command(error)
+        code = run_command(sys.argv[1:])
+    except BaseException as error:  # noqa: BLE001  # memory may be too short to load what words it
+        code = _end_early(error)
     finally:
         # All is written and closed: taking Polars and Arrow apart again would only cost time.
         os._exit(code)
 
 
-def _without_command(error: BaseException) -> int:
-    """Tells with what is there already why the command could not even begin; the exit code."""
+def _end_early(error: BaseException) -> int:
+    """Writes, with what is loaded already, why the command could not begin; its exit code."""
     if isinstance(error, MemoryError):
-        _say("out of memory\nERROR  no verdict")
+        _write("out of memory\nERROR  no verdict")
         return _NO_VERDICT
     from fairaudit import interrupts
 
     if isinstance(error, KeyboardInterrupt) or interrupts.noticed():
-        _say(interrupts.WORDS)
+        _write(interrupts.WORDS)
         return interrupts.CODE
     what = "out of memory" if _is_memory(error) else f"fairaudit itself failed: {error!r:.200}"
-    _say(f"{what}\nERROR  no verdict")
+    _write(f"{what}\nERROR  no verdict")
     return _NO_VERDICT
 
 
@@ -54,7 +54,7 @@ def _is_memory(error: BaseException) -> bool:
     return isinstance(error, OutOfMemory) or memory.ran_out(error)
 
 
-def _say(words: str) -> None:
+def _write(words: str) -> None:
     try:  # noqa: SIM105  # contextlib need not be there
         os.write(2, f"{words}\n".encode(errors="backslashreplace"))
     except OSError:

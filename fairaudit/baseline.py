@@ -36,15 +36,15 @@ from fairaudit.metrics.definitions import CatalogueEntry
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
 from fairaudit.simpson import Reversal, ReversalKind
-from fairaudit.simpson.kinds import FORMER_NAMES
+from fairaudit.simpson.records import FORMER_NAMES
 from fairaudit.spec import Spec, Text
 from fairaudit.spec.fields import read_number
 from fairaudit.verdict import (
     AnyCheck,
     Backing,
     Before,
+    Breach,
     Check,
-    Crossing,
     Earlier,
     Finding,
     Limit,
@@ -95,7 +95,7 @@ class Then:
     metric: str
     status: str
     value: float | None
-    crossed: Mapping[_Where, Crossing] = field(default_factory=dict)
+    crossed: Mapping[_Where, Breach] = field(default_factory=dict)
     own: Mapping[_Place, float] = field(default_factory=dict)
     decided_by: tuple[Group, ...] = ()
     stratum: Group = ()
@@ -376,7 +376,7 @@ def _number(estimate: Estimate | None) -> float | None:
     return None if estimate is None or math.isnan(estimate.value) else estimate.value
 
 
-def _signed(one: Crossing) -> float:
+def _signed(one: Breach) -> float:
     return -one.value if one.lower else one.value
 
 
@@ -407,17 +407,17 @@ def _place_of(finding: Finding) -> _Place:
     return frozenset(group), frozenset(finding.stratum)
 
 
-def _own(crossing: Crossing, then: Then) -> float | None:
+def _own(crossing: Breach, then: Then) -> float | None:
     """What a group that is beyond its limit had then, with its sign."""
     was = then.crossed.get(_where(crossing))
     return then.own.get(_where(crossing)[:2]) if was is None else _signed(was)
 
 
-def _where(one: Crossing) -> _Where:
+def _where(one: Breach) -> _Where:
     return frozenset(one.group), frozenset(one.stratum), one.lower
 
 
-def _pair(one: Crossing) -> frozenset[frozenset[tuple[str, str]]]:
+def _pair(one: Breach) -> frozenset[frozenset[tuple[str, str]]]:
     return frozenset(map(frozenset, one.between))
 
 
@@ -454,7 +454,7 @@ def _is_new(one: Reversal, check: ReversalCheck, then: Then, baseline: Baseline)
     return was.kind.strength < one.kind.strength or (asks and not proven)
 
 
-def _is_worse(now: Crossing, then: Then, check: Check | SubgroupCheck, earlier: Earlier) -> bool:
+def _is_worse(now: Breach, then: Then, check: Check | SubgroupCheck, earlier: Earlier) -> bool:
     """Whether a value is beyond the limit where none was, or farther by more than is allowed."""
     was, limit = then.crossed.get(_where(now)), check.fail
     if was is None or limit is None:
@@ -470,7 +470,7 @@ def _is_worse(now: Crossing, then: Then, check: Check | SubgroupCheck, earlier: 
     return sign * (now.value - was.value) > float(earlier.tolerance) + _NEAR
 
 
-def _side(one: Crossing, limit: Limit) -> Limit:
+def _side(one: Breach, limit: Limit) -> Limit:
     """The bound of a limit that a value is beyond."""
     below = replace(limit, above=None)
     too_low = limit.below is not None and below.crossed(one.value, one.exact)

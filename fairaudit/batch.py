@@ -1,4 +1,4 @@
-"""Several specs, or several files: an answer for each."""
+"""Audits several specs, or several files, and gives an answer for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairaudit.progress import SILENT, Progress
 from fairaudit.result import Answer, AuditResult, FailOn
 
 
-def answers(
+def answer(
     specs: Sequence[Path],
     data: str | None,
     *,
@@ -32,24 +32,24 @@ def answers(
     chosen = tuple(only)
     if len(specs) > 1 and chosen:
         raise UsageError("--only names checks of one spec", "give one spec with it")
-    several = data is not None and _names_several(data)
-    if baseline is not None and (len(specs) > 1 or several):
+    has_several_files = data is not None and _names_several(data)
+    if baseline is not None and (len(specs) > 1 or has_several_files):
         raise UsageError("--baseline is for one result", "give one spec, and data of one audit")
-    if data is not None and several:
-        found = []
+    if data is not None and has_several_files:
+        answers = []
         for spec in specs:
             try:
-                each = audit_each(spec, data, fail_on=fail_on, only=chosen, progress=progress)
+                results = audit_each(spec, data, fail_on=fail_on, only=chosen, progress=progress)
             except FairauditError as error:
                 # The spec itself is at fault: that is one answer, whatever the files.
-                found.append(Answer(str(spec), data, error))
+                answers.append(Answer(str(spec), data, error))
             else:
-                found += [Answer(str(spec), name, one) for name, one in each.items()]
-        return found
+                answers += [Answer(str(spec), name, result) for name, result in results.items()]
+        return answers
     if len(specs) == 1:
-        one: AuditResult | FairauditError
+        outcome: AuditResult | FairauditError
         try:
-            one = audit(
+            outcome = audit(
                 specs[0],
                 data,
                 fail_on=fail_on,
@@ -59,34 +59,34 @@ def answers(
                 progress=progress,
             )
         except FairauditError as error:
-            one = error
-        return [Answer(str(specs[0]), data, one)]
-    together = audit_together(specs, data, fail_on=fail_on, progress=progress)
-    return [Answer(str(spec), data, one) for spec, one in zip(specs, together, strict=True)]
+            outcome = error
+        return [Answer(str(specs[0]), data, outcome)]
+    outcomes = audit_together(specs, data, fail_on=fail_on, progress=progress)
+    return [Answer(str(spec), data, outcome) for spec, outcome in zip(specs, outcomes, strict=True)]
 
 
-def asked(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:
+def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:
     """The spec and the data of each answer, as they are known before anything is read."""
     if data is not None and _names_several(data):
-        files = engine.named_files([data], Path())
+        files = engine.name_files([data], Path())
         return [(str(spec), name) for spec in specs for name in files]
     return [(str(spec), data) for spec in specs]
 
 
-def inputs(specs: Sequence[Path], data: str | None, baseline: str | None) -> list[Path]:
+def list_inputs(specs: Sequence[Path], data: str | None, baseline: str | None) -> list[Path]:
     """The files that an audit reads, as far as they are there; of a broken spec any it may mean."""
-    found = [*specs, *([] if baseline is None else [Path(baseline)])]
+    files = [*specs, *([] if baseline is None else [Path(baseline)])]
     entries = [] if data is None else [(data, Path())]
     for spec in specs:
         entries += [(entry, spec.parent) for entry in spec_files.files_named(spec)]
     for entry, base in entries:
         with contextlib.suppress(FairauditError, ValueError):
-            found += find_files([entry], base)[0]
-    return found
+            files += find_files([entry], base)[0]
+    return files
 
 
 def _names_several(data: str) -> bool:
-    """Whether this is more than one file; what cannot be found is told by whoever reads it."""
+    """Whether this is more than one file; reading it later reports what cannot be found."""
     try:
         return len(find_files([data], Path())[0]) > 1
     except FairauditError:

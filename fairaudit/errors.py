@@ -1,4 +1,4 @@
-"""What can go wrong, told with place and next step.
+"""The errors that fairaudit raises: what is wrong, where, and what to do next.
 
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2
@@ -61,10 +61,12 @@ WORST_FIRST = (2, 1, 3, 0)
 class FairauditError(Exception):
     """The root of all errors that fairaudit raises on purpose.
 
-    `uncounted` is the message without its counts of people, where it has any.
+    `uncounted` is the message without its counts of people, where it has any. `verdict` is the word
+    that stands where a result has its verdict.
     """
 
     exit_code = 2
+    verdict = "error"
 
     def __init__(
         self, message: str, hint: str | None = None, *, uncounted: str | None = None
@@ -78,9 +80,9 @@ class FairauditError(Exception):
         """The error as it may stand beside published reports, such as in the index of a folder."""
         if self.uncounted is None:
             return self
-        found = type(self)(self.uncounted, self.hint)
-        found.__cause__ = self.__cause__
-        return found
+        published = type(self)(self.uncounted, self.hint)
+        published.__cause__ = self.__cause__
+        return published
 
     def __str__(self) -> str:
         return f"{self.message}\n  hint: {self.hint}" if self.hint else self.message
@@ -88,18 +90,16 @@ class FairauditError(Exception):
     @classmethod
     def crashed(cls, error: BaseException) -> FairauditError:
         """Our own crash, which gives no verdict either; one for want of memory is called so."""
-        found: FairauditError
         if isinstance(error, FairauditError):
             return error
-        if ran_out(error):
-            found = OutOfMemory()
-        else:
-            found = FairauditError(
+        crash: FairauditError = OutOfMemory()
+        if not ran_out(error):
+            crash = FairauditError(
                 f"fairaudit itself failed: {type(error).__name__}",
                 "run again with --debug and report what it prints",
             )
-        found.__cause__ = error
-        return found
+        crash.__cause__ = error
+        return crash
 
 
 class UsageError(FairauditError):
@@ -128,7 +128,7 @@ class DataError(FairauditError):
         super().__init__(message, hint, uncounted=uncounted)
         self.seek = seek
 
-    def found(self, spot: str) -> DataError:
+    def located(self, spot: str) -> DataError:
         """The same error, saying where the first such row stands."""
         first = f"; first: {spot}"
         uncounted = None if self.uncounted is None else self.uncounted + first
@@ -146,15 +146,16 @@ class DataError(FairauditError):
 class OutOfMemory(FairauditError):
     """The machine, or a limit that is set on it, has no more memory."""
 
-    def __init__(self, what: str = "out of memory") -> None:
-        super().__init__(what, "free some, or raise the limit (`ulimit -v`, `ulimit -d`)")
+    def __init__(
+        self,
+        message: str = "out of memory",
+        hint: str | None = "free some, or raise the limit (`ulimit -v`, `ulimit -d`)",
+    ) -> None:
+        super().__init__(message, hint)
 
 
 class Unwritten(FairauditError):
     """stdout did not take the report: whoever read it has gone, or the disk is full."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"the report could not be written to stdout: {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,7 @@ class NothingToAudit(FairauditError):
     """No file, or no row left: there is nothing to give a verdict on."""
 
     exit_code = 3
+    verdict = "nothing"
 
 
 class AuditFailed(FairauditError):

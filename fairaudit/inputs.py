@@ -1,4 +1,4 @@
-"""Files that are read as a whole: regular ones, and none that is larger than such a file can be.
+"""Reads whole files: regular ones only, and none that is larger than such a file can be.
 
 A pipe may never end, and a device never does.
 """
@@ -31,7 +31,7 @@ def can_be_named(path: str) -> bool:
 
 
 def refuse_special(path: Path) -> None:
-    """Raises `OSError` where a path is no regular file: to open a pipe is to wait for somebody."""
+    """Raises `OSError` where a path is no regular file: opening a pipe may wait for ever."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, _NOT_REGULAR)
 
@@ -45,9 +45,8 @@ def read(path: Path, most: int) -> bytes:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         # Some say that they are empty, such as those of /proc.
-        found = b"" if size > most else file.read(most + 1)
-    if size > most or len(found) > most:
-        raise OSError(
-            errno.EFBIG, f"{max(size, len(found)):,} bytes, and at most {most:,} are read"
-        )
-    return found
+        content = b"" if size > most else file.read(most + 1)
+    if size > most or len(content) > most:
+        size = max(size, len(content))
+        raise OSError(errno.EFBIG, f"{size:,} bytes, and at most {most:,} are read")
+    return content

@@ -1,4 +1,4 @@
-"""Ctrl-C, noticed from the first moment on and never forgotten.
+"""Notices Ctrl-C from the start of the process, and remembers it.
 
 Python raises `KeyboardInterrupt` wherever it happens to be. In the middle of an import, or of a
 library's own code, that may be swallowed, or come out as any other error; what was noticed stays.
@@ -16,7 +16,7 @@ _noticed = False
 
 
 def listen() -> None:
-    """From now on an interrupt is noticed, unless whoever started the command ignores them."""
+    """Notices interrupts from now on, unless the parent process ignores them."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _notice)
 

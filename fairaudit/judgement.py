@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -10,29 +10,44 @@ from functools import partial
 from fairaudit import baseline as baselines
 from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline
+from fairaudit.cube import ExcludeBelow, Group, LostGroup
 from fairaudit.evidence import Evidence, correct_families, extend_family
-from fairaudit.metrics import Evaluation, Requirement, evaluate_against
+from fairaudit.evidence.missing_bounds import may_cross
+from fairaudit.metrics import (
+    Eligibility,
+    Evaluation,
+    Requirement,
+    describe_groups,
+    evaluate_against,
+)
 from fairaudit.recode import Cubes
-from fairaudit.recode.alike import Alike
 from fairaudit.recode.left_out import LeftOut
+from fairaudit.recode.levels import Alike
 from fairaudit.spec import Spec
 from fairaudit.tables import Searches, Tables
 from fairaudit.verdict import (
-    COULD_TURN,
     AnyCheck,
     Check,
     Finding,
+    Limit,
     NotEvaluated,
     ReversalCheck,
     Status,
     SubgroupCheck,
-    could_cross,
+    collect_entries,
     judge,
     judge_reversals,
     judge_subgroups,
-    of_gone,
 )
 from fairaudit.waivers import NO_EXCLUSION, Exclusion
+
+_COULD_TURN = NotEvaluated(
+    (),
+    (),
+    "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
+    "is `positive` and `negative`, or leave them out by name in `filter`",
+    blocks=True,
+)
 
 
 class Judge:
@@ -109,7 +124,7 @@ class Judge:
         missing = self._left_out.find_gone(check)
         finding = judge(check, evaluation, evidence, missing)
         if self._left_out.could_turn(check, finding.status, exclusion):
-            return judge(check, evaluation, evidence, missing, [COULD_TURN])
+            return judge(check, evaluation, evidence, missing, [_COULD_TURN])
         return finding
 
     def _judge_subgroups(self, check: SubgroupCheck) -> Finding:
@@ -161,7 +176,7 @@ class _LeftOutRows:
     def find_gone(self, check: Check) -> list[NotEvaluated]:
         """The groups that were seen and cannot be judged; of an average in no stratum alone."""
         given = () if check.terms.average else check.given
-        return of_gone(check, self._rows.gone(check.by, given), self._rule)
+        return _list_gone(check, self._rows.gone(check.by, given), self._rule)
 
     def could_turn(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
         """Whether rows that `others: drop` leaves out could make a check worse than it is."""
@@ -180,7 +195,7 @@ class _LeftOutRows:
             evaluate_check(check, self._tables.of_cube(cube), exclusion)
             for cube in self._rows.completions(check.by, needed)
         )
-        return could_cross(check, status, wide, completions)
+        return _could_cross(check, status, wide, completions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,3 +220,53 @@ class _Lookalikes:
         )
         joined = NotEvaluated((), (), reason, blocks=False)
         return replace(finding, not_evaluated=(*finding.not_evaluated, joined))
+
+
+def _list_gone(
+    check: Check, gone: Iterable[LostGroup], rule: ExcludeBelow | None
+) -> list[NotEvaluated]:
+    """The groups that were seen and cannot be judged: they leave the check open.
+
+    Unless the spec would set such a group aside in any case, as too small.
+    """
+    missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
+    for lost in gone:
+        standing = None
+        if rule is not None and lost.share < rule.share:
+            standing = Eligibility.EXCLUDED
+        elif check.terms.minimum.size is not None and lost.people < check.terms.minimum.size:
+            standing = Eligibility.SMALL
+        else:
+            open_by.setdefault((lost.stratum, lost.why), []).append(lost.group)
+            continue
+        missing.append(
+            NotEvaluated(lost.group, lost.stratum, lost.why, blocks=False, standing=standing)
+        )
+    for (stratum, why), groups in open_by.items():
+        reason = f"in the data and not judged: {describe_groups(groups)} ({why})"
+        missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
+    return missing
+
+
+def _could_cross(
+    check: Check, status: Status, wide: Evaluation, completions: Iterable[Evaluation]
+) -> bool:
+    """Whether people of unknown outcome could make a check that does not fail worse.
+
+    `wide` is the evaluation with them, their outcome unknown; in the `completions` each has one:
+    for metrics without bounds, and groups that may only then be large enough.
+    """
+    limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
+    asked_limits = [limit for limit in limits if limit is not None]
+    bounded = [may_cross(wide, limit) for limit in asked_limits]
+    if True in bounded:
+        return True
+    minimum = check.terms.minimum.size is not None or check.terms.minimum.events is not None
+    if None not in bounded and not minimum:
+        return False
+    return any(_crosses(check, one, asked_limits) for one in completions)
+
+
+def _crosses(check: Check, evaluation: Evaluation, limits: Iterable[Limit]) -> bool:
+    entries, _ = collect_entries(check, evaluation)
+    return any(limit.crossed(entry.value, entry.exact) for entry in entries for limit in limits)

@@ -1,4 +1,4 @@
-"""Remembering what was computed from a value, for as long as the value lives."""
+"""Remembers the result of a function for a value, for as long as the value lives."""
 
 from __future__ import annotations
 

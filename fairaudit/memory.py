@@ -1,4 +1,4 @@
-"""Memory that runs out: known as such, whatever it is called, and asked for before it is needed.
+"""Recognises errors of exhausted memory, and checks that there is enough before it is needed.
 
 Polars and Arrow do not survive an allocation that fails: they abort, or wait for ever for a thread
 that never began. So where `ulimit -v` sets a limit, room is asked for before they are loaded.
@@ -42,7 +42,7 @@ _WORDS = re.compile(
 
 def is_limited() -> bool:
     """Whether a limit is set on the memory of this process."""
-    return any(resource.getrlimit(one)[0] != resource.RLIM_INFINITY for one in _LIMITS)
+    return any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in _LIMITS)
 
 
 def has_room(size: int, written: int = 0) -> bool:

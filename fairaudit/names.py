@@ -1,4 +1,4 @@
-"""Names from outside, a level's, a column's or a file's, as they stand in a sentence.
+"""Formats names from outside (of levels, columns, files) so that they can stand in a sentence.
 
 A name is data: it may hold a line break, an escape of a terminal, a sign that turns the direction
 of writing, ten thousand letters, or words of our own. Here it becomes one line that prints.
@@ -113,7 +113,7 @@ def width(text: str) -> int:
 
 
 def quoted(text: str, most: int = MOST) -> str:
-    """A name in quotes, whatever it is: `'first…last'#3f2a1c`."""
+    """A name in quotes, even where it needs none: `'first…last'#3f2a1c`."""
     mark = '"' if "'" in text else "'"
     signs = [f"\\{sign}" if sign in {"\\", mark} else sign for sign in _spelled(text)]
     return _shortened(signs, text, most - 2, mark)
@@ -123,37 +123,38 @@ def _shortened(signs: list[str], text: str, most: int, mark: str = "") -> str:
     """The signs between quotation marks, without the middle where they take too much room."""
     if sum(map(width, signs)) <= most:
         return f"{mark}{''.join(signs)}{mark}"
-    told = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
-    room = most - len("…#") - len(told)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    room = most - len("…#") - len(digest)
     first = _beginning(signs, room - room // 3)
     last = _beginning(signs[::-1], room // 3)[::-1]
-    return f"{mark}{''.join(first)}…{''.join(last)}{mark}#{told}"
+    return f"{mark}{''.join(first)}…{''.join(last)}{mark}#{digest}"
 
 
 def _beginning(signs: list[str], room: int) -> list[str]:
     """As many of the first signs as there is room for."""
     taken = 0
-    for at, sign in enumerate(signs):
+    for number, sign in enumerate(signs):
         taken += width(sign)
         if taken > room:
-            return signs[:at]
+            return signs[:number]
     return signs
 
 
 def _spelled(text: str, but: str = "") -> Iterator[str]:
     """Sign by sign, those that nobody would see as an escape."""
-    commands = {found.start() for found in _COMMAND.finditer(text)}
+    commands = {match.start() for match in _COMMAND.finditer(text)}
     if text.isascii() and text.isprintable() and not commands:
         yield from text
         return
     marks, before = 0, ""
-    for at, (sign, after) in enumerate(zip(text, (*text[1:], ""), strict=True)):
+    for index, (sign, after) in enumerate(zip(text, (*text[1:], ""), strict=True)):
         is_mark = category(sign) in {"Mn", "Me"} and sign not in _SELECTORS
         marks = marks + 1 if is_mark else 0
         crowded = is_mark and (not before or before.isspace() or marks > _MOST_MARKS)
         yield (
             sign
-            if sign in but or (_is_seen(sign, before, after) and not crowded and at not in commands)
+            if sign in but
+            or (_is_seen(sign, before, after) and not crowded and index not in commands)
             else (_escape(sign))
         )
         before = sign

@@ -108,7 +108,7 @@ def audit_each(
     question = _Question.read(spec, fail_on, only)
     if question.quantiles:
         # Each file has cuts of its own.
-        files = engine.named_files([str(data)], Path())
+        files = engine.name_files([str(data)], Path())
         return {name: _answer_all([question], path, progress)[0] for name, path in files.items()}
     counted = engine.count_each(question.plan, [str(data)], Path(), progress)
     return {name: _answer(question, counts, [name], Path()) for name, counts in counted.items()}
@@ -291,7 +291,7 @@ def _report(
         epsilons=listing.epsilons,
         findings=findings,
         reversals=searches.reversals.found,
-        subgroups=None if subgroups is None else subgroups.told,
+        subgroups=None if subgroups is None else subgroups.reported,
         definitions=listing.definitions,
         notices=(
             *write_notices(spec, question.checks, counts, cubes, tables, listing.lattice, searches),

@@ -1,10 +1,10 @@
-"""How far a long pass is: told to whoever wants to know."""
+"""The interface to which a long pass reports its progress."""
 
 from __future__ import annotations
 
 
 class Progress:
-    """Is told of the stages of a pass; this one tells nobody.
+    """Receives the stages of a pass; this one ignores them.
 
     `advance` is called from any thread, some ten times a second at most for each of them.
     """

@@ -20,8 +20,8 @@ from fairaudit.errors import Place, did_you_mean
 from fairaudit.members import FLAT, GROUP_OR_ALL
 from fairaudit.metrics import Evaluation
 from fairaudit.verdict import (
+    Breach,
     Check,
-    Crossing,
     Finding,
     NotEvaluated,
     OnUndefined,
@@ -57,7 +57,7 @@ class Waiver:
         """Whether it has not expired."""
         return today <= self.expires
 
-    def covers(self, crossing: Crossing) -> bool:
+    def covers(self, crossing: Breach) -> bool:
         """Whether a value is of its group, or of a pair that its group belongs to.
 
         A subgroup within its group is covered, too.
@@ -65,7 +65,7 @@ class Waiver:
         levels = set(self.group)
         return bool(levels) and any(levels <= set(group) for group in crossing.between)
 
-    def accept(self, crossings: Sequence[Crossing]) -> Waived:
+    def accept(self, crossings: Sequence[Breach]) -> Waived:
         """What it says of the values that it waives."""
         return Waived(self.group, self.reason, self.approved_by, self.expires, tuple(crossings))
 
@@ -85,7 +85,7 @@ class Exclusion:
     """What waivers exclude from a check: groups of a spread, or single values of other measures."""
 
     groups: tuple[Group, ...] = ()
-    values: tuple[Crossing, ...] = ()
+    values: tuple[Breach, ...] = ()
 
 
 NO_EXCLUSION = Exclusion()
@@ -103,7 +103,7 @@ def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Find
     is judged again without the waived group: the next worst pair may be beyond the limit too.
     Where no two groups are left to compare, nothing is known of the last one: that is inconclusive.
     """
-    waived: dict[Waiver, list[Crossing]] = {}
+    waived: dict[Waiver, list[Breach]] = {}
     remaining: Finding | None = finding
     exclusion = NO_EXCLUSION
     while remaining is not None and _is_beyond_limit(remaining):

@@ -1,4 +1,4 @@
-"""The command: arguments in, a report on stdout, an exit code out.
+"""The command line: runs a command, catches its errors and decides the exit code.
 
 0 every check passed, or nothing was judged; 1 a check failed or some could not be evaluated; 2 no
 verdict; 3 nothing could be evaluated; 130 interrupted.
@@ -60,9 +60,9 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
         if request.debug:
-            streams.tell(traceback.format_exc())
+            streams.write_line(traceback.format_exc())
         if interrupts.noticed() or isinstance(error, KeyboardInterrupt | typer.Abort):
-            streams.tell(interrupts.WORDS)
+            streams.write_line(interrupts.WORDS)
             return interrupts.CODE
         code = end_by_error(_as_ours(error, request), request)
     if interrupts.noticed():

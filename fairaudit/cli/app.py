@@ -1,4 +1,4 @@
-"""The application that the commands register with, and what a command line asks of it."""
+"""The Typer application, options that commands share, and a lenient reading of a command line."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Request:
         from fairaudit import batch
 
         yield from map(Path, self.written)
-        yield from batch.inputs([Path(spec) for spec in self.specs], self.data, self.baseline)
+        yield from batch.list_inputs([Path(spec) for spec in self.specs], self.data, self.baseline)
 
 
 def read_request(words: Sequence[str]) -> Request:

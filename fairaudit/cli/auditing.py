@@ -1,4 +1,4 @@
-"""`fairaudit run`: the audit itself."""
+"""`fairaudit run`: audits the data of a spec and gates by the exit code."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     if paths:
         request.outputs = clear_outputs(
             paths,
-            lambda: batch.inputs(spec, data, baseline),
-            lambda path: folder.report_paths(path, batch.asked(spec, data)),
+            lambda: batch.list_inputs(spec, data, baseline),
+            lambda path: folder.report_paths(path, batch.list_audits(spec, data)),
         )
     if tolerance is not None and baseline is None:
         what = "--tolerance needs a --baseline"
         raise UsageError(what, "name the JSON report to compare with")
     with silenced(debug=debug), _progress(quiet=quiet) as progress:
-        answers = batch.answers(
+        answers = batch.answer(
             spec,
             data,
             fail_on=fail_on.value,

@@ -1,4 +1,4 @@
-"""`fairaudit compare`: two results beside each other, or two models of one."""
+"""`fairaudit compare`: compares two stored results, or two models of one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fairaudit.cli.output import (
     print_text,
 )
 from fairaudit.cli.results import read_result
-from fairaudit.cli.streams import tell
+from fairaudit.cli.streams import write_line
 from fairaudit.errors import NothingToAudit, UsageError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     elif not quiet:
         print_document(_page(changes, all_rows=verbose))
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")
-    tell(_last_line(changes, names))
+    write_line(_last_line(changes, names))
     raise typer.Exit(code)
 
 

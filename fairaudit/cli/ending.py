@@ -1,7 +1,7 @@
-"""How a command ends: the verdict, or the error that there is none, and the code to exit with.
+"""Writes how a command ended: the verdict, or the error in its place, and gives the exit code.
 
-An error is raised as a `FairauditError` and told here alone: in each file that a report was to be
-written to, in the summary of a step on GitHub, on stdout in a format for machines, and on stderr.
+An error is raised as a `FairauditError` and written here alone: to each file that should have held
+a report, to the summary of a step on GitHub, to stdout in a format for machines, and to stderr.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fairaudit.cli import streams
 from fairaudit.cli.app import Request
 from fairaudit.cli.files import Identity
 from fairaudit.cli.output import print_report, write_reports
-from fairaudit.errors import FairauditError, NothingToAudit, Unwritten
+from fairaudit.errors import FairauditError, Unwritten
 from fairaudit.report import format_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _LONGEST = 2000
 
 
 def end_by_error(error: FairauditError, request: Request) -> int:
-    """Tells an error wherever the command was to tell its result; its exit code."""
+    """Writes an error wherever the command was to write its result; returns its exit code."""
     from fairaudit.result import Answer
 
     answer = Answer(request.subject, request.data, error)
@@ -39,11 +39,11 @@ def end_by_error(error: FairauditError, request: Request) -> int:
     try:
         _print(answer, request)
     except Unwritten as lost:
-        streams.tell(error_text(error))
+        streams.write_line(error_text(error))
         error = lost
-    streams.tell(error_text(error))
+    streams.write_line(error_text(error))
     specs = [_named("spec", Path(spec).name) for spec in request.specs[:1]]
-    streams.tell("  ".join([_verdict(error), *specs]))
+    streams.write_line("  ".join([_verdict(error), *specs]))
     return error.exit_code
 
 
@@ -68,17 +68,17 @@ def _print(answer: Answer, request: Request) -> None:
 
 
 def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:
-    """Tells the verdict on each answer, of several the worst too; the exit code."""
+    """Writes the verdict on each answer, of several the worst too; returns the exit code."""
     from fairaudit.result import exit_code
 
     append_summary(answers, request.files())
     for answer in answers:
-        streams.tell(_line_of(answer, seconds, is_alone=len(answers) == 1))
+        streams.write_line(_line_of(answer, seconds, is_alone=len(answers) == 1))
     if len(answers) > 1:
         from fairaudit.report.summary import verdicts, worst_verdict
 
         worst = worst_verdict(answers).upper()
-        streams.tell(f"{worst}  {len(answers):,} audits: {verdicts(answers)}  {seconds:.1f}s")
+        streams.write_line(f"{worst}  {len(answers):,} audits: {verdicts(answers)}  {seconds:.1f}s")
     return exit_code(answers)
 
 
@@ -96,7 +96,7 @@ def append_summary(answers: Sequence[Answer], others: Iterable[Path] = ()) -> No
     except OSError as error:
         why = error.strerror or str(error)
     if why:
-        streams.tell(f"the summary of the step was not written: {name}: {why}")
+        streams.write_line(f"the summary of the step was not written: {name}: {why}")
 
 
 def _append_to(path: Path, answers: Sequence[Answer], others: Iterable[Path]) -> str:
@@ -132,7 +132,7 @@ def _shortened(line: str) -> str:
 
 
 def _line_of(answer: Answer, seconds: float, *, is_alone: bool) -> str:
-    """The verdict on an answer; an error is told in its place."""
+    """The verdict on an answer, or its error."""
     question = _named("spec", Path(answer.spec).name)
     if answer.data is not None and not is_alone:
         question += f" {_named('data', answer.data)}"
@@ -156,4 +156,4 @@ def _named(key: str, path: str) -> str:
 
 
 def _verdict(error: FairauditError) -> str:
-    return f"{'NOTHING' if isinstance(error, NothingToAudit) else 'ERROR'}  no verdict"
+    return f"{error.verdict.upper()}  no verdict"

@@ -1,4 +1,4 @@
-"""The files that a command writes: none over what it reads, each whole or not at all.
+"""Writes the files of a command: never over a file that it reads, each whole or not at all.
 
 What an earlier run left under the same names goes before anything is read: whatever ends this run,
 a signal or an abort, nobody takes the old report for its own.
@@ -24,7 +24,7 @@ _ONLY_IN_PLACE = {
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A file whatever it is called: two paths, a link or another spelling may lead to it."""
+    """The identity of a file, the same for each path and each link that leads to it."""
 
     device: int
     number: int

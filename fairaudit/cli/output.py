@@ -1,4 +1,4 @@
-"""Where reports go: to files and folders, which are made ready first, and to stdout."""
+"""Checks and clears the outputs of a command, then writes its reports to them and to stdout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 
 from fairaudit.cli import folder
 from fairaudit.cli.files import Identity, Outputs, clear
-from fairaudit.cli.streams import tell
+from fairaudit.cli.streams import write_line
 from fairaudit.errors import UsageError, did_you_mean
 from fairaudit.report import FORMATS, Format, format_of, format_of_suffix
 
@@ -153,7 +153,7 @@ def _write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> No
     others = folder.write_folder(path, answers, outputs)
     if others:
         files = "1 file is" if others == 1 else f"{others:,} files are"
-        tell(f"{path}: {files} of an earlier run, and not in the index")
+        write_line(f"{path}: {files} of an earlier run, and not in the index")
 
 
 def print_report(

@@ -1,4 +1,4 @@
-"""What can be asked without data: the metrics in words, and the schemas."""
+"""`fairaudit explain`, `metrics` and `schema`: the metrics in words, and the JSON Schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairaudit show` and `fairaudit render`: what a stored JSON report holds, without the data."""
+"""`fairaudit show` and `fairaudit render`: read a stored JSON report and print it, without data."""
 
 from __future__ import annotations
 

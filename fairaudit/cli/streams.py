@@ -1,4 +1,4 @@
-"""stdin, stdout and stderr: always there, and what they do not take is known.
+"""Opens stdin, stdout and stderr where they are closed, and notes what they did not take.
 
 stdout carries the report: without it there is no verdict. stderr says what is going on: where
 nobody listens, nothing else changes.
@@ -45,7 +45,7 @@ def open_all() -> None:
     sys.stderr = watched(sys.stderr, Messages)
 
 
-def tell(line: str) -> None:
+def write_line(line: str) -> None:
     """Writes a line to stderr."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
@@ -97,14 +97,15 @@ class Report(_Raw):
 
     def refused(self, error: OSError) -> None:
         """Raises `Unwritten`, which no library takes for an error of a file of its own."""
-        raise Unwritten(error.strerror or str(error)) from error
+        why = error.strerror or str(error)
+        raise Unwritten(f"the report could not be written to stdout: {why}") from error
 
 
 class Messages(_Raw):
     """stderr: a loss changes nothing."""
 
     def refused(self, error: OSError) -> None:
-        """Nobody listens."""
+        """Drops it: the verdict does not depend on messages."""
 
 
 def watched(stream: TextIO, kind: type[_Raw]) -> TextIO:

@@ -15,11 +15,8 @@ from fairaudit.codec.rows import DEFINITIONS, Row, kind_of
 from fairaudit.codec.schema import Members, object_of, references
 from fairaudit.codec.values import TEXT, Schema, Unreadable, maybe, raw, read_member, refuse
 from fairaudit.errors import (
-    AuditFailed,
-    DataError,
     FairauditError,
     Fault,
-    NothingToAudit,
     SpecError,
     UsageError,
 )
@@ -43,10 +40,9 @@ _FIRST = (
 )
 """The members that stand first."""
 
-_ERRORS: Mapping[str, type[FairauditError]] = {
-    kind.__name__: kind
-    for kind in (FairauditError, UsageError, DataError, NothingToAudit, AuditFailed)
-}
+_KINDS: tuple[type[FairauditError], ...] = (FairauditError, *FairauditError.__subclasses__())
+_ERRORS = {kind.__name__: kind for kind in _KINDS}
+"""Each takes a message and a hint, but for `SpecError`, which takes its faults."""
 
 
 @dataclass(frozen=True, slots=True)

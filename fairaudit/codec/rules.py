@@ -40,8 +40,8 @@ from fairaudit.metrics.terms import Inference
 from fairaudit.result import AuditResult
 from fairaudit.verdict import (
     Before,
+    Breach,
     Check,
-    Crossing,
     Finding,
     Limit,
     ReversalCheck,
@@ -211,7 +211,7 @@ INVARIANTS: Mapping[type, tuple[_Rule, ...]] = {
         ("group", lambda row: len(row.group) > 1, "is of one attribute"),
         ("parents", lambda row: len(row.parents) > 1, "are too few"),
     ),
-    Crossing: (("state", lambda row: not math.isnan(row.value), "is of no value beyond a limit"),),
+    Breach: (("state", lambda row: not math.isnan(row.value), "is of no value beyond a limit"),),
     Before: (
         (
             "own_worse",

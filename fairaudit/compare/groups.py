@@ -13,7 +13,7 @@ from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, ReferencePolicy
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
-from fairaudit.verdict import Check, Crossing, Finding, NotEvaluated
+from fairaudit.verdict import Breach, Check, Finding, NotEvaluated
 
 GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
 """A group (of a spread: none) in a stratum, whatever the order of columns."""
@@ -89,7 +89,7 @@ def _find_entries(finding: Finding, result: IndexedRows) -> dict[_Entry, _Values
     return fitting
 
 
-def _list_unjudged(finding: Finding) -> Iterator[Crossing | NotEvaluated]:
+def _list_unjudged(finding: Finding) -> Iterator[Breach | NotEvaluated]:
     """Who is not judged, or waived."""
     yield from (entry for entry in finding.not_evaluated if entry.group)
     for waiver in finding.waived:

@@ -14,7 +14,7 @@ from fairaudit.metrics import Eligibility
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import Provenance, Verdict
 from fairaudit.simpson import ReversalKind
-from fairaudit.verdict import AnyCheck, Backing, Check, Crossing, Finding, Status
+from fairaudit.verdict import AnyCheck, Backing, Breach, Check, Finding, Status
 
 
 class Direction(StrEnum):
@@ -149,7 +149,7 @@ class CheckChange:
 
     @property
     @member()
-    def newly_beyond(self) -> tuple[Crossing, ...]:
+    def newly_beyond(self) -> tuple[Breach, ...]:
         """Who fails a check that failed before, too, but not for them: another hid them then."""
         both_fail = self.before.status is self.after.status is Status.FAIL
         if not both_fail or not isinstance(self.check, Check):
@@ -199,7 +199,7 @@ class CheckChange:
         return not self.is_worse(alpha) and (self.recovers or (better and not self.lost))
 
 
-def _list_failing(finding: Finding) -> tuple[Crossing, ...]:
+def _list_failing(finding: Finding) -> tuple[Breach, ...]:
     """What makes a check fail: beyond its limit, with the evidence it asks for, and not waived."""
     waived = {crossing for waiver in finding.waived for crossing in waiver.crossed}
     supported = {Backing.UNASKED, Backing.SUPPORTED}

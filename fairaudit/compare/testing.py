@@ -154,8 +154,7 @@ def _test_shares(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
 def _make_sample(estimate: Estimate) -> Sample:
     assert estimate.numerator is not None
     assert estimate.denominator is not None
-    over, under = np.array([estimate.numerator]), np.array([estimate.denominator])
-    return Sample(np.array([estimate.value]), under.astype(np.float64), over, under)
+    return Sample.of_counts(np.array([estimate.numerator]), np.array([estimate.denominator]))
 
 
 def _test_means(change: Change, base: Estimate, terms: ChangeTerms) -> Change:

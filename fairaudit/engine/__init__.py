@@ -1,5 +1,6 @@
-"""The one pass: files and a plan in, raw counts out. To add an engine, add a file beside polars.py.
+"""The one pass: files and a plan in, raw counts out.
 
+To add an engine, add a route beside `polars_route`, and name it in `_count_by_route`.
 Polars lives in this package and nowhere else; it is imported where its route runs.
 """
 
@@ -7,66 +8,34 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fairaudit import memory
 from fairaudit.counts import Counts
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
-from fairaudit.engine.columns import check_columns, columns_read
-from fairaudit.engine.copies import Copies
-from fairaudit.engine.csv_text import (
-    copied,
-    is_utf8,
-    line_of,
-    read_header,
-)
-from fairaudit.engine.files import find_files, kind_of
+from fairaudit.engine.columns import check_columns
+from fairaudit.engine.files import find_files
 from fairaudit.engine.merging import merge_counts
-from fairaudit.engine.parquet import check_pages
+from fairaudit.engine.opening import begin_pass, check_file, name_file, open_file
 from fairaudit.engine.partial_counts import PartialCounts
-from fairaudit.engine.plain_csv import plain_lines
-from fairaudit.engine.sources import (
-    CheckedFile,
-    SourceFile,
-    parquet_footer,
-    source,
-)
-from fairaudit.errors import DataError, FairauditError, OutOfMemory, Seek, SpecError, UsageError
-from fairaudit.names import quoted
+from fairaudit.engine.sources import CheckedFile, SourceFile
+from fairaudit.errors import DataError, FairauditError, Seek, SpecError
 from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
 from fairaudit.result import DataFile
-from fairaudit.spec import CsvFormat, Cut, Quantile
+from fairaudit.spec import Cut, Quantile
 
 if TYPE_CHECKING:
     from fairaudit.engine.numbers import Batch
 
-Found = TypeVar("Found")
-
-_THREADS = "POLARS_MAX_THREADS"
+Value = TypeVar("Value")
+Name = TypeVar("Name")
 
 Outcome = Counts | FairauditError
 """What comes of a pass: counts, or why there are none."""
-
-
-def _pass(paths: Sequence[Path]) -> Copies:
-    """Room for the copies that a pass makes; raises `OutOfMemory` where there is none for itself.
-
-    A limit on memory that is met in the middle of it would abort Polars, or let it wait for ever.
-    """
-    if memory.is_limited():
-        mapped = sum(path.stat().st_size for path in paths if kind_of(path) == "csv")
-        if not memory.has_room_for_engine(mapped):
-            room = f"{(memory.ENGINE + mapped) / 1e9:.1f} GB of address space"
-            written = f"{memory.WRITTEN / 1e9:.1f} GB of data"
-            raise OutOfMemory(f"out of memory: an audit of these files needs {room}, {written}")
-    return Copies()
 
 
 def count_files(
@@ -74,7 +43,7 @@ def count_files(
 ) -> Counts:
     """The counts of the files that paths, folders and globs name, in one pass."""
     (counts,) = count_together([plan], entries, base, progress)
-    return _sound(counts)
+    return _raise_error(counts)
 
 
 def count_together(
@@ -85,42 +54,46 @@ def count_together(
     Each holds the plan that it was counted by: what is finer is rolled up by recoding.
     """
     paths, left_out = find_files(entries, base)
-    form = plans[0].format
-    found: dict[int, Outcome] = {}
+    outcomes: dict[int, Outcome] = {}
     notices: dict[int, list[Notice]] = {}
-    with _pass(paths) as copies:
-        opened = [_opened(path, form, copies) for path in paths]
-        for at, plan in enumerate(plans):
+    with begin_pass(paths) as copies:
+        files = [open_file(path, plans[0].format, copies) for path in paths]
+        for number, plan in enumerate(plans):
             try:
-                notices[at] = [*left_out, *check_columns(plan, opened)]
+                notices[number] = [*left_out, *check_columns(plan, files)]
             except SpecError as error:
-                found[at] = error
-        asked = {at: plans[at] for at in notices}
-        if asked:
-            counted = [plans[at] for at in notices]
-            ready = [_guarded(one, counted, copies, progress) for one in opened]
-            for at in [at for at, plan in asked.items() if plan.search]:
+                outcomes[number] = error
+        sound = {number: plans[number] for number in notices}
+        if sound:
+            checked = [check_file(file, [*sound.values()], copies, progress) for file in files]
+            for number in [number for number, plan in sound.items() if plan.search]:
                 try:
-                    asked[at] = _with_candidates(asked[at], ready)
+                    sound[number] = _with_candidates(sound[number], checked)
                 except FairauditError as error:
-                    del asked[at]
-                    found[at] = error
-            for plan, members in _shared(asked, ready, notices):
-                found |= _in_one_pass(plan, {at: asked[at] for at in members}, ready, progress)
-    for at, told in notices.items():
-        counts = found[at]
+                    del sound[number]
+                    outcomes[number] = error
+            for plan, numbers in _group_plans(sound, checked, notices):
+                members = {number: sound[number] for number in numbers}
+                outcomes |= _count_in_one_pass(plan, members, checked, progress)
+    _add_notices(outcomes, notices)
+    return [outcomes[number] for number in range(len(plans))]
+
+
+def _add_notices(outcomes: dict[Name, Outcome], notices: Mapping[Name, Sequence[Notice]]) -> None:
+    """Adds the notices on files and columns to the counts that they are about."""
+    for name, added in notices.items():
+        counts = outcomes[name]
         if isinstance(counts, Counts):
-            found[at] = replace(counts, notices=(*told, *counts.notices))
-    return [found[at] for at in range(len(plans))]
+            outcomes[name] = replace(counts, notices=(*added, *counts.notices))
 
 
 def _with_candidates(plan: Plan, ready: Sequence[CheckedFile]) -> Plan:
     """The plan with the candidates of its search, where it has one, by the first rows."""
     if plan.search is None:
         return plan
-    sources = [one.source for one in ready]
-    headers = [one.header for one in sources]
-    if not plan.filter and all(one.kind == "parquet" for one in sources):
+    sources = [checked.source for checked in ready]
+    headers = [file.header for file in sources]
+    if not plan.filter and all(file.layout is not None for file in sources):
         fit = fitness(plan.search, headers)
         names = [name for name, why in fit.items() if why is None]
         few = of_few_levels(names, sources, plan.tokens)
@@ -132,30 +105,30 @@ def _with_candidates(plan: Plan, ready: Sequence[CheckedFile]) -> Plan:
     return choose(batches, plan, headers)
 
 
-def _shared(
+def _group_plans(
     plans: Mapping[int, Plan], ready: Sequence[CheckedFile], notices: Mapping[int, list[Notice]]
 ) -> list[tuple[Plan, list[int]]]:
     """Which plans share a pass: greedily, while their cells stay within the budget."""
     groups: list[tuple[Plan, list[int]]] = []
-    for at, plan in plans.items():
+    for number, plan in plans.items():
         for place, (old, members) in enumerate(groups):
             both = united([old, plan])
             if both is None:
                 continue
-            if both == old or _estimated(both, ready) <= MOST_CELLS:
-                groups[place] = both, [*members, at]
+            if both == old or _estimate_cells(both, ready) <= MOST_CELLS:
+                groups[place] = both, [*members, number]
                 break
             what = (
                 f"counted in a pass of its own: with other specs there would be over "
                 f"{MOST_CELLS:,} combinations of levels"
             )
-            notices[at].append(Notice(what, Subjects.NOBODY))
+            notices[number].append(Notice(what, Subjects.NOBODY))
         else:
-            groups.append((plan, [at]))
+            groups.append((plan, [number]))
     return groups
 
 
-def _estimated(plan: Plan, ready: Sequence[CheckedFile]) -> float:
+def _estimate_cells(plan: Plan, ready: Sequence[CheckedFile]) -> float:
     """About how many cells a plan has, by a sample of the first file; infinite if it has none."""
     from fairaudit.engine import scan
 
@@ -166,21 +139,22 @@ def _estimated(plan: Plan, ready: Sequence[CheckedFile]) -> float:
         return math.inf
 
 
-def _in_one_pass(
+def _count_in_one_pass(
     plan: Plan, members: Mapping[int, Plan], ready: Sequence[CheckedFile], progress: Progress
 ) -> dict[int, Outcome]:
     """The counts for all plans that share a pass; where it fails, each by itself tells why."""
     try:
-        counted, route = _by_route(plan, ready, progress, apart=False)
-        whole = [_sound(one) for each in counted.values() for one in each]
-        counts = _with_medians(
-            merge_counts(plan, whole, ready, route), [one.source for one in ready]
-        )
+        parts_of, route = _count_by_route(plan, ready, progress, apart=False)
+        parts = [_raise_error(part) for parts in parts_of.values() for part in parts]
+        files = [checked.source for checked in ready]
+        counts = _with_medians(merge_counts(plan, parts, ready, route), files)
     except FairauditError as error:
         if len(members) == 1:
             return dict.fromkeys(members, error)
-        alone = [_in_one_pass(one, {at: one}, ready, progress) for at, one in members.items()]
-        return {at: found for each in alone for at, found in each.items()}
+        outcomes: dict[int, Outcome] = {}
+        for number, member in members.items():
+            outcomes |= _count_in_one_pass(member, {number: member}, ready, progress)
+        return outcomes
     return dict.fromkeys(members, counts)
 
 
@@ -202,51 +176,55 @@ def count_each(
 ) -> dict[str, Outcome]:
     """The counts of each file by its name, from one scan; a file that fails has its error."""
     paths, left_out = find_files(entries, base)
-    found: dict[str, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     notices: dict[str, list[Notice]] = {}
     ready: list[CheckedFile] = []
-    with _pass(paths) as copies:
+    with begin_pass(paths) as copies:
         for path in paths:
             try:
-                one = _opened(path, plan.format, copies)
-                notices[_name(path)] = [*left_out, *check_columns(plan, [one])]
-                ready.append(_guarded(one, [plan], copies, progress))
+                file = open_file(path, plan.format, copies)
+                notices[name_file(path)] = [*left_out, *check_columns(plan, [file])]
+                ready.append(check_file(file, [plan], copies, progress))
             except FairauditError as error:
-                found[_name(path)] = error
-        found |= _apart(plan, ready, progress)
-    for name, told in notices.items():
-        cells = found[name]
-        if isinstance(cells, Counts):
-            found[name] = replace(cells, notices=(*told, *cells.notices))
-    return {_name(path): found[_name(path)] for path in paths}
+                outcomes[name_file(path)] = error
+        outcomes |= _count_apart(plan, ready, progress)
+    _add_notices(outcomes, notices)
+    return {name_file(path): outcomes[name_file(path)] for path in paths}
 
 
-def _apart(plan: Plan, ready: Sequence[CheckedFile], progress: Progress) -> dict[str, Outcome]:
+def _count_apart(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
+) -> dict[str, Outcome]:
     """The counts of each file; where the scan fails, each file by itself tells which is bad."""
     try:
         if (plan.scores or plan.tables or plan.search) and len(ready) > 1:
-            return _one_by_one(plan, ready, progress)
+            return _count_one_by_one(plan, ready, progress)
         plan = _with_candidates(plan, ready)
-        counted, route = _by_route(plan, ready, progress, apart=len(ready) > 1)
+        parts_of, route = _count_by_route(plan, ready, progress, apart=len(ready) > 1)
     except FairauditError as error:
         if len(ready) == 1:
             return {ready[0].source.file.path: error}
-        return _one_by_one(plan, ready, progress)
-    found: dict[str, Outcome] = {}
-    for one in ready:
-        name = one.source.file.path
+        return _count_one_by_one(plan, ready, progress)
+    outcomes: dict[str, Outcome] = {}
+    for checked in ready:
+        name = checked.source.file.path
         try:
-            counts = merge_counts(plan, [_sound(part) for part in counted[name]], [one], route)
-            found[name] = _with_medians(counts, [one.source])
+            parts = [_raise_error(part) for part in parts_of[name]]
+            counts = merge_counts(plan, parts, [checked], route)
+            outcomes[name] = _with_medians(counts, [checked.source])
         except FairauditError as error:
-            found[name] = error
-    return found
+            outcomes[name] = error
+    return outcomes
 
 
-def _one_by_one(plan: Plan, ready: Sequence[CheckedFile], progress: Progress) -> dict[str, Outcome]:
+def _count_one_by_one(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
+) -> dict[str, Outcome]:
     """The counts of each file by a pass of its own: scores, tables, searches know no files."""
-    alone = [_apart(plan, [one], progress) for one in ready]
-    return {name: cells for each in alone for name, cells in each.items()}
+    outcomes: dict[str, Outcome] = {}
+    for checked in ready:
+        outcomes |= _count_apart(plan, [checked], progress)
+    return outcomes
 
 
 def count_frame(plan: Plan, data: Any) -> Counts:  # noqa: ANN401  # any frame narwhals reads
@@ -254,12 +232,12 @@ def count_frame(plan: Plan, data: Any) -> Counts:  # noqa: ANN401  # any frame n
     from fairaudit.engine import scan
 
     batch, rows = scan.batch_of(data)
-    one = SourceFile(DataFile(scan.FRAME_NAME, 0, None), Path(), "frame", tuple(batch.schema))
-    notices = check_columns(plan, [one])
-    plan = choose([batch], plan, [one.header])
-    counted = [_sound(part) for part in scan.count_batch(batch, plan).values()]
+    file = SourceFile(DataFile(scan.FRAME_NAME, 0, None), Path(), None, tuple(batch.schema))
+    notices = check_columns(plan, [file])
+    plan = choose([batch], plan, [file.header])
+    counted = [_raise_error(part) for part in scan.count_batch(batch, plan).values()]
     route = "Polars streaming over a frame"
-    counts = _with_medians(merge_counts(plan, counted, [CheckedFile(one, rows)], route), batch)
+    counts = _with_medians(merge_counts(plan, counted, [CheckedFile(file, rows)], route), batch)
     return replace(counts, notices=(*notices, *counts.notices))
 
 
@@ -268,14 +246,13 @@ def locate(plan: Plan, entries: Sequence[str], base: Path, seek: Seek) -> str | 
     from fairaudit.engine import scan
 
     for path in find_files(entries, base)[0]:
-        with _pass([path]) as copies:
-            one = _opened(path, plan.format, copies)
-            ready = _guarded(one, [plan], copies).source
+        with begin_pass([path]) as copies:
+            file = open_file(path, plan.format, copies)
+            ready = check_file(file, [plan], copies).source
             row = scan.first_row(ready, plan, seek)
-            if row is not None and one.kind == "csv":
-                return f"{one.file.path}:{line_of(one, plan.format, row)}"
+            line = None if row is None else file.reader.find_line(file, plan.format, row)
         if row is not None:
-            return f"{one.file.path}, row {row}"
+            return f"{file.file.path}, row {row}" if line is None else f"{file.file.path}:{line}"
     return None
 
 
@@ -285,37 +262,37 @@ def locate_error(error: DataError, plan: Plan, entries: Sequence[str], base: Pat
     if error.seek is not None:
         with contextlib.suppress(FairauditError):  # the first error is the one to tell
             spot = locate(plan, entries, base, error.seek)
-    return error.found(spot) if spot else error
+    return error.located(spot) if spot else error
 
 
 def find_cuts(
     plan: Plan,
-    wanted: Sequence[Quantile],
+    quantiles: Sequence[Quantile],
     entries: Sequence[str],
     base: Path,
     progress: Progress = SILENT,
 ) -> dict[Quantile, Cut]:
     """The quantiles of columns of the files, by passes over each such column."""
     paths, _ = find_files(entries, base)
-    with _pass(paths) as copies:
-        opened = [_opened(path, plan.format, copies) for path in paths]
+    with begin_pass(paths) as copies:
+        opened = [open_file(path, plan.format, copies) for path in paths]
         check_columns(plan, opened)
-        ready = [_guarded(one, [plan], copies, progress).source for one in opened]
-        return _cuts(ready, plan, wanted)
+        ready = [check_file(file, [plan], copies, progress).source for file in opened]
+        return _find_cuts(ready, plan, quantiles)
 
 
-def find_cuts_of_frame(plan: Plan, wanted: Sequence[Quantile], data: Any) -> dict[Quantile, Cut]:  # noqa: ANN401
+def find_cuts_of_frame(plan: Plan, quantiles: Sequence[Quantile], data: Any) -> dict[Quantile, Cut]:  # noqa: ANN401
     """The quantiles of columns of a data frame."""
     from fairaudit.engine import scan
 
     batch, _ = scan.batch_of(data)
     check_columns(
-        plan, [SourceFile(DataFile(scan.FRAME_NAME, 0, None), Path(), "frame", tuple(batch.schema))]
+        plan, [SourceFile(DataFile(scan.FRAME_NAME, 0, None), Path(), None, tuple(batch.schema))]
     )
-    return _cuts(batch, plan, wanted)
+    return _find_cuts(batch, plan, quantiles)
 
 
-def _cuts(
+def _find_cuts(
     data: Sequence[SourceFile] | Batch, plan: Plan, wanted: Sequence[Quantile]
 ) -> dict[Quantile, Cut]:
     from fairaudit.engine import quantiles
@@ -328,104 +305,56 @@ def _cuts(
     return found
 
 
-def named_files(entries: Sequence[str], base: Path) -> dict[str, str]:
+def name_files(entries: Sequence[str], base: Path) -> dict[str, str]:
     """The files that paths, folders and globs name, as the report names them, each by itself."""
-    return {_name(path): str(path) for path in find_files(entries, base)[0]}
+    return {name_file(path): str(path) for path in find_files(entries, base)[0]}
 
 
-def _name(path: Path) -> str:
-    """A path as the report names it: from here, where it lies below; as text that can be told."""
-    plain = Path(os.path.normpath(path))
-    with contextlib.suppress(ValueError):
-        plain = plain.absolute().relative_to(Path.cwd())
-    return os.fsencode(plain).decode(errors="backslashreplace")
-
-
-def _opened(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
-    """A source with its columns; a CSV file in another encoding is copied to UTF-8 first."""
-    threads = os.environ.get(_THREADS)
-    if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
-        what = f"{_THREADS} is {quoted(threads)}, which is no number of threads"
-        raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1 to 999")
-    one = source(path, _name(path))
-    if one.kind == "parquet":
-        footer = parquet_footer(one)
-        return replace(one, header=footer.names, layout=footer.layout, types=footer.types)
-    if not is_utf8(form):
-        one = copied(one, form, copies, drop_blank=False)
-    return replace(one, header=read_header(one, form))
-
-
-def _guarded(
-    one: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
-) -> CheckedFile:
-    """A source of which all is proven that the passes of these plans rely on."""
-    if one.layout is not None:
-        check_pages(one.path, one.file.path, one.layout, columns_read(plans, one.header))
-        return CheckedFile(one, one.layout.rows)
-    form = plans[0].format
-    plain = plain_lines(one, form, progress)
-    if plain is not None:
-        return CheckedFile(_of_lines(one, plain + 1), plain, plain=True)
-    from fairaudit.engine.csv_checks import check_lines
-
-    lines = check_lines(one, form, progress)
-    if lines.blank:
-        # The reader would make rows of nulls of them.
-        one = copied(one, CsvFormat(), copies, drop_blank=True)
-    return CheckedFile(_of_lines(one, lines.lines), lines.records, lines.blank)
-
-
-def _of_lines(one: SourceFile, lines: int) -> SourceFile:
-    return replace(one, file=replace(one.file, lines=lines))
-
-
-def _by_route(
+def _count_by_route(
     plan: Plan, ready: Sequence[CheckedFile], progress: Progress, *, apart: bool
 ) -> tuple[dict[str, list[PartialCounts | DataError]], str]:
     """The counts of the files by name, each by the fastest route that serves it; which routes."""
-    sources = {one.source.file.path: one.source for one in ready}
-    progress.start("counting", sum(one.records for one in ready), "rows")
-    tables = {name: one for name, one in sources.items() if one.layout is not None}
-    found: dict[str, list[PartialCounts | DataError]] = {}
+    files = {checked.source.file.path: checked.source for checked in ready}
+    progress.start("counting", sum(checked.records for checked in ready), "rows")
+    tables = {name: file for name, file in files.items() if file.layout is not None}
+    parts_of: dict[str, list[PartialCounts | DataError]] = {}
     if tables:
         from fairaudit.engine import dictionary_route
 
-        found = {
-            name: [*one] for name, one in dictionary_route.count(tables, plan, progress).items()
-        }
-    routes = ["dictionary codes of Parquet"] if found else []
-    if plan.search and (coded := _by_fields(plan, ready, progress)):
-        found |= coded
+        for name, parts in dictionary_route.count(tables, plan, progress).items():
+            parts_of[name] = [*parts]
+    routes = ["dictionary codes of Parquet"] if parts_of else []
+    if plan.search and (by_fields := _count_by_fields(plan, ready, progress)):
+        parts_of |= by_fields
         routes.append("codes of CSV fields")
-    rest = [one for name, one in sources.items() if name not in found]
+    rest = [file for name, file in files.items() if name not in parts_of]
     if rest:
         from fairaudit.engine import scan
 
-        routes.append(f"Polars streaming over {' and '.join(sorted({one.kind for one in rest}))}")
-        for name, counted in scan.count(rest, plan, progress, apart=apart).items():
-            found[name] = [counted]
-    return found, "; ".join(routes)
+        routes.append(f"Polars streaming over {' and '.join(sorted({file.kind for file in rest}))}")
+        for name, part in scan.count(rest, plan, progress, apart=apart).items():
+            parts_of[name] = [part]
+    return parts_of, "; ".join(routes)
 
 
-def _by_fields(
+def _count_by_fields(
     plan: Plan, ready: Sequence[CheckedFile], progress: Progress
 ) -> dict[str, list[PartialCounts | DataError]]:
-    """The counts of the CSV files of a search that can be told by the bytes of their fields."""
-    plain = [one for one in ready if one.plain]
+    """The counts of the CSV files of a search whose fields differ by their bytes."""
+    plain = [checked.source for checked in ready if checked.plain]
     if not plain:
         return {}
     from fairaudit.engine import csv_route
 
-    found: dict[str, list[PartialCounts | DataError]] = {}
-    for one in plain:
-        counted = csv_route.count(one.source, plan, progress)
-        if counted is not None:
-            found[one.source.file.path] = [*counted]
-    return found
+    parts_of: dict[str, list[PartialCounts | DataError]] = {}
+    for file in plain:
+        parts = csv_route.count(file, plan, progress)
+        if parts is not None:
+            parts_of[file.file.path] = [*parts]
+    return parts_of
 
 
-def _sound(found: Found | FairauditError) -> Found:
-    if isinstance(found, FairauditError):
-        raise found
-    return found
+def _raise_error(counts: Value | FairauditError) -> Value:
+    if isinstance(counts, FairauditError):
+        raise counts
+    return counts

@@ -150,7 +150,7 @@ class CandidateTables:
         lookup = self._lookups[at]
         assert lookup is not None
         if not lookup.is_of(levels, self._shape[1]):
-            known = [self._rows.get((at, self._level(one)), -1) for one in levels]
+            known = [self._rows.get((at, self._level(level)), -1) for level in levels]
             lookup.follow(levels, known, self._shape[1])
         return lookup.begins
 
@@ -307,7 +307,7 @@ class KeyCombinations:
         names = (
             tuple(one[code] for one, code in zip(levels, codes, strict=True)) for codes in each
         )
-        numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in names]
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names]
         return np.array(numbers, dtype=np.intp)
 
     def keys(self, wanted: Sequence[Key]) -> Callable[[Ints], tuple[Ints, Iterator[RawKey]]]:

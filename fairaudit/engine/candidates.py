@@ -37,8 +37,8 @@ def fitness(
 
     Columns that the spec names, be it in its filter, are not there at all.
     """
-    repeated = {name for one in headers for name, times in Counter(one).items() if times > 1}
-    every = dict.fromkeys(name for one in headers for name in one)
+    repeated = {name for header in headers for name, times in Counter(header).items() if times > 1}
+    every = dict.fromkeys(name for header in headers for name in header)
 
     def why(name: str) -> str | None:
         if not name.strip():
@@ -47,7 +47,7 @@ def fitness(
             return "a name of something else here"
         if name in repeated:
             return "several columns of that name"
-        return None if all(name in one for one in headers) else "not in every file"
+        return None if all(name in header for header in headers) else "not in every file"
 
     return {name: why(name) for name in every if name not in {*search.taken, *filtered_by}}
 
@@ -91,7 +91,7 @@ def choose(batches: Sequence[Batch], plan: Plan, headers: Sequence[Sequence[str]
     filtered_by = filters.parse(plan.filter).columns if plan.filter else ()
     fit = fitness(plan.search, headers, filtered_by)
     for name in [name for name, why in fit.items() if why is None]:
-        kinds = [one.schema[name] for one in batches if not has_levels(one.schema[name])]
+        kinds = [batch.schema[name] for batch in batches if not has_levels(batch.schema[name])]
         fit[name] = f"{kinds[0]} has no levels" if kinds else None
     names = [name for name, why in fit.items() if why is None]
     few = _with_few_levels(names, batches, plan.tokens)
@@ -105,10 +105,10 @@ def _with_few_levels(
     from fairaudit.engine.polars_route import collect
 
     found: dict[str, set[str]] = {name: set() for name in names}
-    for one in batches:
+    for batch in batches:
         left = [name for name in names if len(found[name]) <= MOST_LEVELS]
         if left:
-            first = collect(one.frame.select(left).head(FIRST_ROWS), one)
+            first = collect(batch.frame.select(left).head(FIRST_ROWS), batch)
             for name in left:
                 found[name] |= _levels(first[name], tokens)
     return [name for name in names if len(found[name]) <= MOST_LEVELS]
@@ -141,9 +141,9 @@ def of_few_levels(
     missing = {"", *tokens}
     found: dict[str, set[str]] = {name: set() for name in names}
     try:
-        for one in sources:
+        for file in sources:
             left = [name for name in names if len(found[name]) <= MOST_LEVELS]
-            for batch in _first(one, left):
+            for batch in _first(file, left):
                 for name, column in zip(batch.schema.names, batch.columns, strict=True):
                     found[name] |= different(column, MOST_LEVELS + len(missing)) - missing
     except (NotServed, pa.ArrowException, OSError, LookupError, UnicodeDecodeError):
@@ -151,14 +151,14 @@ def of_few_levels(
     return [name for name in names if len(found[name]) <= MOST_LEVELS]
 
 
-def _first(one: SourceFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _first(file: SourceFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The first rows of a file, in these columns."""
     import pyarrow.parquet as pq
 
     if not names:
         return
     left = FIRST_ROWS
-    with pq.ParquetFile(one.path, read_dictionary=names, pre_buffer=False) as opened:
+    with pq.ParquetFile(file.path, read_dictionary=names, pre_buffer=False) as opened:
         for batch in opened.iter_batches(FIRST_ROWS, columns=names, use_threads=False):
             yield batch.slice(0, left)
             left -= batch.num_rows

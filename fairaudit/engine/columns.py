@@ -19,12 +19,12 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
     notices: list[Notice] = []
     texts = dict.fromkeys([*plan.texts, *_filter_columns(plan.filter)])
     needed = {text.value for text in texts}
-    for one in sources:
-        repeated = {name: times for name, times in Counter(one.header).items() if times > 1}
-        where = f" in {one.file.path}" if len(sources) > 1 else ""
+    for file in sources:
+        repeated = {name: times for name, times in Counter(file.header).items() if times > 1}
+        where = f" in {file.file.path}" if len(sources) > 1 else ""
         for text in texts:
-            if text.value not in one.header:
-                hint = did_you_mean(text.value, one.header) or f"; there are {_some(one.header)}"
+            if text.value not in file.header:
+                hint = did_you_mean(text.value, file.header) or f"; there are {_some(file.header)}"
                 faults.append(text.fault(f"no column {quoted(text.value)}{where}{hint}"))
             elif text.value in repeated:
                 times = repeated[text.value]
@@ -32,7 +32,7 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
         unneeded = sorted(set(repeated) - needed)
         if unneeded:
             names = ", ".join(quoted(name) for name in unneeded)
-            what = f"{one.file.path} repeats column names that are not audited: {names}"
+            what = f"{file.file.path} repeats column names that are not audited: {names}"
             notices.append(Notice(what, Subjects.NOBODY))
     if faults:
         raise SpecError(dict.fromkeys(faults))
@@ -42,10 +42,10 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
 
 def columns_read(plans: Sequence[Plan], header: Sequence[str]) -> set[str]:
     """The columns of a file that some pass of these plans reads."""
-    if any(one.search for one in plans):
+    if any(plan.search for plan in plans):
         # Which of them become candidates is told by their values.
         return {*header}
-    texts = (text for one in plans for text in (*one.texts, *_filter_columns(one.filter)))
+    texts = (text for plan in plans for text in (*plan.texts, *_filter_columns(plan.filter)))
     return {text.value for text in texts}
 
 
@@ -53,9 +53,9 @@ def _types_that_differ(sources: Sequence[SourceFile], columns: Iterable[str]) ->
     """Notices on columns that Parquet files hold in different types: levels join by their text."""
     for name in sorted(columns):
         first: dict[str, str] = {}
-        for one in sources:
-            if name in one.types:
-                first.setdefault(one.types[name].removeprefix("large_"), one.file.path)
+        for file in sources:
+            if name in file.types:
+                first.setdefault(file.types[name].removeprefix("large_"), file.file.path)
         if len(first) > 1:
             where = ", ".join(f"{kind} in {path}" for kind, path in first.items())
             what = f"{quoted(name)} differs in type from file to file: {where}"

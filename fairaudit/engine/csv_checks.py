@@ -32,15 +32,15 @@ class LineCounts:
     blank: int
 
 
-def check_lines(one: SourceFile, form: CsvFormat, progress: Progress) -> LineCounts:
+def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCounts:
     """The records and blank lines of a CSV file; raises `DataError` at the first bad line."""
     if form.multiline:
-        return _check_records(one, form)
+        return _check_records(file, form)
     line = pl.col("line")
-    bad = (line != "") & ~_is_record(line, form.separator, len(one.header))
-    lines = pl.scan_lines(one.path, glob=False).slice(1)
+    bad = (line != "") & ~_is_record(line, form.separator, len(file.header))
+    lines = pl.scan_lines(file.path, glob=False).slice(1)
     if not progress.silent:
-        progress.start(f"checking {one.file.path}", one.unpacked_size, "bytes")
+        progress.start(f"checking {file.file.path}", file.unpacked_size, "bytes")
         lines = lines.map_batches(_told_to(progress), streamable=True)
     one_pass = lines.select(
         total=pl.len().cast(pl.Int64), blank=(line == "").cast(pl.Int64).sum(), bad=bad.any()
@@ -50,11 +50,11 @@ def check_lines(one: SourceFile, form: CsvFormat, progress: Progress) -> LineCou
         if any_bad:
             numbered = lines.with_row_index("number").filter(bad).head(1)
             number, text = numbered.collect(engine="streaming").row(0)
-            raise _bad_record(one, form, number + 2, text)
+            raise _bad_record(file, form, number + 2, text)
     except pl.exceptions.ComputeError as error:
-        raise not_in_encoding(one, "utf-8") from error
+        raise not_in_encoding(file, "utf-8") from error
     except OSError as error:
-        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
+        raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     return LineCounts(total + 1, total - blank, blank)
 
 
@@ -76,28 +76,28 @@ def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:
     return line.str.contains(record(separator, "*")) & (plain == fields - 1)
 
 
-def _check_records(one: SourceFile, form: CsvFormat) -> LineCounts:
+def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
     """The same for records that may run over several lines, one by one."""
-    fields = len(one.header)
+    fields = len(file.header)
     whole = re.compile(record(form.separator, f"{{{fields - 1}}}", multiline=True))
     total = lines = 0
     try:
-        for number, text in records(lines_of(one)):
+        for number, text in records(lines_of(file)):
             if number > 1 and not text:
                 raise DataError(
-                    f"{one.file.path}:{number}: a blank line among multi-line records", "remove it"
+                    f"{file.file.path}:{number}: a blank line among multi-line records", "remove it"
                 )
             if not whole.search(text):
-                raise _bad_record(one, form, number, text)
+                raise _bad_record(file, form, number, text)
             total += 1
             lines = number + text.count("\n")
     except UnicodeDecodeError as error:
-        raise not_in_encoding(one, "utf-8") from error
+        raise not_in_encoding(file, "utf-8") from error
     except OSError as error:
-        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
+        raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     return LineCounts(lines, total - 1, 0)
 
 
-def _bad_record(one: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
-    what, hint = fault_of(text, form.separator, len(one.header), multiline=form.multiline)
-    return DataError(f"{one.file.path}:{number}: {what}", hint)
+def _bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
+    what, hint = fault_of(text, form.separator, len(file.header), multiline=form.multiline)
+    return DataError(f"{file.file.path}:{number}: {what}", hint)

@@ -38,14 +38,14 @@ _BATCH = 2**17
 _LF = b"\n"
 
 
-def count(one: SourceFile, plan: Plan, progress: Progress) -> list[PartialCounts] | None:
+def count(file: SourceFile, plan: Plan, progress: Progress) -> list[PartialCounts] | None:
     """The counts of a file whose lines are proven to be plain; None where it is not served."""
     if plan.search is None or not plan.search.candidates or not _is_served(plan):
         return None
-    ranges = parts(one.path, one.unpacked_size or 0)
+    ranges = parts(file.path, file.unpacked_size or 0)
     if ranges is None:
         return None
-    work = _Work(one, plan, plan.search, progress)
+    work = _Work(file, plan, plan.search, progress)
     with ThreadPoolExecutor(len(ranges)) as pool:
         try:
             found = pool.map(lambda ends: work.count(*ends), ranges)
@@ -55,7 +55,7 @@ def count(one: SourceFile, plan: Plan, progress: Progress) -> list[PartialCounts
             return None
         except OSError as error:
             why = "damaged, truncated or gone"
-            raise DataError.unreadable(one.file.path, why) from error
+            raise DataError.unreadable(file.file.path, why) from error
         finally:
             # After an interruption, or a fault, nobody waits for the blocks that are left.
             work.stopped.set()
@@ -69,14 +69,14 @@ def _is_served(plan: Plan) -> bool:
 class _Work:
     """A file that several threads share, and what each needs to know of it."""
 
-    def __init__(self, one: SourceFile, plan: Plan, search: Search, progress: Progress) -> None:
+    def __init__(self, file: SourceFile, plan: Plan, search: Search, progress: Progress) -> None:
         self.stopped = threading.Event()
-        self._path = one.path
+        self._path = file.path
         self._plan = plan
         self._search = search
         self._progress = progress
-        self._fields = len(one.header)
-        places = {name: at for at, name in enumerate(one.header)}
+        self._fields = len(file.header)
+        places = {name: at for at, name in enumerate(file.header)}
         self._keys = [places[key.column] for key in plan.keys]
         self._columns = [*self._keys, *(places[name] for name in search.candidates)]
 

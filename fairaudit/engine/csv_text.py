@@ -1,4 +1,4 @@
-"""The text of a CSV file: its header, its lines, and the grammar of RFC 4180 for its records."""
+"""CSV files as an input format: header, lines, and the grammar of RFC 4180 for their records."""
 
 from __future__ import annotations
 
@@ -6,21 +6,79 @@ import csv
 import errno
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairaudit.engine.copies import Copies
-from fairaudit.engine.files import PACKED
-from fairaudit.engine.sources import SourceFile, open_bytes
+from fairaudit.engine.formats import PACKED
+from fairaudit.engine.sources import CheckedFile, SourceFile, open_bytes
 from fairaudit.errors import DataError
+from fairaudit.plan import Plan
+from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _HEADER_BYTES = 4_000_000
 _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
 QUOTED = r'"(?:[^"\r]|"")*"'
 _QUOTED_ON_MORE_LINES = r'"(?:[^"]|"")*"'
+
+
+def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
+    """The file with its header; one in another encoding is copied to UTF-8 first."""
+    if not is_utf8(form):
+        file = copy_as_utf8(file, form, copies, drop_blank=False)
+    return replace(file, header=read_header(file, form))
+
+
+def check_file(
+    file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
+) -> CheckedFile:
+    """The file once each of its lines is proven to be a record, or blank."""
+    from fairaudit.engine.plain_csv import plain_lines
+
+    form = plans[0].format
+    plain = plain_lines(file, form, progress)
+    if plain is not None:
+        return CheckedFile(_with_lines(file, plain + 1), plain, plain=True)
+    from fairaudit.engine.csv_checks import check_lines
+
+    lines = check_lines(file, form, progress)
+    if lines.blank:
+        # The reader would make rows of nulls of them.
+        file = copy_as_utf8(file, CsvFormat(), copies, drop_blank=True)
+    return CheckedFile(_with_lines(file, lines.lines), lines.records, lines.blank)
+
+
+def _with_lines(file: SourceFile, lines: int) -> SourceFile:
+    return replace(file, file=replace(file.file, lines=lines))
+
+
+def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:
+    """The columns of a file, all of text."""
+    import polars as pl
+
+    return dict.fromkeys(file.header, pl.String())
+
+
+def scan_files(paths: Sequence[Path], separator: str, path_column: str | None) -> pl.LazyFrame:
+    """Files of one header as a lazy frame of texts."""
+    import polars as pl
+
+    return pl.scan_csv(
+        [*paths],
+        separator=separator,
+        infer_schema=False,
+        glob=False,
+        raise_if_empty=False,
+        include_file_paths=path_column,
+    )
 
 
 def record(separator: str, more: str, *, multiline: bool = False) -> str:
@@ -72,14 +130,14 @@ def fault_of(text: str, separator: str, fields: int, *, multiline: bool) -> tupl
     return f"{found} field{plural} where the header has {fields}", hint
 
 
-def read_header(one: SourceFile, form: CsvFormat) -> tuple[str, ...]:
+def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
     """The column names of a CSV file, as written; refuses what no CSV reader reads right."""
-    name = one.file.path
+    name = file.file.path
     try:
-        with open_bytes(one.path) as stream:
+        with open_bytes(file.path) as stream:
             head = stream.readline(_HEADER_BYTES)
     except (OSError, ValueError) as error:
-        raise DataError.unreadable(name, f"damaged or truncated ({_packing(one)})") from error
+        raise DataError.unreadable(name, f"damaged or truncated ({_packing(file)})") from error
     if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) and is_utf8(form):
         raise DataError.unreadable(name, "UTF-32, not UTF-8: say `format: {encoding: utf-32}`")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) and is_utf8(form):
@@ -116,59 +174,61 @@ def is_utf8(form: CsvFormat) -> bool:
     return form.encoding.lower().replace("_", "-") in {"utf-8", "utf8", "utf-8-sig"}
 
 
-def copied(one: SourceFile, form: CsvFormat, copies: Copies, *, drop_blank: bool) -> SourceFile:
+def copy_as_utf8(
+    file: SourceFile, form: CsvFormat, copies: Copies, *, drop_blank: bool
+) -> SourceFile:
     """A plain UTF-8 copy of a CSV file, without its blank lines if asked."""
     encoding = "utf-8-sig" if is_utf8(form) else form.encoding
     try:
         out, path = copies.new()
     except OSError as error:
-        raise _no_copy(one, error) from error
+        raise _no_copy(file, error) from error
     try:
-        with io.TextIOWrapper(open_bytes(one.path), encoding=encoding, newline="") as text:
+        with io.TextIOWrapper(open_bytes(file.path), encoding=encoding, newline="") as text:
             for line in text:
                 if not drop_blank or line.strip("\r\n"):
                     out.write(line.encode())
         out.flush()
     except UnicodeError as error:
-        raise not_in_encoding(one, form.encoding) from error
+        raise not_in_encoding(file, form.encoding) from error
     except OSError as error:
         if error.errno in _FULL:
-            raise _no_copy(one, error) from error
-        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
-    return replace(one, path=path)
+            raise _no_copy(file, error) from error
+        raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
+    return replace(file, path=path)
 
 
-def _no_copy(one: SourceFile, error: OSError) -> DataError:
+def _no_copy(file: SourceFile, error: OSError) -> DataError:
     return DataError(
-        f"{one.file.path}: no space for a copy in UTF-8 without blank lines",
+        f"{file.file.path}: no space for a copy in UTF-8 without blank lines",
         f"{error.strerror}: free some, or point TMPDIR to another disk",
     )
 
 
-def lines_of(one: SourceFile) -> Iterator[str]:
+def lines_of(file: SourceFile) -> Iterator[str]:
     """The physical lines of a CSV file in UTF-8, with their ends."""
-    stream = open_bytes(one.path)
+    stream = open_bytes(file.path)
     # A carriage return alone ends no line: it is told as a fault.
     with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n") as text:
         yield from text
 
 
-def line_of(one: SourceFile, form: CsvFormat, row: int) -> int | None:
+def find_line(file: SourceFile, form: CsvFormat, row: int) -> int | None:
     """The physical line where a row (from 1) begins, blank lines not counted as rows."""
     if form.multiline:
-        starts = (number for number, _ in records(lines_of(one)))
+        starts = (number for number, _ in records(lines_of(file)))
     else:
         starts = (
-            number for number, line in enumerate(lines_of(one), start=1) if line.strip("\r\n")
+            number for number, line in enumerate(lines_of(file), start=1) if line.strip("\r\n")
         )
     return next(islice(starts, row, None), None)
 
 
-def not_in_encoding(one: SourceFile, encoding: str) -> DataError:
+def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
     """The error of a file that is not what it is declared to be, with its first bad line."""
     where = ""
     try:
-        with open_bytes(one.path) as stream:
+        with open_bytes(file.path) as stream:
             for number, line in enumerate(stream, start=1):
                 try:
                     line.decode(encoding)
@@ -180,8 +240,8 @@ def not_in_encoding(one: SourceFile, encoding: str) -> DataError:
         pass
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     hint = "say `format: {encoding: latin-1}` or the like"
-    return DataError(f"{one.file.path}{where}: not {name}", hint)
+    return DataError(f"{file.file.path}{where}: not {name}", hint)
 
 
-def _packing(one: SourceFile) -> str:
-    return PACKED.get(one.path.suffix.lower(), "plain file")
+def _packing(file: SourceFile) -> str:
+    return PACKED.get(file.path.suffix.lower(), "plain file")

@@ -1,4 +1,4 @@
-"""Which files paths, folders and globs name, and of what kind they are."""
+"""Which files paths, folders and globs name."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairaudit.disclosure import Notice, Subjects
+from fairaudit.engine.formats import format_of, list_formats
 from fairaudit.errors import DataError, NothingToAudit
 from fairaudit.inputs import NO_PATH, can_be_named
 from fairaudit.names import quoted
 
-_CSV = (".csv", ".tsv", ".txt")
-PACKED = {".gz": "gzip", ".zst": "zstd"}
-_PARQUET = (".parquet", ".pq")
-READABLE = "CSV (.csv .tsv .txt, also .gz .zst) and Parquet (.parquet .pq) can be read"
 _CLOUD = ("s3://", "gs://", "gcs://", "az://", "abfs://", "http://", "https://", "hf://")
 
 
@@ -54,11 +51,11 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     if path.is_dir():
         everything = [one for name in ("*", ".*") for one in _matches(path, ("**", name))]
         inside = [one for one in everything if not one.is_dir()]
-        known = [one for one in inside if kind_of(one) and not one.name.startswith((".", "~"))]
+        known = [one for one in inside if format_of(one) and not one.name.startswith((".", "~"))]
         if len(known) < len(inside):
             what = f"{len(inside) - len(known)} other files in {entry} are not read"
             notices.append(Notice(what, Subjects.NOBODY))
-        return _some(known, f"the folder {entry} holds no file to audit", READABLE)
+        return _some(known, f"the folder {entry} holds no file to audit", list_formats())
     if glob.has_magic(entry):
         pattern = Path(entry)
         start = Path(pattern.anchor) if pattern.is_absolute() else base
@@ -77,16 +74,6 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         raise DataError(f"there is no file {entry}", f"looked in {path.parent}") from error
     # A pipe, or a device: whoever opens it says so.
     return [path]
-
-
-def kind_of(path: Path) -> str | None:
-    """`csv` or `parquet` by the file's name, None where it is neither."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _PARQUET:
-        return "parquet"
-    if suffixes and suffixes[-1] in PACKED:
-        suffixes.pop()
-    return "csv" if suffixes and suffixes[-1] in _CSV else None
 
 
 def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:

@@ -46,46 +46,46 @@ def merge_counts(
     route: str,
 ) -> Counts:
     """The counts of files as one; levels are united by their text."""
-    measures = [one.measures for one in counted]
-    rows = np.concatenate([one.rows for one in measures])
-    read = sum(one.records for one in ready)
+    measures = [part.measures for part in counted]
+    rows = np.concatenate([measure.rows for measure in measures])
+    read = sum(checked.records for checked in ready)
     if int(rows.sum()) != read:
         raise DataError(
             f"the pass counted {int(rows.sum()):,} rows, the control total is {read:,}",
             "the data changed while it was read, or is damaged: run again",
         )
-    check_people(sum(int(one.people.sum()) for one in measures))
-    keys = tuple(unite_keys([one.keys[at] for one in counted]) for at in range(len(plan.keys)))
+    check_people(sum(int(measure.people.sum()) for measure in measures))
+    keys = tuple(unite_keys([part.keys[at] for part in counted]) for at in range(len(plan.keys)))
     if len(rows) > MOST_CELLS:
         raise _too_many(plan, keys, len(rows))
-    blank = sum(one.blank for one in ready)
+    blank = sum(checked.blank for checked in ready)
     lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
     skipped = [Notice(f"{lines} and not counted", Subjects.NOBODY)] if blank else []
     skipped += [
-        Notice(f"{one.source.file.path} holds no row", Subjects.NEVER)
-        for one in ready
-        if not one.records and len(ready) > 1
+        Notice(f"{checked.source.file.path} holds no row", Subjects.NEVER)
+        for checked in ready
+        if not checked.records and len(ready) > 1
     ]
     levels = _table_levels(plan, keys, counted)
     # Tiny weights, such as those that add up to 1, need the finer fixed point.
-    fine = int(bool(plan.weight) and 0 < max(one.largest_weight for one in measures) < TINY)
-    weight = [number for one in measures for number in one.weights[fine]]
-    squares = [number for one in measures for number in one.squares[fine]]
+    fine = int(bool(plan.weight) and 0 < max(measure.largest_weight for measure in measures) < TINY)
+    weight = [number for measure in measures for number in measure.weights[fine]]
+    squares = [number for measure in measures for number in measure.squares[fine]]
     if sum(weight) // WEIGHT_SCALES[fine] >= MOST_PEOPLE:
         what = "the weights add up to more than 64 bits hold"
         raise DataError(what, "check the weight column, or divide all weights by the same number")
     return Counts(
         plan=plan,
         keys=keys,
-        kept=np.concatenate([one.kept for one in counted]),
+        kept=np.concatenate([part.kept for part in counted]),
         rows=rows,
-        people=np.concatenate([one.people for one in measures]),
+        people=np.concatenate([measure.people for measure in measures]),
         read=read,
-        files=tuple(one.source.file for one in ready),
+        files=tuple(checked.source.file for checked in ready),
         route=route,
         weight=Sum.exact(weight, WEIGHT_SCALES[fine]) if plan.weight else None,
         squares=Sum.exact(squares, SQUARE_SCALES[fine]) if plan.weight else None,
-        weight_error=max(one.weight_errors[fine] for one in measures),
+        weight_error=max(measure.weight_errors[fine] for measure in measures),
         scores=dict(_joined_scores(plan, keys, counted)),
         amounts=_joined_amounts(plan, counted),
         searched=_joined_search(plan, counted, ready, route),
@@ -99,11 +99,11 @@ def _table_levels(
     plan: Plan, keys: Sequence[RawKey], counted: Sequence[PartialCounts]
 ) -> dict[Key, tuple[str | None, ...]]:
     """The levels of the texts that tables beside the cells have, those of the cells as they are."""
-    found = {one.key: one.levels for one in keys}
-    parts = [one.tables for one in counted if one.tables is not None]
+    found = {key.key: key.levels for key in keys}
+    parts = [part.tables for part in counted if part.tables is not None]
     for key in plan.table_keys:
         if key not in found:
-            texts = {level for one in parts for level in one.levels[key]}
+            texts = {level for part in parts for level in part.levels[key]}
             known = [level for level in texts if isinstance(level, str)]
             found[key] = (*sorted(known), *([None] if None in texts else []))
     return {key: found[key] for key in plan.table_keys if key.edges is None}
@@ -113,7 +113,7 @@ def _joined_tables(
     plan: Plan, levels: Mapping[Key, tuple[str | None, ...]], counted: Sequence[PartialCounts]
 ) -> Iterator[RawTable]:
     """The tables beside of all threads and files, one after the other."""
-    parts = [one.tables for one in counted if one.tables is not None and one.tables.cells]
+    parts = [part.tables for part in counted if part.tables is not None and part.tables.cells]
     place: dict[Key, dict[Level, int]] = {
         key: {level: at for at, level in enumerate(some)} for key, some in levels.items()
     }
@@ -121,9 +121,9 @@ def _joined_tables(
         {
             # A level of a dictionary that no row has is none of the data's.
             key: np.array([place[key].get(x, -2) if key in place else x for x in some])
-            for key, some in one.levels.items()
+            for key, some in part.levels.items()
         }
-        for one in parts
+        for part in parts
     ]
     for at, keys in enumerate(plan.tables):
         codes = [np.zeros((0, len(keys)), dtype=np.int64)]
@@ -131,7 +131,7 @@ def _joined_tables(
             mine = np.unravel_index(one.cells[at], tuple(len(one.levels[key]) for key in keys))
             each = [lookup[key][code] for key, code in zip(keys, mine, strict=True)]
             codes.append(np.stack(each, axis=1))
-        people = [np.zeros(0, dtype=np.int64), *(one.people[at] for one in parts)]
+        people = [np.zeros(0, dtype=np.int64), *(part.people[at] for part in parts)]
         yield RawTable(keys, np.concatenate(codes), np.concatenate(people))
 
 
@@ -143,7 +143,7 @@ def _joined_search(
         return None
     tables = {}
     for name in plan.search.candidates:
-        each = [one.beside.get(name, ()) for one in counted]
+        each = [part.beside.get(name, ()) for part in counted]
         parts = [part for some in each for part in some or ()]
         if parts and None not in each:
             tables[name] = merge_counts(plan.beside(name), parts, ready, route)
@@ -154,14 +154,14 @@ def _joined_search(
 
 def _joined_amounts(plan: Plan, counted: Sequence[PartialCounts]) -> RawAmounts | None:
     """What was added up in all files, one after the other."""
-    parts = [one.amounts for one in counted if one.amounts is not None]
+    parts = [part.amounts for part in counted if part.amounts is not None]
     if not plan.adding.columns:
         return None
     adding = plan.adding
     return RawAmounts(
-        {name: [n for one in parts for n in one.columns[name]] for name in adding.columns},
-        {pair: [n for one in parts for n in one.products[pair]] for pair in adding.products},
-        {pair: [n for one in parts for n in one.distances[pair]] for pair in adding.distances},
+        {name: [n for part in parts for n in part.columns[name]] for name in adding.columns},
+        {pair: [n for part in parts for n in part.products[pair]] for pair in adding.products},
+        {pair: [n for part in parts for n in part.distances[pair]] for pair in adding.distances},
     )
 
 
@@ -171,7 +171,7 @@ def _joined_scores(
     """The histograms of each score; they are empty where nobody has it."""
     most = MOST_ENTRIES // max(len(plan.scores), 1)
     for column, groupings in plan.scores.items():
-        parts = [one.scores[column] for one in counted if column in one.scores]
+        parts = [part.scores[column] for part in counted if column in part.scores]
         yield column, _joined_score(plan, groupings, keys, parts, most)
 
 
@@ -183,21 +183,21 @@ def _joined_score(
     most: int,
 ) -> RawScores:
     """The histograms of all threads and files as one, with bins that the room for them chooses."""
-    low = [int(one.bins.codes[0]) << one.shift for one in parts if len(one.bins.codes)]
-    high = [int(one.bins.codes[-1]) << one.shift for one in parts if len(one.bins.codes)]
+    low = [int(part.bins.codes[0]) << part.shift for part in parts if len(part.bins.codes)]
+    high = [int(part.bins.codes[-1]) << part.shift for part in parts if len(part.bins.codes)]
     places = [[plan.keys.index(key) for key in grouping] for grouping in groupings]
     if not low:
         empty = tuple(RawHistogram.empty(tuple(grouping)) for grouping in places)
         return RawScores(empty, Bins.gather(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
     sizes = [math.prod(_size(keys[at]) for at in grouping) for grouping in places]
-    shifts = [one.shift for one in parts]
+    shifts = [part.shift for part in parts]
     shift = coarsest(shifts, sum(sizes), min(low), max(high), most)
     bins = Bins.gather(
-        np.concatenate([one.bins.codes >> (shift - one.shift) for one in parts]),
-        np.concatenate([one.bins.low for one in parts]),
-        np.concatenate([one.bins.high for one in parts]),
+        np.concatenate([part.bins.codes >> (shift - part.shift) for part in parts]),
+        np.concatenate([part.bins.low for part in parts]),
+        np.concatenate([part.bins.high for part in parts]),
     )
-    pieces = [piece for one in parts for piece in one.pieces]
+    pieces = [piece for part in parts for piece in part.pieces]
     return RawScores(
         tuple(
             _joined_histogram(

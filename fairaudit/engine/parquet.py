@@ -76,7 +76,7 @@ class RowGroup:
 
     def of(self, names: Collection[str]) -> Iterator[Chunk]:
         """The chunks of the columns of those names."""
-        return (one for one in self.chunks if one.leaf.path[0] in names)
+        return (chunk for chunk in self.chunks if chunk.leaf.path[0] in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class _Damaged(Exception):
     """Something that no sound file has; its text says what, where it is worth saying."""
 
 
-def layout(path: Path, name: str) -> Layout:
+def read_layout(path: Path, name: str) -> Layout:
     """The layout of a file, which the report calls `name`; raises `DataError` for a bad one."""
     try:
         with path.open("rb") as file:
@@ -151,14 +151,14 @@ def _is_encrypted(footer: Struct) -> bool:
     """Whether a column is: its metadata may be, where the footer is not."""
     groups = [one for one in _list(footer.get(4)) if isinstance(one, dict)]
     chunks = [one for group in groups for one in _list(group.get(1)) if isinstance(one, dict)]
-    return any(8 in one or 9 in one for one in chunks)
+    return any(8 in chunk or 9 in chunk for chunk in chunks)
 
 
 def _layout(footer: Struct, end: int) -> Layout:
     leaves = _leaves([_struct(one) for one in _list(footer.get(2))])
     groups = tuple(_group(_struct(one), leaves, end) for one in _list(footer.get(4, [])))
     rows = _int(footer.get(3), _LARGEST)
-    if rows != sum(one.rows for one in groups):
+    if rows != sum(group.rows for group in groups):
         raise _Damaged
     return Layout(rows, groups)
 
@@ -206,7 +206,7 @@ def _group(group: Struct, leaves: list[Leaf], end: int) -> RowGroup:
     if len(columns) != len(leaves):
         raise _Damaged
     chunks = zip(columns, leaves, strict=True)
-    return RowGroup(rows, tuple(_chunk(_struct(one), leaf, rows, end) for one, leaf in chunks))
+    return RowGroup(rows, tuple(_chunk(_struct(chunk), leaf, rows, end) for chunk, leaf in chunks))
 
 
 def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:

@@ -33,19 +33,19 @@ _ONE, _LAST, _ZERO = np.uint64(1), np.uint64(63), np.uint64(0)
 _STEPS = [np.uint64(step) for step in (1, 2, 4, 8, 16, 32)]
 
 
-def plain_lines(one: SourceFile, form: CsvFormat, progress: Progress) -> int | None:
+def plain_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> int | None:
     """How many lines below the header a plain file has; None where a closer look is needed.
 
     All of them are then records of RFC 4180 with the header's fields, in UTF-8, and none is blank.
     """
-    path, fields, size = one.path, len(one.header), one.unpacked_size
+    path, fields, size = file.path, len(file.header), file.unpacked_size
     if form.multiline or size is None or not form.separator.isascii():
         return None
-    progress.start(f"checking {one.file.path}", size, "bytes")
+    progress.start(f"checking {file.file.path}", size, "bytes")
     try:
         return _count_in_threads(path, form.separator, fields, size, progress)
     except OSError as error:
-        raise DataError.unreadable(one.file.path, "damaged, truncated or gone") from error
+        raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
 
 
 def _count_in_threads(

@@ -272,9 +272,9 @@ def _amounts(plan: Plan) -> list[pl.Expr]:
         fixed = pl.col(own(f"fixed {column}"))
         return fixed // 2**_HALF, fixed % 2**_HALF
 
-    def summed(one: pl.Expr) -> pl.Expr:
-        one = one.cast(pl.Int128)
-        return (one * people if plan.count else one).sum()
+    def summed(value: pl.Expr) -> pl.Expr:
+        value = value.cast(pl.Int128)
+        return (value * people if plan.count else value).sum()
 
     found = []
     for at, column in enumerate(plan.adding.columns):

@@ -117,8 +117,8 @@ def _batches(data: Sequence[SourceFile] | Batch, plan: Plan) -> list[Batch]:
     return [data] if isinstance(data, Batch) else [_batch(one, plan) for one in data]
 
 
-def _batch(one: SourceFile, plan: Plan) -> Batch:
-    (batch,) = batches([one], plan.format.separator)
+def _batch(file: SourceFile, plan: Plan) -> Batch:
+    (batch,) = batches([file], plan.format.separator)
     return batch
 
 

@@ -56,9 +56,9 @@ def rule_of(plan: Plan) -> Filter | None:
     return filters.parse(plan.filter) if plan.filter else None
 
 
-def first_row(one: SourceFile, plan: Plan, seek: Seek) -> int | None:
+def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
     """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
-    (batch,) = batches([one], plan.format.separator)
+    (batch,) = batches([file], plan.format.separator)
     rule = rule_of(plan)
     try:
         return polars_route.first_row(batch, plan, rule, seek)
@@ -88,14 +88,14 @@ def _refuse_ids(batch: Batch, plan: Plan) -> None:
         raise SpecError(faults)
 
 
-def estimated_cells(one: SourceFile, plan: Plan) -> float:
+def estimated_cells(file: SourceFile, plan: Plan) -> float:
     """About how many cells a plan has, from the first rows of a file.
 
     By Chao (1984), Nonparametric estimation of the number of classes in a population,
     Scandinavian Journal of Statistics 11:265, bias-corrected: those seen, and an estimate of those
     unseen from how many were seen once and twice.
     """
-    (batch,) = batches([one], plan.format.separator)
+    (batch,) = batches([file], plan.format.separator)
     sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)
     (counted,) = count_batch(sample, replace(plan, tables=(), search=None)).values()
     if isinstance(counted, DataError):
@@ -108,43 +108,23 @@ def estimated_cells(one: SourceFile, plan: Plan) -> float:
 def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = False) -> list[Batch]:
     """One batch for each schema: files that differ in columns or types are scanned apart."""
     grouped: dict[tuple[object, ...], list[tuple[SourceFile, Mapping[str, pl.DataType]]]] = {}
-    for one in sources:
-        schema = _schema(one)
-        key = (one.kind, *((name, str(dtype)) for name, dtype in schema.items()))
-        grouped.setdefault(key, []).append((one, schema))
+    for file in sources:
+        schema = file.reader.read_schema(file)
+        key = (file.kind, *((name, str(dtype)) for name, dtype in schema.items()))
+        grouped.setdefault(key, []).append((file, schema))
     return [
         _batch([one for one, _ in group], group[0][1], separator, apart=apart)
         for group in grouped.values()
     ]
 
 
-def _schema(one: SourceFile) -> Mapping[str, pl.DataType]:
-    if one.kind != "parquet":
-        return dict.fromkeys(one.header, pl.String())
-    try:
-        return pl.read_parquet_schema(one.path)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        why = "not a Parquet file, or truncated"
-        raise DataError.unreadable(one.file.path, why) from error
-
-
 def _batch(
-    sources: Sequence[SourceFile], schema: Mapping[str, pl.DataType], separator: str, *, apart: bool
+    files: Sequence[SourceFile], schema: Mapping[str, pl.DataType], separator: str, *, apart: bool
 ) -> Batch:
-    paths = [one.path for one in sources]
+    paths = [file.path for file in files]
     column = own("file") if apart else None
-    if sources[0].kind == "parquet":
-        frame = pl.scan_parquet(paths, glob=False, include_file_paths=column)
-    else:
-        frame = pl.scan_csv(
-            paths,
-            separator=separator,
-            infer_schema=False,
-            glob=False,
-            raise_if_empty=False,
-            include_file_paths=column,
-        )
-    names = tuple(one.file.path for one in sources)
+    frame = files[0].reader.scan_files(paths, separator, column)
+    names = tuple(file.file.path for file in files)
     return Batch(frame, schema, names, tuple(map(str, paths)), apart)
 
 

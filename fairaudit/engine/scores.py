@@ -149,8 +149,8 @@ class ScoreCounter:
     def _terms(self, scores: Floats, people: Ints | None) -> tuple[Addends | None, float]:
         """The terms of the sums, and the most that they add; None once a score is too large."""
         largest = float(np.abs(scores).max())
-        many = 1 if people is None else int(people.max())
-        load = max(largest * SUM_SCALE, 2.0**_HALF) * many * len(scores)
+        largest_count = 1 if people is None else int(people.max())
+        load = max(largest * SUM_SCALE, 2.0**_HALF) * largest_count * len(scores)
         if not (largest * ROOT_SCALE < 2**_HALF and load < _MOST) or not self._fits:
             self._fits = False
             return None, 0.0

@@ -1,4 +1,4 @@
-"""How a file is opened, and what is seen of it before it is counted."""
+"""The files of a pass: how each is opened, and what is known of it before it is counted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from fairaudit.engine.files import PACKED, READABLE, kind_of
-from fairaudit.engine.parquet import Layout, layout
+from fairaudit.engine.formats import PACKED, InputFormat, Reader, format_of, list_formats
+from fairaudit.engine.parquet import Layout
 from fairaudit.errors import DataError
 from fairaudit.inputs import refuse_special
 from fairaudit.result import DataFile
@@ -20,15 +20,27 @@ from fairaudit.result import DataFile
 class SourceFile:
     """A file to read: its name in the report, where its bytes are read from, and its columns.
 
-    `layout` and `types` of the columns are what a Parquet file says of itself; in CSV all is text.
+    A data frame has no format. `layout` and `types` of the columns are what a Parquet file says of
+    itself; in CSV all is text.
     """
 
     file: DataFile
     path: Path
-    kind: str
+    form: InputFormat | None
     header: tuple[str, ...] = ()
     layout: Layout | None = None
     types: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The name of its format."""
+        return self.form.name if self.form else "frame"
+
+    @property
+    def reader(self) -> Reader:
+        """The module that reads it."""
+        assert self.form is not None
+        return self.form.reader()
 
     @property
     def unpacked_size(self) -> int | None:
@@ -49,15 +61,15 @@ class CheckedFile:
     plain: bool = False
 
 
-def source(path: Path, name: str) -> SourceFile:
-    """The source that a file is; raises `DataError` where its kind is not known."""
+def inspect_file(path: Path, name: str) -> SourceFile:
+    """A file by its name; raises `DataError` where its format is not known, or it is empty."""
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
         raise DataError(f"{name}: the file's name is no text", "rename the file") from error
-    kind = kind_of(path)
-    if kind is None:
-        raise DataError(f"{name}: not known what kind of file this is", READABLE)
+    form = format_of(path)
+    if form is None:
+        raise DataError(f"{name}: not known what kind of file this is", list_formats())
     try:
         refuse_special(path)
         stat = path.stat()
@@ -66,10 +78,9 @@ def source(path: Path, name: str) -> SourceFile:
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
     if not stat.st_size:
-        hint = "a CSV file has at least a header" if kind == "csv" else "write it again"
-        raise DataError(f"{name}: the file is empty", hint)
+        raise DataError(f"{name}: the file is empty", form.hint_if_empty)
     modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
-    return SourceFile(DataFile(name, stat.st_size, modified), path, kind)
+    return SourceFile(DataFile(name, stat.st_size, modified), path, form)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
@@ -80,31 +91,3 @@ def open_bytes(path: Path) -> IO[bytes]:
     import pyarrow as pa
 
     return io.BufferedReader(pa.input_stream(str(path), compression=packing))
-
-
-@dataclass(frozen=True, slots=True)
-class Footer:
-    """What the footer of a Parquet file says: columns, types, and where their values are."""
-
-    names: tuple[str, ...]
-    types: Mapping[str, str]
-    layout: Layout
-
-
-def parquet_footer(one: SourceFile) -> Footer:
-    """The footer of a Parquet file; refuses a damaged one."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    found = layout(one.path, one.file.path)
-    try:
-        with pq.ParquetFile(one.path) as file:
-            schema = file.schema_arrow
-            types = {column.name: str(column.type) for column in schema}
-            return Footer(tuple(schema.names), types, found)
-    except pa.ArrowNotImplementedError as error:
-        what = f"{one.file.path}: a column has a type that is not read, such as numbers of 128 bits"
-        raise DataError(what, "write the file without that column, or in another type") from error
-    except (pa.ArrowException, OSError, ValueError) as error:
-        why = "not a Parquet file, or damaged or truncated"
-        raise DataError.unreadable(one.file.path, why) from error

@@ -308,7 +308,7 @@ class Exact(Sums):
         weights = [np.zeros(size, dtype=object)] * 4
         if self._plan.weight:
             weights = self._weights(floats(columns[self._plan.weight]))
-        self._terms = (people, *(people * one for one in weights))
+        self._terms = (people, *(people * weights for weights in weights))
         return True
 
     def add(self, index: NDArray[np.intp]) -> None:
@@ -318,7 +318,7 @@ class Exact(Sums):
     def close(self) -> tuple[Ints, Measures]:
         """The cells that occur, and what they add up to."""
         cells = np.flatnonzero(self._arrays[0])
-        rows, people, *sums = (one[cells] for one in self._arrays)
+        rows, people, *sums = (array[cells] for array in self._arrays)
         coarse, fine, coarse_squares, fine_squares = (one.tolist() for one in sums)
         weighted = bool(self._plan.weight)
         first, second = self._errors
@@ -349,4 +349,4 @@ class Exact(Sums):
             np.rint(one * scale).astype(np.int64).astype(object)
             for one, scale in zip((weights, tiny), SQUARE_ROOTS, strict=True)
         )
-        return [*(one.astype(object) for one in exact), *(one * one for one in roots)]
+        return [*(one.astype(object) for one in exact), *(root * root for root in roots)]

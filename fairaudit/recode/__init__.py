@@ -22,14 +22,13 @@ from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.names import quoted
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
-from fairaudit.recode.axis import DROP, Axis, Findings
-from fairaudit.recode.clusters import cluster_codes
+from fairaudit.recode.axes import DROP, Axis, Findings, cluster_codes
 from fairaudit.recode.groups import candidate_axis, group_axis
 from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut
 from fairaudit.recode.left_out import notices as left_out_notices
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.scores import Distribution, Recoding
-from fairaudit.recode.tables import feature_recodings, not_known, table_cubes
+from fairaudit.recode.side_cubes import feature_recodings, not_known, table_cubes
 from fairaudit.result import Searched
 from fairaudit.spec import MissingPolicy, Spec, search_spec
 

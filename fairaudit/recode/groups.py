@@ -12,8 +12,8 @@ from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS
-from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.values import alike, canonical, is_like_missing, listing
+from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
+from fairaudit.recode.levels import alike, canonical, is_like_missing, listing
 from fairaudit.spec import Missing, MissingPolicy, Protected, Spec, Text
 
 

@@ -25,7 +25,7 @@ from fairaudit.cube import (
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.metrics import describe_group
 from fairaudit.names import quoted
-from fairaudit.recode.values import is_value, listing, lookalike
+from fairaudit.recode.levels import is_value, listing, lookalike
 from fairaudit.spec import OtherValues, Outcome, Spec
 
 Codes = NDArray[np.int32]

@@ -13,8 +13,8 @@ from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MISSING, is_positive
-from fairaudit.recode.axis import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.values import canonical, is_like_missing, listing, lookalike
+from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
+from fairaudit.recode.levels import canonical, is_like_missing, listing, lookalike
 from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text
 
 

@@ -20,7 +20,7 @@ from fairaudit.cube import (
     distinct_rows,
 )
 from fairaudit.histogram import TOO_SMALL, Histogram, Moments
-from fairaudit.recode.axis import DROP, Axis
+from fairaudit.recode.axes import DROP, Axis
 
 _NEGATIVE, _POSITIVE, _NOT_KNOWN = range(3)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fairaudit import names
 from fairaudit.report import numbers, reversals
-from fairaudit.verdict import Before, Crossing, Earlier, Finding, Status, Waived
+from fairaudit.verdict import Before, Breach, Earlier, Finding, Status, Waived
 
 _NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
 
@@ -44,7 +44,7 @@ def sentence(finding: Finding, before: Before) -> str:
     return f"as before: {_both_values(finding, before)}{moved}"
 
 
-def _beside_baseline(breach: Crossing, value: float | None) -> str:
+def _beside_baseline(breach: Breach, value: float | None) -> str:
     """A value beyond the limit beside that of the same group, or spread, in the baseline."""
     earlier = "no value before" if value is None else f"{numbers.number(value)} before"
     return f"{breach_words(breach)} ({earlier})"
@@ -96,12 +96,12 @@ def age(earlier: Earlier) -> str:
     return f"{days} ago" if earlier.days > 0 else f"{days} after this run"
 
 
-def breaches(crossed: Sequence[Crossing]) -> str:
+def breaches(crossed: Sequence[Breach]) -> str:
     """Who is beyond a limit, with their values: the first few, and how many more."""
     return numbers.first_few([breach_words(breach) for breach in crossed])
 
 
-def breach_words(breach: Crossing) -> str:
+def breach_words(breach: Breach) -> str:
     """Who is beyond a limit, with the value: `race=A in department=y 4.7800`."""
     value = -breach.value if breach.lower else breach.value
     return f"{numbers.group_in(breach.group, breach.stratum)} {numbers.number(value)}".strip()

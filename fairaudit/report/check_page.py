@@ -34,7 +34,7 @@ from fairaudit.report.blocks import (
 from fairaudit.report.subgroups import whose_rate
 from fairaudit.result import AuditResult
 from fairaudit.subgroups import SearchedRate
-from fairaudit.verdict import Backing, Check, Crossing, Finding, Limit, ReversalCheck, SubgroupCheck
+from fairaudit.verdict import Backing, Breach, Check, Finding, Limit, ReversalCheck, SubgroupCheck
 
 _CANDIDATES = 10
 _UNWEIGHED = (
@@ -202,7 +202,7 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
 
 def _weighed(
     result: AuditResult, finding: Finding
-) -> list[tuple[ComparisonPart, tuple[strata.Weighed, ...]]]:
+) -> list[tuple[ComparisonPart, tuple[strata.LimitOutcome, ...]]]:
     """The parts whose rates are averaged, with their strata."""
     check = finding.check
     if not isinstance(check, Check):
@@ -225,7 +225,7 @@ def _sides(part: ComparisonPart) -> tuple[str, str]:
     return first, second
 
 
-def _weights(part: ComparisonPart, found: Sequence[strata.Weighed], check: Check) -> Table:
+def _weights(part: ComparisonPart, found: Sequence[strata.LimitOutcome], check: Check) -> Table:
     first, second = _sides(part)
     rows = [
         [
@@ -301,14 +301,14 @@ def _crossed(finding: Finding) -> Iterator[Block]:
     )
 
 
-def _worst_first(finding: Finding) -> list[Crossing]:
+def _worst_first(finding: Finding) -> list[Breach]:
     """Those beyond the limit, the farthest first."""
     limit = finding.limit
     assert isinstance(limit, Limit)
     return sorted(finding.crossed, key=lambda one: -limit.excess(one.value))
 
 
-def _crossing(one: Crossing) -> list[Cell]:
+def _crossing(one: Breach) -> list[Cell]:
     groups = (one.group,) if one.group else one.between
     value = -one.value if one.lower else one.value
     return [

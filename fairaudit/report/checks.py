@@ -16,8 +16,8 @@ from fairaudit.report.blocks import Cell, Tone
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Reversal
 from fairaudit.verdict import (
+    Breach,
     Check,
-    Crossing,
     Finding,
     Limit,
     ReversalCheck,
@@ -214,7 +214,7 @@ def _negated_limit(limit: Limit) -> Limit:
     return replace(limit, below=None if limit.above is None else -limit.above, above=None)
 
 
-def _decides(breach: Crossing, finding: Finding) -> bool:
+def _decides(breach: Breach, finding: Finding) -> bool:
     """Whether a breach is the one that the sentence is about."""
     return breach.stratum == finding.stratum and breach.group in {(), finding.first}
 

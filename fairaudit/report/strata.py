@@ -67,7 +67,7 @@ def _conditional_cells(row: ComparisonRow) -> list[Cell]:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class LimitOutcome:
     """A stratum where both sides have somebody: their counts, and the weight of the stratum."""
 
     stratum: Group
@@ -76,7 +76,7 @@ class Weighed:
     weight: Fraction
 
 
-def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[Weighed, ...]:
+def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[LimitOutcome, ...]:
     """The strata behind a part whose rates are averaged; none where they do not lead to it.
 
     Weights add up to 1. What the sides come to must be the values that the finding has.
@@ -92,11 +92,11 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
             continue
         weight = _weight(check, stratum, (pair[0], pair[1]))
         if weight is not None and pair[0].under and pair[1].under:
-            found.append(Weighed(stratum, pair[0], pair[1], weight))
+            found.append(LimitOutcome(stratum, pair[0], pair[1], weight))
     total = sum(one.weight for one in found)
     if not total:
         return ()
-    told = [Weighed(one.stratum, one.first, one.second, one.weight / total) for one in found]
+    told = [LimitOutcome(one.stratum, one.first, one.second, one.weight / total) for one in found]
     values = (part.first.estimate.value, part.second.estimate.value)
     sums = (average_of(told, first=True), average_of(told, first=False))
     fits = all(abs(one - two) <= _NEAR for one, two in zip(sums, values, strict=True))
@@ -148,7 +148,7 @@ def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> 
             return None
 
 
-def average_of(strata: tuple[Weighed, ...] | list[Weighed], *, first: bool) -> Fraction:
+def average_of(strata: tuple[LimitOutcome, ...] | list[LimitOutcome], *, first: bool) -> Fraction:
     """The average of one side over its strata."""
     sides = ((one.weight, one.first if first else one.second) for one in strata)
     return sum((weight * Fraction(one.over, one.under) for weight, one in sides), Fraction(0))

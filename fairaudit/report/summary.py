@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fairaudit import names
-from fairaudit.errors import FairauditError, NothingToAudit
+from fairaudit.errors import FairauditError
 from fairaudit.report import checks, content, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
 from fairaudit.report.labels import labels, natural, short
@@ -81,8 +81,6 @@ def document(
 
 def verdict_of(one: Answer) -> str:
     """The verdict on an answer in a word: also `error`, and `nothing` where there is no row."""
-    if isinstance(one.found, FairauditError):
-        return "nothing" if isinstance(one.found, NothingToAudit) else "error"
     return str(one.found.verdict)
 
 
@@ -176,5 +174,4 @@ def _whose(one: Answer, *, several: bool) -> str:
 
 
 def _error(error: FairauditError, whose: str) -> tuple[Cell, str]:
-    word = "nothing" if isinstance(error, NothingToAudit) else "error"
-    return Cell(word, Tone.BAD), f"{whose}{error}"
+    return Cell(error.verdict, Tone.BAD), f"{whose}{error}"

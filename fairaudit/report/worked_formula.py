@@ -16,7 +16,7 @@ from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.disparities import REMAINDER, Fold
 from fairaudit.report import metric_titles, numbers
-from fairaudit.report.strata import Weighed, average_of
+from fairaudit.report.strata import LimitOutcome, average_of
 from fairaudit.subgroups import SearchedRate, Subgroup
 from fairaudit.verdict import Check, Finding
 
@@ -114,7 +114,7 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def averages(strata: tuple[Weighed, ...], names: tuple[str, str]) -> tuple[Line, Line]:
+def averages(strata: tuple[LimitOutcome, ...], names: tuple[str, str]) -> tuple[Line, Line]:
     """Both sides' averages, filled in."""
     told = []
     for at, name in enumerate(names):

@@ -4,13 +4,13 @@ The kinds and their order are those of Foulds & Pan §3.1 ("for all, or most, of
 values") made exact: decided on complete cases and on the strata where both groups occur.
 """
 
-from fairaudit.simpson.explaining import ExplainedShare
-from fairaudit.simpson.kinds import ReversalKind
 from fairaudit.simpson.records import (
     CombinedStrata,
+    ExplainedShare,
     GroupRate,
     PairChoice,
     Reversal,
+    ReversalKind,
     ReversalScan,
     ScanResult,
     Stratum,

@@ -1,4 +1,4 @@
-"""What a scan for reversals asks and finds."""
+"""The kinds of Simpson's reversal, what a scan looks for, and what it finds."""
 
 from __future__ import annotations
 
@@ -14,8 +14,54 @@ from fairaudit.estimate import Significance
 from fairaudit.members import POSITIVE, STATED, Member, member
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
-from fairaudit.simpson.explaining import ExplainedShare
-from fairaudit.simpson.kinds import ReversalKind
+
+
+class ReversalKind(StrEnum):
+    """What conditioning does to a gap, strongest first; the last two are notes."""
+
+    EVERY_STRATUM = "every_stratum"
+    ADJUSTED = "adjusted"
+    MOST_PEOPLE = "most_people"
+    MASKED = "masked"
+    EXPLAINED = "explained"
+
+    @classmethod
+    def _missing_(cls, value: object) -> ReversalKind | None:
+        """A kind by the name it had in earlier versions."""
+        return FORMER_NAMES.get(value) if isinstance(value, str) else None
+
+    @property
+    def strength(self) -> int:
+        """How strong: the larger the stronger."""
+        return -list(ReversalKind).index(self)
+
+    @property
+    def means(self) -> str:
+        """What it means, in a sentence."""
+        return _MEANS[self]
+
+    @property
+    def reverses(self) -> bool:
+        """Whether it is a reversal, not a note."""
+        return self not in {ReversalKind.MASKED, ReversalKind.EXPLAINED}
+
+
+FORMER_NAMES = {"most_strata": ReversalKind.MOST_PEOPLE}
+"""What kinds were called, in specs and reports that are still read."""
+_MEANS = {
+    ReversalKind.EVERY_STRATUM: "The gap points one way overall and the other way in every "
+    "stratum.",
+    ReversalKind.ADJUSTED: "The gap points the other way once both groups are given the same mix "
+    "of strata, though not in every stratum.",
+    ReversalKind.MOST_PEOPLE: "More than half of the people stand in strata where the gap points "
+    "the other way, however many strata these are, but an equal mix of strata does not turn it, or "
+    "by less than the floor.",
+    ReversalKind.MASKED: "There is a gap at an equal mix of strata; overall it is below the floor, "
+    "and at most half of it, or points the other way.",
+    ReversalKind.EXPLAINED: "There is a gap overall; at an equal mix of strata at most half of it "
+    "is left.",
+}
+
 
 LeftOut: TypeAlias = tuple[Group, Ineligibility]
 """Who could not be compared, and why."""
@@ -88,6 +134,19 @@ class CombinedStrata:
     homogeneity: float | None
     interaction: float | None
     opposite: float | None
+
+
+@declare_subjects(row="value low high")
+@dataclass(frozen=True, slots=True)
+class ExplainedShare:
+    """The share 1 - standardized / crude, with its interval; None where that is unbounded.
+
+    Below 0 the gap is wider at an equal mix, above 1 it points the other way.
+    """
+
+    value: Annotated[float, Member("share")]
+    low: float | None
+    high: float | None
 
 
 @declare_subjects(
@@ -182,12 +241,12 @@ class Reversal:
 
         Of the tests of all strata of the pair, corrected.
         """
-        sure = [
-            one.difference * self.crude
-            for one in self.strata
-            if one.significance is not None and one.significance.adjusted < alpha
+        significant = [
+            stratum.difference * self.crude
+            for stratum in self.strata
+            if stratum.significance is not None and stratum.significance.adjusted < alpha
         ]
-        return sum(one > 0 for one in sure), sum(one < 0 for one in sure)
+        return sum(gap > 0 for gap in significant), sum(gap < 0 for gap in significant)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,105 +22,116 @@ from fairaudit.metrics import (
     explain_ineligibility,
 )
 from fairaudit.metrics.counts import count_groups
-from fairaudit.simpson.comparing import NEAR, compare, integers
-from fairaudit.simpson.kinds import ReversalKind
-from fairaudit.simpson.records import LeftOut, PairChoice, Reversal, ReversalScan, ScanResult
-from fairaudit.simpson.testing import judged, tested
+from fairaudit.simpson.pairs import NEAR, count_rate, measure_pair
+from fairaudit.simpson.records import (
+    LeftOut,
+    PairChoice,
+    Reversal,
+    ReversalKind,
+    ReversalScan,
+    ScanResult,
+)
+from fairaudit.simpson.testing import PairTests, judge_reversals, run_pair_tests
 
 MOST_GROUPS = 500
-"""Of so many groups all pairs are compared; more are told, not scanned."""
+"""Of so many groups all pairs are compared; more are named, not scanned."""
 
 MOST_SUSPECTS = 5_000
 """So many pairs that may turn one scan tests: each takes a few milliseconds."""
 
 
 def scan_reversals(
-    table: Callable[[Grouping, Grouping, str], GroupTable], asked: ReversalScan
+    table: Callable[[Grouping, Grouping, str], GroupTable], scan: ReversalScan
 ) -> ScanResult:
     """Every reversal and note of the scan, those first that matter most.
 
     Reversals before notes; of these the significant ones, the stronger kind, the larger swing.
     """
-    found: list[Reversal] = []
-    compared = dict.fromkeys((rate.id for rate in asked.rates), 0)
+    reversals: list[Reversal] = []
+    compared = dict.fromkeys((rate.id for rate in scan.rates), 0)
     left_out: dict[LeftOut, None] = {}
     too_many: dict[str, None] = {}
     left = MOST_SUSPECTS
-    for attribute in asked.attributes:
-        alone = table((attribute,), (), asked.of)
-        for given in asked.given:
+    for attribute in scan.attributes:
+        alone = table((attribute,), (), scan.of)
+        for given in scan.given:
             if attribute in given:
                 continue
-            within = table((attribute,), given, asked.of)
-            for rate in asked.rates:
-                pairs = _Pairs(rate, asked, alone, within)
+            within = table((attribute,), given, scan.of)
+            for rate in scan.rates:
+                pairs = _PairScan(rate, scan, alone, within)
                 why = pairs.too_many(left)
                 if why is not None:
                     too_many[why] = None
                     continue
                 left -= len(pairs.suspects)
-                found += pairs.reversals()
+                reversals += pairs.reversals()
                 compared[rate.id] += pairs.compared()
                 left_out.update(dict.fromkeys(pairs.left_out()))
-    tested = judged(found, sum(compared.values()), asked.inference)
-    listed = list(_not_repeated(tested, asked.inference.alpha))
-    listed.sort(key=lambda one: _place(one, asked.inference.alpha))
-    repeated = len(found) - len(listed)
+    judged = judge_reversals(reversals, sum(compared.values()), scan.inference)
+    listed = list(_drop_repeated(judged, scan.inference.alpha))
+    listed.sort(key=lambda reversal: _rank(reversal, scan.inference.alpha))
+    repeated = len(reversals) - len(listed)
     return ScanResult(tuple(listed), compared, tuple(left_out), tuple(too_many), repeated)
 
 
-def _place(one: Reversal, alpha: float) -> tuple[object, ...]:
+def _rank(reversal: Reversal, alpha: float) -> tuple[object, ...]:
     """Where a reversal stands among the others."""
-    rank = (not one.kind.reverses, not one.is_significant(alpha), -one.kind.strength, -one.swing)
-    return *rank, one.attribute, one.pair, one.given, one.rate
+    rank = (
+        not reversal.kind.reverses,
+        not reversal.is_significant(alpha),
+        -reversal.kind.strength,
+        -reversal.swing,
+    )
+    return *rank, reversal.attribute, reversal.pair, reversal.given, reversal.rate
 
 
-def _not_repeated(found: Sequence[Reversal], alpha: float) -> Iterator[Reversal]:
+def _drop_repeated(reversals: Sequence[Reversal], alpha: float) -> Iterator[Reversal]:
     """All but those given several columns that fewer of them show as strongly and as surely."""
     shown = {
-        (one.rate, one.attribute, one.pair, one.given): (
-            one.kind.strength,
-            one.is_significant(alpha),
+        (reversal.rate, reversal.attribute, reversal.pair, reversal.given): (
+            reversal.kind.strength,
+            reversal.is_significant(alpha),
         )
-        for one in found
+        for reversal in reversals
     }
-    for one in found:
+    for reversal in reversals:
         fewer = (
-            shown.get((one.rate, one.attribute, one.pair, given))
-            for size in range(1, len(one.given))
-            for given in combinations(one.given, size)
+            shown.get((reversal.rate, reversal.attribute, reversal.pair, given))
+            for size in range(1, len(reversal.given))
+            for given in combinations(reversal.given, size)
         )
-        sure = one.is_significant(alpha)
+        significant = reversal.is_significant(alpha)
         if not any(
-            known is not None and known[0] >= one.kind.strength and known[1] >= sure
+            known is not None and known[0] >= reversal.kind.strength and known[1] >= significant
             for known in fewer
         ):
-            yield one
+            yield reversal
 
 
-class _Pairs:
+class _PairScan:
     """The pairs of groups of one attribute, given some columns, by one rate."""
 
     def __init__(
-        self, rate: Rate, asked: ReversalScan, alone: GroupTable, within: GroupTable
+        self, rate: Rate, scan: ReversalScan, alone: GroupTable, within: GroupTable
     ) -> None:
-        self.asked = asked
+        self.scan = scan
         self.within = within
-        self.whole = evaluate(rate, alone, Terms(minimum=asked.minimum))
-        self.reading = rate.compute(count_groups(within))
+        self.whole = evaluate(rate, alone, Terms(minimum=scan.minimum))
+        self.values = rate.compute(count_groups(within))
         self.levels = [group[0][1] for group in within.groups]
         self.strata = np.flatnonzero(within.known_strata)
-        self.place = {group[0][1]: at for at, group in enumerate(alone.groups)}
+        self.place = {group[0][1]: index for index, group in enumerate(alone.groups)}
         self.known = np.flatnonzero(within.known)
         takes_part = np.asarray(self.whole.takes_part.any(axis=0))
         large = [g for g in self.known.tolist() if takes_part[self.place[self.levels[g]]]]
         self.large = np.array(large, dtype=np.int64)
-        reference = asked.references.get(within.by[0])
+        reference = scan.references.get(within.by[0])
         self.reference = self.levels.index(reference) if reference in self.levels else None
 
     def too_many(self, left: int) -> str | None:
         """That there are too many pairs to compare, of which so many are `left` to this scan."""
-        if self.asked.pairs is PairChoice.REFERENCE or len(self.large) <= MOST_GROUPS:
+        if self.scan.pairs is PairChoice.REFERENCE or len(self.large) <= MOST_GROUPS:
             if len(self.suspects) <= left:
                 return None
             why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
@@ -131,32 +142,32 @@ class _Pairs:
         return why
 
     @cached_property
-    def asked_for(self) -> Marks:
+    def chosen(self) -> Marks:
         """Which pairs are to be compared, [large, large], each once."""
         count = len(self.large)
-        if self.asked.pairs is PairChoice.ALL:
+        if self.scan.pairs is PairChoice.ALL:
             return np.triu(np.ones((count, count), dtype=bool), k=1)
         is_reference = self.large == (-1 if self.reference is None else self.reference)
         return np.asarray(is_reference[:, None] & ~is_reference[None, :])
 
     @cached_property
-    def together(self) -> Marks:
+    def comparable(self) -> Marks:
         """Which of them share two strata or more in which both have the rate, [large, large]."""
-        _, under = integers(self.reading)
+        _, under = count_rate(self.values)
         present = under[self.strata][:, self.large] > 0
         shared = present.astype(np.int64).T @ present.astype(np.int64)
         # In one stratum alone nothing can turn: the gap there is the gap overall.
-        return np.asarray(self.asked_for & (shared > 1))
+        return np.asarray(self.chosen & (shared > 1))
 
     @cached_property
     def suspects(self) -> list[tuple[int, int]]:
         """Those that may turn."""
-        floor = self.asked.floor
-        return list(_suspects(self.reading, self.strata, self.large, self.together, floor))
+        floor = self.scan.floor
+        return list(_find_suspects(self.values, self.strata, self.large, self.comparable, floor))
 
     def compared(self) -> int:
         """How many pairs share two strata or more in which both have the rate."""
-        return int(self.together.sum())
+        return int(self.comparable.sum())
 
     def left_out(self) -> Iterator[LeftOut]:
         """Who could not be compared, and why."""
@@ -165,36 +176,33 @@ class _Pairs:
                 self.within.groups[g],
                 explain_ineligibility(self.whole, 0, self.place[self.levels[g]]),
             )
-        apart = int(self.asked_for.sum()) - self.compared()
+        skipped = int(self.chosen.sum()) - self.compared()
         # A column of one value holds nothing fixed, and says nothing of any pair.
-        if apart and len(self.strata) > 1:
+        if skipped and len(self.strata) > 1:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
-            pairs = "pair of groups shares" if apart == 1 else "pairs of groups share"
-            why = f"{apart} {pairs} fewer than two strata: {attribute} given {given}"
+            pairs = "pair of groups shares" if skipped == 1 else "pairs of groups share"
+            why = f"{skipped} {pairs} fewer than two strata: {attribute} given {given}"
             yield (), Ineligibility(Eligibility.ELIGIBLE, why)
 
     def reversals(self) -> Iterator[Reversal]:
         """The reversals and notes among them."""
-        _, under = integers(self.reading)
-        asked = self.asked
+        _, under = count_rate(self.values)
         for g, h in self.suspects:
             # The declared reference stands second.
             pair = (h, g) if g == self.reference else (g, h)
             support = self.strata[(under[self.strata][:, list(pair)] > 0).all(axis=1)]
-            found = compare(self.reading, self.within, support, pair, asked.floor)
-            if found is not None:
-                kind, numbers = found
-                said = tested(self.reading, support, pair, asked.inference)
+            measured = measure_pair(self.values, self.within, support, pair, self.scan.floor)
+            if measured is not None:
+                kind, numbers = measured
+                tests = run_pair_tests(self.values, support, pair, self.scan.inference)
                 numbers["strata"] = tuple(
-                    replace(one, significance=of_stratum)
-                    for one, of_stratum in zip(numbers["strata"], said.strata, strict=True)
+                    replace(stratum, significance=significance)
+                    for stratum, significance in zip(numbers["strata"], tests.strata, strict=True)
                 )
-                numbers |= {"joined": said.joined, "crude_p": said.crude_p}
-                numbers["explained"] = said.explained
-                yield self.reversal(pair, kind, numbers)
+                yield self.reversal(pair, kind, tests, numbers)
 
     def reversal(
-        self, pair: tuple[int, int], kind: ReversalKind, numbers: dict[str, Any]
+        self, pair: tuple[int, int], kind: ReversalKind, tests: PairTests, numbers: dict[str, Any]
     ) -> Reversal:
         """One of them, with what lies outside the strata that both share."""
         first, second = (self.place[self.levels[side]] for side in pair)
@@ -203,33 +211,36 @@ class _Pairs:
         people = int(everybody.n[0, [first, second]].sum())
         crude = everybody.value[0, first] - everybody.value[0, second]
         return Reversal(
-            rate=self.reading.metric.id,
-            of=self.asked.of,
+            rate=self.values.metric.id,
+            of=self.scan.of,
             attribute=self.within.by[0],
             pair=(self.levels[pair[0]], self.levels[pair[1]]),
             given=self.within.given,
             kind=kind,
             crude_everybody=float(crude),
-            off_support=_one_sided(self.reading, self.within, self.strata, pair),
+            off_support=_list_one_sided(self.values, self.within, self.strata, pair),
+            joined=tests.joined,
+            crude_p=tests.crude_p,
             significance=None,
-            incomplete=people - int(self.reading.n[self.strata][:, list(pair)].sum()),
+            explained=tests.explained,
+            incomplete=people - int(self.values.n[self.strata][:, list(pair)].sum()),
             **numbers,
         )
 
 
-def _suspects(
-    reading: GroupValues, known: Ints, groups: Ints, together: Marks, floor: Fraction
+def _find_suspects(
+    values: GroupValues, known: Ints, groups: Ints, comparable: Marks, floor: Fraction
 ) -> Iterator[tuple[int, int]]:
     """Those of the pairs that conditioning may change, each group against all others at once.
 
     It only leaves out pairs whose gap is clearly the same, or clearly small, before and after, so
-    that `compare` need not look at the k² pairs one by one.
+    that `measure_pair` need not look at the k² pairs one by one.
     """
-    over, under = integers(reading)
+    over, under = count_rate(values)
     over, under = over[known], under[known]
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.where(under > 0, over / under, 0.0)
-        for g, partners in zip(groups.tolist(), together, strict=True):
+        for g, partners in zip(groups.tolist(), comparable, strict=True):
             others = groups[partners]
             both = (under[:, [g]] > 0) & (under[:, others] > 0)
             weight = (under[:, [g]] + under[:, others]) * both
@@ -246,10 +257,10 @@ def _suspects(
                 yield g, h
 
 
-def _one_sided(
-    reading: GroupValues, table: GroupTable, known: Ints, pair: tuple[int, int]
+def _list_one_sided(
+    values: GroupValues, table: GroupTable, known: Ints, pair: tuple[int, int]
 ) -> tuple[Group, ...]:
     """The strata where only one of the two groups occurs."""
-    _, under = integers(reading)
+    _, under = count_rate(values)
     present = under[known][:, list(pair)] > 0
     return tuple(table.strata[z] for z in known[present.any(axis=1) & ~present.all(axis=1)])

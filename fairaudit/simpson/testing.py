@@ -20,18 +20,18 @@ from fairaudit.estimate import Significance
 from fairaudit.evidence import Sample, compare_shares, name_share_test
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.terms import Inference
-from fairaudit.simpson.comparing import integers
-from fairaudit.simpson.explaining import ExplainedShare, explained_share
-from fairaudit.simpson.kinds import ReversalKind
-from fairaudit.simpson.records import CombinedStrata, Reversal
-from fairaudit.stats import strata
+from fairaudit.simpson.pairs import count_rate
+from fairaudit.simpson.records import CombinedStrata, ExplainedShare, Reversal, ReversalKind
+from fairaudit.stats import distributions, strata
 
 _CRUDE = "the gap overall"
 _JOINED = "Cochran–Mantel–Haenszel"
+_NO_GAP = 1e-12
+"""A gap that is no larger has no shares."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class PairTests:
     """What tests say of a pair over the strata that both share."""
 
     crude_p: float | None
@@ -40,113 +40,147 @@ class Tested:
     explained: ExplainedShare | None
 
 
-def tested(
-    reading: GroupValues, support: Ints, pair: tuple[int, int], inference: Inference
-) -> Tested:
+def run_pair_tests(
+    values: GroupValues, support: Ints, pair: tuple[int, int], inference: Inference
+) -> PairTests:
     """The tests of one pair, in each of the strata and in all of them."""
-    first, second = (_in_strata(reading, support, side) for side in pair)
-    one, other = (_thrown_together(reading, support, side) for side in pair)
-    side = float(np.sign(one.share - other.share)[0])
-    crude, _ = compare_shares(one, other, inference)
-    return Tested(
+    _, under = count_rate(values)
+    first, second = (_sample_strata(values, support, group) for group in pair)
+    pooled, other = (_pool_strata(values, support, group) for group in pair)
+    sign = float(np.sign(pooled.share - other.share)[0])
+    crude, _ = compare_shares(pooled, other, inference)
+    weights = [under[support, group].astype(np.float64) for group in pair]
+    return PairTests(
         None if np.isnan(crude[0]) else float(crude[0]),
-        tuple(_of_strata(first, second, inference)),
-        _joined(first, second, side, inference.alpha),
-        explained_share(first, second, _masses(reading, support, pair), inference.alpha),
+        tuple(_test_strata(first, second, inference)),
+        _combine_strata(first, second, sign, inference.alpha),
+        find_explained_share(first, second, (weights[0], weights[1]), inference.alpha),
     )
 
 
-def _masses(reading: GroupValues, support: Ints, pair: tuple[int, int]) -> tuple[Floats, Floats]:
-    """What each stratum weighs in both groups' rates, [Z]."""
-    _, under = integers(reading)
-    one, other = (under[support, side].astype(np.float64) for side in pair)
-    return one, other
-
-
-def _in_strata(reading: GroupValues, support: Ints, side: int) -> Sample:
+def _sample_strata(values: GroupValues, support: Ints, group: int) -> Sample:
     """One group in each stratum, [Z]."""
-    counts = [np.asarray(one[support, side]) for one in integers(reading)]
-    over, under = counts if reading.weight_sum is None else (None, None)
-    share, size = (
-        np.asarray(reading.value[support, side]),
-        np.asarray(reading.effective_n[support, side]),
-    )
+    share, size = values.value[support, group], values.effective_n[support, group]
+    if values.weight_sum is not None:
+        return Sample(share, size, None, None)
+    over, under = (counts[support, group] for counts in count_rate(values))
     return Sample(share, size, over, under)
 
 
-def _thrown_together(reading: GroupValues, support: Ints, side: int) -> Sample:
+def _pool_strata(values: GroupValues, support: Ints, group: int) -> Sample:
     """One group with its strata as one, [1]; under survey weights by Kish's effective size."""
-    over, under = (np.asarray(one[support, side]) for one in integers(reading))
-    masses = under.astype(np.float64)
-    squares = (masses * masses / reading.effective_n[support, side]).sum(keepdims=True)
+    over, under = (counts[support, group] for counts in count_rate(values))
+    weights = under.astype(np.float64)
+    squares = (weights * weights / values.effective_n[support, group]).sum(keepdims=True)
     over, under = over.sum(keepdims=True), under.sum(keepdims=True)
-    share, size = over / under, np.square(masses.sum(keepdims=True)) / squares
-    if reading.weight_sum is None:
+    share, size = over / under, np.square(weights.sum(keepdims=True)) / squares
+    if values.weight_sum is None:
         return Sample(share, size, over, under)
     return Sample(share, size, None, None)
 
 
-def _of_strata(
+def _test_strata(
     first: Sample, second: Sample, inference: Inference
 ) -> Iterator[Significance | None]:
     """The test of each stratum, in the family of all of them."""
     p, exact = compare_shares(first, second, inference)
     adjusted = inference.correction.adjust(p)
     family, words = int((~np.isnan(p)).sum()), inference.correction.words
-    for one, among, is_exact in zip(p.tolist(), adjusted.tolist(), exact.tolist(), strict=True):
-        weighted = first.over is None
+    weighted = first.over is None
+    for raw, level, is_exact in zip(p.tolist(), adjusted.tolist(), exact.tolist(), strict=True):
         test = name_share_test(exact=is_exact, inference=inference, weighted=weighted)
-        yield None if math.isnan(one) else Significance(test, one, among, family, words)
+        yield None if math.isnan(raw) else Significance(test, raw, level, family, words)
 
 
-def _joined(first: Sample, second: Sample, side: float, alpha: float) -> CombinedStrata:
-    """The strata joined; under survey weights by the effective sizes.
+def _combine_strata(first: Sample, second: Sample, sign: float, alpha: float) -> CombinedStrata:
+    """What all strata say together; under survey weights by the effective sizes.
 
-    `side` is the sign of the gap overall.
+    `sign` is that of the gap overall.
     """
     p, n, q, m = first.share, first.size, second.share, second.size
     a, c = n * p, m * q
-    found = strata.mantel_haenszel(a, n, c, m, alpha)
+    common = strata.mantel_haenszel(a, n, c, m, alpha)
     *_, homogeneity = strata.breslow_day(a, n, c, m)
     variance = strata.pooled_variance(p, n, q, m)
     _, interaction = strata.gail_simon(p - q, variance)
-    _, opposite = strata.any_negative(side * (p - q), variance)
-    ends = (found.odds_low, found.odds_high)
-    differences = (found.difference, found.difference_low, found.difference_high)
-    numbers = (found.p, *ends, *differences, homogeneity, interaction, opposite)
-    return CombinedStrata(*(None if np.isnan(one) else float(one) for one in numbers))
+    _, opposite = strata.any_negative(sign * (p - q), variance)
+    ends = (common.odds_low, common.odds_high)
+    differences = (common.difference, common.difference_low, common.difference_high)
+    numbers = (common.p, *ends, *differences, homogeneity, interaction, opposite)
+    return CombinedStrata(*(None if np.isnan(number) else float(number) for number in numbers))
 
 
-def judged(found: Sequence[Reversal], comparisons: int, inference: Inference) -> list[Reversal]:
+def find_explained_share(
+    first: Sample, second: Sample, weights: tuple[Floats, Floats], alpha: float
+) -> ExplainedShare | None:
+    """The share of the gap overall that goes with the mix of strata; None where there is no gap.
+
+    Two differences of the same rates, so Fieller's interval of their ratio, with the sizes of the
+    strata as they are (E. C. Fieller, Some problems in interval estimation, J. R. Stat. Soc. B
+    16:175, 1954). It has no end where the gap overall may be none. Rates are drawn towards one half
+    by one hit and one miss for their variance, as a stratum of a few people has none by itself.
+    """
+    own = [weight / weight.sum() for weight in weights]
+    pooled = sum(weights) / sum(weight.sum() for weight in weights)
+    both = [pooled, pooled]
+    crude, left = (
+        float((mix[0] * first.share).sum() - (mix[1] * second.share).sum()) for mix in (own, both)
+    )
+    if abs(crude) < _NO_GAP:
+        return None
+    variances = [_estimate_variance(sample.share, sample.size) for sample in (first, second)]
+    of_crude, of_both, of_left = (
+        sum(float((a * b * v).sum()) for a, b, v in zip(mix, other, variances, strict=True))
+        for mix, other in ((own, own), (own, both), (both, both))
+    )
+    squared = float(distributions.normal_critical(alpha)) ** 2
+    a = crude**2 - squared * of_crude
+    b = left * crude - squared * of_both
+    c = left**2 - squared * of_left
+    value = 1 - left / crude
+    if a <= 0 or b * b < a * c:
+        return ExplainedShare(value, None, None)
+    half = float(np.sqrt(b * b - a * c))
+    return ExplainedShare(value, 1 - (b + half) / a, 1 - (b - half) / a)
+
+
+def _estimate_variance(share: Floats, size: Floats) -> Floats:
+    drawn = (share * size + 1) / (size + 2)
+    return np.asarray(drawn * (1 - drawn) / (size + 2))
+
+
+def judge_reversals(
+    reversals: Sequence[Reversal], comparisons: int, inference: Inference
+) -> list[Reversal]:
     """The reversals with their significance among all comparisons of their scan."""
-    claims = [_claim(one) for one in found]
+    claims, correction = [_find_claim(reversal) for reversal in reversals], inference.correction
     p = np.ones(max(comparisons, len(claims)))
     p[: len(claims)] = [p for _, p in claims]
-    adjusted = inference.correction.adjust(p).tolist()
+    adjusted = correction.adjust(p)[: len(claims)].tolist()
     return [
-        replace(one, significance=Significance(name, p, among, comparisons, words))
-        for one, (name, p), among in zip(found, claims, adjusted, strict=False)
-        for words in [inference.correction.words]
+        replace(reversal, significance=Significance(name, p, level, comparisons, correction.words))
+        for reversal, (name, p), level in zip(reversals, claims, adjusted, strict=True)
     ]
 
 
-def _claim(one: Reversal) -> tuple[str, float]:
+def _find_claim(reversal: Reversal) -> tuple[str, float]:
     """What is tested of a reversal, and the p-value: 1 where there is no test of it."""
-    joined = one.joined
-    crude = 1.0 if one.crude_p is None else one.crude_p
-    together, opposite = (
+    kind, joined = reversal.kind, reversal.joined
+    crude, common, opposite = (
         1.0 if p is None else p
-        for p in ((None, None) if joined is None else (joined.p, joined.opposite))
+        for p in (
+            reversal.crude_p,
+            None if joined is None else joined.p,
+            None if joined is None else joined.opposite,
+        )
     )
-    if one.kind is ReversalKind.EXPLAINED:
-        return _CRUDE, crude
-    if one.kind is ReversalKind.MASKED:
-        # A gap whose sign hangs on the weights is none.
-        gap = None if joined is None else joined.difference
-        return _JOINED, 1.0 if gap is None or gap * one.standardized <= 0 else together
-    if one.kind is ReversalKind.MOST_PEOPLE:
-        return f"{_CRUDE}, and one-sided Gail–Simon", max(crude, opposite)
     gap = None if joined is None else joined.difference
-    if gap is None or gap * one.crude >= 0:
-        together = 1.0
-    return f"{_CRUDE}, and {_JOINED}", max(crude, together)
+    if kind is ReversalKind.EXPLAINED:
+        return _CRUDE, crude
+    if kind is ReversalKind.MASKED:
+        # A gap whose sign hangs on the weights is none.
+        return _JOINED, 1.0 if gap is None or gap * reversal.standardized <= 0 else common
+    if kind is ReversalKind.MOST_PEOPLE:
+        return f"{_CRUDE}, and one-sided Gail–Simon", max(crude, opposite)
+    turned = gap is not None and gap * reversal.crude < 0
+    return f"{_CRUDE}, and {_JOINED}", max(crude, common) if turned else 1.0

@@ -1,4 +1,4 @@
-"""The audit spec: YAML text, or a mapping, to a `Spec`; every fault of a stage at once."""
+"""Reads an audit spec, a YAML text or a mapping, into a `Spec`; reports all faults of a stage."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def files_named(path: Path) -> list[str]:
     try:
         tree = text.read(content, str(path)).tree
     except SpecError:
-        return [one for one in _BETWEEN.split(content) if one.strip("./")]
-    named = [tree.get("data"), tree.get("waivers")] if isinstance(tree, dict) else []
-    lists = [one if isinstance(one, list) else [one] for one in named]
-    return [entry for one in lists for entry in one if isinstance(entry, str)]
+        return [word for word in _BETWEEN.split(content) if word.strip("./")]
+    values = [tree.get("data"), tree.get("waivers")] if isinstance(tree, dict) else []
+    lists = [value if isinstance(value, list) else [value] for value in values]
+    return [entry for entries in lists for entry in entries if isinstance(entry, str)]
 
 
 def parse(content: str, name: str = "spec") -> Spec:

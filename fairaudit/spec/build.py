@@ -1,4 +1,4 @@
-"""From the validated shape of a spec to what it means: names resolved, checks listed."""
+"""Builds a `Spec` from the validated shape: resolves names, lists checks, refuses combinations."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
 
 def _refuse_paths(draft: Draft, shape: schema.AuditSpec) -> None:
     """A fault for each text that can be no path."""
-    for at, path in enumerate(shape.data or ()):
+    for number, path in enumerate(shape.data or ()):
         if not can_be_named(path):
-            draft.fault(("data", at), f"this is no path: {NO_PATH}")
+            draft.fault(("data", number), f"this is no path: {NO_PATH}")
 
 
 def _refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[AnyCheck]) -> None:

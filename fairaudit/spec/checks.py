@@ -1,4 +1,4 @@
-"""The `metrics` of a spec: what is reported, and which checks its limits make."""
+"""Reads the `metrics` of a spec into metric requests, and their limits into checks."""
 
 from __future__ import annotations
 

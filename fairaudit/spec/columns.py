@@ -1,4 +1,4 @@
-"""The columns of a spec: the attributes that people are grouped by, and the outcomes."""
+"""Reads the `columns` of a spec into attributes, strata, features and outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specs that follow from a spec: with the cuts that the data gives, and of the tables of a search.
+"""Derives specs from a spec: with the cuts found in the data, and for the tables of a search.
 
 The q-quantile is the smallest value with so large a share of the people at or below it. `top: 3%`
 is strictly above the 97 % one, so it never selects more. Bins by quantiles begin at them.
@@ -125,7 +125,7 @@ def _binnable(spec: Spec) -> tuple[Protected, ...]:
 
 
 def _cut_notice(outcome: Outcome, cut: Cut) -> Notice:
-    """Where the cut is, which is somebody's score."""
+    """Where the cut is: never published, since it is one person's score."""
     share = _share_of(outcome) or Fraction(0)
     top = f"for the top {float(100 * (1 - share)):g}%"
     what = "the median" if share == Fraction(1, 2) else top

@@ -1,4 +1,4 @@
-"""An entry of `metrics` while it is read: the metric that it names, and what that needs."""
+"""Reads which metric an entry of `metrics` names, and refuses it where the spec lacks its data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holding a spec against its shape: every fault in our words, with its place.
+"""Validates a spec against its shape and words every fault, with its place.
 
 What pydantic reports is translated here; keys of later versions are refused as not yet supported.
 """
@@ -60,10 +60,9 @@ def validate(document: Document) -> Shape:
     try:
         return Shape(AuditSpec.model_validate(given), tuple(faults), _entries(empty))
     except ValidationError as error:
-        found = error.errors()
-    typos = [one["loc"] for one in found if one["type"] == "extra_forbidden"]
-    faults += [_fault(document, one) for one in found if not _explained(one, typos)]
-    tree, skipped = _without(given, [one["loc"] for one in found])
+        errors = error.errors()
+    faults += _faults(document, errors)
+    tree, skipped = _without(given, [error["loc"] for error in errors])
     try:
         return Shape(AuditSpec.model_validate(tree), tuple(faults), skipped | _entries(empty))
     except ValidationError:
@@ -76,28 +75,23 @@ def validate_entries(
     """The sound entries of a document that is a list, by their number, and every fault."""
     if not isinstance(document.tree, list):
         return {}, [document.fault((), f"expected a list, found {_kind_of(document.tree)}")]
-    found: dict[int, Entry] = {}
+    entries: dict[int, Entry] = {}
     faults: list[Fault] = []
-    for at, entry in enumerate(document.tree):
-        empty = list(_empty_keys(entry, (at,)))
+    for number, tree in enumerate(document.tree):
+        empty = list(_empty_keys(tree, (number,)))
         faults += [document.fault(path, "this key has no value", key=True) for path in empty]
         try:
-            whole = model.model_validate(_pruned(entry, set(empty), (at,)))
+            entry = model.model_validate(_pruned(tree, set(empty), (number,)))
         except ValidationError as error:
+            errors = [{**line, "loc": (number, *line["loc"])} for line in error.errors()]
             # An empty key is told once: it is not missing, too.
-            told = [{**one, "loc": (at, *one["loc"])} for one in error.errors()]
-            typos: list[Path] = [
-                (at, *one["loc"]) for one in error.errors() if one["type"] == "extra_forbidden"
-            ]
-            faults += [
-                _fault(document, one, model)
-                for one in told
-                if one["loc"] not in empty and not _explained(one, typos)
-            ]
+            faults += _faults(
+                document, [line for line in errors if line["loc"] not in empty], model
+            )
         else:
             if not empty:
-                found[at] = whole
-    return found, faults
+                entries[number] = entry
+    return entries, faults
 
 
 def _empty_keys(tree: Tree, path: Path = ()) -> Iterator[Path]:
@@ -110,8 +104,8 @@ def _empty_keys(tree: Tree, path: Path = ()) -> Iterator[Path]:
             else:
                 yield from _empty_keys(body, inner)
     elif isinstance(tree, list):
-        for at, body in enumerate(tree):
-            yield from _empty_keys(body, (*path, at))
+        for number, body in enumerate(tree):
+            yield from _empty_keys(body, (*path, number))
 
 
 def _pruned(tree: Tree, empty: set[Path], path: Path = ()) -> Tree:
@@ -123,14 +117,14 @@ def _pruned(tree: Tree, empty: set[Path], path: Path = ()) -> Tree:
             if (*path, name) not in empty
         }
     if isinstance(tree, list):
-        return [_pruned(body, empty, (*path, at)) for at, body in enumerate(tree)]
+        return [_pruned(body, empty, (*path, number)) for number, body in enumerate(tree)]
     return tree
 
 
 def _entries(paths: Sequence[Path]) -> frozenset[int]:
     """The numbers of the entries of `metrics` that these paths lie in."""
     inside = (path[1] for path in paths if len(path) > 1 and path[0] == "metrics")
-    return frozenset(at for at in inside if isinstance(at, int))
+    return frozenset(number for number in inside if isinstance(number, int))
 
 
 def _without(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, frozenset[int]]:
@@ -139,13 +133,23 @@ def _without(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, frozenset[int]]:
         return tree, frozenset()
     skipped = _entries(paths)
     dropped = {path[0] for path in paths} - {"columns", "metrics"}
-    left = {name: body for name, body in tree.items() if name not in dropped}
-    entries = left.get("metrics")
+    sound = {name: body for name, body in tree.items() if name not in dropped}
+    entries = sound.get("metrics")
     if isinstance(entries, list):
-        left["metrics"] = [
-            _STAND_IN if at in skipped else entry for at, entry in enumerate(entries)
+        sound["metrics"] = [
+            _STAND_IN if number in skipped else entry for number, entry in enumerate(entries)
         ]
-    return left, skipped
+    return sound, skipped
+
+
+def _faults(
+    document: Document,
+    errors: Sequence[Any],  # pydantic's error dicts
+    root: type[BaseModel] = AuditSpec,
+) -> list[Fault]:
+    """The faults that pydantic found, in our words."""
+    typos = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
+    return [_fault(document, error, root) for error in errors if not _explained(error, typos)]
 
 
 def _explained(error: Any, typos: Sequence[Path]) -> bool:  # noqa: ANN401  # pydantic's error dict
@@ -159,7 +163,7 @@ def _explained(error: Any, typos: Sequence[Path]) -> bool:  # noqa: ANN401  # py
 def _fault(
     document: Document,
     error: Any,  # noqa: ANN401  # pydantic's error dict
-    root: type[BaseModel] = AuditSpec,
+    root: type[BaseModel],
 ) -> Fault:
     path: Path = tuple(error["loc"])
     kind, context = error["type"], error.get("ctx", {})
@@ -169,8 +173,8 @@ def _fault(
         return document.fault(path[:-1], f"`{path[-1]}` is missing")
     if kind in {"literal_error", "enum"}:
         known = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        found = error["input"] if isinstance(error["input"], str) else "something else"
-        message = f"{found!r} is not one of {', '.join(known)}{did_you_mean(str(found), known)}"
+        word = error["input"] if isinstance(error["input"], str) else "something else"
+        message = f"{word!r} is not one of {', '.join(known)}{did_you_mean(word, known)}"
         return document.fault(path, message)
     if kind == "value_error":
         return document.fault(path, str(context["error"]))
@@ -215,4 +219,5 @@ def _model_at(path: Path, model: type[BaseModel]) -> type[BaseModel]:
 def _inner_model(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for one in get_args(annotation) if (found := _inner_model(one))), None)
+    models = map(_inner_model, get_args(annotation))
+    return next((model for model in models if model is not None), None)

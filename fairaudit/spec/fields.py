@@ -1,4 +1,4 @@
-"""The types of the values in a spec: how each is read, and how editors see it."""
+"""The types of the values in a spec: how each is read, and its JSON Schema for editors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fairaudit.metrics import (
     suggest,
 )
 from fairaudit.simpson import ReversalKind
-from fairaudit.simpson.kinds import FORMER_NAMES
+from fairaudit.simpson.records import FORMER_NAMES
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _LONGEST = 400
@@ -50,10 +50,10 @@ def read_number(value: object) -> Decimal:
         raise ValueError("expected a number, such as 0.8")
     if len(value) > _LONGEST:
         raise ValueError(f"a number has at most {_LONGEST} digits")
-    found = Decimal(value)
-    if not math.isfinite(float(found)):
+    number = Decimal(value)
+    if not math.isfinite(float(number)):
         raise ValueError("this number is too large")
-    return found
+    return number
 
 
 def _read_number_or_median(value: object) -> Decimal | str:
@@ -134,7 +134,7 @@ def _read_metric_name(value: object) -> str:
 
 def _read_comparison(value: object) -> str:
     name = str(_read_text(value))
-    known = [one.id for one in COMPARISONS]
+    known = [comparison.id for comparison in COMPARISONS]
     if name not in known:
         hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
         raise ValueError(f"unknown comparison {name!r}{hint}")
@@ -157,7 +157,7 @@ def _read_average(value: object) -> object:
 def _read_groupings(value: object) -> object:
     if value == [] or (isinstance(value, list) and [] in value):
         raise ValueError("an empty list names no grouping")
-    return [_as_list(one) for one in value] if isinstance(value, list) else [[value]]
+    return [_as_list(item) for item in value] if isinstance(value, list) else [[value]]
 
 
 def _read_groupings_or_none(value: object) -> object:
@@ -190,10 +190,10 @@ def read_columns(value: object) -> object:
     """A list of names as a mapping; an entry without a body is an empty one."""
     if isinstance(value, str):
         value = [value]
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
         if len(set(value)) < len(value):
             raise ValueError("a name stands twice in the list")
-        return {one: {} for one in value}
+        return {name: {} for name in value}
     if isinstance(value, dict):
         return {name: {} if body is None else body for name, body in value.items()}
     return value
@@ -251,7 +251,7 @@ MetricName: TypeAlias = Annotated[
     str,
     BeforeValidator(_read_metric_name),
     WithJsonSchema(
-        {"enum": sorted({name for one in CATALOGUE for name in (one.id, *one.aliases)})}
+        {"enum": sorted({name for metric in CATALOGUE for name in (metric.id, *metric.aliases)})}
     ),
 ]
 
@@ -259,7 +259,7 @@ MetricName: TypeAlias = Annotated[
 Comparison: TypeAlias = Annotated[
     str,
     BeforeValidator(_read_comparison),
-    WithJsonSchema({"enum": [one.id for one in COMPARISONS]}),
+    WithJsonSchema({"enum": [comparison.id for comparison in COMPARISONS]}),
 ]
 _AVERAGES = ("pooled", "uniform", "reference", "group")
 Average: TypeAlias = Annotated[

@@ -1,4 +1,4 @@
-"""The words of a spec for groupings: a name, an intersection, `each`, `full`, `all`."""
+"""Expands the words of a spec for groupings: a name, an intersection, `each`, `full`, `all`."""
 
 from __future__ import annotations
 
@@ -19,52 +19,52 @@ class Groupings:
     strata: tuple[str, ...]
 
     def by(
-        self, asked: Sequence[Sequence[str]], fault: Callable[[int, str], None]
+        self, words: Sequence[Sequence[str]], fault: Callable[[int, str], None]
     ) -> tuple[Grouping, ...]:
-        """The groupings that a `by` asks for; a fault is told with its number in the list."""
-        return _expanded(asked, self.protected, self.protected, fault)
+        """The groupings that a `by` asks for; a fault gets its number in the list."""
+        return _expand(words, self.protected, self.protected, fault)
 
     def given(
-        self, asked: Sequence[Sequence[str]], by: Grouping, fault: Callable[[int, str], None]
+        self, words: Sequence[Sequence[str]], by: Grouping, fault: Callable[[int, str], None]
     ) -> tuple[Grouping, ...]:
         """The strata that a `given` asks for beside `by`: declared ones, or other attributes."""
         others = tuple(name for name in self.protected if name not in by)
-        return _expanded(asked, self.strata, (*self.strata, *others), fault)
+        return _expand(words, self.strata, (*self.strata, *others), fault)
 
 
-def _expanded(
-    asked: Sequence[Sequence[str]],
+def _expand(
+    words: Sequence[Sequence[str]],
     words_mean: Sequence[str],
     known: Sequence[str],
     fault: Callable[[int, str], None],
 ) -> tuple[Grouping, ...]:
-    found: list[Grouping] = []
-    for at, names in enumerate(asked):
+    groupings: list[Grouping] = []
+    for number, names in enumerate(words):
         if len(names) == 1 and names[0] in WORDS:
             if not words_mean:
-                fault(at, f"{names[0]!r}: the spec declares no strata to condition on")
+                fault(number, f"{names[0]!r}: the spec declares no strata to condition on")
             if names[0] == "all" and len(words_mean) > MOST_ATTRIBUTES:
                 count = len(words_mean)
                 fault(
-                    at,
+                    number,
                     f"{count} columns have {2**count - 1:,} subsets, and {MOST_ATTRIBUTES} at most "
                     "are taken in all combinations: say `each`, as in `groups: {by: each}`, or "
                     "name the groupings",
                 )
                 continue
-            found += _of_word(names[0], words_mean)
+            groupings += _expand_word(names[0], words_mean)
             continue
         unknown = [name for name in names if name not in known]
         for name in unknown:
-            fault(at, f"no such column here: {name!r}{did_you_mean(name, (*known, *WORDS))}")
+            fault(number, f"no such column here: {name!r}{did_you_mean(name, (*known, *WORDS))}")
         if len(set(names)) < len(names):
-            fault(at, "a column stands twice in one grouping")
+            fault(number, "a column stands twice in one grouping")
         if not unknown:
-            found.append(tuple(name for name in known if name in names))
-    return tuple(dict.fromkeys(found))
+            groupings.append(tuple(name for name in known if name in names))
+    return tuple(dict.fromkeys(groupings))
 
 
-def _of_word(word: str, names: Sequence[str]) -> list[Grouping]:
+def _expand_word(word: str, names: Sequence[str]) -> list[Grouping]:
     if word == "each":
         return [(name,) for name in names]
     return every_subset(names) if word == "all" else [tuple(names)] if names else []

@@ -1,4 +1,4 @@
-"""What a spec says once it is read: plain values, every name resolved."""
+"""The types of a spec once it is read: plain values, every name resolved."""
 
 from __future__ import annotations
 
@@ -136,9 +136,9 @@ class Threshold:
 
     def edges(self) -> tuple[float, ...]:
         """Where it cuts: from each edge up, a number is on the other side."""
-        from_here = [one for one in (self.at_least, self.below) if one is not None]
-        beyond = [one for one in (self.above, self.at_most) if one is not None]
-        return (*map(float, from_here), *(math.nextafter(float(one), math.inf) for one in beyond))
+        from_here = [edge for edge in (self.at_least, self.below) if edge is not None]
+        beyond = [edge for edge in (self.above, self.at_most) if edge is not None]
+        return (*map(float, from_here), *(math.nextafter(float(edge), math.inf) for edge in beyond))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,17 +195,17 @@ class MetricRequest:
         """The terms with the reference that a grouping has."""
         return replace(self.terms, reference=self.references.get(by))
 
-    def is_of(self, one: Outcome) -> bool:
+    def is_of(self, outcome: Outcome) -> bool:
         """Whether it measures an outcome, be it to subtract it from another."""
-        return one.name in {self.of, self.against}
+        return outcome.name in {self.of, self.against}
 
-    def uses(self, what: Requirement) -> bool:
-        """Whether the measure is made of that, where the spec has it."""
-        by_threshold = self.terms.at is not None and what is Requirement.DISTRIBUTION
-        return by_threshold or what in list_requirements(self.metric)
+    def uses(self, requirement: Requirement) -> bool:
+        """Whether the metric is computed from that, where the spec has it."""
+        by_threshold = self.terms.at is not None and requirement is Requirement.DISTRIBUTION
+        return by_threshold or requirement in list_requirements(self.metric)
 
     @property
-    def said(self) -> dict[str, object]:
+    def options(self) -> dict[str, object]:
         """What an entry says beside the measure, its outcome and its groups, by name."""
         terms = self.terms
         words: dict[str, object] = terms.parameters.as_values()
@@ -272,60 +272,60 @@ class Spec:
 
     @property
     def side_outcomes(self) -> tuple[Outcome, ...]:
-        """The outcomes that tables beside the cells need: those asked, and those that drop rows."""
+        """The outcomes that side tables need: those of their rates, and those that drop rows."""
         if self.subgroups is None:
             return ()
-        asks_label = any(Requirement.LABEL in rate.requirements for rate in self.subgroups.rates)
-        asked = {self.subgroups.of, *(["label"] if asks_label else [])}
+        of = {self.subgroups.of}
+        if any(Requirement.LABEL in rate.requirements for rate in self.subgroups.rates):
+            of.add("label")
         return tuple(
-            one for one in self.outcomes
-            if one.has_classes and (one.name in asked or self._may_drop(one))
-        )  # fmt: skip
+            outcome
+            for outcome in self.outcomes
+            if outcome.has_classes and (outcome.name in of or self._may_drop(outcome))
+        )
 
-    def _may_drop(self, one: Outcome) -> bool:
+    def _may_drop(self, outcome: Outcome) -> bool:
         """Whether rows leave the audit for what they have as an outcome."""
-        policy = self.missing.label if one is self.label else self.missing.prediction
-        return one.others is OtherValues.DROP or policy is MissingPolicy.DROP
+        policy = self.missing.label if outcome is self.label else self.missing.prediction
+        return outcome.others is OtherValues.DROP or policy is MissingPolicy.DROP
 
-    def histograms_of(self, one: Outcome) -> list[Grouping]:
+    def histograms_of(self, outcome: Outcome) -> list[Grouping]:
         """The groupings, strata among them, by which the score of an outcome gets histograms."""
         attributes = [attribute.name for attribute in self.protected]
-        asked = [{name} for name in attributes]
-        if self.shows_histogram(one):
+        groupings = [{name} for name in attributes]
+        if self.shows_histogram(outcome):
             # The lattice looks at every subset.
-            asked.append({*attributes})
+            groupings.append({*attributes})
         for request in self.requests:
-            if request.is_of(one) and request.uses(Requirement.DISTRIBUTION):
-                asked += [{*by, *given} for given in request.given for by in ((), *request.by)]
+            if request.is_of(outcome) and request.uses(Requirement.DISTRIBUTION):
+                groupings += [{*by, *given} for given in request.given for by in ((), *request.by)]
         for check in self.checks:
-            if isinstance(check, Check) and one.name in {check.of, check.against}:
-                ranks = check.terms.at is not None or Requirement.DISTRIBUTION in list_requirements(
-                    check.asked
-                )
-                asked += [{*check.by, *check.given}] if ranks else []
+            if isinstance(check, Check) and outcome.name in {check.of, check.against}:
+                requirements = list_requirements(check.asked)
+                if check.terms.at is not None or Requirement.DISTRIBUTION in requirements:
+                    groupings.append({*check.by, *check.given})
         return [
-            tuple(each.name for each in self.groupable if each.name in names) for names in asked
+            tuple(column.name for column in self.groupable if column.name in names)
+            for names in groupings
         ]
 
-    def shows_histogram(self, one: Outcome) -> bool:
+    def shows_histogram(self, outcome: Outcome) -> bool:
         """Whether a metric asks for the histogram of the score of an outcome."""
-        return any(
-            request.is_of(one) and request.uses(Requirement.DISTRIBUTION)
-            for request in self.requests
-        )
+        return self._uses(outcome, Requirement.DISTRIBUTION)
 
-    def adds_score(self, one: Outcome) -> bool:
+    def adds_score(self, outcome: Outcome) -> bool:
         """Whether the score of an outcome is added up: where a metric asks, and none has weight."""
-        asked = any(
-            request.is_of(one) and request.uses(Requirement.SCORE) for request in self.requests
-        )
-        return asked and one.score is not None and self.weight is None
+        has_score = outcome.score is not None and self.weight is None
+        return has_score and self._uses(outcome, Requirement.SCORE)
 
-    def attributes_measured(self, one: Outcome) -> tuple[Protected, ...]:
+    def attributes_measured(self, outcome: Outcome) -> tuple[Protected, ...]:
         """The columns whose own numbers are added up for an outcome: those that have bins."""
-        asked = any(
-            each.is_of(one) and each.uses(Requirement.NUMERIC_ATTRIBUTE) for each in self.requests
-        )
-        if not asked or self.weight is not None:
+        if self.weight is not None or not self._uses(outcome, Requirement.NUMERIC_ATTRIBUTE):
             return ()
-        return tuple(each for each in self.groupable if each.is_cut)
+        return tuple(column for column in self.groupable if column.is_cut)
+
+    def _uses(self, outcome: Outcome, requirement: Requirement) -> bool:
+        """Whether a metric of an outcome is computed from that."""
+        return any(
+            request.is_of(outcome) and request.uses(requirement) for request in self.requests
+        )

@@ -1,4 +1,4 @@
-"""What an entry of `metrics` reports: its outcome, groups, reference, average and parameters."""
+"""Reads what an entry of `metrics` reports: groups, reference, average, class, parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scans that a spec asks for: for Simpson's reversals, and for subgroups."""
+"""Reads the searches of a spec for Simpson's reversals and for subgroups, with their limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML text to a plain tree of texts, each with its place; nothing in it can run code.
+"""Parses YAML into a plain tree of texts, each with its place; nothing in it can run code.
 
 Scalars stay text, whatever YAML would make of them: `NO`, `012`, `1e3` and dates need no quotes.
 """
@@ -97,7 +97,7 @@ class Draft:
 
     def texts(self, path: Path, values: Iterable[str] | None) -> tuple[Text, ...]:
         """The texts of a list that stands at a path."""
-        return tuple(self.text((*path, at), value) for at, value in enumerate(values or ()))
+        return tuple(self.text((*path, number), value) for number, value in enumerate(values or ()))
 
 
 def _is_broken(text: str) -> bool:
@@ -124,15 +124,15 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
     try:
         root = _composed(text)
     except _TooMuch as error:
-        at = error.mark.line
-        spot = Place(name, at + 1, error.mark.column + 1)
-        raise SpecError([Fault(error.message, "", spot, lines[at])]) from error
+        line = error.mark.line
+        place = Place(name, line + 1, error.mark.column + 1)
+        raise SpecError([Fault(error.message, "", place, lines[line])]) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = Place(name, mark.line + 1, mark.column + 1) if mark else None
+        spot = Place(name, mark.line + 1, mark.column + 1) if mark else None
         source = lines[mark.line] if mark and mark.line < len(lines) else None
         what = f"this is not YAML: {error.problem or error.context}; {_QUOTES}"
-        raise SpecError([Fault(what, "", place, source)]) from error
+        raise SpecError([Fault(what, "", spot, source)]) from error
     except yaml.YAMLError as error:
         raise SpecError([Fault(f"this is not YAML: {error}", "", Place(name, 1, 1))]) from error
     if root is None:
@@ -204,12 +204,14 @@ def _as_text(value: object, path: Path, seen: Iterator[int]) -> Tree:
         case int() | float() | Decimal():
             return str(value)
         case Mapping():
-            tree = {str(key): _as_text(one, (*path, str(key)), seen) for key, one in value.items()}
+            tree = {
+                str(key): _as_text(item, (*path, str(key)), seen) for key, item in value.items()
+            }
             if len(tree) < len(value):
                 raise SpecError([Fault("two keys are the same text", written(path))])
             return tree
         case list() | tuple():
-            return [_as_text(one, (*path, at), seen) for at, one in enumerate(value)]
+            return [_as_text(item, (*path, number), seen) for number, item in enumerate(value)]
         case _:
             kind = type(value).__name__
             raise SpecError([Fault(f"a {kind} is no part of a spec", written(path))])
@@ -227,7 +229,11 @@ class _Walk:
         place = self.place(node)
         self.document.values[path] = place
         self.seen += 1
-        if self.seen > _MOST_NODES or len(above) > _DEEPEST or any(node is one for one in above):
+        if (
+            self.seen > _MOST_NODES
+            or len(above) > _DEEPEST
+            or any(node is ancestor for ancestor in above)
+        ):
             raise SpecError([Fault("aliases make this spec endless or huge", written(path), place)])
         if node.tag not in _PLAIN_TAGS:
             self.fault(path, f"the tag {node.tag} is not allowed: a spec is plain data")
@@ -238,7 +244,9 @@ class _Walk:
             return None if empty else str(node.value)
         above = (*above, node)
         if isinstance(node, yaml.SequenceNode):
-            return [self.tree(one, (*path, at), above) for at, one in enumerate(node.value)]
+            return [
+                self.tree(item, (*path, number), above) for number, item in enumerate(node.value)
+            ]
         return dict(self.entries(node, path, above))
 
     def entries(

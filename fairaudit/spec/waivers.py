@@ -1,4 +1,4 @@
-"""Reading a file of waivers: a list of entries, every fault with its place."""
+"""Reads a file of waivers: a list of entries, every fault with its place."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ def read_waivers(named: Text, spec: Spec) -> tuple[Waiver, ...]:
     path = Path(spec.path).parent / named.value
     document = text.read(_content(path, named), str(path), "the file of waivers")
     entries, faults = validate_entries(document, WaiverEntry)
-    checks = {one.id: one for one in spec.checks}
-    known = [one.name for one in spec.protected]
+    checks = {check.id: check for check in spec.checks}
+    known = [attribute.name for attribute in spec.protected]
     over = () if spec.subgroups is None else spec.subgroups.over
-    found: dict[tuple[str, Group], Waiver] = {}
-    for at, entry in entries.items():
+    waivers: dict[tuple[str, Group], Waiver] = {}
+    for number, entry in entries.items():
         group = tuple(sorted(entry.group.items()))
         check = checks.get(entry.check)
         columns = over if isinstance(check, SubgroupCheck) else known
-        faults += _of_group(document, at, group, columns, check)
-        first = found.get((entry.check, group))
+        faults += _find_group_faults(document, number, group, columns, check)
+        first = waivers.get((entry.check, group))
         if first is not None and first.place is not None:
             message = f"this check and group are waived twice, first in line {first.place.line}"
-            faults.append(document.fault((at,), message))
-        place = document.place((at,))
-        found.setdefault(
+            faults.append(document.fault((number,), message))
+        place = document.place((number,))
+        waivers.setdefault(
             (entry.check, group),
             Waiver(entry.check, group, entry.reason, entry.approved_by, entry.expires, place),
         )
     if faults:
         raise SpecError(faults)
-    return tuple(found.values())
+    return tuple(waivers.values())
 
 
-def _of_group(
-    document: Document, at: int, group: Group, known: Sequence[str], check: AnyCheck | None
+def _find_group_faults(
+    document: Document, number: int, group: Group, known: Sequence[str], check: AnyCheck | None
 ) -> list[Fault]:
     """The faults of a group: it names the attributes of its check, all of them and no other."""
     names = [name for name, _ in group]
     faults = [
         document.fault(
-            (at, "group", name),
+            (number, "group", name),
             f"no such attribute: {quoted(name)}{did_you_mean(name, known)}",
             key=True,
         )
@@ -67,12 +67,14 @@ def _of_group(
         return faults
     if isinstance(check, ReversalCheck):
         message = "a gate on reversals is waived as a whole: `group: all`"
-        return [document.fault((at, "group"), message)]
+        return [document.fault((number, "group"), message)]
     # Of subgroups any group is waived, with all subgroups in it.
     if isinstance(check, SubgroupCheck) or set(names) == set(check.by):
         return []
     by = ", ".join(check.by)
-    return [document.fault((at, "group"), f"the check is by {by}: name a level of each, no other")]
+    return [
+        document.fault((number, "group"), f"the check is by {by}: name a level of each, no other")
+    ]
 
 
 def _content(path: Path, named: Text) -> str:

@@ -13,73 +13,176 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
+from typing import Annotated
 
 import numpy as np
 
 from fairaudit.arrays import Floats
-from fairaudit.cube import Cube, Grouping, Ints, Marks
+from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
+from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence import Sample, compare_shares, name_share_test
+from fairaudit.members import FLAT_STATE, Member, member
 from fairaudit.metrics.terms import Inference
 from fairaudit.stats import proportions
-from fairaudit.subgroups.asked import SubgroupSearch
-from fairaudit.subgroups.counting import CountedSubgroups, count_subgroups
-from fairaudit.subgroups.records import ParentGroup, SearchedRate, Subgroup, Subgroups
+from fairaudit.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups
 
 _SAFE = 2**62
 
 
+@declare_subjects(never="group over under divergence")
+@dataclass(frozen=True, slots=True)
+class ParentGroup:
+    """A group that a subgroup is part of, with one condition less, and its own rate."""
+
+    group: Group
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator", least=1)]
+    divergence: Annotated[float, Member("value")]
+
+    @property
+    def value(self) -> float:
+        """Its rate."""
+        return self.over / self.under
+
+
+@declare_subjects(
+    never="group over under everybody share divergence exact low high p adjusted test unfairness "
+    "significant parts",
+)
+@dataclass(frozen=True, slots=True)
+class Subgroup:
+    """People who meet some conditions, and how far their rate lies from `everybody`'s.
+
+    `divergence` is the one less the other, within [`low`, `high`]; `p` is that of the test
+    against all others, `adjusted` among all subgroups looked at. `share` is theirs of everybody's
+    denominator, `unfairness` Kearns' P(g)·|divergence|.
+    """
+
+    group: Group
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator", least=1)]
+    everybody: float
+    share: float
+    divergence: Annotated[float, FLAT_STATE]
+    exact: Annotated[Fraction, Member(text=True)]
+    low: float
+    high: float
+    p: float
+    adjusted: float
+    test: str
+    unfairness: float
+    significant: bool
+    parts: tuple[ParentGroup, ...] = ()
+
+    @property
+    @member("rate")
+    def value(self) -> float:
+        """Their rate."""
+        return self.over / self.under
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval of the size of the divergence, whichever way it points."""
+        return (self.low, self.high) if self.divergence >= 0 else (-self.high, -self.low)
+
+
+@declare_subjects(
+    never="rate of over under n looked_at significant explained listed widest unfairest"
+)
+@dataclass(frozen=True, slots=True)
+class SearchedRate:
+    """What the search found of one rate.
+
+    `over / under` is everybody's, `n` those whom Kearns' shares are of. Of so many subgroups
+    `looked_at`, so many are `significant`, and of those so many `explained` by a larger group;
+    of the rest the first are `listed`. `widest` diverges most, `unfairest` has the largest
+    unfairness, whether or not chance explains them.
+    """
+
+    rate: Annotated[str, Member("metric")]
+    of: str
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator")]
+    n: Annotated[int, Member("people")]
+    looked_at: int
+    significant: int
+    explained: int
+    listed: tuple[Subgroup, ...]
+    widest: Subgroup | None
+    unfairest: Subgroup | None
+
+    @property
+    def value(self) -> float:
+        """Everybody's rate."""
+        return self.over / self.under if self.under else float("nan")
+
+
+@declare_subjects(never="over depth min_size top looked_at rates")
+@dataclass(frozen=True, slots=True)
+class Subgroups:
+    """A whole search as it is reported: its settings, how many were looked at, and each rate."""
+
+    over: Grouping
+    depth: int
+    min_size: int
+    top: int
+    looked_at: Annotated[int, Member("family")]
+    rates: tuple[SearchedRate, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Discovery:
-    """A whole search: what is told of it, and every subgroup of each rate for a limit."""
+    """A whole search: what is reported of it, and every subgroup of each rate for a limit."""
 
-    told: Subgroups
+    reported: Subgroups
     tested: tuple[TestedSubgroups, ...]
 
     def of(self, rate: str) -> TestedSubgroups:
         """The subgroups of one rate."""
-        return next(one for one in self.tested if one.entries.rate.id == rate)
+        return next(tested for tested in self.tested if tested.entries.rate.id == rate)
 
 
-def search_subgroups(cubes: Sequence[Cube], asked: SubgroupSearch) -> Discovery:
+def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery:
     """The subgroups of cubes that have each combination of columns in one of them."""
-    found = count_subgroups(cubes, asked)
-    ps = [_p_values(one, asked.inference) for one in found]
-    ends = np.cumsum([len(p) for p, _ in ps])[:-1]
+    rates, inference = count_subgroups(cubes, search), search.inference
+    tests = [_test_against_others(entries, inference) for entries in rates]
+    ends = np.cumsum([len(p) for p, _ in tests])[:-1]
     # One family: every subgroup of every rate, listed or not.
-    family = asked.inference.correction.adjust(np.concatenate([p for p, _ in ps]))
-    adjusted = np.split(family, ends)
+    adjusted = inference.correction.adjust(np.concatenate([p for p, _ in tests]))
     tested = tuple(
-        TestedSubgroups(one, asked.inference, p, exact, mine)
-        for one, (p, exact), mine in zip(found, ps, adjusted, strict=True)
+        TestedSubgroups(entries, inference, p, is_exact, levels)
+        for entries, (p, is_exact), levels in zip(
+            rates, tests, np.split(adjusted, ends), strict=True
+        )
     )
-    told = Subgroups(
-        asked.over,
-        asked.depth,
-        asked.min_size,
-        asked.top,
-        sum(len(p) for p, _ in ps),
-        tuple(_searched(one, asked) for one in tested),
+    reported = Subgroups(
+        search.over,
+        search.depth,
+        search.min_size,
+        search.top,
+        len(adjusted),
+        tuple(_summarize_rate(subgroups, search) for subgroups in tested),
     )
-    return Discovery(told, tested)
+    return Discovery(reported, tested)
 
 
-def _searched(tested: TestedSubgroups, asked: SubgroupSearch) -> SearchedRate:
-    whole, entries = tested.entries.everybody, np.arange(len(tested.p))
-    significant = entries[tested.adjusted < asked.inference.alpha]
-    explained = tested.explained(significant)
-    ranked = tested.ranked(significant[~explained])
+def _summarize_rate(tested: TestedSubgroups, search: SubgroupSearch) -> SearchedRate:
+    everybody, entries = tested.entries.everybody, np.arange(len(tested.p))
+    significant = entries[tested.adjusted < search.inference.alpha]
+    explained = tested.find_explained(significant)
+    ranked = tested.rank(significant[~explained])
     return SearchedRate(
         rate=tested.entries.rate.id,
-        of=asked.of,
-        over=whole.over,
-        under=whole.under,
-        n=whole.n,
+        of=search.of,
+        over=everybody.over,
+        under=everybody.under,
+        n=everybody.n,
         looked_at=len(entries),
         significant=len(significant),
         explained=int(explained.sum()),
-        listed=tuple(map(tested.subgroup, ranked[: asked.top].tolist())),
-        widest=tested.subgroup(tested.widest()) if len(entries) else None,
-        unfairest=tested.subgroup(tested.unfairest()) if len(entries) else None,
+        listed=tuple(map(tested.describe, ranked[: search.top].tolist())),
+        widest=tested.describe(tested.find_widest()) if len(entries) else None,
+        unfairest=tested.describe(tested.find_unfairest()) if len(entries) else None,
     )
 
 
@@ -90,7 +193,7 @@ class TestedSubgroups:
     entries: CountedSubgroups
     inference: Inference
     p: Floats
-    exactly: Marks
+    is_exact: Marks
     adjusted: Floats
 
     @cached_property
@@ -98,101 +201,97 @@ class TestedSubgroups:
         """Each subgroup's rate less everybody's."""
         return np.asarray(self.entries.over / self.entries.under - self.entries.everybody.rate)
 
-    def exact(self, at: int) -> Fraction:
+    def exact_divergence(self, entry: int) -> Fraction:
         """The divergence of an entry as a fraction."""
-        whole = self.entries.everybody
-        mine = Fraction(int(self.entries.over[at]), int(self.entries.under[at]))
-        return mine - Fraction(whole.over, whole.under)
+        everybody = self.entries.everybody
+        own = Fraction(int(self.entries.over[entry]), int(self.entries.under[entry]))
+        return own - Fraction(everybody.over, everybody.under)
 
-    def intervals(self, which: Ints) -> tuple[Floats, Floats]:
+    def find_intervals(self, entries: Ints) -> tuple[Floats, Floats]:
         """The intervals of divergences: Newcombe's against all others, mapped to everybody."""
-        (p, n, *_), (q, m, *_) = _sides(self.entries, which)
+        (p, n, *_), (q, m, *_) = _sample_with_others(self.entries, entries)
         low, high = proportions.newcombe(p, n, q, m, self.inference.alpha)
-        rest, value = m / (n + m), self.divergence[which]
+        rest, value = m / (n + m), self.divergence[entries]
         # The last digit of a product could leave the value outside.
         return np.minimum(rest * low, value), np.maximum(rest * high, value)
 
-    def ranked(self, which: Ints) -> Ints:
+    def rank(self, entries: Ints) -> Ints:
         """Entries by the end of their interval that is nearest to none, the farthest first."""
-        low, high = self.intervals(which)
-        nearest = np.where(self.divergence[which] >= 0, low, -high)
-        return which[np.lexsort((which, -self.entries.under[which], -nearest))]
+        low, high = self.find_intervals(entries)
+        nearest = np.where(self.divergence[entries] >= 0, low, -high)
+        return entries[np.lexsort((entries, -self.entries.under[entries], -nearest))]
 
-    def widest(self) -> int:
+    def find_widest(self) -> int:
         """The entry that diverges most; ties: the larger one."""
-        order = np.lexsort((-self.entries.under, -np.abs(self.divergence)))
-        return int(order[0])
+        return int(np.lexsort((-self.entries.under, -np.abs(self.divergence)))[0])
 
-    def unfairest(self) -> int:
+    def find_unfairest(self) -> int:
         """The entry of the largest unfairness, by integers."""
-        return int(np.argmax(self._unfairness()))
+        everybody = self.entries.everybody
+        kind = np.int64 if everybody.under * everybody.under < _SAFE else object
+        over, under = (counts.astype(kind) for counts in (self.entries.over, self.entries.under))
+        # |over·U − O·under|: the unfairness but for a factor that all have in common.
+        return int(np.argmax(np.abs(over * everybody.under - under * everybody.over)))
 
-    def _unfairness(self) -> Ints:
-        """|over·U − O·under|: the unfairness but for a factor that all have in common."""
-        whole = self.entries.everybody
-        kind = np.int64 if whole.under * whole.under < _SAFE else object
-        over, under = (one.astype(kind) for one in (self.entries.over, self.entries.under))
-        return np.asarray(np.abs(over * whole.under - under * whole.over))
-
-    def explained(self, which: Ints) -> Marks:
+    def find_explained(self, entries: Ints) -> Marks:
         """Which of some significant entries a group that contains them explains.
 
         That group diverges significantly itself and the same way, and either by as much or more,
         or the entry does not differ significantly from the rest of it (one family of such pairs).
         """
-        found = np.zeros(len(which), dtype=np.bool_)
-        pairs = [*_parents(self.entries, which)]
+        explained = np.zeros(len(entries), dtype=np.bool_)
+        pairs = [*_find_parents(self.entries, entries)]
         if not pairs:
-            return found
-        child, parent = np.concatenate(pairs, axis=1)
-        mine, theirs = which[child], parent
-        alpha, size = self.inference.alpha, np.abs(self.divergence)
-        same = self.divergence[mine] * self.divergence[theirs] > 0
-        apt = same & (self.adjusted[theirs] < alpha)
-        child, mine, theirs = child[apt], mine[apt], theirs[apt]
-        as_much = size[mine] <= size[theirs]
-        found[child[as_much]] = True
-        child, mine, theirs = child[~as_much], mine[~as_much], theirs[~as_much]
-        p, _ = _against_rest(self.entries, mine, theirs, self.inference)
+            return explained
+        place, parent = np.concatenate(pairs, axis=1)
+        alpha, divergence = self.inference.alpha, self.divergence
+        same_way = divergence[entries[place]] * divergence[parent] > 0
+        kept = same_way & (self.adjusted[parent] < alpha)
+        place, parent = place[kept], parent[kept]
+        as_much = np.abs(divergence[entries[place]]) <= np.abs(divergence[parent])
+        explained[place[as_much]] = True
+        place, parent = place[~as_much], parent[~as_much]
+        p = _test_against_rest(self.entries, entries[place], parent, self.inference)
         # NaN: nobody else is in it, so it is the same people.
-        found[child[~(self.inference.correction.adjust(p) < alpha)]] = True
-        return found
+        explained[place[~(self.inference.correction.adjust(p) < alpha)]] = True
+        return explained
 
-    def subgroup(self, at: int) -> Subgroup:
+    def describe(self, entry: int) -> Subgroup:
         """An entry in full."""
-        entries, whole = self.entries, self.entries.everybody
-        low, high = self.intervals(np.array([at]))
-        over, under = int(entries.over[at]), int(entries.under[at])
-        scale = whole.n * whole.under
+        entries, everybody = self.entries, self.entries.everybody
+        low, high = self.find_intervals(np.array([entry]))
+        over, under = int(entries.over[entry]), int(entries.under[entry])
+        unfairness = abs(over * everybody.under - under * everybody.over)
         return Subgroup(
-            group=entries.group(at),
+            group=entries.group(entry),
             over=over,
             under=under,
-            everybody=whole.rate,
-            share=under / whole.under,
-            divergence=float(self.divergence[at]),
-            exact=self.exact(at),
+            everybody=everybody.rate,
+            share=under / everybody.under,
+            divergence=float(self.divergence[entry]),
+            exact=self.exact_divergence(entry),
             low=float(low[0]),
             high=float(high[0]),
-            p=float(self.p[at]),
-            adjusted=float(self.adjusted[at]),
-            test=name_share_test(exact=bool(self.exactly[at]), inference=self.inference),
-            unfairness=abs(over * whole.under - under * whole.over) / scale,
-            significant=bool(self.adjusted[at] < self.inference.alpha),
-            parts=tuple(self._parts(at)),
+            p=float(self.p[entry]),
+            adjusted=float(self.adjusted[entry]),
+            test=name_share_test(exact=bool(self.is_exact[entry]), inference=self.inference),
+            unfairness=unfairness / (everybody.n * everybody.under),
+            significant=bool(self.adjusted[entry] < self.inference.alpha),
+            parts=tuple(self._list_parents(entry)),
         )
 
-    def _parts(self, at: int) -> Iterator[ParentGroup]:
+    def _list_parents(self, entry: int) -> Iterator[ParentGroup]:
         """The groups of one condition less, where they are less than everybody."""
-        names = self.entries.combination(at)
+        entries, names = self.entries, self.entries.combination(entry)
         fewer = [*combinations(names, len(names) - 1)]
-        for _, found in _parents(self.entries, np.array([at]), fewer):
-            for one in found.tolist():
-                over, under = int(self.entries.over[one]), int(self.entries.under[one])
-                yield ParentGroup(self.entries.group(one), over, under, float(self.divergence[one]))
+        for _, parents in _find_parents(entries, np.array([entry]), fewer):
+            for parent in parents.tolist():
+                over, under = int(entries.over[parent]), int(entries.under[parent])
+                divergence = float(self.divergence[parent])
+                yield ParentGroup(entries.group(parent), over, under, divergence)
 
 
-def _p_values(entries: CountedSubgroups, inference: Inference) -> tuple[Floats, Marks]:
+def _test_against_others(entries: CountedSubgroups, inference: Inference) -> tuple[Floats, Marks]:
     """The test of every subgroup against all others; equal integers are tested once.
 
     Where Fisher's test counts tables, thousands of subgroups have the same few.
@@ -201,45 +300,40 @@ def _p_values(entries: CountedSubgroups, inference: Inference) -> tuple[Floats, 
         return np.zeros(0), np.zeros(0, dtype=np.bool_)
     integers = np.stack([entries.over, entries.under], axis=1)
     _, first, place = np.unique(integers, axis=0, return_index=True, return_inverse=True)
-    p, exactly = compare_shares(*_sides(entries, first), inference)
+    p, is_exact = compare_shares(*_sample_with_others(entries, first), inference)
     place = place.reshape(-1)
-    return p[place], exactly[place]
+    return p[place], is_exact[place]
 
 
-def _sides(entries: CountedSubgroups, which: Ints) -> tuple[Sample, Sample]:
+def _sample_with_others(entries: CountedSubgroups, chosen: Ints) -> tuple[Sample, Sample]:
     """Some subgroups, and for each all others."""
-    whole = entries.everybody
-    over, under = entries.over[which], entries.under[which]
-    return _sample(over, under), _sample(whole.over - over, whole.under - under)
+    everybody, over, under = entries.everybody, entries.over[chosen], entries.under[chosen]
+    others = Sample.of_counts(everybody.over - over, everybody.under - under)
+    return Sample.of_counts(over, under), others
 
 
-def _against_rest(
-    entries: CountedSubgroups, mine: Ints, theirs: Ints, inference: Inference
-) -> tuple[Floats, Marks]:
+def _test_against_rest(
+    entries: CountedSubgroups, children: Ints, parents: Ints, inference: Inference
+) -> Floats:
     """The tests of subgroups against the rest of groups that contain them."""
-    over, under = entries.over, entries.under
-    rest = _sample(over[theirs] - over[mine], under[theirs] - under[mine])
-    return compare_shares(_sample(over[mine], under[mine]), rest, inference)
+    over, under = entries.over[children], entries.under[children]
+    rest = Sample.of_counts(entries.over[parents] - over, entries.under[parents] - under)
+    return compare_shares(Sample.of_counts(over, under), rest, inference)[0]
 
 
-def _sample(over: Ints, under: Ints) -> Sample:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return Sample(over / under, under.astype(np.float64), over, under)
-
-
-def _parents(
-    entries: CountedSubgroups, which: Ints, only: Sequence[Grouping] | None = None
+def _find_parents(
+    entries: CountedSubgroups, children: Ints, only: Sequence[Grouping] | None = None
 ) -> Iterator[tuple[Ints, Ints]]:
-    """Places in `which` of subgroups, and entries of groups that contain them, pair by pair."""
-    for names, where in entries.slices.items():
-        places = np.flatnonzero((which >= where.start) & (which < where.stop))
+    """Places in `children`, and the entries of groups that contain them, pair by pair."""
+    for names, place in entries.slices.items():
+        places = np.flatnonzero((children >= place.start) & (children < place.stop))
         if not len(places) or len(names) == 1:
             continue
-        codes = dict(zip(names, entries.codes(names, entries.keys[which[places]]), strict=True))
-        smaller = (some for size in range(1, len(names)) for some in combinations(names, size))
-        for some in smaller if only is None else only:
-            sizes = tuple(len(entries.levels[name]) for name in some)
-            keys = np.ravel_multi_index(tuple(codes[name] for name in some), sizes)
-            parents = entries.find(some, np.asarray(keys))
+        codes = dict(zip(names, entries.codes(names, entries.keys[children[places]]), strict=True))
+        smaller = (fewer for size in range(1, len(names)) for fewer in combinations(names, size))
+        for fewer in smaller if only is None else only:
+            sizes = tuple(len(entries.levels[name]) for name in fewer)
+            keys = np.ravel_multi_index(tuple(codes[name] for name in fewer), sizes)
+            parents = entries.find(fewer, np.asarray(keys))
             known = parents >= 0
             yield places[known], parents[known]

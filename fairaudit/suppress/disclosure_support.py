@@ -229,7 +229,7 @@ class Support:
             for request in self.shown
             if (request.metric.id, request.metric.title, request.of)
             == (row.metric, row.title, row.of)
-            and request.said == row.parameters
+            and request.options == row.parameters
         ]
 
     def entry_values(self, row: LatticeRow, entry: LatticeEntry) -> list[Value]:
@@ -323,7 +323,7 @@ def _stated_parameters(request: MetricRequest, number: Number) -> dict[str, obje
         "aggregate",
         *(request.terms.parameters.as_texts().keys() - {*number.takes}),
     }
-    return {name: value for name, value in request.said.items() if name not in others}
+    return {name: value for name, value in request.options.items() if name not in others}
 
 
 def _compared(value: Value, stratum: Group | None, row: ComparisonRow) -> Value:

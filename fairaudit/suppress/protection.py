@@ -230,10 +230,8 @@ class _Protector:
         """Marks the cells that hold enough people in a table with the same printed counts."""
         self.safe |= table[system.of_cell] >= self.enough
 
-    def _as_whole_numbers(self, system: _System, solution: Floats | None) -> Ints | None:
+    def _as_whole_numbers(self, system: _System, solution: Floats) -> Ints | None:
         """A solution in whole numbers; None unless it solves the system exactly."""
-        if solution is None:
-            return None
         table = np.rint(solution).astype(np.int64)
         fits = (table >= 0).all() and (system.matrix @ table == system.sums).all()
         return table if fits else None
@@ -254,14 +252,15 @@ class _Protector:
         cost = np.concatenate([np.zeros(system.unknowns), -np.ones(size)])
         most = [(0, None)] * system.unknowns + [(0, self.enough)] * size
         solution = self._solve(cost, equal, system.sums, most, (below, size))
-        table = self._as_whole_numbers(
-            system, None if solution is None else solution.x[: system.unknowns]
-        )
-        if table is not None:
-            self._prove(system, table)
         if solution is None:
             return set()
         short = int((solution.x[system.unknowns :] < self.enough - _NEAR).sum())
+        table = self._as_whole_numbers(system, solution.x[: system.unknowns])
+        if table is None and not short:
+            # Fractions let all of them be large enough: often one table of whole numbers does, too.
+            table = self._find_whole_table(system, open_unknowns)
+        if table is not None:
+            self._prove(system, table)
         binding = np.flatnonzero(np.abs(solution.eqlin.marginals) > _NEAR).tolist()
         return self._choose_smallest([system.counts[row] for row in binding], short // _AT_ONCE)
 
@@ -273,9 +272,9 @@ class _Protector:
         solution = self._solve(cost, system.matrix, system.sums, most)
         bound = np.inf if solution is None else -float(solution.fun)
         if bound >= self.enough - _NEAR:
-            table = self._as_whole_numbers(system, None if solution is None else solution.x)
+            table = None if solution is None else self._as_whole_numbers(system, solution.x)
             if table is None or table[unknown] < self.enough:
-                table = self._as_whole_numbers(system, self._find_whole_table(system, unknown))
+                table = self._find_whole_table(system, unknown)
             if table is not None:
                 self._prove(system, table)
                 return None
@@ -293,13 +292,13 @@ class _Protector:
         ends = sorted(self.values[count] for count in counts)[:most][-1:]
         return {count for count in counts if ends and self.values[count] <= ends[0]}
 
-    def _find_whole_table(self, system: _System, unknown: int) -> Floats | None:
-        """A table of whole numbers with enough people in one unknown."""
+    def _find_whole_table(self, system: _System, unknowns: int | Ints) -> Ints | None:
+        """A table of whole numbers with enough people in each of these unknowns."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         self.work += int(system.matrix.nnz)
         low = np.zeros(system.unknowns)
-        low[unknown] = self.enough
+        low[unknowns] = self.enough
         solution = milp(
             np.zeros(system.unknowns),
             constraints=LinearConstraint(system.matrix, system.sums, system.sums),
@@ -307,7 +306,7 @@ class _Protector:
             bounds=Bounds(low, np.inf),
             options={"node_limit": _NODES},
         )
-        return None if solution.x is None else np.asarray(solution.x)
+        return None if solution.x is None else self._as_whole_numbers(system, solution.x)
 
     def _solve(
         self,

@@ -21,14 +21,12 @@ from fairaudit.result import (
     definition,
 )
 from fairaudit.spec import MetricRequest, Spec
-from fairaudit.tables.comparisons import comparisons
-from fairaudit.tables.curves import curves
 from fairaudit.tables.evaluations import Tables, find_comparison_id, list_rates
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.models import model_changes
-from fairaudit.tables.rates import groups, rates
+from fairaudit.tables.rates import comparisons, groups, rates
 from fairaudit.tables.requests import check_requests, has_room_for_lattice
-from fairaudit.tables.scores import scores
+from fairaudit.tables.scores import curves, scores
 from fairaudit.tables.searches import Searches, search
 from fairaudit.verdict import AnyCheck, Check
 

@@ -1,4 +1,4 @@
-"""The groups with their people and outcomes, and the rates of each, worst first."""
+"""The rows of groups: their people and outcomes, their rates, worst first, their comparisons."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from fairaudit.cube import GroupTable
-from fairaudit.evidence import build_estimate, find_significances
+from fairaudit.evidence import build_estimate, find_intervals, find_parts, find_significances
 from fairaudit.metrics import (
     NO_GROUP,
     NO_MINIMUM,
     Better,
+    Disparity,
     Eligibility,
     Evaluation,
     GroupMetric,
@@ -26,9 +29,16 @@ from fairaudit.metrics import (
     undefined_reason,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
-from fairaudit.result import GroupRow, RateRow
+from fairaudit.result import ComparisonRow, GroupRow, RateRow
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.evaluations import Tables, group_at, list_places, list_rates
+from fairaudit.tables.evaluations import (
+    Tables,
+    find_comparison_id,
+    group_at,
+    list_places,
+    list_rates,
+    write_estimate,
+)
 
 
 def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
@@ -142,7 +152,7 @@ def _said(one: MetricRequest, quantity: GroupMetric) -> dict[str, object]:
         "aggregate",
         *(name for name in parameters if name not in quantity.takes),
     }
-    return {name: value for name, value in one.said.items() if name not in left_out}
+    return {name: value for name, value in one.options.items() if name not in left_out}
 
 
 def _reading(evaluation: Evaluation) -> GroupValues:
@@ -157,3 +167,48 @@ def _beside(one: MetricRequest, table: GroupTable) -> Reference:
     if declared is not None and find_group(table.groups, declared.group) != NO_GROUP:
         return declared
     return Reference(ReferencePolicy.LARGEST)
+
+
+def comparisons(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[ComparisonRow]:
+    """A row for each spread, and for each group that is compared with a reference."""
+    for one, by, given in list_places(requests):
+        if isinstance(one.metric, GroupMetric):
+            continue
+        evaluation = tables.evaluate_request(one, by, given)
+        if evaluation is None:
+            continue
+        yield from _comparison_rows(one, evaluation)
+
+
+def _comparison_rows(one: MetricRequest, evaluation: Evaluation) -> Iterator[ComparisonRow]:
+    """The rows of one evaluation: whatever is judged in a known stratum."""
+    table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
+    compare, parameters = find_comparison_id(one.metric), one.options
+    alone = spread or (isinstance(one.metric, Disparity) and not one.metric.has_other_side)
+    over = None if evaluation.averaged is None else evaluation.strata
+    averaged = () if over is None else over.given
+    of_all, of_each = find_intervals(evaluation), find_significances(evaluation)
+    firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
+    for z, stratum in enumerate(table.strata):
+        if not table.known_strata[z]:
+            continue
+        takes_part = int(evaluation.takes_part[z].sum())
+        for w in np.flatnonzero(evaluation.judged[z]).tolist():
+            yield ComparisonRow(
+                metric=evaluation.metric.id,
+                title=one.metric.title,
+                compare=compare,
+                of=table.of,
+                by=table.by,
+                stratum=stratum,
+                group=None if spread else table.groups[w],
+                reference=str(policy.policy) if policy and not alone else None,
+                parameters=parameters,
+                estimate=write_estimate(evaluation, z, w, of_all, of_each.get((z, w))),
+                parts=find_parts(evaluation, z, w),
+                decided_by=evaluation.decided_by(z, w),
+                first=group_at(table, firsts[z][w]),
+                second=group_at(table, seconds[z][w]),
+                takes_part=takes_part,
+                averaged=averaged,
+            )

@@ -1,4 +1,4 @@
-"""How the score is distributed over the groups: its size, spread and ranking in each."""
+"""How the score is distributed over the groups: its size, spread, ranking, and its curves."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairaudit.arrays import Floats, Ints
 from fairaudit.counts import Median
 from fairaudit.histogram import Histogram, auc, quantile
-from fairaudit.result import ScoreRow
+from fairaudit.metrics.counts import ScoreCounts
+from fairaudit.metrics.scores import calibration_bins
+from fairaudit.result import Calibration, Curve, ScoreRow, Threshold
+from fairaudit.stats import proportions
 
 _HALF = Fraction(1, 2)
 
@@ -50,3 +54,79 @@ def scores(
                 auc=None if ranking is None else ranking[0],
                 auc_error=None if ranking is None else ranking[1],
             )
+
+
+_THRESHOLDS = 20
+"""So many thresholds, each twentieth of everybody: enough for a picture."""
+
+
+def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterator[Curve]:
+    """The curves of everybody and of each group of each attribute, where labels are known.
+
+    Intervals miss as often as `alpha` says.
+    """
+    thresholds: Ints | None = None
+    for one in histograms:
+        scores = ScoreCounts(one.people, one.bins.low, one.bins.high, one.everybody)
+        number = calibration_bins(scores)
+        if thresholds is None:
+            thresholds = _spread_out(one.everybody)
+        for g, group in enumerate(one.groups):
+            by_label = one.people[0, :, g]
+            if by_label[:2].any():
+                yield Curve(
+                    column=column,
+                    by=one.by,
+                    group=group,
+                    known=bool(one.known[g]),
+                    calibration=tuple(_calibration(scores, number, by_label, alpha)),
+                    thresholds=tuple(_error_rates(scores, thresholds, by_label)),
+                )
+
+
+def _spread_out(everybody: Ints) -> Ints:
+    """The bins at which each next twentieth of everybody begins, the lowest first."""
+    total = int(everybody.sum())
+    reached = np.cumsum(everybody) - everybody
+    steps = reached * _THRESHOLDS // max(total, 1)
+    _, first = np.unique(np.where(everybody > 0, steps, -1), return_index=True)
+    return np.asarray(first[everybody[first] > 0])
+
+
+def _calibration(
+    scores: ScoreCounts, number: Ints, by_label: Ints, alpha: float
+) -> Iterator[Calibration]:
+    """A point for each bin with people whose label is known; none outside [0, 1]."""
+    negative, positive = by_label[0], by_label[1]
+    middle: Floats = (scores.low + scores.high) / 2
+    for one in np.unique(number[number >= 0]).tolist():
+        mine = number == one
+        people = (positive + negative)[mine]
+        n, hits = int(people.sum()), int(positive[mine].sum())
+        if n:
+            low, high = proportions.wilson(np.array(hits / n), np.array(float(n)), alpha)
+            yield Calibration(
+                lowest=float(scores.low[mine][people > 0].min()),
+                highest=float(scores.high[mine][people > 0].max()),
+                n=n,
+                mean_score=float((people * middle[mine]).sum() / n),
+                share=hits / n,
+                low=float(low),
+                high=float(high),
+            )
+
+
+def _error_rates(scores: ScoreCounts, thresholds: Ints, by_label: Ints) -> Iterator[Threshold]:
+    """At each threshold the share that is selected, of all and by label."""
+    totals = [int(side.sum()) for side in by_label]
+    for at in thresholds.tolist():
+        above = [int(side[at:].sum()) for side in by_label]
+        negative, positive = (
+            above[side] / totals[side] if totals[side] else None for side in (0, 1)
+        )
+        yield Threshold(
+            at=float(scores.low[at]),
+            selected=sum(above) / sum(totals),
+            true_positive_rate=positive,
+            false_positive_rate=negative,
+        )

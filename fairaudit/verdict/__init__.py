@@ -1,6 +1,6 @@
 """Where a number becomes pass, warn or fail: limits, checks and findings."""
 
-from fairaudit.verdict.asked import (
+from fairaudit.verdict.checks import (
     AnyCheck,
     Backing,
     Check,
@@ -11,25 +11,24 @@ from fairaudit.verdict.asked import (
     Status,
     SubgroupCheck,
 )
+from fairaudit.verdict.entries import collect_entries
 from fairaudit.verdict.findings import (
     Before,
-    Crossing,
+    Breach,
     Earlier,
     Finding,
     NotEvaluated,
     Waived,
 )
-from fairaudit.verdict.judging import judge, judge_reversals
-from fairaudit.verdict.leaving import COULD_TURN, could_cross, of_gone
-from fairaudit.verdict.subgroups import judge_subgroups
+from fairaudit.verdict.judging import judge
+from fairaudit.verdict.searches import judge_reversals, judge_subgroups
 
 __all__ = [
-    "COULD_TURN",
     "AnyCheck",
     "Backing",
     "Before",
+    "Breach",
     "Check",
-    "Crossing",
     "Earlier",
     "Finding",
     "Limit",
@@ -40,9 +39,8 @@ __all__ = [
     "Status",
     "SubgroupCheck",
     "Waived",
-    "could_cross",
+    "collect_entries",
     "judge",
     "judge_reversals",
     "judge_subgroups",
-    "of_gone",
 ]

@@ -23,12 +23,12 @@ from fairaudit.members import FLAT, FLAT_STATE, GROUP_OR_ALL, LISTED, WITNESS, M
 from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
-from fairaudit.verdict.asked import AnyCheck, Backing, Limit, ReversalLimit, Status
+from fairaudit.verdict.checks import AnyCheck, Backing, Limit, ReversalLimit, Status
 
 
 @declare_subjects(row="group stratum value exact between backing lower")
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class Breach:
     """A value beyond the limit: of which group (in a spread: of none), in which stratum.
 
     `backing` is what the evidence says of it, where the limit asks; `between` are the groups it is
@@ -77,7 +77,7 @@ class Waived:
     reason: str
     approved_by: str
     expires: date
-    crossed: tuple[Crossing, ...] = ()
+    crossed: tuple[Breach, ...] = ()
 
 
 @declare_subjects(nobody="path created days tolerance")
@@ -119,7 +119,7 @@ class Before:
     status: str
     value: Annotated[float | None, Member("value", stated=True, flat=True, none="undefined")]
     worse_by: float | None = None
-    worse: tuple[Crossing, ...] = ()
+    worse: tuple[Breach, ...] = ()
     reversals: Annotated[tuple[Reversal, ...], LISTED] = ()
     between: tuple[Group, ...] = ()
     own: Annotated[float | None, Member(stated=True, none="undefined")] = None
@@ -179,7 +179,7 @@ class Finding:
     spread: bool = False
     decided_by: Annotated[str | None, WITNESS] = None
     parts: tuple[ComparisonPart, ...] = ()
-    crossed: tuple[Crossing, ...] = ()
+    crossed: tuple[Breach, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
     reversals: Annotated[tuple[Reversal, ...], LISTED] = ()
     backing: Backing = Backing.UNASKED

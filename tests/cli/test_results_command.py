@@ -18,13 +18,13 @@ from fairaudit.result import Answer, AuditResult
 _SPEC = str(SPECS / "loans.yaml")
 
 
-INDEX = """{"tool": {"name": "fairaudit", "version": "1"}, "schema_version": "1.0", "audits": []}"""
+INDEX = """{"tool": {"name": "fairaudit", "version": "1"}, "schema_version": "2.0", "audits": []}"""
 
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Answer], Path]:
     """The answer of a run, and the file it is stored in."""
-    found = batch.answers([Path(_SPEC)], None)
+    found = batch.answer([Path(_SPEC)], None)
     path = tmp_path_factory.mktemp("stored") / "loans.json"
     path.write_text(report_json.written(report_json.of_answers(found)), encoding="utf-8")
     return found, path
@@ -38,7 +38,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Answer], Pat
     for name in ("a.csv", "b.csv"):
         shutil.copy(SAMPLES / "titanic.csv", folder / "exports" / name)
     (folder / "exports" / "broken.csv").write_text("class,sex\n1,2,3\n", encoding="utf-8")
-    found = batch.answers([SPECS / "titanic.yaml"], str(folder / "exports"))
+    found = batch.answer([SPECS / "titanic.yaml"], str(folder / "exports"))
     path = folder / "answers.json"
     path.write_text(report_json.written(report_json.of_answers(found)), encoding="utf-8")
     return found, path

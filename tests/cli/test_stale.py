@@ -76,7 +76,7 @@ def test_our_own_crash_leaves_no_old_page(
     def crashes(*_: object, **__: object) -> Any:
         raise panic
 
-    monkeypatch.setattr(batch, "answers", crashes)
+    monkeypatch.setattr(batch, "answer", crashes)
     assert cli._run(["run", _SPEC, "-q", "-o", str(old)]) == 2
     assert "fairaudit itself failed" in old.read_text(encoding="utf-8")
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -120,6 +121,7 @@ def test_the_example_of_a_rate_comes_out(rate: Rate) -> None:
 
 
 @pytest.mark.parametrize("record", BINARY, ids=lambda one: one.id)
+@examples(40)
 @given(groups=st.lists(CELLS, min_size=2, max_size=5))
 def test_values_lie_within_their_bounds(
     record: GroupMetric | Disparity, groups: list[Four]
@@ -132,6 +134,7 @@ def test_values_lie_within_their_bounds(
 
 
 @pytest.mark.parametrize("record", CRITERIA, ids=lambda one: one.id)
+@examples(40)
 @given(cells=FULL_CELLS, groups=st.integers(2, 5))
 def test_equal_groups_give_the_ideal(record: Disparity, cells: Four, groups: int) -> None:
     for value in values_of(record, [cells] * groups):
@@ -144,6 +147,7 @@ def test_equal_groups_give_the_ideal(record: Disparity, cells: Four, groups: int
     [*BINARY, *(one for one in WHOLES if one.id != "differential_fairness_credible")],
     ids=lambda one: one.id,
 )
+@examples(40)
 @given(groups=st.lists(CELLS, min_size=2, max_size=4), times=st.integers(2, 9))
 def test_more_of_the_same_people_changes_nothing(
     record: GroupMetric | Disparity, groups: list[Four], times: int
@@ -154,6 +158,7 @@ def test_more_of_the_same_people_changes_nothing(
 
 
 @pytest.mark.parametrize("record", [*BINARY, *WHOLES], ids=lambda one: one.id)
+@examples(40)
 @given(groups=st.lists(FULL_CELLS, min_size=2, max_size=5), data=st.data())
 def test_the_order_of_groups_changes_nothing(
     record: GroupMetric | Disparity, groups: list[Four], data: st.DataObject
@@ -167,6 +172,7 @@ def test_the_order_of_groups_changes_nothing(
 @pytest.mark.parametrize(
     "quantity", [one for one in RATES if one.bounds[0] == 0], ids=lambda one: one.id
 )
+@examples(40)
 @given(one=FULL_CELLS, two=FULL_CELLS)
 def test_difference_is_antisymmetric_and_ratio_reciprocal(
     quantity: GroupMetric, one: Four, two: Four
@@ -185,6 +191,7 @@ def test_difference_is_antisymmetric_and_ratio_reciprocal(
 @pytest.mark.parametrize(
     "quantity", [one for one in RATES if one.bounds[0] != 0], ids=lambda one: one.id
 )
+@examples(40)
 @given(one=FULL_CELLS, two=FULL_CELLS)
 def test_a_ratio_of_signed_values_is_undefined_unless_both_are_positive(
     quantity: GroupMetric, one: Four, two: Four
@@ -208,6 +215,7 @@ def test_a_ratio_of_signed_values_is_undefined_unless_both_are_positive(
     ],
     ids=lambda one: one.id,
 )
+@examples(40)
 @given(one=FULL_CELLS, two=FULL_CELLS)
 def test_a_union_lies_between_its_parts(rate: Rate, one: Four, two: Four) -> None:
     counts = [
@@ -222,6 +230,7 @@ def test_a_union_lies_between_its_parts(rate: Rate, one: Four, two: Four) -> Non
 
 
 @pytest.mark.parametrize("rate", CELL_RATES, ids=lambda r: r.id)
+@examples(40)
 @given(groups=st.lists(CELLS, min_size=1, max_size=4))
 def test_a_rate_is_undefined_exactly_when_its_denominator_is_empty(
     rate: Rate, groups: list[Four]
@@ -256,6 +265,7 @@ def test_what_is_rational_is_judged_exactly() -> None:
 @pytest.mark.parametrize(
     "record", [one for one in BINARY if is_rational(one)], ids=lambda one: one.id
 )
+@examples(40)
 @given(groups=st.lists(CELLS, min_size=2, max_size=4))
 def test_floats_and_fractions_agree(record: GroupMetric | Disparity, groups: list[Four]) -> None:
     found = evaluate(record, table_of(groups), terms_of(record))
@@ -269,6 +279,7 @@ def test_floats_and_fractions_agree(record: GroupMetric | Disparity, groups: lis
 
 
 @pytest.mark.parametrize("record", CRITERIA, ids=lambda one: one.id)
+@examples(40)
 @given(cells=FULL_CELLS)
 def test_one_group_alone_is_undefined_never_a_pass(record: Disparity, cells: Four) -> None:
     found = evaluate(record, table_of([cells]), terms_of(record))
@@ -279,6 +290,7 @@ def test_one_group_alone_is_undefined_never_a_pass(record: Disparity, cells: Fou
 @pytest.mark.parametrize(
     "record", [one for one in CRITERIA if not one.to_reference], ids=lambda one: one.id
 )
+@examples(40)
 @given(cells=FULL_CELLS, other=FULL_CELLS)
 def test_a_criterion_sees_a_group_that_has_none_of_its_rate(
     record: Disparity, cells: Four, other: Four
@@ -294,6 +306,7 @@ def test_a_criterion_sees_a_group_that_has_none_of_its_rate(
     assert any(abs(value - record.ideal) > 1e-9 for value in found)
 
 
+@examples(40)
 @given(table=st.lists(st.lists(st.integers(1, 50), min_size=3, max_size=3), min_size=2, max_size=6))
 def test_epsilon_is_the_largest_log_ratio_over_all_pairs_and_outcomes(
     table: list[list[int]],
@@ -313,6 +326,7 @@ def test_epsilon_edges() -> None:
         epsilon([[1, -1], [1, 1]])
 
 
+@examples(40)
 @given(groups=st.lists(FULL_CELLS, min_size=2, max_size=4))
 def test_bias_amplification_is_a_difference_of_epsilons(groups: list[Four]) -> None:
     (amplification,) = values_of(find_metric("bias_amplification"), groups)  # type: ignore[arg-type]
@@ -321,6 +335,7 @@ def test_bias_amplification_is_a_difference_of_epsilons(groups: list[Four]) -> N
     assert amplification == pytest.approx(predicted - labelled, abs=1e-12)
 
 
+@examples(40)
 @given(groups=st.lists(FULL_CELLS, min_size=2, max_size=4))
 def test_a_burden_turns_the_four_fifths_rule_to_the_complement(groups: list[Four]) -> None:
     record = find_metric("impact_ratio")
@@ -344,6 +359,7 @@ def test_an_attribute_drawn_by_lot_is_near_the_ideal(record: Disparity | TableMe
         assert value == pytest.approx(float(ideal), abs=0.03)
 
 
+@examples(40)
 @given(one=CELLS, two=CELLS)
 def test_a_log_ratio_is_infinite_exactly_when_one_side_is_zero(one: Four, two: Four) -> None:
     rate, how = find_metric("selection_rate"), find_comparison("log_ratio")
@@ -376,6 +392,7 @@ NO_ASSOCIATION = {"predictability", "majority_baseline", "differential_fairness_
 @pytest.mark.parametrize(
     "record", [one for one in WHOLES if one.id not in NO_ASSOCIATION], ids=lambda one: one.id
 )
+@examples(40)
 @given(cells=FULL_CELLS, groups=st.integers(2, 5))
 def test_equal_groups_have_no_association(record: TableMetric, cells: Four, groups: int) -> None:
     if record.id == "bias_amplification":

@@ -250,7 +250,7 @@ CONDITIONAL = [
 
 
 @given(rows=people(scored=False))
-@examples(60)
+@examples(40)
 def test_numbers_of_groups_by_counts(rows: list[Person]) -> None:
     result = audit(rows, [asked(name) for name in COUNTED_GROUPS])
     check_groups(result, rows, {name: name for name in COUNTED_GROUPS})
@@ -271,7 +271,7 @@ def test_generalized_entropy_of_any_order(rows: list[Person], alpha: str) -> Non
 
 
 @given(rows=people(distinct=8))
-@examples(60)
+@examples(40)
 def test_numbers_of_groups_by_scores(rows: list[Person]) -> None:
     result = audit(rows, [asked(name) for name in SCORED_GROUPS], **SCORED)
     check_groups(result, rows, {name: name for name in SCORED_GROUPS})
@@ -288,21 +288,21 @@ def test_scores_of_many_values_are_binned_in_ten(rows: list[Person]) -> None:
 
 
 @given(rows=people(scored=False))
-@examples(60)
+@examples(40)
 def test_comparisons_with_a_reference_by_counts(rows: list[Person]) -> None:
     entries = [asked(name, reference="a") for name in COUNTED_REFERENCES]
     check_reference(audit(rows, entries), rows, COUNTED_REFERENCES)
 
 
 @given(rows=people())
-@examples(60)
+@examples(40)
 def test_comparisons_with_a_reference_by_scores(rows: list[Person]) -> None:
     entries = [asked(name, reference="a") for name in SCORED_REFERENCES]
     check_reference(audit(rows, entries, **SCORED), rows, SCORED_REFERENCES)
 
 
 @given(rows=people(), scored=st.booleans())
-@examples(60)
+@examples(40)
 def test_comparisons_with_the_rest(rows: list[Person], scored: bool) -> None:
     names = ["elift", "correlation", "correlation_negatives"]
     result = audit(rows, names, **(SCORED if scored else {}))
@@ -321,7 +321,7 @@ def test_comparisons_with_the_rest(rows: list[Person], scored: bool) -> None:
 
 
 @given(rows=people(scored=False))
-@examples(60)
+@examples(40)
 def test_numbers_of_the_whole_table_by_counts(rows: list[Person]) -> None:
     result = audit(rows, COUNTED_TABLES)
     assert [row.metric for row in result.comparisons] == COUNTED_TABLES
@@ -331,7 +331,7 @@ def test_numbers_of_the_whole_table_by_counts(rows: list[Person]) -> None:
 
 
 @given(rows=people())
-@examples(60)
+@examples(40)
 def test_numbers_of_the_whole_table_by_scores(rows: list[Person]) -> None:
     result = audit(rows, SCORED_TABLES, **SCORED)
     assert [row.metric for row in result.comparisons] == SCORED_TABLES
@@ -341,7 +341,7 @@ def test_numbers_of_the_whole_table_by_scores(rows: list[Person]) -> None:
 
 
 @given(rows=people(scored=False))
-@examples(60)
+@examples(40)
 def test_measures_averaged_over_strata(rows: list[Person]) -> None:
     result = audit(rows, [asked(name, given="stratum", reference="a") for name in CONDITIONAL])
     groups = oracle.by_group(rows)
@@ -358,7 +358,7 @@ def test_measures_averaged_over_strata(rows: list[Person]) -> None:
     rate=st.sampled_from(["selection_rate", "true_positive_rate", "accuracy"]),
     compare=st.sampled_from(["difference", "ratio"]),
 )
-@examples(80)
+@examples(50)
 def test_any_rate_averaged_by_any_weights(
     rows: list[Person], weights: str, rate: str, compare: str
 ) -> None:
@@ -387,7 +387,7 @@ def test_rates_averaged_by_given_weights(rows: list[Person], x: int, y: int, z: 
 
 
 @given(rows=people(scored=False))
-@examples(60)
+@examples(40)
 def test_demographic_disparity_and_lift_within_strata(rows: list[Person]) -> None:
     names = ["conditional_demographic_disparity", "belift", "belift_overall"]
     shares = {
@@ -432,7 +432,7 @@ def numbered(draw: st.DrawFn) -> list[Person]:
 
 
 @given(rows=numbered())
-@examples(60)
+@examples(40)
 def test_numbers_of_groups_by_sums(rows: list[Person]) -> None:
     names = {name: name for name in NUMBERED_GROUPS}
     result = audit(rows, [*NUMBERED_GROUPS], **NUMBERS)
@@ -455,7 +455,7 @@ def classed(draw: st.DrawFn) -> list[Person]:
 
 
 @given(rows=classed())
-@examples(60)
+@examples(40)
 def test_outcomes_of_several_classes(rows: list[Person]) -> None:
     rates = ["selection_rate", "true_positive_rate", "false_positive_rate", "f1"]
     rates.append("positive_predictive_value")
@@ -475,7 +475,7 @@ def test_outcomes_of_several_classes(rows: list[Person]) -> None:
 
 
 @given(rows=classed())
-@examples(60)
+@examples(40)
 def test_the_macro_mean_over_classes(rows: list[Person]) -> None:
     names = list(oracle.CLASS_RATES)
     entries = [{"metric": name, "class": "macro"} for name in names]
@@ -516,7 +516,7 @@ def aged(draw: st.DrawFn) -> list[Person]:
 
 
 @given(rows=aged())
-@examples(60)
+@examples(40)
 def test_a_numeric_attribute_beside_its_bins(rows: list[Person]) -> None:
     names = ["slope", "pearson", "trend"]
     prediction = {"column": "prediction", "positive": "yes", "negative": "no"}

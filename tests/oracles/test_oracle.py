@@ -275,7 +275,7 @@ def task_of(rules: Mapping[str, Any], rows: Sequence[Row], **more: Any) -> Task:
 
 
 @given(rows=rows_of(weights=True), weighted=st.booleans(), rules=RULES, favourable=st.booleans())
-@examples(25)
+@examples(15)
 def test_every_rate_and_criterion_equals_the_oracle(
     rows: list[Row],
     weighted: bool,
@@ -296,7 +296,7 @@ def test_every_rate_and_criterion_equals_the_oracle(
     smoothing=st.sampled_from([None, 1, 0.5]),
     rules=RULES,
 )
-@examples(100)
+@examples(60)
 def test_epsilon_and_bias_amplification_equal_the_oracle(
     rows: list[Row],
     weighted: bool,
@@ -357,7 +357,7 @@ def test_epsilon_of_a_subset_never_exceeds_the_full_one(rows: list[Row]) -> None
     rules=RULES,
     rate=st.sampled_from(list(oracle.SHARES)),
 )
-@examples(150)
+@examples(100)
 def test_reversals_equal_the_oracle(
     rows: list[Row], weighted: bool, rules: dict[str, Any], rate: str
 ) -> None:
@@ -386,7 +386,7 @@ def test_reversals_equal_the_oracle(
 
 
 @given(rows=rows_of(), seed=st.integers(0, 1000))
-@examples(30)
+@examples(20)
 def test_renaming_levels_changes_no_value(rows: list[Row], seed: int) -> None:
     names = {"a": f"{seed % 7}-z", "b": f"{seed % 5}-y", "c": f"{seed % 3}-x", None: None}
     renamed = [

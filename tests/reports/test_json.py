@@ -25,12 +25,15 @@ import fairaudit
 from fairaudit import codec
 from fairaudit.codec.rows import kind_of
 from fairaudit.errors import (
+    AuditFailed,
     DataError,
     FairauditError,
     Fault,
     NothingToAudit,
+    OutOfMemory,
     Place,
     SpecError,
+    Unwritten,
     UsageError,
 )
 from fairaudit.metrics import (
@@ -320,7 +323,8 @@ def test_the_schema_describes_the_members_of_every_row(schema: dict[str, Any]) -
     for name, row in rows.items():
         assert row["description"], name
         for path, member in members_of(row):
-            is_plain = path.endswith((".state", ".value")) or ".properties.witness." in path
+            is_plain = "properties" in member or path.endswith((".state", ".value"))
+            is_plain = is_plain or ".properties.witness." in path
             assert "description" in member or "$ref" in member or is_plain, name + path
 
 
@@ -411,7 +415,14 @@ ERRORS: tuple[FairauditError, ...] = (
         ]
     ),
     FairauditError.crashed(ValueError("x")),
+    OutOfMemory(),
+    Unwritten("the report could not be written"),
 )
+
+
+def test_no_kind_of_error_is_forgotten() -> None:
+    kinds = {FairauditError, *FairauditError.__subclasses__()} - {AuditFailed}
+    assert {type(error) for error in ERRORS} == kinds
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda one: type(one).__name__)

@@ -245,7 +245,7 @@ def _share_found(rate: Callable[[tuple[str, ...]], float], times: int, people: i
     return float(np.mean(found))
 
 
-TIMES = 120
+TIMES = 80
 MOST = 0.05 + 3 * math.sqrt(0.05 * 0.95 / TIMES)
 
 

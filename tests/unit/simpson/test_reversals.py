@@ -28,7 +28,7 @@ from fairaudit.report import json as report_json
 from fairaudit.report.blocks import Entries
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Reversal, ReversalKind
-from fairaudit.simpson.explaining import explained_share
+from fairaudit.simpson.testing import find_explained_share
 from fairaudit.verdict import Backing, Finding, Status
 
 Cells: TypeAlias = Mapping[tuple[str, ...], tuple[int, int]]
@@ -489,7 +489,7 @@ def test_the_interval_of_a_share_covers() -> None:
             for g in "ab"
         ]
         masses = tuple(np.array([sizes[g, z] for z in "uv"], dtype=np.float64) for g in "ab")
-        found = explained_share(samples[0], samples[1], (masses[0], masses[1]), 0.05)
+        found = find_explained_share(samples[0], samples[1], (masses[0], masses[1]), 0.05)
         assert found is not None
         if found.low is not None and found.high is not None:
             told += 1

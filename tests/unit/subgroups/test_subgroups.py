@@ -172,7 +172,7 @@ def test_every_subgroup_is_that_of_the_rows(
     found = found_in(spec_of(places, missing, asked), path)
     expected = {rate: search(people, "abc", rate, depth, min_size) for rate in rates}
     family = [one.p for rate in rates for one in expected[rate].values()]
-    assert found.told.looked_at == len(family)
+    assert found.reported.looked_at == len(family)
     corrected = iter(holm(family))
     for rate in rates:
         adjusted = {name: next(corrected) for name in expected[rate]}
@@ -188,13 +188,13 @@ def agree(
     assert mine.keys() == expected.keys()
     for name, one in expected.items():
         at = mine[name]
-        told = tested.subgroup(at)
+        told = tested.describe(at)
         assert (told.over, told.under, told.exact) == (one.over, one.under, one.divergence)
         assert told.p == pytest.approx(one.p, rel=1e-9, abs=1e-15)
         assert told.adjusted == pytest.approx(adjusted[name], rel=1e-9, abs=1e-15)
         assert told.unfairness == pytest.approx(float(one.unfairness), rel=1e-12)
         assert told.low <= told.divergence <= told.high
-    searched = next(one for one in found.told.rates if one.rate == rate)
+    searched = next(one for one in found.reported.rates if one.rate == rate)
     if expected:
         worst = max(one.unfairness for one in expected.values())
         assert searched.unfairest is not None

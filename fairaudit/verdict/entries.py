@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,14 +15,19 @@ from fairaudit.metrics import (
     Evaluation,
     GroupMetric,
     Ineligibility,
+    Minimum,
     Requirement,
     describe_group,
+    evaluate,
+    evaluate_against,
     explain_exclusion,
     explain_ineligibility,
     explain_undefined,
     find_group,
 )
-from fairaudit.verdict.asked import NEAR, Check
+from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.stats.contingency import EXPECTED
+from fairaudit.verdict.checks import NEAR, Check
 from fairaudit.verdict.findings import NotEvaluated
 
 _MOST_OFF = 0.5
@@ -40,44 +45,44 @@ class Entry:
     n: int
 
 
-def collect(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[NotEvaluated]]:
+def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[NotEvaluated]]:
     """What can be judged, and what cannot, over strata and groups."""
     table = evaluation.table
     entries: list[Entry] = []
-    missing: list[NotEvaluated] = [*_excluded(table)]
+    missing: list[NotEvaluated] = [*_list_excluded(table)]
     if _is_of_a_decision(check, evaluation) and _strata_decide(evaluation.strata or table):
         reason = f"the strata determine the {check.of}: within them there is nothing to compare"
         return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
     if evaluation.strata is not None:
-        missing += _off_support(evaluation, evaluation.strata)
-    values, people = evaluation.value.tolist(), _people(evaluation).tolist()
+        missing += _list_off_support(evaluation, evaluation.strata)
+    values, people = evaluation.value.tolist(), _find_people(evaluation).tolist()
     near = _near_a_limit(check, evaluation.value)
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
-            reason = f"the stratum is not known ({_crowd(table, z)})"
+            reason = f"the stratum is not known ({_count_people(table, z)})"
             missing.append(NotEvaluated((), stratum, reason, blocks=False, tells_people=True))
             continue
-        alone = _stands_alone(evaluation, z) if check.given and not check.terms.average else None
+        alone = _explain_alone(evaluation, z) if check.given and not check.terms.average else None
         if alone is not None:
             missing.append(alone)
             continue
-        missing += _too_small(evaluation, z)
+        missing += _list_too_small(evaluation, z)
         for w in np.flatnonzero(evaluation.judged[z]).tolist():
             value = values[z][w]
-            unsettled = _unsettled(check, evaluation, z, w, value)
+            unsettled = _explain_unsettled(check, evaluation, z, w, value)
             if unsettled is not None:
                 missing.append(unsettled)
                 continue
             exact = evaluation.exact(z, w) if near[z, w] else None
             entries.append(Entry(z, w, value, exact, people[z][w]))
-    if not entries and not any(one.blocks for one in missing):
+    if not entries and not any(item.blocks for item in missing):
         reason = explain_undefined(evaluation, 0, 0) if table.strata and not check.given else ""
         reason = reason or "no group could be judged"
         missing.append(NotEvaluated((), (), reason, blocks=True))
     return entries, missing
 
 
-def _unsettled(
+def _explain_unsettled(
     check: Check, evaluation: Evaluation, z: int, w: int, value: float
 ) -> NotEvaluated | None:
     """Why a value cannot be held against a limit; None if it can."""
@@ -97,7 +102,7 @@ def _unsettled(
     return None
 
 
-def _stands_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
+def _explain_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
     """Why a stratum is not estimable; None if it is.
 
     With one group there is nobody to compare. Without the reference there would be, so that leaves
@@ -107,27 +112,27 @@ def _stands_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
     if isinstance(evaluation.metric, GroupMetric):
         return None
     present = table.eligible & (table.n[z] > 0)
-    people = f"({_crowd(table, z)})"
+    people = f"({_count_people(table, z)})"
     named = terms.reference.group if terms.reference else ()
-    at = find_group(table.groups, named) if named else NO_GROUP
-    if at != NO_GROUP and table.known[at] and not table.eligible[at]:
+    reference = find_group(table.groups, named) if named else NO_GROUP
+    if reference != NO_GROUP and table.known[reference] and not table.eligible[reference]:
         return None
     if present.sum() < 2:
         besides = " besides those excluded" if (table.known & ~table.eligible).any() else ""
         reason = f"fewer than two groups occur in the stratum {people}{besides}: not estimable"
         return NotEvaluated((), table.strata[z], reason, blocks=False, tells_people=True)
-    if named and (at == NO_GROUP or not present[at]):
+    if named and (reference == NO_GROUP or not present[reference]):
         reason = f"the reference {describe_group(named)} does not occur in the stratum {people}"
         return NotEvaluated((), table.strata[z], reason, blocks=True, tells_people=True)
     return None
 
 
-def _crowd(table: GroupTable, z: int) -> str:
+def _count_people(table: GroupTable, z: int) -> str:
     n = int(table.n[z].sum())
     return f"{n:,} {'person' if n == 1 else 'people'}"
 
 
-def _too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
+def _list_too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
     """The groups that are there, but too small to take part, and in which rate."""
     table = evaluation.table
     for part in evaluation.leaves:
@@ -135,16 +140,18 @@ def _too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
         small = table.eligible & (table.n[z] > 0) & ~part.takes_part[z]
         for g in np.flatnonzero(small).tolist():
             aside = explain_ineligibility(part, z, g)
-            yield set_apart(table.groups[g], table.strata[z], aside._replace(why=rate + aside.why))
+            yield exclude_group(
+                table.groups[g], table.strata[z], aside._replace(why=rate + aside.why)
+            )
 
 
-def _excluded(table: GroupTable) -> Iterator[NotEvaluated]:
+def _list_excluded(table: GroupTable) -> Iterator[NotEvaluated]:
     """The groups that are too small a share of the whole grouping, whatever the stratum."""
     for g in np.flatnonzero(table.known & ~table.eligible).tolist():
-        yield set_apart(table.groups[g], (), explain_exclusion(table, g))
+        yield exclude_group(table.groups[g], (), explain_exclusion(table, g))
 
 
-def set_apart(group: Group, stratum: Group, aside: Ineligibility) -> NotEvaluated:
+def exclude_group(group: Group, stratum: Group, aside: Ineligibility) -> NotEvaluated:
     """A group that a rule sets aside."""
     standing, why, detail = aside
     return NotEvaluated(group, stratum, why, blocks=False, detail=detail, standing=standing)
@@ -157,7 +164,7 @@ def _is_of_a_decision(check: Check, evaluation: Evaluation) -> bool:
     return bool(check.given or (check.strata and not of_score))
 
 
-def most_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
+def find_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
     """What leaves a check open where most people stand in strata that nothing is judged in.
 
     Those are the strata that are not known, and those of one group alone; of a fit with several
@@ -166,7 +173,7 @@ def most_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]
     table = evaluation.strata or evaluation.table
     passed_over = ~table.known_strata
     if check.given and evaluation.strata is None:
-        alone = [_stands_alone(evaluation, z) is not None for z in range(len(table.strata))]
+        alone = [_explain_alone(evaluation, z) is not None for z in range(len(table.strata))]
         passed_over = passed_over | np.array(alone, dtype=np.bool_)
     elif len(check.terms.parameters.controls) == 1:
         passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
@@ -184,7 +191,7 @@ def _strata_decide(table: GroupTable) -> bool:
     return bool((occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1)
 
 
-def _off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:
+def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:
     """The strata that an average leaves out: those not known, and those without one of the sides.
 
     Of an average each with the share of the weight that it would have had; the others make up for
@@ -197,7 +204,7 @@ def _off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvalu
         return
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
-            reason = f"the stratum is not known ({_crowd(table, z)})"
+            reason = f"the stratum is not known ({_count_people(table, z)})"
             yield NotEvaluated((), stratum, reason, blocks=False, tells_people=True)
         elif evaluation.averaged is not None:
             shares = np.broadcast_to(
@@ -205,10 +212,10 @@ def _off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvalu
             )
             about = evaluation.takes_part[0] if evaluation.spread else evaluation.judged[0]
             judged = np.flatnonzero(about & (shares > 0)).tolist()
-            whose = [(table.groups[g], shares[g]) for g in judged]
+            sides = [(table.groups[g], shares[g]) for g in judged]
             if evaluation.spread:
-                whose = [((), share) for _, share in whose[:1]]
-            for group, share in whose:
+                sides = [((), share) for _, share in sides[:1]]
+            for group, share in sides:
                 reason = f"not estimable, one side is missing: {share:.1%} of the weight left out"
                 yield NotEvaluated(group, stratum, reason, blocks=False)
 
@@ -231,7 +238,7 @@ def _near_a_limit(check: Check, values: Floats) -> Marks:
     return near
 
 
-def _people(evaluation: Evaluation) -> Ints:
+def _find_people(evaluation: Evaluation) -> Ints:
     """The people in the denominator of every value, [Z, W]; for a spread those who take part."""
     among = evaluation.takes_part
     counts = [leaf.group_values.n for leaf in evaluation.leaves if leaf.group_values is not None]
@@ -240,3 +247,48 @@ def _people(evaluation: Evaluation) -> Ints:
     if evaluation.spread:
         counts = [np.where(among, n, 0).sum(axis=1, keepdims=True) for n in counts]
     return np.broadcast_to(np.min(counts, axis=0), evaluation.value.shape)
+
+
+_LARGE = 10
+"""Means of fewer people are known too badly."""
+
+_INFINITE = "infinite by one of both outcomes: there is no change to be sure of"
+
+
+def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
+    """The strata where groups of a few people keep a difference of maxima within its limit.
+
+    Such a group has the largest gap under both outcomes by chance alone, so that the difference of
+    both gaps is near 0, whatever the other groups say: a check that would fail among groups large
+    enough to be told apart is left open. So are strata where one of the two is infinite.
+    """
+    limit, terms = check.fail or check.warn, evaluation.terms
+    whole = evaluation.table_value
+    is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
+    part = evaluation.parts[0] if evaluation.parts else evaluation
+    is_maximum = evaluation.spread or part.terms.policy in EXTREME_REFERENCES
+    if limit is None or not (is_maximum and is_difference) or terms.minimum.events:
+        return []
+    large = replace(terms, minimum=Minimum(max(terms.minimum.size or 0, _LARGE), EXPECTED))
+    if evaluation.subtracts:
+        first, second = (part.table for part in evaluation.parts)
+        among_large = evaluate_against(evaluation.metric, first, large, second)
+    else:
+        among_large = evaluate(evaluation.metric, evaluation.table, large)
+    left_open = [
+        NotEvaluated((), evaluation.table.strata[z], _INFINITE, blocks=True)
+        for z in np.flatnonzero(
+            (np.isinf(evaluation.value) & evaluation.judged).any(axis=1)
+            & evaluation.table.known_strata
+        )
+    ]
+    fewer = (among_large.takes_part != evaluation.takes_part).any(axis=1)
+    for z in np.flatnonzero(fewer & evaluation.table.known_strata).tolist():
+        beyond = limit.reached(among_large.value[z]) & among_large.judged[z]
+        for value in among_large.value[z][beyond][:1].tolist():
+            reason = (
+                f"{value:.4f}, beyond the limit, among the groups of {_LARGE} people and more "
+                f"where {EXPECTED} of every outcome are expected: smaller groups hide it"
+            )
+            left_open.append(NotEvaluated((), evaluation.table.strata[z], reason, blocks=True))
+    return left_open

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from fairaudit.arrays import Marks
 from fairaudit.evidence import TOO_LITTLE_VARIATION, Evidence
 from fairaudit.metrics import Evaluation
-from fairaudit.verdict.asked import Backing, Check, Limit, Status
-from fairaudit.verdict.collecting import Entry
+from fairaudit.verdict.checks import Backing, Check, Limit, Status
+from fairaudit.verdict.entries import Entry
 from fairaudit.verdict.findings import NotEvaluated
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class LimitOutcome:
     """What the limits of a check make of its values, and of the evidence for them.
 
     `crossed` are all values beyond the `limit` (None: none is), `deciding` those that the status
@@ -32,60 +32,62 @@ class Weighed:
     backings: Sequence[Backing] = ()
 
 
-def weigh(check: Check, entries: Sequence[Entry], evidence: Evidence) -> Weighed:
+def apply_limits(check: Check, entries: Sequence[Entry], evidence: Evidence) -> LimitOutcome:
     """The worst that holds: a limit crossed with the evidence it asks for, a halfway case, none."""
-    halfway = Weighed()
+    halfway = LimitOutcome()
     for status, limit in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
         if limit is None:
             continue
-        beyond = [one for one in entries if limit.crossed(one.value, one.exact)]
-        backings = _backings(beyond, limit, evidence)
+        beyond = [entry for entry in entries if limit.crossed(entry.value, entry.exact)]
+        backings = _find_backings(beyond, limit, evidence)
         pairs = list(zip(beyond, backings, strict=True))
-        supported = [one for one, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
+        supported = [entry for entry, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
         if supported:
             backing = Backing.SUPPORTED if limit.asks else Backing.UNASKED
-            untested = [one for one, kind in pairs if kind is Backing.UNTESTED]
-            return Weighed(status, limit, beyond, supported, untested, backing, backings)
-        found = _in_doubt(status, limit, entries, pairs, evidence)
+            untested = [entry for entry, kind in pairs if kind is Backing.UNTESTED]
+            return LimitOutcome(status, limit, beyond, supported, untested, backing, backings)
+        outcome = _apply_in_doubt(status, limit, entries, pairs, evidence)
         if any(kind is Backing.ONLY_TOGETHER for _, kind in pairs):
-            return found
+            return outcome
         if halfway.backing in {Backing.UNASKED, Backing.SUPPORTED}:
-            halfway = found
+            halfway = outcome
     return halfway
 
 
-def _in_doubt(
+def _apply_in_doubt(
     status: Status,
     limit: Limit,
     entries: Sequence[Entry],
     beyond: Sequence[tuple[Entry, Backing]],
     evidence: Evidence,
-) -> Weighed:
+) -> LimitOutcome:
     """What a limit makes of values none of which is proven to lie beyond it.
 
     A limit that fails warns where it is in doubt. One that warns says so, and lets pass.
     """
     short = Status.WARN if status is Status.FAIL else Status.PASS
     if beyond:
-        untested = [one for one, kind in beyond if kind is Backing.UNTESTED]
-        only = [one for one, kind in beyond if kind is Backing.ONLY_TOGETHER]
-        deciding = untested or only or [one for one, _ in beyond]
+        untested = [entry for entry, kind in beyond if kind is Backing.UNTESTED]
+        only = [entry for entry, kind in beyond if kind is Backing.ONLY_TOGETHER]
+        deciding = untested or only or [entry for entry, _ in beyond]
         decider = farthest(deciding, limit) or deciding[0]
-        backing = next(kind for one, kind in beyond if one is decider)
-        told = beyond if short is Status.WARN else []
-        crossed, backings = [one for one, _ in told], [kind for _, kind in told]
-        return Weighed(short, limit, crossed, deciding, [*untested, *only], backing, backings)
+        backing = next(kind for entry, kind in beyond if entry is decider)
+        listed = beyond if short is Status.WARN else []
+        crossed, backings = [entry for entry, _ in listed], [kind for _, kind in listed]
+        return LimitOutcome(short, limit, crossed, deciding, [*untested, *only], backing, backings)
     if limit.conclusive:
-        without = [one for one in entries if not evidence.intervals.all_at(one.z, one.w)]
-        if without:
-            return Weighed(short, limit, (), without, without, Backing.UNTESTED)
-        unproven = [one for one in entries if not _lies_within(one, limit, evidence)]
+        unbounded = [entry for entry in entries if not evidence.intervals.all_at(entry.z, entry.w)]
+        if unbounded:
+            return LimitOutcome(short, limit, (), unbounded, unbounded, Backing.UNTESTED)
+        unproven = [entry for entry in entries if not _lies_within(entry, limit, evidence)]
         if unproven:
-            return Weighed(short, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
-    found = [one for one in entries if limit.significant and evidence.significant(one.z, one.w)]
-    if found:
-        return Weighed(short, limit, (), found, (), Backing.SIGNIFICANT_WITHIN)
-    return Weighed(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
+            return LimitOutcome(short, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
+    significant = [
+        entry for entry in entries if limit.significant and evidence.significant(entry.z, entry.w)
+    ]
+    if significant:
+        return LimitOutcome(short, limit, (), significant, (), Backing.SIGNIFICANT_WITHIN)
+    return LimitOutcome(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
 
 
 def _lies_within(entry: Entry, limit: Limit, evidence: Evidence) -> bool:
@@ -93,15 +95,17 @@ def _lies_within(entry: Entry, limit: Limit, evidence: Evidence) -> bool:
     return bool(ends) and all(limit.within(*pair) for pair in ends)
 
 
-def _backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -> list[Backing]:
+def _find_backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -> list[Backing]:
     """What the evidence says of the values beyond a limit."""
     if not limit.asks or not entries:
         return [Backing.UNASKED] * len(entries)
     significant = evidence.significant_beyond(limit.reached) if limit.significant else None
-    return [_backing(entry, limit, evidence, significant) for entry in entries]
+    return [_find_backing(entry, limit, evidence, significant) for entry in entries]
 
 
-def _backing(entry: Entry, limit: Limit, evidence: Evidence, significant: Marks | None) -> Backing:
+def _find_backing(
+    entry: Entry, limit: Limit, evidence: Evidence, significant: Marks | None
+) -> Backing:
     """What the evidence says of one value beyond a limit."""
     z, w = entry.z, entry.w
     ends = evidence.intervals.all_at(z, w) if limit.conclusive else []
@@ -119,7 +123,7 @@ def _backing(entry: Entry, limit: Limit, evidence: Evidence, significant: Marks 
     return Backing.SUPPORTED
 
 
-def untested_of(
+def explain_untested(
     evaluation: Evaluation, entry: Entry, limit: Limit | None, evidence: Evidence
 ) -> NotEvaluated:
     """A value whose side of the limit asks for evidence that cannot be had."""
@@ -148,4 +152,4 @@ def farthest(entries: Sequence[Entry], limit: Limit) -> Entry | None:
     """The value that decides: the farthest beyond the limit; ties: larger n, then the first."""
     if not entries:
         return None
-    return max(entries, key=lambda one: (limit.excess(one.value), one.n, -one.z, -one.w))
+    return max(entries, key=lambda entry: (limit.excess(entry.value), entry.n, -entry.z, -entry.w))

@@ -14,7 +14,7 @@ from fairaudit.errors import DataError, Seek
 from fairaudit.ledger import Ledger
 from fairaudit.names import quoted
 from fairaudit.plan import Key, feature_key
-from fairaudit.recode.axis import DROP, Axis, Findings
+from fairaudit.recode.axes import DROP, Axis, Findings
 from fairaudit.recode.groups import group_axis
 from fairaudit.recode.scores import Recoding
 from fairaudit.spec import MissingPolicy, Spec

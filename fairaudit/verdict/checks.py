@@ -75,8 +75,8 @@ class Limit:
         if self.below is not None and self.above is not None:
             bounds = f"outside [{self.below}, {self.above}]"
         evidence = {"significant": self.significant, "conclusive": self.conclusive}
-        asked = " and ".join(word for word, is_asked in evidence.items() if is_asked)
-        return f"{bounds}, if {asked}" if asked else bounds
+        evidence_words = " and ".join(word for word, is_asked in evidence.items() if is_asked)
+        return f"{bounds}, if {evidence_words}" if evidence_words else bounds
 
     def excess(self, value: float) -> float:
         """How far beyond the nearer bound a value is; negative within."""

@@ -10,8 +10,7 @@ import numpy as np
 
 from fairaudit.cube import GroupTable, Ints, Marks
 from fairaudit.metrics import GroupValues
-from fairaudit.simpson.kinds import ReversalKind
-from fairaudit.simpson.records import GroupRate, Stratum
+from fairaudit.simpson.records import GroupRate, ReversalKind, Stratum
 
 NEAR = 1e-9
 """Closer than this to the floor, fractions decide instead of floats."""
@@ -28,9 +27,9 @@ class _Columns(NamedTuple):
         (a, c), (n, m) = self.over, self.under
         gap = a / n - c / m
         signs = np.sign(gap).astype(np.int64)
-        for at in np.flatnonzero(np.abs(gap) < NEAR).tolist():
-            cross = int(a[at]) * int(m[at]) - int(c[at]) * int(n[at])
-            signs[at] = (cross > 0) - (cross < 0)
+        for near in np.flatnonzero(np.abs(gap) < NEAR).tolist():
+            cross = int(a[near]) * int(m[near]) - int(c[near]) * int(n[near])
+            signs[near] = (cross > 0) - (cross < 0)
         return signs
 
     def exact_crude(self) -> Fraction:
@@ -53,18 +52,18 @@ class _Columns(NamedTuple):
         return sum(terms, Fraction(0)) / sum(weights)
 
 
-def integers(reading: GroupValues) -> tuple[Ints, Ints]:
+def count_rate(values: GroupValues) -> tuple[Ints, Ints]:
     """Numerators and denominators of a rate, [Z, G]."""
-    if reading.over is None or reading.under is None:
-        raise ValueError(f"{reading.metric.id} is no rate")
-    return reading.over, reading.under
+    if values.over is None or values.under is None:
+        raise ValueError(f"{values.metric.id} is no rate")
+    return values.over, values.under
 
 
-def compare(
-    reading: GroupValues, table: GroupTable, support: Ints, pair: tuple[int, int], floor: Fraction
+def measure_pair(
+    values: GroupValues, table: GroupTable, support: Ints, pair: tuple[int, int], floor: Fraction
 ) -> tuple[ReversalKind, dict[str, Any]] | None:
     """The kind of one pair with its numbers; None where conditioning changes nothing."""
-    over, under = integers(reading)
+    over, under = count_rate(values)
     g, h = pair
     columns = _Columns((over[support, g], over[support, h]), (under[support, g], under[support, h]))
     (a, c), (n, m) = columns.over, columns.under
@@ -72,81 +71,79 @@ def compare(
     weight = (n + m) / (n + m).sum()
     crude = float(a.sum() / n.sum() - c.sum() / m.sum())
     standardized = float((weight * (p - q)).sum())
-    side = _sign(crude, columns.exact_crude)
-    adjusted_side = _sign(standardized, columns.exact_standardized)
+    side = _find_sign(crude, columns.exact_crude)
+    turned = side * _find_sign(standardized, columns.exact_standardized) < 0
     opposite = (columns.signs() == -side) & (side != 0)
-    kind = _kind(
-        wide=_reaches(crude, floor, columns.exact_crude),
-        adjusted_wide=_reaches(standardized, floor, columns.exact_standardized),
-        turned=side * adjusted_side < 0,
-        all_opposite=bool(opposite.all()),
-        opposite_weight=_share(n + m, opposite),
-        goes=_is_half(standardized, crude, columns.exact_standardized, columns.exact_crude),
-        hides=_is_half(crude, standardized, columns.exact_crude, columns.exact_standardized),
-    )
+    kind = _choose_kind(columns, (crude, standardized), floor, opposite, turned=turned)
     if kind is None:
         return None
     composition = float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
-    people = reading.n[support]
-
-    def share(over: Ints, under: Ints, count: Ints) -> GroupRate:
-        return GroupRate(int(over.sum()), int(under.sum()), int(count.sum()), table.scale)
-
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = np.divide((a * ((m - c) / (n + m))).sum(), (c * ((n - a) / (n + m))).sum())
+    people = values.n[support]
+    first = np.stack([a, n, people[:, g]], axis=1)
+    second = np.stack([c, m, people[:, h]], axis=1)
+
+    def share(counts: Ints) -> GroupRate:
+        over, under, count = counts.tolist()
+        return GroupRate(over, under, count, table.scale)
+
     return kind, {
         "crude": crude,
-        "crude_pair": (share(a, n, people[:, g]), share(c, m, people[:, h])),
+        "crude_pair": (share(first.sum(axis=0)), share(second.sum(axis=0))),
         "standardized": standardized,
         "standardized_pair": (float((weight * p).sum()), float((weight * q).sum())),
         "composition": composition,
         "within": crude - composition,
         "mantel_haenszel_odds_ratio": float(odds),
-        "opposite_weight": float(_share(n + m, opposite)),
+        "opposite_weight": float(_weigh(n + m, opposite)),
         "reversed_strata": int(opposite.sum()),
-        "adjusted": side * adjusted_side < 0,
+        "adjusted": turned,
         "estimable_strata": len(support),
         "strata": tuple(
-            Stratum(
-                table.strata[z],
-                share(a[i], n[i], people[i, g]),
-                share(c[i], m[i], people[i, h]),
-                float(weight[i]),
-            )
+            Stratum(table.strata[z], share(first[i]), share(second[i]), float(weight[i]))
             for i, z in enumerate(support)
         ),
     }
 
 
-def _kind(
+def _choose_kind(
+    columns: _Columns,
+    gaps: tuple[float, float],
+    floor: Fraction,
+    opposite: Marks,
     *,
-    wide: bool,
-    adjusted_wide: bool,
     turned: bool,
-    all_opposite: bool,
-    opposite_weight: Fraction,
-    goes: bool,
-    hides: bool,
 ) -> ReversalKind | None:
-    """The first kind that fits: of gaps as wide as the floor, by the share that comes or goes."""
-    if wide and adjusted_wide and all_opposite:
+    """The first kind that fits: of gaps as wide as the floor, by the share that comes or goes.
+
+    `gaps` are the crude and the standardized one, `opposite` the strata that point the other way;
+    `turned`: so does the standardized gap.
+    """
+    (crude, standardized), exact = gaps, (columns.exact_crude, columns.exact_standardized)
+    wide, adjusted_wide = (
+        _reaches(gap, floor, find) for gap, find in zip(gaps, exact, strict=True)
+    )
+    if wide and adjusted_wide and opposite.all():
         return ReversalKind.EVERY_STRATUM
     if wide and adjusted_wide and turned:
         return ReversalKind.ADJUSTED
-    if wide and opposite_weight > Fraction(1, 2):
+    if wide and _weigh(columns.under[0] + columns.under[1], opposite) > Fraction(1, 2):
         return ReversalKind.MOST_PEOPLE
-    if adjusted_wide and not wide and (turned or hides):
-        return ReversalKind.MASKED
-    if wide and (turned or goes):
+    if adjusted_wide and not wide:
+        hides = turned or _is_at_most_half(crude, standardized, *exact)
+        return ReversalKind.MASKED if hides else None
+    if wide and (turned or _is_at_most_half(standardized, crude, *reversed(exact))):
         return ReversalKind.EXPLAINED
     return None
 
 
-def _share(weights: Ints, marked: Marks) -> Fraction:
+def _weigh(weights: Ints, marked: Marks) -> Fraction:
+    """The share of the weights that is marked."""
     return Fraction(int(weights[marked].sum()), int(weights.sum()))
 
 
-def _is_half(
+def _is_at_most_half(
     part: float, whole: float, exact: Callable[[], Fraction], exact_whole: Callable[[], Fraction]
 ) -> bool:
     """Whether a gap is at most half as wide as another, decided exactly where it is near."""
@@ -155,12 +152,12 @@ def _is_half(
     return 2 * abs(exact()) <= abs(exact_whole())
 
 
-def _sign(value: float, exact: Callable[[], Fraction]) -> int:
+def _find_sign(value: float, exact: Callable[[], Fraction]) -> int:
     """The sign of a value, decided exactly where it is near 0."""
     if abs(value) > NEAR:
         return 1 if value > 0 else -1
-    found = exact()
-    return (found > 0) - (found < 0)
+    fraction = exact()
+    return (fraction > 0) - (fraction < 0)
 
 
 def _reaches(value: float, floor: Fraction, exact: Callable[[], Fraction]) -> bool:

@@ -1,11 +1,15 @@
-"""When two texts are the same value: `1`, `1.0`, `true` and `01` by the type of their column."""
+"""When two texts are likely the same value or level, and the cube in which they are one."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 
+import numpy as np
+
+from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, Role
 from fairaudit.names import quoted
 
 _EXACT = Context(prec=MAX_PREC)
@@ -66,3 +70,36 @@ def listing(levels: Sequence[str], most: int = 10) -> str:
     """Some levels in quotes, at most ten of them."""
     shown = ", ".join(quoted(level) for level in levels[:most])
     return f"{shown} and {len(levels) - most} more" if len(levels) > most else shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alike:
+    """Levels of attributes and strata that look like one, and the `cube` in which they are one."""
+
+    levels: dict[str, list[list[str]]]
+    cube: Cube
+
+    @classmethod
+    def of(cls, cube: Cube) -> Alike | None:
+        """None where all levels look different."""
+        found: dict[str, list[list[str]]] = {}
+        codes = cube.codes.copy()
+        for at, key in enumerate(cube.keys):
+            if key.role not in {Role.PROTECTED, Role.STRATUM}:
+                continue
+            same = alike([level for level in key.levels if level != UNKNOWN])
+            if not same:
+                continue
+            found[key.name] = same
+            place = np.arange(len(key.levels) + 1, dtype=np.int32)
+            for first, *others in same:
+                for level in others:
+                    place[key.levels.index(level)] = key.levels.index(first)
+            codes[:, at] = np.where(codes[:, at] == NO_LEVEL, NO_LEVEL, place[codes[:, at]])
+        return cls(found, replace(cube, codes=codes)) if found else None
+
+    def listed(self, names: Sequence[str]) -> str:
+        """The levels of some columns in words."""
+        return "; ".join(
+            f"{listing(same)} of {quoted(name)}" for name in names for same in self.levels[name]
+        )

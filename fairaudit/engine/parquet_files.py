@@ -1,0 +1,73 @@
+"""Parquet files as an input format: columns, checks, and a lazy frame of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairaudit.engine.columns import columns_read
+from fairaudit.engine.copies import Copies
+from fairaudit.engine.parquet import check_pages, read_layout
+from fairaudit.engine.sources import CheckedFile, SourceFile
+from fairaudit.errors import DataError
+from fairaudit.plan import Plan
+from fairaudit.progress import Progress
+from fairaudit.spec import CsvFormat
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceFile:
+    """The file with what its footer says; refuses a damaged one."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    layout = read_layout(file.path, file.file.path)
+    try:
+        with pq.ParquetFile(file.path) as opened:
+            schema = opened.schema_arrow
+            types = {column.name: str(column.type) for column in schema}
+            return replace(file, header=tuple(schema.names), layout=layout, types=types)
+    except pa.ArrowNotImplementedError as error:
+        what = (
+            f"{file.file.path}: a column has a type that is not read, such as numbers of 128 bits"
+        )
+        raise DataError(what, "write the file without that column, or in another type") from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        why = "not a Parquet file, or damaged or truncated"
+        raise DataError.unreadable(file.file.path, why) from error
+
+
+def check_file(
+    file: SourceFile, plans: Sequence[Plan], _copies: Copies, _progress: Progress
+) -> CheckedFile:
+    """The file once the pages of all columns that are read fit its footer."""
+    assert file.layout is not None
+    check_pages(file.path, file.file.path, file.layout, columns_read(plans, file.header))
+    return CheckedFile(file, file.layout.rows)
+
+
+def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:
+    """The columns of a file with their types."""
+    import polars as pl
+
+    try:
+        return pl.read_parquet_schema(file.path)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        why = "not a Parquet file, or truncated"
+        raise DataError.unreadable(file.file.path, why) from error
+
+
+def scan_files(paths: Sequence[Path], _separator: str, path_column: str | None) -> pl.LazyFrame:
+    """Files of one schema as a lazy frame."""
+    import polars as pl
+
+    return pl.scan_parquet([*paths], glob=False, include_file_paths=path_column)
+
+
+def find_line(_file: SourceFile, _form: CsvFormat, _row: int) -> int | None:
+    """None: its rows are no lines."""
+    return None

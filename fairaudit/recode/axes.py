@@ -1,0 +1,81 @@
+"""One recoded column: a code for every cell, and which cells are missing or leave the audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fairaudit.arrays import Ints
+from fairaudit.counts import Counts, RawKey
+from fairaudit.cube import KeyColumn, Marks
+from fairaudit.disclosure import Notice
+from fairaudit.errors import DataError, Fault, Seek
+from fairaudit.names import quoted
+from fairaudit.plan import MISSING
+from fairaudit.spec import MissingPolicy
+
+DROP = -2
+"""The code of a raw value whose rows leave the audit."""
+
+
+@dataclass(slots=True)
+class Axis:
+    """One recoded column: its key, a code for each cell, and which cells are missing.
+
+    `rule` is what `missing:` calls its policy. `words` are the texts that mean missing in this
+    column, beside the tokens of the spec.
+    """
+
+    key: KeyColumn
+    codes: Ints
+    column: str
+    rule: str
+    policy: MissingPolicy
+    missing: Marks
+    dropped_values: Marks
+    words: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is found on the way: faults that refuse the data, notices that do not."""
+
+    faults: list[Fault] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+
+
+def with_missing_last(raw_key: RawKey) -> Ints:
+    """The codes of intervals, a missing number as the one after the last."""
+    last = len(raw_key.key.edges or ()) + 1
+    return np.where(raw_key.codes == MISSING, last, raw_key.codes)
+
+
+def cluster_codes(
+    counts: Counts,
+) -> Ints | None:
+    """The number of the cluster of each raw cell; None where the spec names no clusters.
+
+    Raises `DataError` for rows that the filter keeps and that lack a cluster: whoever belongs to an
+    unknown one may belong with anybody.
+    """
+    if counts.plan.cluster is None:
+        return None
+    raw = counts.text_key(counts.plan.cluster)
+    number: dict[str, int] = {}
+    missing = {None, *counts.plan.tokens}
+    texts = [None if level is None else level.strip() for level in raw.levels]
+    places = [
+        -1 if text is None or text in missing else number.setdefault(text, len(number))
+        for text in texts
+    ]
+    codes = np.array(places, dtype=np.int64)[raw.codes]
+    lacking = int(counts.rows[(counts.kept == 1) & (codes < 0)].sum())
+    if lacking:
+        raise DataError(
+            f"{lacking:,} {'row has' if lacking == 1 else 'rows have'} no value in the cluster "
+            f"{quoted(counts.plan.cluster)}",
+            "give each row that belongs to no other one a cluster of its own, or filter such rows",
+            seek=Seek(counts.plan.cluster, (None, *counts.plan.tokens)),
+        )
+    return codes

@@ -1,0 +1,291 @@
+"""The result of an audit: its rows, its verdict, and which exit code that means."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+from fairaudit.cube import ExcludeBelow, Group
+from fairaudit.disclosure import Notice, declare_subjects
+from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
+from fairaudit.ledger import Ledger, PublishedLedger
+from fairaudit.members import (
+    FLAT,
+    Member,
+    member,
+)
+from fairaudit.metrics import (
+    Minimum,
+)
+from fairaudit.metrics.terms import Inference
+from fairaudit.result.definitions import Definition
+from fairaudit.result.rows import (
+    ComparisonRow,
+    Curve,
+    EpsilonReading,
+    GroupRow,
+    LatticeRow,
+    ModelChange,
+    RateRow,
+    ScoreRow,
+    Searched,
+)
+from fairaudit.simpson import Reversal
+from fairaudit.subgroups import Subgroups
+from fairaudit.verdict import Check, Earlier, Finding, Status
+from fairaudit.waivers import WaiverOutcome
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+SCHEMA_VERSION = "2.0"
+"""Of the JSON report: a baseline must have the same."""
+
+
+class Verdict(StrEnum):
+    """The word for the whole audit."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    NONE = "none"
+
+
+class FailOn(StrEnum):
+    """From which status on a check turns the exit code."""
+
+    FAIL = "fail"
+    WARN = "warn"
+    NEVER = "never"
+
+
+@declare_subjects(nobody="path modified", never="bytes lines", hidden={"bytes": 0})
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file that was read; `lines` are the physical ones of a CSV file, the header included.
+
+    `modified` is when it was last written, to the second.
+    """
+
+    path: str
+    bytes: int
+    modified: str | None
+    lines: int | None = None
+
+
+@declare_subjects(
+    nobody="version spec_path spec_sha256 title context route filter count weight minimum "
+    "exclude_below inference created suppress_below cluster",
+    anybody="cube_sha256 clusters weight_error",
+    nested="files rows",
+    hidden={"weight_error": 0.0, "files": ()},
+)
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What was run on what: enough to run it again.
+
+    With `suppress_below` small counts are hidden, and every number that would tell them is None.
+    `cluster` is the column of rows that belong together, `clusters` how many such there are.
+    """
+
+    version: Annotated[str, Member("tool.version")]
+    spec_path: Annotated[str, Member("spec.path")]
+    spec_sha256: Annotated[str, Member("spec.sha256")]
+    title: Annotated[str, Member("spec.title")]
+    context: Annotated[Mapping[str, str], Member("spec.context")]
+    files: Annotated[tuple[DataFile, ...], Member("data.files")]
+    rows: Annotated[int | None, Member("data.rows")]
+    route: Annotated[str, Member("data.route")]
+    cube_sha256: Annotated[str | None, Member("data.cube_sha256")]
+    filter: Annotated[str | None, Member("data.filter")]
+    count: Annotated[str | None, Member("data.count")]
+    weight: Annotated[str | None, Member("data.weight")]
+    weight_error: Annotated[float, Member("data.weight_error")]
+    minimum: Annotated[Minimum, Member("options", flat=True)]
+    exclude_below: Annotated[ExcludeBelow | None, Member("options.exclude_below")]
+    inference: Annotated[Inference, Member("options.inference")]
+    created: str
+    suppress_below: Annotated[int | None, Member("options.suppress_below")] = None
+    cluster: Annotated[str | None, Member("data.cluster")] = None
+    clusters: Annotated[int | None, Member("data.clusters")] = None
+
+
+@declare_subjects(
+    nobody="definitions fail_on earlier searched burdens",
+    anybody="compared",  # counts the groups that are large enough
+    never="subgroups model_changes",
+    nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
+    "scores curves waivers",
+    hidden={"model_changes": ()},
+)
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """Everything an audit found. `fail_on` decides from which status on it fails.
+
+    `earlier` is the result it was compared with, if any; `searched` are the columns that a search
+    for reversals found in the data, where one was asked for; `compared` is how many comparisons
+    the scan for reversals made, None where there was none. `model_changes` sets every two models
+    beside each other; `burdens` are the outcomes whose positive is one (`favourable: false`).
+    """
+
+    provenance: Annotated[Provenance, FLAT]
+    ledger: Ledger | PublishedLedger
+    groups: tuple[GroupRow, ...]
+    rates: tuple[RateRow, ...]
+    comparisons: tuple[ComparisonRow, ...]
+    lattice: tuple[LatticeRow, ...]
+    epsilons: tuple[EpsilonReading, ...]
+    findings: Annotated[tuple[Finding, ...], Member("checks")]
+    reversals: tuple[Reversal, ...]
+    definitions: tuple[Definition, ...]
+    notices: tuple[Notice, ...]
+    scores: tuple[ScoreRow, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    fail_on: Annotated[FailOn, Member("options.fail_on")] = FailOn.FAIL
+    waivers: tuple[WaiverOutcome, ...] = ()
+    earlier: Annotated[Earlier | None, Member("baseline")] = None
+    subgroups: Subgroups | None = None
+    searched: Searched | None = None
+    compared: Annotated[int | None, Member("reversal_comparisons")] = None
+    model_changes: tuple[ModelChange, ...] = ()
+    burdens: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)
+        return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
+
+    @property
+    @member("summary.checks")
+    def tally(self) -> dict[Status, int]:
+        """How many checks came out how."""
+        counted = Counter(finding.status for finding in self.findings)
+        return {status: counted[status] for status in Status}
+
+    @property
+    def waived(self) -> int:
+        """How many checks a waiver is used in, whatever became of them."""
+        return sum(bool(one.waived) or one.status is Status.WAIVED for one in self.findings)
+
+    @property
+    @member("summary.not_cleared")
+    def not_cleared(self) -> int:
+        """How many checks lie beyond a limit without the evidence it asks for, not yet waived."""
+        decided = {Status.FAIL, Status.WAIVED}
+        return sum(one.not_cleared and one.status not in decided for one in self.findings)
+
+    @property
+    @member("summary.verdict")
+    def verdict(self) -> Verdict:
+        """Fail if a check failed; inconclusive if one could not be evaluated; none without any."""
+        tally = self.tally
+        if not self.findings:
+            return Verdict.NONE
+        if tally[Status.FAIL] or (self.fail_on is FailOn.WARN and tally[Status.WARN]):
+            return Verdict.FAIL
+        if tally[Status.INCONCLUSIVE] or all(map(_is_open, self.findings)):
+            return Verdict.INCONCLUSIVE
+        return Verdict.PASS
+
+    @property
+    @member("summary.exit_code")
+    def exit_code(self) -> int:
+        """0 pass or nothing judged, 1 failed or not all evaluated, 3 nothing could be evaluated."""
+        if self.findings and all(map(_is_open, self.findings)):
+            return 3
+        if self.fail_on is FailOn.NEVER:
+            return 0
+        return 1 if self.verdict in {Verdict.FAIL, Verdict.INCONCLUSIVE} else 0
+
+    def raise_for_failure(self) -> None:
+        """Raises `AuditFailed` where the command would exit with 1 or 3."""
+        if self.exit_code:
+            bad = [one for one in self.findings if one.status in {Status.FAIL, Status.INCONCLUSIVE}]
+            named = ", ".join(one.check.id for one in bad[:5])
+            raise AuditFailed(f"the verdict is {self.verdict}: {named}")
+
+    def table(self, by: str | Sequence[str]) -> pl.DataFrame:
+        """One row a group of a grouping: its levels, people, standing, and every rate reported.
+
+        A rate that is reported of several outcomes, or with several parameters, has a column for
+        each, `selection_rate of current`, `selection_rate at=0.5`; an attribute that is called like
+        another column is `group.n`. Undefined and suppressed values are null, infinite ones
+        infinity; strata are not listed.
+        """
+        import polars as pl  # noqa: PLC0415  # the listed exception: only who asks for a frame pays
+
+        grouping = frozenset([by] if isinstance(by, str) else by)
+        known = {frozenset(row.by) for row in self.groups}
+        if grouping not in known:
+            named = "; ".join(" × ".join(row) for row in dict.fromkeys(r.by for r in self.groups))
+            raise KeyError(f"no table by {', '.join(sorted(grouping))}; there is {named}")
+        rates = [one for one in self.rates if frozenset(one.by) == grouping and not one.stratum]
+        called = _columns(rates)
+        ours = {"n", "standing", *called}
+        rows: dict[Group, dict[str, object]] = {}
+        for row in self.groups:
+            if frozenset(row.by) == grouping and not row.stratum:
+                levels = {f"group.{at}" if at in ours else at: level for at, level in row.group}
+                people = {"n": row.n, "standing": str(row.standing)}
+                rows.setdefault(row.group, {**levels, **people})
+        for rate, column in zip(rates, called, strict=True):
+            value = rate.estimate.value
+            if rate.group not in rows:
+                # Averaged over strata: its people are listed in each of them.
+                levels = {f"group.{at}" if at in ours else at: level for at, level in rate.group}
+                rows[rate.group] = {**levels, "n": None, "standing": str(rate.standing)}
+            rows[rate.group][column] = None if math.isnan(value) else value
+        return pl.DataFrame(list(rows.values()), infer_schema_length=None)
+
+
+def _columns(rates: Sequence[RateRow]) -> list[str]:
+    """What the column of each rate is called: its metric, and what tells it from the same one."""
+    outcomes: dict[str, set[str]] = {}
+    taken: dict[str, set[str]] = {}
+    for one in rates:
+        outcomes.setdefault(one.metric, set()).add(one.of)
+        taken.setdefault(one.metric, set()).add(repr((one.parameters, one.averaged)))
+    found = []
+    for one in rates:
+        name = one.metric
+        if len(outcomes[name]) > 1:
+            name += f" of {one.of}"
+        if len(taken[one.metric]) > 1:
+            name += "".join(f" {key}={value}" for key, value in one.parameters.items())
+            name += f" over {'+'.join(one.averaged)}" if one.averaged else ""
+        found.append(name)
+    return found
+
+
+def _is_open(one: Finding) -> bool:
+    """Whether a check could not be evaluated at all, whatever that is to mean."""
+    warned = one.status is Status.WARN and isinstance(one.check, Check) and one.estimate is None
+    return warned or one.status in {Status.INCONCLUSIVE, Status.SKIPPED}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of one spec on one set of data; `data` names the file where each has its own."""
+
+    spec: str
+    data: str | None
+    found: AuditResult | FairauditError
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of this answer alone."""
+        return self.found.exit_code
+
+    @property
+    def title(self) -> str:
+        """The spec, and the file where each has its own."""
+        return self.spec if self.data is None else f"{self.spec} {self.data}"
+
+
+def exit_code(answers: Iterable[Answer]) -> int:
+    """The worst exit code of several answers."""
+    return min((answer.exit_code for answer in answers), key=WORST_FIRST.index)

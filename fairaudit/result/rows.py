@@ -1,0 +1,325 @@
+"""The rows that a report lists: groups, rates, comparisons, the lattice, scores, models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+from fairaudit.cube import Group, Grouping
+from fairaudit.disclosure import declare_subjects
+from fairaudit.estimate import HIDDEN, Estimate, Significance
+from fairaudit.evidence import ComparisonPart
+from fairaudit.evidence.appearances import Appearance
+from fairaudit.members import (
+    FLAT,
+    STATED,
+    STATED_OR_HIDDEN,
+    SUPPRESSES,
+    UNCOUNTED,
+    WITNESS,
+    Member,
+)
+from fairaudit.metrics import (
+    Eligibility,
+)
+
+
+@declare_subjects(
+    nobody="of by stratum group",
+    row="n standing",
+    compared="share",
+    nested="counts",
+    hidden={"standing": Eligibility.SUPPRESSED},
+)
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """A group: its people, its share of the known ones, and their outcomes; None is suppressed."""
+
+    of: str
+    by: Grouping
+    stratum: Annotated[Group, Member("given")]
+    group: Group
+    n: int | None
+    share: float | None
+    counts: Mapping[str, int | None]
+    standing: Eligibility
+
+
+@declare_subjects(
+    nobody="metric of by stratum group parameters alpha averaged",
+    row="estimate standing",
+    compared="reference difference ratio",
+    hidden={"estimate": HIDDEN, "standing": Eligibility.SUPPRESSED, "reference": ()},
+)
+@dataclass(frozen=True, slots=True)
+class RateRow:
+    """A rate of one group, beside the group that its table compares with.
+
+    Difference and ratio are None where they are suppressed. `averaged` are the columns over whose
+    strata the rate was averaged.
+    """
+
+    metric: str
+    of: str
+    by: Grouping
+    stratum: Annotated[Group, Member("given")]
+    group: Group
+    estimate: Annotated[Estimate, FLAT]
+    standing: Eligibility
+    reference: Group
+    difference: Annotated[float | None, STATED_OR_HIDDEN]
+    ratio: Annotated[float | None, STATED_OR_HIDDEN]
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    alpha: Annotated[float, Member(shared="alpha")] = 0.05
+    averaged: Annotated[Grouping, Member("averaged_over")] = ()
+
+
+@declare_subjects(
+    nobody="metric title compare of by stratum group reference parameters averaged",
+    row="estimate parts decided_by first second",
+    compared="takes_part",
+    hidden={"estimate": HIDDEN, "parts": (), "first": (), "second": ()},
+)
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """A comparison: of one group with its reference, or over all groups (`group` is then None).
+
+    `averaged` are the columns over whose strata rates were averaged before; `takes_part` is None
+    where it is suppressed.
+    """
+
+    metric: str
+    title: str
+    compare: str | None
+    of: str
+    by: Grouping
+    stratum: Annotated[Group, Member("given")]
+    group: Group | None
+    reference: str | None
+    parameters: Mapping[str, object]
+    estimate: Annotated[Estimate, UNCOUNTED]
+    parts: tuple[ComparisonPart, ...]
+    decided_by: Annotated[str | None, WITNESS]
+    first: Annotated[Group, WITNESS]
+    second: Annotated[Group, WITNESS]
+    takes_part: Annotated[int | None, Member("groups_compared")]
+    averaged: Annotated[Grouping, Member("averaged_over")] = ()
+
+    @property
+    def spread(self) -> bool:
+        """Whether it is of all groups together."""
+        return self.group is None
+
+
+@declare_subjects(
+    nobody="metric title of spread judged limited",
+    row="estimate first second parts decided_by departure",
+    hidden={"estimate": HIDDEN, "first": (), "second": (), "parts": (), "departure": math.nan},
+)
+@dataclass(frozen=True, slots=True)
+class LatticeEntry:
+    """The worst value of one measure in one subset, its witness, and whether a limit looked."""
+
+    metric: str
+    title: str
+    of: str
+    estimate: Annotated[Estimate, UNCOUNTED]
+    first: Annotated[Group, WITNESS]
+    second: Annotated[Group, WITNESS]
+    parts: tuple[ComparisonPart, ...]
+    spread: bool
+    decided_by: Annotated[str | None, WITNESS]
+    judged: bool
+    limited: bool
+    departure: Annotated[float, STATED]
+
+
+@declare_subjects(
+    nobody="by groups",
+    row="smallest",
+    anybody="tested",  # tells who takes part, and who is all of a larger group
+    nested="entries appears",
+    hidden={"entries": (), "appears": ()},
+)
+@dataclass(frozen=True, slots=True)
+class LatticeRow:
+    """One subset of the protected attributes.
+
+    `appears` are the groups where a gap first appears, `tested` says for each outcome how many were
+    looked at for that (each rate of a group counts), None where it is suppressed.
+    """
+
+    by: Grouping
+    groups: int
+    smallest: int | None
+    entries: tuple[LatticeEntry, ...]
+    appears: tuple[Appearance, ...] = ()
+    tested: Mapping[str, int] | None = field(default_factory=dict)
+
+
+@declare_subjects(
+    nobody="of by parameters",
+    row="epsilon factor twice bounds_subsets regime low high unbounded",
+)
+@dataclass(frozen=True, slots=True)
+class EpsilonReading:
+    """How to read ε of the full intersection (Foulds & Pan §3).
+
+    `low` and `high` are the ends of its interval, None where there is none. `factor` is e^ε, the
+    largest factor between two groups' expected utilities, for a non-negative utility of the outcome
+    alone. `twice` is the bound of Theorem 3.2 on every subset. It holds, and so does ε itself, on
+    the same rows, with no group set aside and no smoothing: `bounds_subsets` says whether that is
+    so, and `unbounded` why it is not.
+    """
+
+    of: str
+    by: Grouping
+    parameters: str
+    epsilon: Annotated[float, STATED]
+    factor: Annotated[float, STATED]
+    twice: Annotated[float, STATED]
+    bounds_subsets: bool
+    regime: str
+    low: float | None = None
+    high: float | None = None
+    unbounded: Annotated[str, Member(nullable=True)] = ""
+
+
+@declare_subjects(
+    nobody="column by group known",
+    row="n mean deviation auc auc_error suppressed",
+    nested="lowest highest median",
+    hidden={"suppressed": True},
+)
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """A score in one group, or among everybody.
+
+    The median lies between both of its numbers: equal where its bin holds one value. `auc` may be
+    off by `auc_error`; it is None without positives or negatives. Mean and deviation are None where
+    the fixed point of their sums does not serve. A `suppressed` row only says whose it is; in a
+    published report lowest and highest are None where few people share them.
+    """
+
+    column: Annotated[str, Member("score")]
+    by: Grouping
+    group: Group
+    known: bool
+    n: int | None
+    mean: float | None
+    deviation: float | None
+    lowest: float | None
+    highest: float | None
+    median: tuple[float, float] | None
+    auc: float | None
+    auc_error: float | None
+    suppressed: Annotated[bool, SUPPRESSES] = False
+
+
+@declare_subjects(row="lowest highest n mean_score share low high")
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """One bin of a calibration curve: its scores, its people, and the share of positives.
+
+    `low` and `high` bound that share by Wilson's interval.
+    """
+
+    lowest: float
+    highest: float
+    n: int
+    mean_score: float
+    share: float
+    low: float
+    high: float
+
+
+@declare_subjects(row="at selected true_positive_rate false_positive_rate")
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What selecting all scores of at least `at` would do; a rate of nobody is None."""
+
+    at: float
+    selected: float
+    true_positive_rate: float | None
+    false_positive_rate: float | None
+
+
+@declare_subjects(
+    nobody="column by group known",
+    row="calibration thresholds suppressed",
+    hidden={"calibration": (), "thresholds": (), "suppressed": True},
+)
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How a score meets the label in one group, or among everybody; a suppressed one is empty."""
+
+    column: Annotated[str, Member("score")]
+    by: Grouping
+    group: Group
+    known: bool
+    calibration: tuple[Calibration, ...]
+    thresholds: tuple[Threshold, ...]
+    suppressed: Annotated[bool, SUPPRESSES] = False
+
+
+@declare_subjects(nobody="columns left_out")
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The columns that the spec does not name and a search for reversals conditioned on.
+
+    `left_out` says of each other one why it was not.
+    """
+
+    columns: tuple[str, ...]
+    left_out: Mapping[str, str]
+
+
+@declare_subjects(
+    # So few people are treated unlike that hardly a count could stay.
+    never="metric first second by stratum group standing n both first_only second_only neither "
+    "first_value second_value difference low high significance",
+)
+@dataclass(frozen=True, slots=True)
+class ModelChange:
+    """A rate of the same people by two models: who is counted by both, by one alone, by neither.
+
+    `difference` is the rate by `second` minus that by `first`, with its interval and McNemar's
+    test; `n` are the people in the denominator. Under survey weights nobody is counted one by one:
+    the four counts are None.
+    """
+
+    metric: str
+    first: str
+    second: str
+    by: Grouping
+    stratum: Annotated[Group, Member("given")]
+    group: Group
+    standing: Eligibility
+    n: int
+    both: int | None
+    first_only: int | None
+    second_only: int | None
+    neither: int | None
+    first_value: float
+    second_value: float
+    difference: float
+    low: float | None
+    high: float | None
+    significance: Significance | None
+
+    def swapped(self) -> ModelChange:
+        """The same with the two models in the other order."""
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            first_only=self.second_only,
+            second_only=self.first_only,
+            first_value=self.second_value,
+            second_value=self.first_value,
+            difference=0.0 - self.difference,
+            low=None if self.high is None else 0.0 - self.high,
+            high=None if self.low is None else 0.0 - self.low,
+        )
