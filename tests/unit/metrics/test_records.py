@@ -36,7 +36,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.report import content, explain, terminal
 from fairaudit.report import json as report_json
-from fairaudit.spec import schema
+from fairaudit.spec import fields
 
 ADDED = dataclasses.replace(
     SELECTION_RATE,
@@ -57,7 +57,7 @@ def one_record_more(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {name: one for one in catalogue for name in (one.id, *one.aliases)}
     monkeypatch.setattr(metrics, "CATALOGUE", catalogue)
     monkeypatch.setattr(metrics, "_BY_NAME", names)
-    monkeypatch.setattr(schema, "CATALOGUE", catalogue)
+    monkeypatch.setattr(fields, "CATALOGUE", catalogue)
 
 
 DATA = pl.DataFrame(
