@@ -17,7 +17,7 @@ from fairaudit import baseline as baselines
 from fairaudit import engine, provenance
 from fairaudit import spec as specs
 from fairaudit import waivers as waiving
-from fairaudit.baseline import Baseline, Source
+from fairaudit.baseline import Baseline, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.errors import DataError, FairauditError, UsageError, did_you_mean
 from fairaudit.inputs import can_be_named
@@ -48,7 +48,7 @@ def audit(
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
-    baseline: Source | None = None,
+    baseline: BaselineSource | None = None,
     tolerance: Decimal | float | str = 0,
     progress: Progress = SILENT,
 ) -> AuditResult:
@@ -136,7 +136,7 @@ class _Question:
         source: SpecLike,
         fail_on: FailOn | str,
         only: str | Iterable[str] | None = None,
-        baseline: Source | None = None,
+        baseline: BaselineSource | None = None,
         tolerance: Decimal | float | str = 0,
     ) -> _Question:
         """The question that a spec and the options of a run ask; raises what is wrong with them."""
@@ -149,7 +149,7 @@ class _Question:
         if fail_on not in set(FailOn):
             raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
         checks = _choose(spec.checks, (only,) if isinstance(only, str) else tuple(only or ()))
-        definitions = {check.id: baselines.definition(check, spec) for check in checks}
+        definitions = {check.id: baselines.compute_fingerprint(check, spec) for check in checks}
         earlier = None if baseline is None else baselines.load(baseline, tolerance, created)
         if earlier is not None:
             baselines.refuse_other(earlier, spec, definitions)

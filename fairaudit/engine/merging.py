@@ -27,6 +27,7 @@ from fairaudit.engine.partial_counts import (
     WEIGHT_SCALES,
     HistogramPart,
     Level,
+    Measures,
     PartialCounts,
     ScoreHistograms,
     check_people,
@@ -41,12 +42,12 @@ from fairaudit.plan import MOST_CELLS, Key, Plan
 
 def merge_counts(
     plan: Plan,
-    counted: Sequence[PartialCounts],
+    parts: Sequence[PartialCounts],
     ready: Sequence[CheckedFile],
     route: str,
 ) -> Counts:
     """The counts of files as one; levels are united by their text."""
-    measures = [part.measures for part in counted]
+    measures = [part.measures for part in parts]
     rows = np.concatenate([measure.rows for measure in measures])
     read = sum(checked.records for checked in ready)
     if int(rows.sum()) != read:
@@ -55,52 +56,71 @@ def merge_counts(
             "the data changed while it was read, or is damaged: run again",
         )
     check_people(sum(int(measure.people.sum()) for measure in measures))
-    keys = tuple(unite_keys([part.keys[at] for part in counted]) for at in range(len(plan.keys)))
+    keys = tuple(
+        unite_keys([part.keys[number] for part in parts]) for number in range(len(plan.keys))
+    )
     if len(rows) > MOST_CELLS:
         raise _too_many(plan, keys, len(rows))
-    blank = sum(checked.blank for checked in ready)
-    lines = "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
-    skipped = [Notice(f"{lines} and not counted", Subjects.NOBODY)] if blank else []
-    skipped += [
-        Notice(f"{checked.source.file.path} holds no row", Subjects.NEVER)
-        for checked in ready
-        if not checked.records and len(ready) > 1
-    ]
-    levels = _table_levels(plan, keys, counted)
-    # Tiny weights, such as those that add up to 1, need the finer fixed point.
-    fine = int(bool(plan.weight) and 0 < max(measure.largest_weight for measure in measures) < TINY)
-    weight = [number for measure in measures for number in measure.weights[fine]]
-    squares = [number for measure in measures for number in measure.squares[fine]]
-    if sum(weight) // WEIGHT_SCALES[fine] >= MOST_PEOPLE:
-        what = "the weights add up to more than 64 bits hold"
-        raise DataError(what, "check the weight column, or divide all weights by the same number")
+    levels = _table_levels(plan, keys, parts)
+    weight, squares, weight_error = _merge_weights(plan, measures)
     return Counts(
         plan=plan,
         keys=keys,
-        kept=np.concatenate([part.kept for part in counted]),
+        kept=np.concatenate([part.kept for part in parts]),
         rows=rows,
         people=np.concatenate([measure.people for measure in measures]),
         read=read,
         files=tuple(checked.source.file for checked in ready),
         route=route,
-        weight=Sum.exact(weight, WEIGHT_SCALES[fine]) if plan.weight else None,
-        squares=Sum.exact(squares, SQUARE_SCALES[fine]) if plan.weight else None,
-        weight_error=max(measure.weight_errors[fine] for measure in measures),
-        scores=dict(_joined_scores(plan, keys, counted)),
-        amounts=_joined_amounts(plan, counted),
-        searched=_joined_search(plan, counted, ready, route),
-        notices=tuple(skipped),
-        tables=tuple(_joined_tables(plan, levels, counted)),
+        weight=weight,
+        squares=squares,
+        weight_error=weight_error,
+        scores=dict(_merge_scores(plan, keys, parts)),
+        amounts=_merge_amounts(plan, parts),
+        searched=_merge_search(plan, parts, ready, route),
+        notices=tuple(_describe_skipped(ready)),
+        tables=tuple(_merge_tables(plan, levels, parts)),
         table_levels=levels,
     )
 
 
+def _merge_weights(
+    plan: Plan, measures: Sequence[Measures]
+) -> tuple[Sum | None, Sum | None, float]:
+    """The sums of weights and of their squares, None without weights, and what was rounded."""
+    # Tiny weights, such as those that add up to 1, need the finer fixed point.
+    largest = max(measure.largest_weight for measure in measures)
+    fine = int(bool(plan.weight) and 0 < largest < TINY)
+    error = max(measure.weight_errors[fine] for measure in measures)
+    if not plan.weight:
+        return None, None, error
+    weight = [number for measure in measures for number in measure.weights[fine]]
+    squares = [number for measure in measures for number in measure.squares[fine]]
+    if sum(weight) // WEIGHT_SCALES[fine] >= MOST_PEOPLE:
+        what = "the weights add up to more than 64 bits hold"
+        raise DataError(what, "check the weight column, or divide all weights by the same number")
+    return Sum.exact(weight, WEIGHT_SCALES[fine]), Sum.exact(squares, SQUARE_SCALES[fine]), error
+
+
+def _describe_skipped(ready: Sequence[CheckedFile]) -> Iterator[Notice]:
+    """Notices on blank lines, and on files without a row."""
+    blank = sum(checked.blank for checked in ready)
+    if blank:
+        lines = (
+            "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
+        )
+        yield Notice(f"{lines} and not counted", Subjects.NOBODY)
+    for checked in ready:
+        if not checked.records and len(ready) > 1:
+            yield Notice(f"{checked.source.file.path} holds no row", Subjects.NEVER)
+
+
 def _table_levels(
-    plan: Plan, keys: Sequence[RawKey], counted: Sequence[PartialCounts]
+    plan: Plan, keys: Sequence[RawKey], counts: Sequence[PartialCounts]
 ) -> dict[Key, tuple[str | None, ...]]:
     """The levels of the texts that tables beside the cells have, those of the cells as they are."""
     found = {key.key: key.levels for key in keys}
-    parts = [part.tables for part in counted if part.tables is not None]
+    parts = [part.tables for part in counts if part.tables is not None]
     for key in plan.table_keys:
         if key not in found:
             texts = {level for part in parts for level in part.levels[key]}
@@ -109,11 +129,11 @@ def _table_levels(
     return {key: found[key] for key in plan.table_keys if key.edges is None}
 
 
-def _joined_tables(
-    plan: Plan, levels: Mapping[Key, tuple[str | None, ...]], counted: Sequence[PartialCounts]
+def _merge_tables(
+    plan: Plan, levels: Mapping[Key, tuple[str | None, ...]], counts: Sequence[PartialCounts]
 ) -> Iterator[RawTable]:
     """The tables beside of all threads and files, one after the other."""
-    parts = [part.tables for part in counted if part.tables is not None and part.tables.cells]
+    parts = [part.tables for part in counts if part.tables is not None and part.tables.cells]
     place: dict[Key, dict[Level, int]] = {
         key: {level: at for at, level in enumerate(some)} for key, some in levels.items()
     }
@@ -135,26 +155,26 @@ def _joined_tables(
         yield RawTable(keys, np.concatenate(codes), np.concatenate(people))
 
 
-def _joined_search(
-    plan: Plan, counted: Sequence[PartialCounts], ready: Sequence[CheckedFile], route: str
+def _merge_search(
+    plan: Plan, counts: Sequence[PartialCounts], ready: Sequence[CheckedFile], route: str
 ) -> RawSearch | None:
     """The table of each candidate, held against the control total like the cube."""
     if plan.search is None:
         return None
     tables = {}
     for name in plan.search.candidates:
-        each = [part.beside.get(name, ()) for part in counted]
-        parts = [part for some in each for part in some or ()]
-        if parts and None not in each:
+        found = [part.beside.get(name, ()) for part in counts]
+        parts = [part for several in found for part in several or ()]
+        if parts and None not in found:
             tables[name] = merge_counts(plan.beside(name), parts, ready, route)
     dropped = why_dropped(plan.search, {name: one.keys[-1].levels for name, one in tables.items()})
     left = {name: one for name, one in tables.items() if name not in dropped}
     return RawSearch(left, {**plan.search.left_out, **dropped})
 
 
-def _joined_amounts(plan: Plan, counted: Sequence[PartialCounts]) -> RawAmounts | None:
+def _merge_amounts(plan: Plan, counts: Sequence[PartialCounts]) -> RawAmounts | None:
     """What was added up in all files, one after the other."""
-    parts = [part.amounts for part in counted if part.amounts is not None]
+    parts = [part.amounts for part in counts if part.amounts is not None]
     if not plan.adding.columns:
         return None
     adding = plan.adding
@@ -165,17 +185,17 @@ def _joined_amounts(plan: Plan, counted: Sequence[PartialCounts]) -> RawAmounts 
     )
 
 
-def _joined_scores(
-    plan: Plan, keys: Sequence[RawKey], counted: Sequence[PartialCounts]
+def _merge_scores(
+    plan: Plan, keys: Sequence[RawKey], counts: Sequence[PartialCounts]
 ) -> Iterator[tuple[str, RawScores]]:
     """The histograms of each score; they are empty where nobody has it."""
     most = MOST_ENTRIES // max(len(plan.scores), 1)
     for column, groupings in plan.scores.items():
-        parts = [part.scores[column] for part in counted if column in part.scores]
-        yield column, _joined_score(plan, groupings, keys, parts, most)
+        parts = [part.scores[column] for part in counts if column in part.scores]
+        yield column, _merge_score(plan, groupings, keys, parts, most)
 
 
-def _joined_score(
+def _merge_score(
     plan: Plan,
     groupings: Sequence[tuple[Key, ...]],
     keys: Sequence[RawKey],
@@ -200,7 +220,7 @@ def _joined_score(
     pieces = [piece for part in parts for piece in part.pieces]
     return RawScores(
         tuple(
-            _joined_histogram(
+            _merge_histogram(
                 tuple(grouping), keys, [p for p in pieces if p.grouping == at], bins, shift
             )
             for at, grouping in enumerate(places)
@@ -214,7 +234,7 @@ def _size(key: RawKey) -> int:
     return len(key.levels) if key.key.edges is None else len(key.key.edges) + 2
 
 
-def _joined_histogram(
+def _merge_histogram(
     places: tuple[int, ...],
     keys: Sequence[RawKey],
     pieces: Sequence[HistogramPart],

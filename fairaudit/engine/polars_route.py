@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -40,44 +40,10 @@ def count(
     Where the files are not told apart, all counts are the first one's.
     """
     numbers = Numbers(batch, plan)
-    keys = [own(f"key{at}") for at in range(len(plan.every_key))]
-    people = pl.lit(1, pl.Int64)
-    if plan.count:
-        people = numbers.sound_value(plan.count).cast(pl.Int64)
-    columns = [
-        *(
-            _key(key, batch, numbers).alias(name)
-            for key, name in zip(plan.every_key, keys, strict=True)
-        ),
-        *numbers.bad_rows(),
-        pl.lit(1, pl.Int64).alias(own("rows")),
-        people.alias(own("people")),
-    ]
-    measures = [
-        pl.col(own("rows")).sum(),
-        pl.col(own("people")).cast(pl.Int128).sum(),
-        *(pl.col(name).sum() for name in numbers.counters()),
-    ]
-    if plan.weight:
-        columns.append(numbers.sound_value(plan.weight).cast(pl.Float64).alias(own("weight")))
-        measures += _weights()
-    columns += [
-        numbers.value(column).cast(pl.Float64).alias(own(f"score{at}"))
-        for at, column in enumerate(plan.scores)
-    ]
-    columns += [numbers.fixed(name).alias(own(f"fixed {name}")) for name in plan.adding.columns]
-    measures += _amounts(plan)
-    columns += [
-        _candidate(name, batch).alias(own(f"candidate {name}"))
-        for name in (plan.search.candidates if plan.search else ())
-    ]
-    if batch.apart:
-        columns.append(pl.col(own("file")))
-    frame = batch.frame.select(*columns, *filtered(rule, numbers))
+    frame = batch.frame.select(*_columns(batch, plan, numbers), *filtered(rule, numbers))
     if not progress.silent:
         frame = frame.map_batches(_told_to(progress), streamable=True)
     kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
-    by = [*keys[: len(plan.keys)], own("kept"), *([own("file")] if batch.apart else [])]
     frame = frame.with_columns(kept.alias(own("kept")))
     scores = {column: ScoreCounter.of(plan, column) for column in plan.scores}
     tables = TableCounter(plan) if plan.tables else None
@@ -85,19 +51,54 @@ def count(
         frame = frame.map_batches(_counted_by(scores, tables, plan), streamable=True)
     search = None
     if plan.search is not None and plan.search.candidates:
-        from fairaudit.engine.side_tables import CandidateCounter  # noqa: PLC0415  # as above
+        from fairaudit.engine.side_tables import CandidateCounter  # noqa: PLC0415  # as below
 
         search = CandidateCounter(plan, plan.search)
         frame = frame.map_batches(search.passed, streamable=True)
-    found = collect(frame.group_by(*by).agg(*measures), batch)
-    if not batch.apart:
-        numbers.refuse(found)
-        whole = _counted(found, plan)
-        parts = {column: one.closed() for column, one in scores.items()}
-        made = None if tables is None else tables.closed()
-        beside = search.counted() if search else {}
-        return {batch.names[0]: replace(whole, scores=parts, tables=made, beside=beside)}
-    return _by_file(found, batch, plan, numbers)
+    by = [own(f"key{number}") for number in range(len(plan.keys))]
+    by += [own("kept"), *([own("file")] if batch.apart else [])]
+    cells = collect(frame.group_by(*by).agg(*_measures(plan, numbers)), batch)
+    if batch.apart:
+        return _by_file(cells, batch, plan, numbers)
+    numbers.refuse(cells)
+    counts = replace(
+        _counted(cells, plan),
+        scores={column: counter.closed() for column, counter in scores.items()},
+        tables=None if tables is None else tables.closed(),
+        beside=search.counted() if search else {},
+    )
+    return {batch.names[0]: counts}
+
+
+def _columns(batch: Batch, plan: Plan, numbers: Numbers) -> Iterator[pl.Expr]:
+    """What each row of a batch holds of a plan's keys, numbers and scores."""
+    for number, key in enumerate(plan.every_key):
+        yield _key(key, batch, numbers).alias(own(f"key{number}"))
+    yield from numbers.bad_rows()
+    yield pl.lit(1, pl.Int64).alias(own("rows"))
+    people = numbers.sound_value(plan.count).cast(pl.Int64) if plan.count else pl.lit(1, pl.Int64)
+    yield people.alias(own("people"))
+    if plan.weight:
+        yield numbers.sound_value(plan.weight).cast(pl.Float64).alias(own("weight"))
+    for number, column in enumerate(plan.scores):
+        yield numbers.value(column).cast(pl.Float64).alias(own(f"score{number}"))
+    for name in plan.adding.columns:
+        yield numbers.fixed(name).alias(own(f"fixed {name}"))
+    for name in plan.search.candidates if plan.search else ():
+        yield _candidate(name, batch).alias(own(f"candidate {name}"))
+    if batch.apart:
+        yield pl.col(own("file"))
+
+
+def _measures(plan: Plan, numbers: Numbers) -> list[pl.Expr]:
+    """What is added up in each cell."""
+    return [
+        pl.col(own("rows")).sum(),
+        pl.col(own("people")).cast(pl.Int128).sum(),
+        *(pl.col(name).sum() for name in numbers.counters()),
+        *(_weights() if plan.weight else []),
+        *_amounts(plan),
+    ]
 
 
 def _by_file(

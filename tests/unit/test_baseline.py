@@ -22,6 +22,7 @@ import fairaudit
 from fairaudit import baseline as baselines
 from fairaudit import cli, codec
 from fairaudit import spec as specs
+from fairaudit.baseline.fingerprints import _plain
 from fairaudit.errors import UsageError
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
@@ -92,7 +93,7 @@ def test_a_failure_as_before_is_a_warning(
     assert (only(result).status, result.exit_code) == (Status.WARN, 0)
     text = text_of(result)
     assert "as before: 0.3000 against 0.3000 on 2023-11-14 (12 days ago), tolerance 0" in text
-    assert "made 2023-11-14T22:13:20+00:00 (12 days ago), tolerance 0" in text
+    assert "created 2023-11-14T22:13:20+00:00 (12 days ago), tolerance 0" in text
     document = written(result)
     assert document["baseline"] == {
         "path": None,
@@ -466,7 +467,7 @@ simpson: {fail: every_stratum}
 
 
 def fingerprints(text: str) -> list[str]:
-    return list(baselines.definitions(specs.parse(text)).values())
+    return list(baselines.compute_fingerprints(specs.parse(text)).values())
 
 
 @pytest.mark.parametrize(
@@ -540,8 +541,8 @@ class Newer(Older):
 
 def test_a_key_that_is_new_and_not_used_changes_no_definition() -> None:
     older, newer = Older("y", Decimal("0.6")), Newer("y", Decimal("0.60"))
-    assert baselines._plain(older) == baselines._plain(newer) == {"name": "y", "least": "0.6"}
-    assert baselines._plain(Newer("y", more=("z",))) == {"name": "y", "more": ["z"]}
+    assert _plain(older) == _plain(newer) == {"name": "y", "least": "0.6"}
+    assert _plain(Newer("y", more=("z",))) == {"name": "y", "more": ["z"]}
 
 
 def test_no_two_checks_of_the_sample_specs_ask_the_same() -> None:
@@ -668,7 +669,7 @@ def test_the_command_compares_with_a_file(folder: Path, capsys: pytest.CaptureFi
     line = ["run", "spec.yaml", "--baseline", "base.json"]
     assert cli._run(line) == 0
     told = capsys.readouterr()
-    assert "baseline base.json, made 2023-11-14" in " ".join(told.out.split())
+    assert "baseline base.json, created 2023-11-14" in " ".join(told.out.split())
     assert told.err.splitlines()[-1].startswith("PASS  1 check: 0 passed, 1 warned, 0 failed")
     (folder / "data.csv").write_text(rows({"a": 29, "b": 80}))
     assert cli._run(line) == 1
