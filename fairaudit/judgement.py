@@ -12,7 +12,7 @@ from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline
 from fairaudit.cube import ExcludeBelow, Group, LostGroup
 from fairaudit.evidence import Evidence, correct_families, extend_family
-from fairaudit.evidence.missing_bounds import may_cross
+from fairaudit.evidence.missing_bounds import may_be_beyond
 from fairaudit.metrics import (
     Eligibility,
     Evaluation,
@@ -258,7 +258,7 @@ def _could_cross(
     """
     limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
     asked_limits = [limit for limit in limits if limit is not None]
-    bounded = [may_cross(wide, limit) for limit in asked_limits]
+    bounded = [may_be_beyond(wide, limit) for limit in asked_limits]
     if True in bounded:
         return True
     minimum = check.terms.minimum.size is not None or check.terms.minimum.events is not None

@@ -34,7 +34,8 @@ from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube import GroupTable, distinct_rows
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, differ, exceeds
+from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, exceeds
+from fairaudit.evidence.tests import compare_shares
 from fairaudit.members import Member
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import count_groups
@@ -103,7 +104,7 @@ class Appearances:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Subset:
+class _SubsetGroups:
     """The groups of one subset [G]: codes of their levels [G, K], and each beside everybody else.
 
     `gap` is their difference, `wide` where it exceeds `LEAST_GAP`, `p` its test, `exact` by Fisher.
@@ -111,7 +112,7 @@ class _Subset:
 
     table: GroupTable
     codes: NDArray[np.int32]
-    crowds: PooledGroups
+    people: PooledGroups
     others: PooledGroups
     takes_part: Marks
     gap: Floats
@@ -119,176 +120,189 @@ class _Subset:
     p: Floats
     exact: Marks
 
-    def apart(self, at: int, inference: Inference) -> ShareGap | None:
+    def apart(self, index: int, inference: Inference) -> ShareGap | None:
         """One group beside everybody else; None where there is nobody else."""
-        if np.isnan(self.p[at]):
+        if np.isnan(self.p[index]):
             return None
-        one, other = (each.at(np.array([at])) for each in (self.crowds, self.others))
-        return ShareGap.of(one, other, float(self.p[at]), inference, exact=bool(self.exact[at]))
+        group, others = (people.at(np.array([index])) for people in (self.people, self.others))
+        return ShareGap.of(
+            group, others, float(self.p[index]), inference, exact=bool(self.exact[index])
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Judged:
+class _TestedGroups:
     """The groups of a subset that were tested, as indices [T], and what came of it.
 
     `p` is the largest of their tests, 1 where the first of them did not reject; `silent` says that
     no parent shows the gap, and that the rest of each differs in its direction.
     """
 
-    sought: RateInSubsets
-    subsets: Mapping[Grouping, _Subset]
+    searched: RateInSubsets
+    subsets: Mapping[Grouping, _SubsetGroups]
     by: Grouping
-    at: Ints
+    indices: Ints
     p: Floats
     silent: Marks
 
 
 def find_appearances(family: Sequence[RateInSubsets]) -> Appearances:
     """The groups where a gap first appears; all that are tested are one family."""
-    judged = [one for sought in family for one in _judge(sought, _subsets(sought))]
-    tested = Counter({by: 0 for one in family for by in one.tables})
+    judged = [groups for rate in family for groups in _test_subset(rate, _evaluate_subsets(rate))]
+    tested = Counter({by: 0 for rate in family for by in rate.tables})
     found: dict[Grouping, list[Appearance]] = {}
     if judged:
         inference = family[0].terms.inference
-        p = np.concatenate([one.p for one in judged])
-        adjusted, start = inference.correction.adjust(p), 0
-        for one in judged:
-            mine = adjusted[start : start + len(one.at)]
-            start += len(one.at)
-            tested[one.by] += len(one.at)
-            first = np.flatnonzero((mine < inference.alpha) & one.silent).tolist()
-            some = [_appearance(one, index, float(mine[index]), len(p)) for index in first]
-            found.setdefault(one.by, []).extend(some)
-    return Appearances({by: rank_appearances(some) for by, some in found.items()}, tested)
+        p = np.concatenate([groups.p for groups in judged])
+        ends = np.cumsum([len(groups.p) for groups in judged])[:-1]
+        levels = np.split(inference.correction.adjust(p), ends)
+        for groups, adjusted in zip(judged, levels, strict=True):
+            tested[groups.by] += len(adjusted)
+            first = np.flatnonzero((adjusted < inference.alpha) & groups.silent).tolist()
+            found.setdefault(groups.by, []).extend(
+                _describe_appearance(groups, index, float(adjusted[index]), len(p))
+                for index in first
+            )
+    return Appearances({by: rank_appearances(rows) for by, rows in found.items()}, tested)
 
 
-def rank_appearances(several: Iterable[Appearance]) -> tuple[Appearance, ...]:
+def rank_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...]:
     """Appearances: those who are worse off first, then by how many people it concerns."""
 
-    def place(one: Appearance) -> tuple[object, ...]:
-        return not one.worse_off, -one.concerned, one.metric, one.group
+    def place(appearance: Appearance) -> tuple[object, ...]:
+        return not appearance.worse_off, -appearance.concerned, appearance.metric, appearance.group
 
-    return tuple(sorted(several, key=place))
+    return tuple(sorted(appearances, key=place))
 
 
-def _subsets(sought: RateInSubsets) -> dict[Grouping, _Subset]:
+def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
     """Every subset in which anybody is known, with each group beside everybody else."""
     numbers: dict[str, dict[str, int]] = {}
-    found = {}
-    for by, each in sought.tables.items():
-        evaluation = evaluate(sought.rate, each, sought.terms)
+    subsets = {}
+    for by, counts in searched.tables.items():
+        evaluation = evaluate(searched.rate, counts, searched.terms)
         table = evaluation.table
         if not len(table.strata):
             continue
-        crowds = PooledGroups.of(sought.rate, count_groups(table))
-        others = crowds.others()
-        p, exact = differ(crowds, others, sought.terms.inference)
-        found[by] = _Subset(
+        people = PooledGroups.of(searched.rate, count_groups(table))
+        others = people.others()
+        p, exact = compare_shares(people.sample, others.sample, searched.terms.inference)
+        subsets[by] = _SubsetGroups(
             table=table,
-            codes=_codes(table, numbers),
-            crowds=crowds,
+            codes=_number_levels(table, numbers),
+            people=people,
             others=others,
             takes_part=evaluation.takes_part[0],
-            gap=crowds.value - others.value,
-            wide=exceeds(crowds, others, LEAST_GAP),
+            gap=people.value - others.value,
+            wide=exceeds(people, others, LEAST_GAP),
             p=p,
             exact=exact,
         )
-    return found
+    return subsets
 
 
-def _codes(table: GroupTable, numbers: dict[str, dict[str, int]]) -> NDArray[np.int32]:
+def _number_levels(table: GroupTable, numbers: dict[str, dict[str, int]]) -> NDArray[np.int32]:
     """A number for each level, the same in every table, [G, K]."""
     columns = []
-    for at, name in enumerate(table.by):
+    for column, name in enumerate(table.by):
         known = numbers.setdefault(name, {})
-        columns.append([known.setdefault(group[at][1], len(known)) for group in table.groups])
+        columns.append([known.setdefault(group[column][1], len(known)) for group in table.groups])
     return np.array(columns, dtype=np.int32).T.reshape(len(table.groups), len(table.by))
 
 
-def _judge(sought: RateInSubsets, subsets: Mapping[Grouping, _Subset]) -> Iterator[_Judged]:
+def _test_subset(
+    searched: RateInSubsets, subsets: Mapping[Grouping, _SubsetGroups]
+) -> Iterator[_TestedGroups]:
     """The groups of each subset of two or more attributes that can be tested, with p-values.
 
     A group that is all of one of its parents, or of everybody, is that parent: it is not tested.
     """
-    inference = sought.terms.inference
-    for by, one in subsets.items():
-        parents = _parents_of(by, subsets)
+    inference = searched.terms.inference
+    for by, subset in subsets.items():
+        parents = _list_parents(by, subsets)
         if not parents:
             continue
-        can = one.takes_part & ~np.isnan(one.p)
-        everybody = np.arange(len(one.p))
+        testable = subset.takes_part & ~np.isnan(subset.p)
+        everybody = np.arange(len(subset.p))
         for names in parents:
-            index = _places(one, by, everybody, (names, subsets[names]))
-            can &= subsets[names].crowds.under[index] > one.crowds.under
-        at = np.flatnonzero(can)
+            index = _find_places(subset, by, everybody, (names, subsets[names]))
+            testable &= subsets[names].people.under[index] > subset.people.under
+        tested = np.flatnonzero(testable)
         # Of the others only their number matters: none of them can come before these.
-        open_ = at[one.wide[at] & (one.p[at] < inference.alpha)]
-        p, silent = np.ones(len(one.p)), np.zeros(len(one.p), dtype=np.bool_)
-        p[open_], silent[open_] = one.p[open_], True
-        child, side = one.crowds.at(open_), np.sign(one.gap[open_])
-        for names in parents if len(open_) else ():
+        wide = tested[subset.wide[tested] & (subset.p[tested] < inference.alpha)]
+        p, silent = np.ones(len(subset.p)), np.zeros(len(subset.p), dtype=np.bool_)
+        p[wide], silent[wide] = subset.p[wide], True
+        child, side = subset.people.at(wide), np.sign(subset.gap[wide])
+        for names in parents if len(wide) else ():
             parent = subsets[names]
-            index = _places(one, by, open_, (names, parent))
-            rest = parent.crowds.at(index).without(child)
-            found, _ = differ(child, rest, inference)
-            p[open_] = np.maximum(p[open_], found)
+            index = _find_places(subset, by, wide, (names, parent))
+            rest = parent.people.at(index).without(child)
+            p_rest, _ = compare_shares(child.sample, rest.sample, inference)
+            p[wide] = np.maximum(p[wide], p_rest)
             on_its_side = np.sign(child.value - rest.value) == side
-            silent[open_] &= exceeds(child, rest, LEAST_GAP) & on_its_side
-            silent[open_] &= ~_shows(parent, index, side, inference.alpha)
-        if len(at):
-            yield _Judged(sought, subsets, by, at, p[at], silent[at])
+            silent[wide] &= exceeds(child, rest, LEAST_GAP) & on_its_side
+            silent[wide] &= ~_show_gap(parent, index, side, inference.alpha)
+        if len(tested):
+            yield _TestedGroups(searched, subsets, by, tested, p[tested], silent[tested])
 
 
-def _parents_of(by: Grouping, subsets: Mapping[Grouping, _Subset]) -> list[Grouping]:
+def _list_parents(by: Grouping, subsets: Mapping[Grouping, _SubsetGroups]) -> list[Grouping]:
     """The non-empty proper subsets of a grouping, small ones first."""
     sizes = range(1, len(by))
     return [names for size in sizes for names in combinations(by, size) if names in subsets]
 
 
-def _places(one: _Subset, by: Grouping, at: Ints, other: tuple[Grouping, _Subset]) -> Ints:
-    """The index of the parent of each of the groups `at`, by some of their attributes."""
+def _find_places(
+    subset: _SubsetGroups, by: Grouping, groups: Ints, other: tuple[Grouping, _SubsetGroups]
+) -> Ints:
+    """The index of the parent of each of the groups, by some of their attributes."""
     names, parent = other
-    own = one.codes[at][:, [by.index(name) for name in names]]
+    own = subset.codes[groups][:, [by.index(name) for name in names]]
     _, number = distinct_rows(np.concatenate([parent.codes, own]))
     place = np.zeros(number.max(initial=0) + 1, dtype=np.int64)
     place[number[: len(parent.codes)]] = np.arange(len(parent.codes))
     return place[number[len(parent.codes) :]]
 
 
-def _shows(parent: _Subset, index: Ints, side: Floats, alpha: float) -> Marks:
+def _show_gap(parent: _SubsetGroups, index: Ints, side: Floats, alpha: float) -> Marks:
     """Whether parents differ from everybody else on that side, by a test of their own."""
     wide, p = parent.wide[index], parent.p[index]
     return np.asarray(wide & (p < alpha) & (np.sign(parent.gap[index]) == side))
 
 
-def _appearance(one: _Judged, index: int, adjusted: float, family: int) -> Appearance:
+def _describe_appearance(
+    groups: _TestedGroups, index: int, adjusted: float, family: int
+) -> Appearance:
     """What was found of one group that was tested."""
-    at, terms, subset = int(one.at[index]), one.sought.terms, one.subsets[one.by]
+    group, terms, subset = (
+        int(groups.indices[index]),
+        groups.searched.terms,
+        groups.subsets[groups.by],
+    )
     inference = terms.inference
-    beside = subset.apart(at, inference)
+    beside = subset.apart(group, inference)
     assert beside is not None  # nobody is tested without
     parents = tuple(
-        _parent(subset, at, one.by, (names, one.subsets[names]), inference)
-        for names in _parents_of(one.by, one.subsets)
+        _describe_parent(subset, group, groups.by, (names, groups.subsets[names]), inference)
+        for names in _list_parents(groups.by, groups.subsets)
     )
-    tests = sorted({beside.test, *(each.rest.test for each in parents)}, reverse=True)
+    tests = sorted({beside.test, *(parent.rest.test for parent in parents)}, reverse=True)
     return Appearance(
-        metric=one.sought.rate.id,
+        metric=groups.searched.rate.id,
         of=subset.table.of,
         of_class=terms.of_class,
-        group=subset.table.groups[at],
-        estimate=subset.crowds.estimate(at, inference.alpha),
+        group=subset.table.groups[group],
+        estimate=subset.people.estimate(group, inference.alpha),
         apart=beside,
         parents=parents,
-        worse_off=_is_worse(
-            one.sought.rate,
+        worse_off=_is_worse_off(
+            groups.searched.rate,
             beside.difference,
             favourable=None if terms.of_class is not None else subset.table.favourable,
         ),
         significance=Significance(
             f"largest p of {1 + len(parents)} tests ({', '.join(tests)})",
-            float(one.p[index]),
+            float(groups.p[index]),
             adjusted,
             family,
             inference.correction.words,
@@ -296,25 +310,29 @@ def _appearance(one: _Judged, index: int, adjusted: float, family: int) -> Appea
     )
 
 
-def _is_worse(rate: Rate, difference: float, *, favourable: bool | None) -> bool | None:
+def _is_worse_off(rate: Rate, difference: float, *, favourable: bool | None) -> bool | None:
     """Whether a rate that differs so is the worse for the group; None where neither way is."""
     better = rate.better.given(favourable=favourable)
     return None if better is Better.NEITHER else (difference < 0) == (better is Better.HIGHER)
 
 
-def _parent(
-    one: _Subset, at: int, by: Grouping, other: tuple[Grouping, _Subset], inference: Inference
+def _describe_parent(
+    subset: _SubsetGroups,
+    group: int,
+    by: Grouping,
+    parent_of: tuple[Grouping, _SubsetGroups],
+    inference: Inference,
 ) -> Parent:
     """A group that one group is part of: beside everybody else, and its rest beside that group."""
-    _, parent = other
-    own = np.array([at])
-    index = int(_places(one, by, own, other)[0])
-    child = one.crowds.at(own)
-    rest = parent.crowds.at(np.array([index])).without(child)
-    p, exact = differ(child, rest, inference)
+    _, parent = parent_of
+    own = np.array([group])
+    index = int(_find_places(subset, by, own, parent_of)[0])
+    child = subset.people.at(own)
+    rest = parent.people.at(np.array([index])).without(child)
+    p, exact = compare_shares(child.sample, rest.sample, inference)
     return Parent(
         group=parent.table.groups[index],
-        estimate=parent.crowds.estimate(index, inference.alpha),
+        estimate=parent.people.estimate(index, inference.alpha),
         apart=parent.apart(index, inference),
         rest=ShareGap.of(child, rest, float(p[0]), inference, exact=bool(exact[0])),
     )

@@ -50,83 +50,85 @@ _COMPARED = {
 """The interval by the comparison, of two shares where it matters."""
 
 
-def name_interval(asked: Metric) -> str:
+def name_interval(metric: Metric) -> str:
     """The way to a measure's interval, or why it has none."""
-    lacking = explain_no_interval(asked)
-    if lacking is not None:
-        return lacking
-    if isinstance(asked, TableMetric):
-        return asked.method
-    if isinstance(asked, GroupMetric):
-        return _of_quantity(asked)
-    how, quantity = asked.comparison, asked.parts[0][0]
+    why = explain_no_interval(metric)
+    if why is not None:
+        return why
+    if isinstance(metric, TableMetric):
+        return metric.method
+    if isinstance(metric, GroupMetric):
+        return _name_rate_interval(metric)
+    how, quantity = metric.comparison, metric.parts[0][0]
     if how.exact_in_strata is not None:
         return "Robins–Breslow–Greenland"
-    if how.id == "itself" or asked.averages:
+    if how.id == "itself" or metric.averages:
         return "MOVER over strata"
-    if asked.reference is ReferencePolicy.HIGHEST:
+    if metric.reference is ReferencePolicy.HIGHEST:
         return f"Koopman, {SIMULTANEOUS}"
     if quantity.is_proportion or how.contrast is not None or how.id == "odds_ratio":
-        found = _COMPARED[how.id]
+        name = _COMPARED[how.id]
     elif isinstance(quantity, Rate) and quantity.bounds[1] is None:
-        found = _COMPARED["odds_ratio"]
+        name = _COMPARED["odds_ratio"]
     else:
         is_mean = (
-            _is_mean(quantity) and how.shape is not ComparisonShape.SPREAD and not how.quotient
+            _is_number_mean(quantity)
+            and how.shape is not ComparisonShape.SPREAD
+            and not how.quotient
         )
-        found = "Welch" if is_mean else "MOVER"
+        name = "Welch" if is_mean else "MOVER"
     if how.shape is ComparisonShape.SPREAD:
-        found = f"{found}, {SIMULTANEOUS}"
-    if len(asked.parts) > 1:
-        if asked.fold is MEAN and asked.to_reference:
-            return f"{found}, MOVER over both"
-        found += ", both rates together" if asked.fold in {MAX, MIN, MEAN} else ", either rate's"
-    return found
+        name = f"{name}, {SIMULTANEOUS}"
+    if len(metric.parts) > 1:
+        if metric.fold is MEAN and metric.to_reference:
+            return f"{name}, MOVER over both"
+        name += ", both rates together" if metric.fold in {MAX, MIN, MEAN} else ", either rate's"
+    return name
 
 
-def name_test(asked: Metric) -> str:
+def name_test(metric: Metric) -> str:
     """The test of no disparity, or why there is none."""
-    lacking = explain_no_test(asked)
-    if isinstance(asked, GroupMetric):
+    why = explain_no_test(metric)
+    if isinstance(metric, GroupMetric):
         return "none: it compares nobody"
-    if lacking is not None:
-        return lacking if lacking.startswith("none") else f"none: {lacking}"
-    if isinstance(asked, TableMetric):
-        if asked.standard_normal:
+    if why is not None:
+        return why if why.startswith("none") else f"none: {why}"
+    if isinstance(metric, TableMetric):
+        if metric.standard_normal:
             return "it is the test itself"
-        if asked.independence is None:
+        if metric.independence is None:
             return "its interval"
-        return f"{'G' if asked.information else 'χ²'}; {_FEW_GROUPS}"
-    return _of_measure(asked)
+        return f"{'G' if metric.information else 'χ²'}; {_FEW_GROUPS}"
+    return _name_disparity_test(metric)
 
 
-def _of_measure(asked: Disparity) -> str:
-    quantity = asked.parts[0][0]
-    spread = asked.comparison.shape is ComparisonShape.SPREAD
-    if not all(has_direct_test(part) for part, _ in asked.parts):
+def _name_disparity_test(metric: Disparity) -> str:
+    quantity = metric.parts[0][0]
+    is_spread = metric.comparison.shape is ComparisonShape.SPREAD
+    if not all(has_direct_test(part) for part, _ in metric.parts):
         return "its interval"
-    if asked.conditional and asked.averages:
-        beside = "; Cochran–Mantel–Haenszel stands beside it" if quantity.is_proportion else ""
-        return f"its interval{beside}"
-    if len(asked.parts) > 1 and asked.fold is MEAN and asked.to_reference:
+    if metric.conditional and metric.averages:
+        side_test = "; Cochran–Mantel–Haenszel stands beside it" if quantity.is_proportion else ""
+        return f"its interval{side_test}"
+    if len(metric.parts) > 1 and metric.fold is MEAN and metric.to_reference:
         return "its interval; that of both rates, Šidák over both, stands beside it"
     test = "Welch (Student on request)"
     if quantity.is_proportion:
-        test = f"χ²; {_FEW_GROUPS}" if spread else f"z, or Fisher {_FEW}"
+        test = f"χ²; {_FEW_GROUPS}" if is_spread else f"z, or Fisher {_FEW}"
     elif isinstance(quantity, Distribution):
         test = "Mann–Whitney"
     elif quantity.id == "outcome_distribution":
         test = "G"
-    elif spread:
+    elif is_spread:
         test = f"Welch's F; {_SMALL_GROUPS}"
-    if asked.reference in EXTREME_REFERENCES:
+    if metric.reference in EXTREME_REFERENCES:
         return f"{test}, of every group that lies farther out, over pairs (Tukey–Kramer)"
-    return test + (", Šidák over both rates" if len(asked.parts) > 1 else "")
+    return test + (", Šidák over both rates" if len(metric.parts) > 1 else "")
 
 
-def _of_quantity(quantity: GroupMetric) -> str:
+def _name_rate_interval(quantity: GroupMetric) -> str:
     if isinstance(quantity, FirstOf):
-        return ", or ".join(dict.fromkeys(map(_of_quantity, quantity.options)))
+        return ", or ".join(dict.fromkeys(map(_name_rate_interval, quantity.options)))
     if quantity.is_proportion:
         return "Wilson"
     if isinstance(quantity, Rate):
@@ -138,8 +140,8 @@ def _of_quantity(quantity: GroupMetric) -> str:
     return "Student"
 
 
-def _is_mean(quantity: GroupMetric) -> bool:
+def _is_number_mean(quantity: GroupMetric) -> bool:
     if isinstance(quantity, FirstOf):
-        return all(map(_is_mean, quantity.options))
+        return all(map(_is_number_mean, quantity.options))
     by_deviation = isinstance(quantity, Formula) and quantity.deviation_of is not None
     return isinstance(quantity, NumberMean) or by_deviation

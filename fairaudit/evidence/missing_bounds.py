@@ -16,14 +16,14 @@ import numpy as np
 
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.disclosure import declare_subjects
-from fairaudit.evidence.measure_bounds import policy_of, range_of
+from fairaudit.evidence.measure_bounds import NoBounds, find_bounds, find_policy
 from fairaudit.evidence.missing_people import (
     Bounds,
     Contributions,
     Placement,
+    count_by_knowledge,
     find_contributions,
-    nine,
-    who_may_be,
+    find_possible_members,
 )
 from fairaudit.members import STATED, Member
 from fairaudit.metrics import (
@@ -99,7 +99,7 @@ class MissingBounds:
 
 @dataclass(frozen=True, slots=True)
 class AllMissingBounds:
-    """The bounds of every value of an evaluation, for each way: arrays [Z, W]; or why none."""
+    """The bounds of every value, for each placement: arrays [Z, W]; or why there are none."""
 
     evaluation: Evaluation
     ranges: dict[Placement, Bounds]
@@ -107,7 +107,7 @@ class AllMissingBounds:
 
     def at(self, z: int, w: int) -> MissingBounds:
         """The bounds of one value; of the verdict they say nothing yet."""
-        outcome, group = _people(self.evaluation, z, w)
+        outcome, group = _count_missing(self.evaluation, z, w)
         if not self.ranges:
             return MissingBounds(outcome, group, reason=self.reason)
         low, high = self._ends(Placement.ANYWHERE, z, w)
@@ -117,8 +117,8 @@ class AllMissingBounds:
         )
         return MissingBounds(outcome, group, low, high, *apart, *proportional)
 
-    def _ends(self, way: Placement, z: int, w: int) -> tuple[float, float]:
-        low, high = self.ranges[way]
+    def _ends(self, placement: Placement, z: int, w: int) -> tuple[float, float]:
+        low, high = self.ranges[placement]
         return float(low[z, w]), float(high[z, w])
 
 
@@ -128,33 +128,35 @@ def find_missing_bounds(evaluation: Evaluation) -> AllMissingBounds | None:
     Manski's worst case: every missing outcome is against the group, or for it. For a rate over all
     people that is s / (n + m) and (s + m) / (n + m), with s of n selected and m not known.
     """
-    if not _is_missing(evaluation):
+    if not _has_missing(evaluation):
         return None
-    found = {way: range_of(evaluation, way) for way in Placement}
-    reasons = [one for one in found.values() if isinstance(one, str)]
-    ranges = {way: one for way, one in found.items() if not isinstance(one, str)}
-    return AllMissingBounds(evaluation, {} if reasons else ranges, *reasons[:1])
+    try:
+        ranges = {placement: find_bounds(evaluation, placement) for placement in Placement}
+    except NoBounds as error:
+        return AllMissingBounds(evaluation, {}, str(error))
+    return AllMissingBounds(evaluation, ranges)
 
 
 def judge_missing(
     evaluation: Evaluation, z: int, w: int, fail: _Limited | None, warn: _Limited | None
 ) -> MissingBounds | None:
     """The bounds of the value that decides, and whether a verdict by these limits could turn."""
-    found = find_missing_bounds(evaluation)
-    if found is None:
+    all_bounds = find_missing_bounds(evaluation)
+    if all_bounds is None:
         return None
-    one = found.at(z, w)
-    if not found.ranges:
-        return one if one.missing_outcome or one.missing_group else None
-    entries = _entries(evaluation)
-    low, high = (end[entries] for end in found.ranges[Placement.ANYWHERE])
+    bounds = all_bounds.at(z, w)
+    anybody = bool(bounds.missing_outcome or bounds.missing_group)
+    if not all_bounds.ranges:
+        return bounds if anybody else None
+    entries = _find_entries(evaluation)
+    low, high = (end[entries] for end in all_bounds.ranges[Placement.ANYWHERE])
     value = evaluation.value[entries]
     swayed = np.zeros(len(value), dtype=np.bool_)
     worst = best = now = 0
     for rank, limit in ((1, warn), (2, fail)):
         if limit is not None:
-            may, must = _may_cross(low, high, limit), _must_cross(low, high, limit)
-            beyond = _crosses(value, limit)
+            may, must = _may_be_beyond(low, high, limit), _must_be_beyond(low, high, limit)
+            beyond = _is_beyond(value, limit)
             swayed |= may & ~beyond
             worst, best, now = (
                 rank if marks.any() else before
@@ -169,25 +171,26 @@ def judge_missing(
         if (y, g) != (z, w)
     )
     turns = worst != now or best != now
-    if not (turns or others or one.missing_outcome or one.missing_group):
+    if not (turns or others or anybody):
         return None
-    return replace(one, turns=turns, others=others)
+    return replace(bounds, turns=turns, others=others)
 
 
-def may_cross(evaluation: Evaluation, limit: _Limited) -> bool | None:
+def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool | None:
     """Whether people of unknown outcome may put a value beyond a limit; None without bounds.
 
     Those of no known group stay where they are counted.
     """
-    found = range_of(evaluation, Placement.APART)
-    if isinstance(found, str):
+    try:
+        bounds = find_bounds(evaluation, Placement.APART)
+    except NoBounds:
         return None
-    entries = _entries(evaluation)
-    low, high = (end[entries] for end in found)
-    return bool(_may_cross(low, high, limit).any())
+    entries = _find_entries(evaluation)
+    low, high = (end[entries] for end in bounds)
+    return bool(_may_be_beyond(low, high, limit).any())
 
 
-def _crosses(value: Floats, limit: _Limited) -> Marks:
+def _is_beyond(value: Floats, limit: _Limited) -> Marks:
     beyond = np.zeros(value.shape, dtype=np.bool_)
     if limit.below is not None:
         beyond |= value < float(limit.below) - _NEAR
@@ -196,11 +199,11 @@ def _crosses(value: Floats, limit: _Limited) -> Marks:
     return beyond
 
 
-def _may_cross(low: Floats, high: Floats, limit: _Limited) -> Marks:
-    return _crosses(low, limit) | _crosses(high, limit)
+def _may_be_beyond(low: Floats, high: Floats, limit: _Limited) -> Marks:
+    return _is_beyond(low, limit) | _is_beyond(high, limit)
 
 
-def _must_cross(low: Floats, high: Floats, limit: _Limited) -> Marks:
+def _must_be_beyond(low: Floats, high: Floats, limit: _Limited) -> Marks:
     """Whether no value between both is within the limit."""
     must = np.zeros(low.shape, dtype=np.bool_)
     if limit.below is not None:
@@ -210,52 +213,54 @@ def _must_cross(low: Floats, high: Floats, limit: _Limited) -> Marks:
     return must
 
 
-def _entries(evaluation: Evaluation) -> Marks:
+def _find_entries(evaluation: Evaluation) -> Marks:
     """The values that answer, [Z, W]; the highest group too, which may turn out not to be it."""
     judged = evaluation.judged
-    if not evaluation.spread and policy_of(evaluation) in EXTREME_REFERENCES:
+    if not evaluation.spread and find_policy(evaluation) in EXTREME_REFERENCES:
         judged = judged | evaluation.takes_part
     known = evaluation.table.known_strata[:, None]
     return np.asarray(judged & known & ~np.isnan(evaluation.value))
 
 
-def _is_missing(evaluation: Evaluation) -> bool:
+def _has_missing(evaluation: Evaluation) -> bool:
     """Whether anybody is whose outcome matters, or whose group is not known."""
     table = evaluation.strata or evaluation.table
     if table.ungrouped is not None or (~table.known & (table.n.sum(axis=0) > 0)).any():
         return True
-    return bool(_lacking(evaluation)[:, table.known].any())
+    return bool(_count_unknown_outcomes(evaluation)[:, table.known].any())
 
 
-def _people(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
+def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
     """The people behind one value whose outcome is not known, and those of no known group."""
     table = evaluation.strata or evaluation.table
     strata = slice(z, z + 1)
-    if evaluation.strata is not None or policy_of(evaluation) is ReferencePolicy.EVERYBODY:
+    if evaluation.strata is not None or find_policy(evaluation) is ReferencePolicy.EVERYBODY:
         strata = slice(None)
-    matters = np.any([one.matters for one in _kinds_of(evaluation)] or [_ALL], axis=0)
-    columns = _compared(evaluation, z, w)
+    matters = np.any([kind.matters for kind in _list_contributions(evaluation)] or [_ALL], axis=0)
+    columns = _find_compared_groups(evaluation, z, w)
     about = [table.groups[g] for g in np.flatnonzero(columns).tolist()]
     group = 0
-    for groups, people in _of_no_group(table):
-        could = who_may_be(groups, about)
-        group += int(nine(table, people)[strata][..., could].sum(axis=(0, 3))[matters].sum())
-    return int(_lacking(evaluation)[strata][:, columns].sum()), group
+    for groups, people in _list_ungrouped(table):
+        could = find_possible_members(groups, about)
+        group += int(
+            count_by_knowledge(table, people)[strata][..., could].sum(axis=(0, 3))[matters].sum()
+        )
+    return int(_count_unknown_outcomes(evaluation)[strata][:, columns].sum()), group
 
 
-def _of_no_group(table: GroupTable) -> list[tuple[list[Group], Ints]]:
+def _list_ungrouped(table: GroupTable) -> list[tuple[list[Group], Ints]]:
     """Those of no known group, shown or set aside: what is known of them, and their people."""
-    at = np.flatnonzero(~table.known)
-    found = [([table.groups[g] for g in at.tolist()], np.asarray(table.people[..., at]))]
+    unknown = np.flatnonzero(~table.known)
+    people = [([table.groups[g] for g in unknown.tolist()], np.asarray(table.people[..., unknown]))]
     if table.ungrouped is not None:
-        found.append((list(table.ungrouped.groups), table.ungrouped.people))
-    return found
+        people.append((list(table.ungrouped.groups), table.ungrouped.people))
+    return people
 
 
-def _compared(evaluation: Evaluation, z: int, w: int) -> Marks:
-    """The groups behind one value, [G]; beside a crowd all that are known."""
-    asked, table = evaluation.metric, evaluation.table
-    policy = policy_of(evaluation)
+def _find_compared_groups(evaluation: Evaluation, z: int, w: int) -> Marks:
+    """The groups behind one value, [G]; beside pooled groups all that are known."""
+    metric, table = evaluation.metric, evaluation.table
+    policy = find_policy(evaluation)
     if policy in POOLED_REFERENCES:
         return table.known
     if evaluation.spread or policy in EXTREME_REFERENCES:
@@ -263,48 +268,52 @@ def _compared(evaluation: Evaluation, z: int, w: int) -> Marks:
     chosen = np.zeros(len(table.groups), dtype=np.bool_)
     chosen[w] = True
     second = int(evaluation.second[z, w])
-    if second != NO_GROUP and not isinstance(asked, GroupMetric):
+    if second != NO_GROUP and not isinstance(metric, GroupMetric):
         chosen[second] = True
     return chosen
 
 
-def _lacking(evaluation: Evaluation) -> Ints:
+def _count_unknown_outcomes(evaluation: Evaluation) -> Ints:
     """The people of each group whose outcome is not known and matters, [Z, G]."""
     table = evaluation.strata or evaluation.table
-    kinds = _kinds_of(evaluation)
-    if kinds:
-        undecided = np.any([one.open for one in kinds], axis=0)
-        return np.asarray(nine(table, table.people)[:, undecided].sum(axis=1), dtype=np.int64)
+    contributions = _list_contributions(evaluation)
+    if contributions:
+        undecided = np.any([kind.open for kind in contributions], axis=0)
+        return np.asarray(
+            count_by_knowledge(table, table.people)[:, undecided].sum(axis=1), dtype=np.int64
+        )
     needs = evaluation.metric.requirements
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
-        return _without_number(table)
+        return _count_without_number(table)
     unknown = np.zeros(table.people.shape[1:3], dtype=np.bool_)
     unknown[:, -1] = bool(table.classes)
     unknown[-1] |= Requirement.LABEL in needs
     return np.asarray(table.people[:, unknown].sum(axis=1))
 
 
-def _without_number(table: GroupTable) -> Ints:
+def _count_without_number(table: GroupTable) -> Ints:
     """The people of each group who lack one of the numbers that are added up, or the score."""
-    found = [one.n.sum(axis=(1, 2)) for one in table.amounts.values()]
+    known = [amounts.n.sum(axis=(1, 2)) for amounts in table.amounts.values()]
     if table.histogram is not None:
-        found.append(table.histogram.people.sum(axis=(1, 3)))
-    return np.asarray(table.n - np.min(found, axis=0)) if found else np.zeros_like(table.n)
+        known.append(table.histogram.people.sum(axis=(1, 3)))
+    return np.asarray(table.n - np.min(known, axis=0)) if known else np.zeros_like(table.n)
 
 
-def _kinds_of(evaluation: Evaluation) -> list[Contributions]:
+def _list_contributions(evaluation: Evaluation) -> list[Contributions]:
     """What each kind of person adds to the rates behind an evaluation; none without rates."""
-    asked = evaluation.metric
-    if isinstance(asked, TableMetric):
+    metric = evaluation.metric
+    if isinstance(metric, TableMetric):
         return []
     if evaluation.group_values is not None and not evaluation.parts:
-        quantities: Sequence[GroupMetric] = [evaluation.group_values.metric]
-    elif isinstance(asked, Disparity):
-        quantities = [quantity for quantity, _ in asked.parts]
+        metrics: Sequence[GroupMetric] = [evaluation.group_values.metric]
+    elif isinstance(metric, Disparity):
+        metrics = [part for part, _ in metric.parts]
     else:
-        quantities = [asked]
+        metrics = [metric]
     rates = [
-        rate for one in quantities for rate in (one.parts if isinstance(one, Mean) else (one,))
+        rate
+        for metric in metrics
+        for rate in (metric.parts if isinstance(metric, Mean) else (metric,))
     ]
-    found = [find_contributions(one) if isinstance(one, Rate) else None for one in rates]
-    return [one for one in found if one is not None]
+    contributions = [find_contributions(rate) for rate in rates if isinstance(rate, Rate)]
+    return [kind for kind in contributions if kind is not None]

@@ -50,23 +50,23 @@ class IncompleteCells:
 @memoize
 def count_incomplete(table: GroupTable) -> IncompleteCells:
     """The people of a table by what is known of them; computed once."""
-    own = nine(table, table.mass)
-    outside = None if table.ungrouped is None else nine(table, table.ungrouped.mass)
-    shown, aside, share = visitors(table, own, outside)
+    own = count_by_knowledge(table, table.mass)
+    outside = None if table.ungrouped is None else count_by_knowledge(table, table.ungrouped.mass)
+    shown, aside, share = count_visitors(table, own, outside)
     nobody = np.zeros((*own.shape[:3], 1))
     everybody = nobody if outside is None else outside.sum(axis=3, keepdims=True)
     return IncompleteCells(own, shown, aside, share, everybody)
 
 
-def nine(table: GroupTable, joint: Ints) -> Floats:
+def count_by_knowledge(table: GroupTable, joint: Ints) -> Floats:
     """The cells [Z, Y, P, G] by what is known of both, [Z, 3, 3, G]."""
-    label = _kinds(table.positive_label, len(table.labels), joint.shape[1])
-    outcome = _kinds(table.positive, len(table.classes), joint.shape[2])
-    found = np.einsum("zypg,ya,pb->zabg", joint.astype(np.float64), label, outcome)
-    return np.asarray(found)
+    label = _classify_slots(table.positive_label, len(table.labels), joint.shape[1])
+    outcome = _classify_slots(table.positive, len(table.classes), joint.shape[2])
+    cells = np.einsum("zypg,ya,pb->zabg", joint.astype(np.float64), label, outcome)
+    return np.asarray(cells)
 
 
-def _kinds(positive: Marks | None, known: int, size: int) -> Floats:
+def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
     """Which slot of an axis is positive, negative or not known: [slots, 3]."""
     slots = np.arange(size)
     is_known = (slots < known) & (positive is not None)
@@ -75,7 +75,7 @@ def _kinds(positive: Marks | None, known: int, size: int) -> Floats:
     return np.asarray(kind[:, None] == np.arange(3), dtype=np.float64)
 
 
-def visitors(
+def count_visitors(
     table: GroupTable, own: Floats, outside: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
     """Those of no known group who may belong to each group: shown, aside, and its share of both.
@@ -93,31 +93,33 @@ def visitors(
     for cells, groups, sums in sources:
         patterns = [tuple(level != UNKNOWN for _, level in group) for group in groups]
         for pattern in sorted(set(patterns)):
-            columns = [at for at, one in enumerate(patterns) if one == pattern]
+            columns = [g for g, other in enumerate(patterns) if other == pattern]
             keys: dict[Group, int] = {}
-            target = _keyed(table.groups, pattern, keys)
-            source = _keyed([groups[at] for at in columns], pattern, keys)
-            found = _by_key(cells[..., columns], source, len(keys))[..., target]
-            total = _by_key(size, target, len(keys))[..., target]
+            target = _number_groups(table.groups, pattern, keys)
+            source = _number_groups([groups[g] for g in columns], pattern, keys)
+            visitors = _sum_by_key(cells[..., columns], source, len(keys))[..., target]
+            total = _sum_by_key(size, target, len(keys))[..., target]
             with np.errstate(divide="ignore", invalid="ignore"):
                 part = np.where(total > 0, size / total, 0.0)
-            np.add(sums, np.where(table.known, found, 0.0), out=sums)
-            share += found * part.reshape(len(part), *([1] * (own.ndim - 2)), -1)
+            np.add(sums, np.where(table.known, visitors, 0.0), out=sums)
+            share += visitors * part.reshape(len(part), *([1] * (own.ndim - 2)), -1)
     return shown, aside, share
 
 
-def _keyed(groups: Sequence[Group], pattern: tuple[bool, ...], keys: dict[Group, int]) -> Ints:
+def _number_groups(
+    groups: Sequence[Group], pattern: tuple[bool, ...], keys: dict[Group, int]
+) -> Ints:
     """A number for each group, equal for those with the same levels where the pattern looks."""
-    found = [
+    numbers = [
         keys.setdefault(
-            tuple(pair for pair, told in zip(group, pattern, strict=True) if told), len(keys)
+            tuple(pair for pair, known in zip(group, pattern, strict=True) if known), len(keys)
         )
         for group in groups
     ]
-    return np.array(found, dtype=np.int64)
+    return np.array(numbers, dtype=np.int64)
 
 
-def _by_key(cells: Floats, keys: Ints, size: int) -> Floats:
+def _sum_by_key(cells: Floats, keys: Ints, size: int) -> Floats:
     """The sums of the last axis by key."""
     total = np.zeros((size, *cells.shape[:-1]))
     np.add.at(total, keys, np.moveaxis(cells, -1, 0))
@@ -150,19 +152,22 @@ def find_contributions(rate: Rate) -> Contributions | None:
     fixed = True
     for y, p in product(range(3), repeat=2):
         options = {
-            _added(rate, label, outcome)
+            _add_person(rate, label, outcome)
             for label in ((y,) if y != _UNKNOWN else (_POSITIVE, _NEGATIVE))
             for outcome in ((p,) if p != _UNKNOWN else (_POSITIVE, _NEGATIVE))
         }
-        low[:, y, p], high[:, y, p] = min(options, key=_pull), max(options, key=_pull)
+        low[:, y, p], high[:, y, p] = min(options, key=_rank_effect), max(options, key=_rank_effect)
         either = options | {(0, 0)}
-        free_low[:, y, p], free_high[:, y, p] = min(either, key=_pull), max(either, key=_pull)
+        free_low[:, y, p], free_high[:, y, p] = (
+            min(either, key=_rank_effect),
+            max(either, key=_rank_effect),
+        )
         undecided[y, p], matters[y, p] = len(options) > 1, options != {(0, 0)}
         fixed = fixed and len({under for _, under in options}) == 1
     return Contributions(low, high, free_low, free_high, undecided, matters, fixed)
 
 
-def _added(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
+def _add_person(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
     """How often somebody of that label and outcome stands in numerator and denominator."""
     is_true = label == outcome
     cell = ("t" if is_true else "f") + ("p" if outcome == _POSITIVE else "n")
@@ -174,7 +179,7 @@ def _added(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
     return sum(map(rate.over.count, cells)), sum(map(rate.under.count, cells))
 
 
-def _pull(added: tuple[int, int]) -> int:
+def _rank_effect(added: tuple[int, int]) -> int:
     """Which way a person moves a rate: those who stand above only, above and below, or below."""
     over, under = added
     if over:
@@ -182,79 +187,79 @@ def _pull(added: tuple[int, int]) -> int:
     return int(not under)
 
 
-def summed(adds: Floats, free: Floats, crowd: tuple[Floats, Floats]) -> Floats:
+def sum_contributions(adds: Floats, free: Floats, people: tuple[Floats, Floats]) -> Floats:
     """Numerator and denominator [2, Z, G] of those who are in it, and of those who may be."""
-    required, optional = crowd
-    found = np.zeros((2, len(required), required.shape[-1]))
+    required, optional = people
+    sums = np.zeros((2, len(required), required.shape[-1]))
     # Term by term: the order of a sum must not hang on the machine.
     for y, p in product(range(3), repeat=2):
-        found += adds[:, y, p, None, None] * required[:, y, p]
-        found += free[:, y, p, None, None] * optional[:, y, p]
-    return found
+        sums += adds[:, y, p, None, None] * required[:, y, p]
+        sums += free[:, y, p, None, None] * optional[:, y, p]
+    return sums
 
 
-def divided(sums: Floats, empty: float) -> Floats:
+def divide(sums: Floats, empty: float) -> Floats:
     """The rate; without anybody in the denominator whatever it can be at most, or at least."""
     over, under = sums
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where((under == 0) & (over == 0), empty, over / under))
 
 
-def ends_of(quantity: GroupMetric, crowd: tuple[Floats, Floats]) -> Bounds | None:
+def bound_rate(rate: GroupMetric, people: tuple[Floats, Floats]) -> Bounds | None:
     """The lowest and the highest value of a rate of some people, [Z, G]; None if not known."""
-    if isinstance(quantity, Mean):
-        found = [ends_of(part, crowd) for part in quantity.parts]
-        ends = [one for one in found if one is not None]
-        if len(ends) < len(found):
+    if isinstance(rate, Mean):
+        parts = [bound_rate(part, people) for part in rate.parts]
+        ends = [bounds for bounds in parts if bounds is not None]
+        if len(ends) < len(parts):
             return None
-        low, high = (np.mean([one[at] for one in ends], axis=0) for at in range(2))
+        low, high = (np.mean([bounds[end] for bounds in ends], axis=0) for end in range(2))
         return low, high
-    adds = find_contributions(quantity) if isinstance(quantity, Rate) else None
+    adds = find_contributions(rate) if isinstance(rate, Rate) else None
     if adds is None:
         return None
-    top = float("inf") if quantity.bounds[1] is None else quantity.bounds[1]
+    top = float("inf") if rate.bounds[1] is None else rate.bounds[1]
     return (
-        divided(summed(adds.low, adds.free_low, crowd), 0.0),
-        divided(summed(adds.high, adds.free_high, crowd), top),
+        divide(sum_contributions(adds.low, adds.free_low, people), 0.0),
+        divide(sum_contributions(adds.high, adds.free_high, people), top),
     )
 
 
-def own_of(crowds: IncompleteCells, way: Placement) -> tuple[Floats, Floats]:
+def place_in_group(cells: IncompleteCells, placement: Placement) -> tuple[Floats, Floats]:
     """Who is in each group, and who may be."""
-    match way:
+    match placement:
         case Placement.APART:
-            return crowds.own, np.zeros_like(crowds.own)
+            return cells.own, np.zeros_like(cells.own)
         case Placement.PROPORTIONAL:
-            return crowds.own + crowds.share, np.zeros_like(crowds.own)
+            return cells.own + cells.share, np.zeros_like(cells.own)
         case Placement.ANYWHERE:
-            return crowds.own, crowds.shown + crowds.aside
+            return cells.own, cells.shown + cells.aside
 
 
-def rest_of(crowds: IncompleteCells, way: Placement) -> tuple[Floats, Floats]:
+def place_in_rest(cells: IncompleteCells, placement: Placement) -> tuple[Floats, Floats]:
     """Who is in the rest beside each group, and who may be."""
-    own, total = crowds.own, crowds.own.sum(axis=3, keepdims=True)
-    match way:
+    own, total = cells.own, cells.own.sum(axis=3, keepdims=True)
+    match placement:
         case Placement.APART:
             return total - own, np.zeros_like(own)
         case Placement.PROPORTIONAL:
-            everybody = total + crowds.all_aside
-            left = everybody - own - crowds.share
+            everybody = total + cells.all_aside
+            left = everybody - own - cells.share
             # Shares are fractions: what rounding leaves of nobody is nobody.
             return np.where(left > _ROUNDING * everybody, left, 0.0), np.zeros_like(own)
         case Placement.ANYWHERE:
-            return total - own - crowds.shown, crowds.shown + crowds.all_aside
+            return total - own - cells.shown, cells.shown + cells.all_aside
 
 
-def overall_of(
-    crowds: IncompleteCells, way: Placement, strata: Marks | None
+def place_overall(
+    cells: IncompleteCells, placement: Placement, strata: Marks | None
 ) -> tuple[Floats, Floats]:
     """Who is in the whole stratum, and who may be; of all the strata that are named, if any."""
-    total, aside = crowds.own.sum(axis=3, keepdims=True), crowds.all_aside
+    total, aside = cells.own.sum(axis=3, keepdims=True), cells.all_aside
     if strata is not None:
-        total, aside = (one[strata].sum(axis=0, keepdims=True) for one in (total, aside))
-    total, aside = (np.broadcast_to(one, crowds.own.shape) for one in (total, aside))
-    nobody = np.zeros_like(crowds.own)
-    match way:
+        total, aside = (mass[strata].sum(axis=0, keepdims=True) for mass in (total, aside))
+    total, aside = (np.broadcast_to(mass, cells.own.shape) for mass in (total, aside))
+    nobody = np.zeros_like(cells.own)
+    match placement:
         case Placement.APART:
             return total, nobody
         case Placement.PROPORTIONAL:
@@ -263,14 +268,14 @@ def overall_of(
             return total, aside
 
 
-def who_may_be(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
+def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
     """Which of those with no known group may belong to one of some groups."""
-    found = np.zeros(len(unknown), dtype=np.bool_)
-    patterns = [tuple(level != UNKNOWN for _, level in one) for one in unknown]
+    possible = np.zeros(len(unknown), dtype=np.bool_)
+    patterns = [tuple(level != UNKNOWN for _, level in group) for group in unknown]
     for pattern in set(patterns):
         keys: dict[Group, int] = {}
-        allowed = len(groups) and _keyed(groups, pattern, keys).max()
-        columns = [at for at, one in enumerate(patterns) if one == pattern]
-        theirs = _keyed([unknown[at] for at in columns], pattern, keys)
-        found[columns] = (theirs <= allowed) & bool(groups)
-    return found
+        allowed = len(groups) and _number_groups(groups, pattern, keys).max()
+        columns = [g for g, other in enumerate(patterns) if other == pattern]
+        numbers = _number_groups([unknown[at] for at in columns], pattern, keys)
+        possible[columns] = (numbers <= allowed) & bool(groups)
+    return possible

@@ -104,14 +104,14 @@ def count_people_affected(
     the rate is a `burden`, it is told of those who are spared.
     """
     sides = [side.estimate for side in (part.first, part.second) if side is not None]
-    counted = [_counts(one) for one in sides]
-    if len(counted) < 2 or None in counted:
+    known = [_count_people(estimate) for estimate in sides]
+    if len(known) < 2 or None in known:
         return None
-    told = [(n - a if burden else a, n) for a, n in (one for one in counted if one)]
-    (a, n), (c, m) = sorted(told, key=lambda one: Fraction(*one))
+    counts = [(n - a if burden else a, n) for a, n in (estimate for estimate in known if estimate)]
+    (a, n), (c, m) = sorted(counts, key=lambda estimate: Fraction(*estimate))
     pooled = Fraction(a + c, n + m)
-    to_limit = None if allowed is None else _to_limit((a, n), (c, m), allowed, burden=burden)
-    shares = [np.asarray(one) for one in (a / n, float(n), c / m, float(m))]
+    to_limit = None if allowed is None else _count_to_limit((a, n), (c, m), allowed, burden=burden)
+    shares = [np.asarray(estimate) for estimate in (a / n, float(n), c / m, float(m))]
     apart, _ = contingency.z_test(*shares)
     return PeopleAffected(
         shortfall=float(n * pooled - a),
@@ -128,17 +128,19 @@ def count_people_affected(
     )
 
 
-def adjust_for_clusters(kit: PeopleAffected, found: Significance | None) -> PeopleAffected | None:
+def adjust_for_clusters(
+    people: PeopleAffected, significance: Significance | None
+) -> PeopleAffected | None:
     """The kit of rows that come in clusters: as many standard errors apart as their own test says.
 
     None where that test is of more than the two groups, or there is none.
     """
-    if found is None or not found.test.startswith("z"):
+    if significance is None or not significance.test.startswith("z"):
         return None
-    return replace(kit, deviations=float(distributions.normal_critical(found.p)))
+    return replace(people, deviations=float(distributions.normal_critical(significance.p)))
 
 
-def _to_limit(
+def _count_to_limit(
     lower: tuple[int, int], higher: tuple[int, int], allowed: AllowedGap, *, burden: bool
 ) -> int | None:
     """How many people of the worse side the limit asks for; None where it is reached.
@@ -161,19 +163,23 @@ def find_detectable_gap(
 
     Of a comparison of two rates; a gap or least ratio is looked at from the highest group.
     """
-    asked, one, two = evaluation.metric, evaluation.group_values, evaluation.reference_values
-    assert isinstance(asked, Disparity)
-    if one is None:
+    disparity, values, reference = (
+        evaluation.metric,
+        evaluation.group_values,
+        evaluation.reference_values,
+    )
+    assert isinstance(disparity, Disparity)
+    if values is None:
         return None
     judged = evaluation.judged
     if evaluation.spread:
         at = np.maximum(evaluation.first, 0)
-        two = replace(one, value=np.take_along_axis(one.value, at, axis=1),
-                      effective_n=np.take_along_axis(one.effective_n, at, axis=1))  # fmt: skip
-        judged = evaluation.takes_part & (np.arange(one.value.shape[1]) != at)
-        if not asked.comparison.quotient:
+        reference = replace(values, value=np.take_along_axis(values.value, at, axis=1),
+                      effective_n=np.take_along_axis(values.effective_n, at, axis=1))  # fmt: skip
+        judged = evaluation.takes_part & (np.arange(values.value.shape[1]) != at)
+        if not disparity.comparison.quotient:
             below, above = None if above is None else -above, None
-    if two is None:
+    if reference is None:
         return None
     looks = [
         multiplicity.count_pairs(int(k)) if evaluation.spread else int(k) - 1
@@ -182,40 +188,52 @@ def find_detectable_gap(
     comparisons = np.maximum(np.array(looks, dtype=np.float64), 1)[:, None]
     alpha = evaluation.terms.inference.alpha
     seen = proportions.smallest_detectable(
-        two.value, one.effective_n, two.effective_n, alpha, comparisons
+        reference.value, values.effective_n, reference.effective_n, alpha, comparisons
     )
     allowed = [
-        _allowed(bound, two.value, quotient=asked.comparison.quotient) for bound in (below, above)
+        _allow_gap(bound, reference.value, quotient=disparity.comparison.quotient)
+        for bound in (below, above)
     ]
     # Where no gap of a side would be found at all, the evidence there is the thinnest.
     excess = [
-        np.where(np.isnan(wide), -np.inf, np.where(np.isnan(found), np.inf, abs(found) - abs(wide)))
-        for found, wide in zip(seen, allowed, strict=True)
+        np.where(np.isnan(wide), -np.inf, np.where(np.isnan(gap), np.inf, abs(gap) - abs(wide)))
+        for gap, wide in zip(seen, allowed, strict=True)
     ]
     # Of too few clusters there is no size, and so nothing to say of what it would show.
-    known = judged & ~np.isnan(two.value) & ~np.isnan(one.effective_n) & ~np.isnan(two.effective_n)
+    known = (
+        judged
+        & ~np.isnan(reference.value)
+        & ~np.isnan(values.effective_n)
+        & ~np.isnan(reference.effective_n)
+    )
     thin = np.where(known, np.maximum(*excess), -np.inf)
     if not thin.size or thin.max() <= _NEAR:
         return None
     z, g = np.unravel_index(
-        int(np.argmax(np.where(thin > _NEAR, -one.effective_n, -np.inf))), thin.shape
+        int(np.argmax(np.where(thin > _NEAR, -values.effective_n, -np.inf))), thin.shape
     )
     down, up = (float(np.broadcast_to(side, thin.shape)[z, g]) for side in seen)
-    n, m = (int(np.broadcast_to(side.effective_n, thin.shape)[z, g]) for side in (one, two))
+    n, m = (
+        int(np.broadcast_to(side.effective_n, thin.shape)[z, g]) for side in (values, reference)
+    )
     table = evaluation.table
     level = float(alpha / comparisons[z, 0])
     return DetectableGap(table.groups[g], table.strata[z], down, up, n, m, level=level)
 
 
-def _allowed(bound: Decimal | None, share: Floats, *, quotient: bool) -> Floats:
+def _allow_gap(bound: Decimal | None, share: Floats, *, quotient: bool) -> Floats:
     """By how much a share may differ from the other before it crosses a bound; NaN: never."""
     if bound is None:
         return np.full_like(share, np.nan)
     return np.asarray((float(bound) - 1) * share if quotient else np.full_like(share, float(bound)))
 
 
-def _counts(one: Estimate) -> tuple[int, int] | None:
+def _count_people(estimate: Estimate) -> tuple[int, int] | None:
     """Hits and people of a share; None under survey weights, or where it is none."""
-    if one.numerator is None or not one.denominator or one.scale != 1:
+    if estimate.numerator is None or not estimate.denominator or estimate.scale != 1:
         return None
-    return (one.numerator, one.denominator) if one.numerator <= one.denominator else None
+    return (
+        (estimate.numerator, estimate.denominator)
+        if estimate.numerator <= estimate.denominator
+        else None
+    )

@@ -1,4 +1,4 @@
-"""Shares of crowds that no table lists: everybody else, and the rest of a larger group."""
+"""Shares of pooled groups that no table lists: everybody else, and the rest of a larger group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
-from fairaudit.evidence.tests import Sample, compare_shares, name_share_test
+from fairaudit.evidence.tests import Sample, name_share_test
 from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import effective_n
@@ -24,7 +24,7 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PooledGroups:
-    """Crowds of people, each with a share that is counted in them: arrays of one shape.
+    """Pooled groups of people, each with a share that is counted in them: arrays of one shape.
 
     `over` of `under` are integers, of people or (divided by `scale`) of survey weights; `n` counts
     the people in the denominator, `squares` adds up their squared weights, None without weights.
@@ -73,12 +73,12 @@ class PooledGroups:
         return Sample(self.value, self.size, self.over, self.under)
 
     def at(self, index: Ints | Marks) -> PooledGroups:
-        """The crowds that an index or marks choose."""
+        """The groups that an index or marks choose."""
         squares = None if self.squares is None else self.squares[index]
         return PooledGroups(self.over[index], self.under[index], self.n[index], squares, self.scale)
 
     def without(self, part: PooledGroups) -> PooledGroups:
-        """Each crowd without a crowd that is part of it."""
+        """Each group without a group that is part of it."""
         squares = None
         if self.squares is not None and part.squares is not None:
             squares = self.squares - part.squares
@@ -87,7 +87,7 @@ class PooledGroups:
         )
 
     def others(self) -> PooledGroups:
-        """For each crowd all the others together."""
+        """For each group all the others together."""
         squares = None if self.squares is None else self.squares.sum(keepdims=True)
         everybody = PooledGroups(
             self.over.sum(keepdims=True),
@@ -99,7 +99,7 @@ class PooledGroups:
         return everybody.without(self)
 
     def estimate(self, at: int, alpha: float) -> Estimate:
-        """The share of one crowd, with its counts and Wilson's interval."""
+        """The share of one group, with its counts and Wilson's interval."""
         low, high = proportions.wilson(self.value[at], self.size[at], alpha)
         return Estimate(
             value=float(self.value[at]),
@@ -113,35 +113,27 @@ class PooledGroups:
         )
 
 
-def differ(one: PooledGroups, other: PooledGroups, inference: Inference) -> tuple[Floats, Marks]:
-    """The two-sided p-values of equal shares in two crowds, and where Fisher's test gave them.
-
-    The crowds of a pair share nobody. The test is z, or Fisher's where a count below 5 is expected;
-    under survey weights no table can be counted, and z has the effective sizes. NaN where one of
-    the two is empty.
-    """
-    return compare_shares(one.sample, other.sample, inference)
-
-
-def exceeds(one: PooledGroups, other: PooledGroups, least: Fraction) -> Marks:
+def exceeds(first: PooledGroups, second: PooledGroups, least: Fraction) -> Marks:
     """Whether two shares differ by more than `least`, either way; decided by whole numbers.
 
     False where one of the two is empty.
     """
-    gap = np.abs(one.value - other.value)
+    gap = np.abs(first.value - second.value)
     with np.errstate(invalid="ignore"):
-        found = np.array(gap > float(least))
-        near = np.flatnonzero(np.abs(gap - float(least)) < _CLOSE)
-    for at in near.tolist():
-        a, n, c, m = (int(each[at]) for each in (one.over, one.under, other.over, other.under))
-        found[at] = abs(Fraction(a, n) - Fraction(c, m)) > least
-    return found
+        exceeding = np.array(gap > float(least))
+        undecided = np.flatnonzero(np.abs(gap - float(least)) < _CLOSE)
+    for at in undecided.tolist():
+        a, n, c, m = (
+            int(counts[at]) for counts in (first.over, first.under, second.over, second.under)
+        )
+        exceeding[at] = abs(Fraction(a, n) - Fraction(c, m)) > least
+    return exceeding
 
 
 @declare_subjects(row="other difference low high p test")
 @dataclass(frozen=True, slots=True)
 class ShareGap:
-    """How a crowd differs from one it shares nobody with: the first minus the other, one test.
+    """How a group differs from one it shares nobody with: the first minus the other, one test.
 
     `low` and `high` are Newcombe's bounds of the difference, by itself.
     """
@@ -155,14 +147,20 @@ class ShareGap:
 
     @classmethod
     def of(
-        cls, one: PooledGroups, other: PooledGroups, p: float, inference: Inference, *, exact: bool
+        cls,
+        first: PooledGroups,
+        second: PooledGroups,
+        p: float,
+        inference: Inference,
+        *,
+        exact: bool,
     ) -> ShareGap:
-        """Two crowds, each an array of one, with what `differ` said of them."""
-        sides = (one.value, one.size, other.value, other.size)
+        """Two groups, each an array of one, with what `compare_shares` said of them."""
+        sides = (first.value, first.size, second.value, second.size)
         low, high = proportions.newcombe(*sides, inference.alpha)
         return cls(
-            other=other.estimate(0, inference.alpha),
-            difference=float(one.value[0] - other.value[0]),
+            other=second.estimate(0, inference.alpha),
+            difference=float(first.value[0] - second.value[0]),
             low=float(low[0]),
             high=float(high[0]),
             p=p,

@@ -38,39 +38,39 @@ class ComparisonPart:
     outcome: str | None = None
 
 
-def build_estimate(reading: GroupValues, z: int, g: int, alpha: float) -> Estimate:
+def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimate:
     """One value of a reading with its counts and interval."""
-    known, key = reading.estimates, (z, g, alpha)
+    known, key = values.estimates, (z, g, alpha)
     if key not in known:
-        low, high = reading.interval(alpha)
+        low, high = values.interval(alpha)
         ends = (float(low[z, g]), float(high[z, g]))
-        known[key] = _estimate(reading, ends, (z, g))
+        known[key] = _make_estimate(values, ends, (z, g))
     return known[key]
 
 
 def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, ...]:
     """The comparisons behind one value, both sides of each."""
     if evaluation.parts:
-        return tuple(part for one in evaluation.parts for part in find_parts(one, z, w))
+        return tuple(part for part_ in evaluation.parts for part in find_parts(part_, z, w))
     if evaluation.table_value is not None:
-        return _outcome_parts(evaluation, z)
-    reading = evaluation.group_values
-    if reading is None or not isinstance(evaluation.metric, Disparity):
+        return _find_outcome_parts(evaluation, z)
+    values = evaluation.group_values
+    if values is None or not isinstance(evaluation.metric, Disparity):
         return ()
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
     return (
         ComparisonPart(
-            reading.metric.id,
+            values.metric.id,
             float(evaluation.value[z, w]),
-            None if first == NO_GROUP else _side(evaluation, reading, z, first),
-            _other_side(evaluation, z, w, second),
+            None if first == NO_GROUP else _make_side(evaluation, values, z, first),
+            _find_reference_side(evaluation, z, w, second),
         ),
     )
 
 
-def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
-    alpha, asked = evaluation.terms.inference.alpha, evaluation.metric
-    if isinstance(asked, Disparity) and not asked.has_other_side:
+def _find_reference_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
+    alpha, metric = evaluation.terms.inference.alpha, evaluation.metric
+    if isinstance(metric, Disparity) and not metric.has_other_side:
         return None
     if (
         second != NO_GROUP
@@ -83,73 +83,82 @@ def _other_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | N
             build_estimate(evaluation.reference_values, z, w, alpha),
         )
     if second != NO_GROUP and evaluation.group_values is not None:
-        return _side(evaluation, evaluation.group_values, z, second)
+        return _make_side(evaluation, evaluation.group_values, z, second)
     if evaluation.reference_values is None or evaluation.terms.reference is None:
         return None
-    one = build_estimate(evaluation.reference_values, z, w, alpha)
-    return Side((), one, crowd=str(evaluation.terms.reference.policy))
+    estimate = build_estimate(evaluation.reference_values, z, w, alpha)
+    return Side((), estimate, crowd=str(evaluation.terms.reference.policy))
 
 
-def _side(evaluation: Evaluation, reading: GroupValues, z: int, g: int) -> Side:
+def _make_side(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> Side:
     alpha = evaluation.terms.inference.alpha
-    return Side(evaluation.table.groups[g], build_estimate(reading, z, g, alpha))
+    return Side(evaluation.table.groups[g], build_estimate(values, z, g, alpha))
 
 
-def _estimate(reading: GroupValues, bounds: tuple[float, float], at: tuple[int, int]) -> Estimate:
+def _make_estimate(
+    values: GroupValues, bounds: tuple[float, float], at: tuple[int, int]
+) -> Estimate:
     low, high = bounds
-    value = float(reading.value[at])
+    value = float(values.value[at])
     why = ""
     if math.isnan(low) and not math.isnan(value):
-        why = _why_none(reading)
+        why = _explain_no_interval(values)
     return Estimate(
         value=value,
-        n=int(reading.n[at]),
-        numerator=None if reading.over is None else int(reading.over[at]),
-        denominator=None if reading.under is None else int(reading.under[at]),
-        scale=reading.scale,
-        method="" if why else reading.method,
+        n=int(values.n[at]),
+        numerator=None if values.over is None else int(values.over[at]),
+        denominator=None if values.under is None else int(values.under[at]),
+        scale=values.scale,
+        method="" if why else values.method,
         no_interval=why,
         low=None if math.isnan(low) else low,
         high=None if math.isnan(high) else high,
-        error=0.0 if reading.error is None else float(reading.error[at]),
-        borrows=reading.pools_variance is not None and bool(reading.pools_variance[at]),
+        error=0.0 if values.error is None else float(values.error[at]),
+        borrows=values.pools_variance is not None and bool(values.pools_variance[at]),
     )
 
 
-def _why_none(reading: GroupValues) -> str:
+def _explain_no_interval(values: GroupValues) -> str:
     """Why a value has no interval."""
-    by_clusters = reading.method.endswith(CLUSTER_ROBUST)
-    if reading.ends is not None:
+    by_clusters = values.method.endswith(CLUSTER_ROBUST)
+    if values.ends is not None:
         return f"none: {FEW_CLUSTERS}" if by_clusters else TOO_LITTLE_VARIATION
-    return f"none: {NO_CLUSTER_VARIANCE if by_clusters else reading.metric.no_interval}"
+    return f"none: {NO_CLUSTER_VARIANCE if by_clusters else values.metric.no_interval}"
 
 
-def _outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart, ...]:
+def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart, ...]:
     """The pair and outcome that attain ε; both of them where two ε are subtracted."""
     whole = evaluation.table_value
     assert whole is not None
     groups = evaluation.table.groups
-    found = []
-    for name, one in whole.parts or ((evaluation.metric.id, whole),):
-        y = int(one.outcome[z])
+    parts = []
+    for name, table_value in whole.parts or ((evaluation.metric.id, whole),):
+        y = int(table_value.outcome[z])
         if y == NO_GROUP:
             if whole.parts:
-                found.append(ComparisonPart(name, float(one.value[z])))
+                parts.append(ComparisonPart(name, float(table_value.value[z])))
             continue
         sides = []
-        for g in (int(one.high[z]), int(one.low[z])):
-            count, total = float(one.counts[z, y, g]), float(one.counts[z, :, g].sum())
+        for g in (int(table_value.high[z]), int(table_value.low[z])):
+            count, total = (
+                float(table_value.counts[z, y, g]),
+                float(table_value.counts[z, :, g].sum()),
+            )
             whole_numbers = evaluation.table.squares is None
             sides.append(
                 Side(
                     groups[g],
                     Estimate(
                         value=count / total if total else float("nan"),
-                        n=int(one.n[z, g]),
+                        n=int(table_value.n[z, g]),
                         numerator=round(count) if whole_numbers else None,
                         denominator=round(total) if whole_numbers else None,
                     ),
                 )
             )
-        found.append(ComparisonPart(name, float(one.value[z]), sides[0], sides[1], one.outcomes[y]))
-    return tuple(found)
+        parts.append(
+            ComparisonPart(
+                name, float(table_value.value[z]), sides[0], sides[1], table_value.outcomes[y]
+            )
+        )
+    return tuple(parts)
