@@ -274,7 +274,7 @@ def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
         return np.broadcast_to(np.take_along_axis(values, at, axis=1), values.shape)
 
     share, value, size = values.clustered, taken(values.value), taken(values.effective_n)
-    totals = replace(share.totals, crowd=share.totals.crowd.at(at))
+    totals = replace(share.totals, pooled=share.totals.pooled.at(at))
     beside = replace(
         share,
         totals=totals,

@@ -114,7 +114,7 @@ def find_comparison(name: str) -> Comparison | None:
 
 def list_requirements(asked: Metric) -> frozenset[Requirement]:
     """What a measure is made of, where the spec has it."""
-    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Disparity) else [asked]
+    parts = [metric for metric, _ in asked.parts] if isinstance(asked, Disparity) else [asked]
     options = [
         one for part in parts for one in (part.options if isinstance(part, FirstOf) else (part,))
     ]
@@ -145,27 +145,27 @@ _GENERIC = frozenset(
 _AKIN = 0.6
 
 
-def _is_akin(name: str, other: str) -> bool:
+def _is_akin(name: str, other_name: str) -> bool:
     """Whether two names are alike in the words that tell measures apart."""
     words, other_words = (
         "_".join(word for word in text.casefold().split("_") if word not in _GENERIC) or text
-        for text in (name, other)
+        for text in (name, other_name)
     )
     return SequenceMatcher(None, words, other_words).ratio() >= _AKIN
 
 
-def build_disparity(quantity: GroupMetric, how: Comparison) -> Disparity:
+def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
     """The measure that compares one quantity, as `compare:` in a spec asks."""
     return Disparity(
-        id=quantity.id,
-        title=f"{quantity.title}, {how.title[0].lower()}{how.title[1:]}",
-        short=f"{quantity.short} {how.id}",
-        family=quantity.family,
-        means=how.means,
-        caution=how.caution,
-        source=quantity.source,
-        elsewhere=how.elsewhere,
-        parts=((quantity, how),),
+        id=metric.id,
+        title=f"{metric.title}, {comparison.title[0].lower()}{comparison.title[1:]}",
+        short=f"{metric.short} {comparison.id}",
+        family=metric.family,
+        means=comparison.means,
+        caution=comparison.caution,
+        source=metric.source,
+        elsewhere=comparison.elsewhere,
+        parts=((metric, comparison),),
     )
 
 

@@ -28,8 +28,8 @@ def _whole(
     """A number of the classes-by-groups table [Z, P, G] of those who take part."""
 
     def read(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
-        tally = count_groups(table)
-        mass, n = tally.classes, tally.answered
+        counts = count_groups(table)
+        mass, n = counts.classes, counts.answered
         enough = minimum.admits(n, pooled_total(table, mass))
         takes_part = table.eligible & (table.n > 0) & enough
         counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)
@@ -222,10 +222,10 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
     ½ Σ |p - q| is the largest difference of P(set) over sets of classes, so that each set asks for
     one highest and one lowest group, and no pair of groups is looked at.
     """
-    tally = count_groups(table)
-    mass = tally.classes
+    counts = count_groups(table)
+    mass = counts.classes
     n = mass.sum(axis=1)
-    enough = minimum.admits(tally.answered, pooled_total(table, mass))
+    enough = minimum.admits(counts.answered, pooled_total(table, mass))
     takes_part = table.eligible & (table.n > 0) & enough
     strata, classes, _ = mass.shape
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -243,7 +243,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
     defined = (takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1) & (classes > 0)
     value = np.where(defined & (best >= 0), best, np.nan)
     high, low = (np.where(defined, end, -1) for end in (high, low))
-    return TableValue.of(value, takes_part, tally.answered, high=high, low=low)
+    return TableValue.of(value, takes_part, counts.answered, high=high, low=low)
 
 
 def _sets(classes: int) -> list[list[int]]:
@@ -251,7 +251,7 @@ def _sets(classes: int) -> list[list[int]]:
     if classes > _MOST_CLASSES:
         raise ValueError(f"the total variation of {classes} classes")
     chosen = product((False, True), repeat=max(classes - 1, 0))
-    return [[0, *(at + 1 for at, is_in in enumerate(one) if is_in)] for one in chosen]
+    return [[0, *(at + 1 for at, is_in in enumerate(marks) if is_in)] for marks in chosen]
 
 
 TOTAL_VARIATION = TableMetric(

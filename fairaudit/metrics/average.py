@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
-from fairaudit.cube import Group
+from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.cube import Group, GroupTable
 from fairaudit.metrics.clusters import (
     FEWEST_CLUSTERS,
     AveragedShare,
@@ -23,6 +23,7 @@ from fairaudit.metrics.clusters import (
     small_sample_factor,
 )
 from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.eligibility import comparable_strata
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import (
     CLUSTER_ROBUST,
@@ -54,7 +55,7 @@ class StratifiedAverages:
 
 
 def average_strata(
-    how: Average,
+    average: Average,
     strata: tuple[Group, ...],
     values: tuple[Floats, Floats],
     people: tuple[Floats, Floats],
@@ -65,24 +66,26 @@ def average_strata(
 
     Of the `known` strata [Z] those are compared that are `comparable`.
     """
-    (one, two), (n, m) = values, people
-    first, second = _raw_weights(how, strata, n, m)
+    (first_values, second_values), (n, m) = values, people
+    first, second = _raw_weights(average, strata, n, m)
     first, second = first * known[:, None], second * known[:, None]
-    support = (n > 0) & (m > 0) & ~np.isnan(one) & ~np.isnan(two) & comparable[:, None]
+    support = (
+        (n > 0) & (m > 0) & ~np.isnan(first_values) & ~np.isnan(second_values) & comparable[:, None]
+    )
     both_sides = (n + m) * known[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         off = (both_sides * ~support).sum(axis=0, keepdims=True) / both_sides.sum(axis=0)
         left_out = np.where(support, 0.0, first / first.sum(axis=0))
         first, second = first * support, second * support
-        if how.weights is Weights.MIDDLE:
+        if average.weights is Weights.MIDDLE:
             # Shares are taken on common support.
             both = (n * support, m * support)
             first = sum(side / side.sum(axis=0) for side in both) / 2
             second = first
         first, second = first / first.sum(axis=0), second / second.sum(axis=0)
         return StratifiedAverages(
-            _weighed(first, one),
-            _weighed(second, two),
+            _weighed(first, first_values),
+            _weighed(second, second_values),
             first,
             second,
             np.nan_to_num(left_out),
@@ -92,7 +95,7 @@ def average_strata(
 
 
 def average_exactly(
-    how: Average,
+    average: Average,
     strata: tuple[Group, ...],
     values: Sequence[tuple[Fraction | None, Fraction | None]],
     people: Sequence[tuple[int, int]],
@@ -100,15 +103,18 @@ def average_exactly(
 ) -> tuple[Fraction, Fraction] | None:
     """The same averages of one pair as fractions; None where no stratum is left."""
     names = [", ".join(level for _, level in stratum) for stratum in strata]
-    left = [
-        (one, two, n, m, Fraction(how.levels.get(name, 0)))
-        for (one, two), (n, m), name, counts in zip(values, people, names, known, strict=True)
-        if counts and n and m and one is not None and two is not None
+    strata_left = [
+        (row, two, n, m, Fraction(average.levels.get(name, 0)))
+        for (row, two), (n, m), name, counts in zip(values, people, names, known, strict=True)
+        if counts and n and m and row is not None and two is not None
     ]
-    ours, theirs = sum(n for _, _, n, _, _ in left), sum(m for _, _, _, m, _ in left)
+    first_total, second_total = (
+        sum(n for _, _, n, _, _ in strata_left),
+        sum(m for _, _, _, m, _ in strata_left),
+    )
 
     def weights_of(n: int, m: int, given: Fraction) -> tuple[Fraction, Fraction]:
-        shares = Fraction(n, ours), Fraction(m, theirs)
+        shares = Fraction(n, first_total), Fraction(m, second_total)
         same = {
             Weights.POOLED: Fraction(n + m),
             Weights.UNIFORM: Fraction(1),
@@ -117,23 +123,30 @@ def average_exactly(
             Weights.LEVELS: given,
             Weights.MIDDLE: (shares[0] + shares[1]) / 2,
         }
-        return shares if how.weights is Weights.OWN else (same[how.weights], same[how.weights])
+        return (
+            shares
+            if average.weights is Weights.OWN
+            else (same[average.weights], same[average.weights])
+        )
 
-    weights = [weights_of(n, m, given) for _, _, n, m, given in left]
+    weights = [weights_of(n, m, given) for _, _, n, m, given in strata_left]
     totals = [sum((pair[side] for pair in weights), Fraction(0)) for side in (0, 1)]
     if not all(totals):
         return None
-    found = [
-        sum((pair[side] * one[side] for pair, one in zip(weights, left, strict=True)), Fraction(0))
+    sums = [
+        sum(
+            (pair[side] * row[side] for pair, row in zip(weights, strata_left, strict=True)),
+            Fraction(0),
+        )
         for side in (0, 1)
     ]
-    return found[0] / totals[0], found[1] / totals[1]
+    return sums[0] / totals[0], sums[1] / totals[1]
 
 
 def _raw_weights(
-    how: Average, strata: tuple[Group, ...], n: Floats, m: Floats
+    average: Average, strata: tuple[Group, ...], n: Floats, m: Floats
 ) -> tuple[Floats, Floats]:
-    match how.weights:
+    match average.weights:
         case Weights.POOLED:
             return n + m, n + m
         case Weights.UNIFORM:
@@ -144,7 +157,7 @@ def _raw_weights(
         case Weights.GROUP:
             return n, n
         case Weights.LEVELS:
-            given = np.broadcast_to(how.of_strata(strata)[:, None], n.shape)
+            given = np.broadcast_to(average.of_strata(strata)[:, None], n.shape)
             return given, given
         case Weights.OWN:
             return n, m
@@ -154,68 +167,131 @@ def _raw_weights(
 
 def _weighed(weights: Floats, values: Floats) -> Floats:
     """Σ weight · value, [1, G]; a stratum of no weight adds nothing, whatever stands in it."""
-    found = np.where(weights > 0, weights * values, 0.0).sum(axis=0, keepdims=True)
-    return np.where(np.isnan(weights.sum(axis=0, keepdims=True)), np.nan, found)
+    total = np.where(weights > 0, weights * values, 0.0).sum(axis=0, keepdims=True)
+    return np.where(np.isnan(weights.sum(axis=0, keepdims=True)), np.nan, total)
 
 
-def _reading_of_average(
-    reading: GroupValues, value: Floats, weights: Floats, n: Ints, support: Marks
+def values_of_average(
+    values: GroupValues, averages: StratifiedAverages, *, second: bool = False
 ) -> GroupValues:
-    """The averages [1, G] of a reading as one of its own, by the weights [Z, G] of its strata.
+    """The averages [1, G] of one side's values in the strata, as values of their own.
 
     The weights are taken as given, so that what varies are the values in the strata.
     """
+    value, weights = averages.first, averages.first_weights
+    if second:
+        value, weights = averages.second, averages.second_weights
+    n = np.asarray((values.n * averages.support).sum(axis=0, keepdims=True))
     # Clusters may be in several strata, whose rates then go together.
-    by_clusters = reading.method.endswith(CLUSTER_ROBUST)
-    in_strata = None if by_clusters else reading.ends
+    by_clusters = values.method.endswith(CLUSTER_ROBUST)
+    in_strata = None if by_clusters else values.ends
 
     def ends(alpha: Alpha) -> Ends:
         assert in_strata is not None
-        used = weights > 0
-        low, high = (np.where(used, end, 0.0) for end in in_strata(alpha))
-        values = np.where(used, reading.value, 0.0)
-        _, low, high = mover.total(values, (low, high), np.where(used, weights, 0.0))
+        weighs = weights > 0
+        low, high = (np.where(weighs, end, 0.0) for end in in_strata(alpha))
+        weighed = np.where(weighs, values.value, 0.0)
+        _, low, high = mover.total(weighed, (low, high), np.where(weighs, weights, 0.0))
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
     return GroupValues(
-        reading.metric,
+        values.metric,
         value,
         n,
         n.astype(np.float64),
-        strata=replace(reading, value=np.where(support, reading.value, np.nan)),
+        strata=replace(values, value=np.where(averages.support, values.value, np.nan)),
         ends=None if in_strata is None else ends,
         method=CLUSTER_ROBUST if by_clusters else "MOVER",
     )
 
 
-def _by_clusters(
-    readings: tuple[GroupValues, GroupValues],
-    tallies: tuple[GroupCounts, GroupCounts],
+def settled_strata(counts: GroupCounts) -> Marks:
+    """Where a group's disparity is 0 whatever is decided, [Z, G]: it is there alone, or not at all.
+
+    Whoever makes up all of the rejected and all of the selected has 1 - 1, whoever is not there
+    0 - 0. Where nobody is rejected, or nobody selected, there is no share of them.
+    """
+    mass = counts.weighted
+    both = (mass.all_rejected > 0) & (mass.all_selected > 0)
+    alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
+    return np.asarray(both & (alone | (mass.rejected + mass.selected == 0)))
+
+
+def settle(values: GroupValues, settled: Marks) -> GroupValues:
+    """The disparities of strata as an average takes them: where they are settled, 0 of no width."""
+    in_strata = values.ends
+
+    def ends(alpha: Alpha) -> Ends:
+        assert in_strata is not None
+        low, high = in_strata(alpha)
+        return np.where(settled, 0.0, low), np.where(settled, 0.0, high)
+
+    value = np.where(settled, 0.0, values.value)
+    return replace(
+        values,
+        value=value,
+        ends=None if in_strata is None else ends,
+        estimates={},
+        intervals={},
+    )
+
+
+def exclude_lone_strata(
+    averages: StratifiedAverages, table: GroupTable, people: Floats
+) -> StratifiedAverages:
+    """An average with the people of strata of one group told as off support.
+
+    They weigh, but nobody there can differ: where all strata are such, there is no value, as a
+    pass would say of groups that were never compared.
+    """
+    known, compared = table.known_strata[:, None], comparable_strata(table)[:, None]
+    people_there = people * known
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = (people_there * ~(averages.support & compared)).sum(
+            axis=0, keepdims=True
+        ) / people_there.sum(axis=0)
+    none = ~(averages.support & compared).any(axis=0, keepdims=True)
+    return replace(
+        averages,
+        first=np.where(none, np.nan, averages.first),
+        second=np.where(none, np.nan, averages.second),
+        support=averages.support & ~none,
+        off_support=np.nan_to_num(off),
+    )
+
+
+def vary_with_clusters(
+    both_values: tuple[GroupValues, GroupValues],
+    both_counts: tuple[GroupCounts, GroupCounts],
     in_strata: tuple[GroupValues, GroupValues],
-    found: StratifiedAverages,
+    averages: StratifiedAverages,
 ) -> tuple[GroupValues, GroupValues]:
     """Both averages with their variance between clusters, where they are of shares."""
-    quantity = in_strata[0].metric
-    first, second = (tally.clusters for tally in tallies)
-    if first is None or second is None or not isinstance(quantity, Rate) or not quantity.of_group:
-        return readings
-    weights = (found.first_weights, found.second_weights)
+    metric = in_strata[0].metric
+    first, second = (counts.clusters for counts in both_counts)
+    if first is None or second is None or not isinstance(metric, Rate) or not metric.of_group:
+        return both_values
+    weights = (averages.first_weights, averages.second_weights)
     sides = [
-        Side(crowd, one.value, one.weighted_n, weight, count_effective(tally, quantity.under))
-        for crowd, one, weight, tally in zip(
-            (first, second), in_strata, weights, tallies, strict=True
+        Side(
+            clusters, values.value, values.weighted_n, weight, count_effective(counts, metric.under)
+        )
+        for clusters, values, weight, counts in zip(
+            (first, second), in_strata, weights, both_counts, strict=True
         )
     ]
-    shares = average_clustered_shares(quantity.over, quantity.under, (sides[0], sides[1]))
-    one, two = (_of_share(*pair) for pair in zip(readings, shares, strict=True))
-    return one, two
+    shares = average_clustered_shares(metric.over, metric.under, (sides[0], sides[1]))
+    first_average, second_average = (
+        _of_share(*pair) for pair in zip(both_values, shares, strict=True)
+    )
+    return first_average, second_average
 
 
-def _of_share(reading: GroupValues, share: AveragedShare) -> GroupValues:
+def _of_share(values: GroupValues, share: AveragedShare) -> GroupValues:
     """An average with the interval that its clusters leave it."""
-    value, size = reading.value, share.effective_n
+    value, size = values.value, share.effective_n
     return replace(
-        reading,
+        values,
         effective_n=size,
         by_clusters=share,
         ends=lambda alpha: proportions.wilson(value, size, alpha),
@@ -231,7 +307,7 @@ class Side:
     rows would tell as much if there were no clusters.
     """
 
-    crowd: PooledClusters
+    clusters: PooledClusters
     value: Floats
     weighted_n: Floats
     weight: Floats
@@ -246,9 +322,9 @@ def average_clustered_shares(
     The residual of a cluster is the sum of those in its strata, each by its weight: a cluster may
     be in several. A stratum where a side has one cluster alone shows no variance, and leaves none.
     """
-    crowd = sides[0].crowd
-    table = _Rows(read_entries(crowd.table), crowd, over, under)
-    groups = crowd.table.shape[3]
+    pooled = sides[0].clusters
+    table = _Rows(read_entries(pooled.table), pooled, over, under)
+    groups = pooled.table.shape[3]
     products, clusters = np.zeros((3, groups)), np.zeros((2, groups))
     for g in range(groups):
         residuals = []
@@ -283,13 +359,14 @@ class _Rows:
     def __init__(
         self,
         entries: ClusterEntries,
-        crowd: PooledClusters,
+        clusters: PooledClusters,
         over: Sequence[str],
         under: Sequence[str],
     ) -> None:
-        self._entries, self._groups = entries, crowd.table.shape[3]
+        self._entries, self._groups = entries, clusters.table.shape[3]
         hits, trials = (
-            entries.mass * np.array(crowd.slots(cells), dtype=np.float64).reshape(-1)[entries.slot]
+            entries.mass
+            * np.array(clusters.slots(cells), dtype=np.float64).reshape(-1)[entries.slot]
             for cells in (over, under)
         )
         self._cells = hits, trials
@@ -299,11 +376,11 @@ class _Rows:
 
     def residuals(self, side: Side, g: int) -> tuple[Floats, int]:
         """The weighted residual of every cluster, and in how many the side has somebody."""
-        crowd, z = side.crowd, self._entries.stratum
-        index = g if crowd.index is None else int(crowd.index[0, 0])
+        clusters, z = side.clusters, self._entries.stratum
+        index = g if clusters.index is None else int(clusters.index[0, 0])
         hits, trials = (
-            crowd.everybody * everybody
-            + (crowd.own * self._summed(cells, index) if crowd.own else 0)
+            clusters.everybody * everybody
+            + (clusters.own * self._summed(cells, index) if clusters.own else 0)
             for everybody, cells in zip(self._everybody, self._cells, strict=True)
         )
         weight, value, mass = side.weight[:, g], side.value[:, g], side.weighted_n[:, g]

@@ -96,14 +96,14 @@ class ClusterTotals:
     mixed: Any
     trials: Any
     clusters: Ints
-    crowd: PooledClusters
+    pooled: PooledClusters
 
     def product(self, other: ClusterTotals, share: Floats, other_share: Floats) -> Floats:
         """The sum over clusters of both crowds' residuals multiplied, [Z, G].
 
         `share` and `other_share` are those about which they are taken.
         """
-        first, second = self.crowd, other.crowd
+        first, second = self.pooled, other.pooled
         return np.asarray(
             _bilinear(self.hits, first, second)
             - other_share * _bilinear(self.mixed, first, second)
@@ -140,7 +140,7 @@ class ClusteredShare:
         with np.errstate(divide="ignore", invalid="ignore"):
             squares = np.maximum(totals.product(totals, value, value), 0.0)
             variance = squares / under**2 * m / (m - 1)
-            alike = under**2 / _bilinear(totals.trials, totals.crowd, totals.crowd)
+            alike = under**2 / _bilinear(totals.trials, totals.pooled, totals.pooled)
             varies = (value > 0) & (value < 1)
             raw = np.where(varies & (variance > 0), value * (1 - value) / variance, np.inf)
             raw = np.where(varies, raw, alike)
@@ -198,13 +198,13 @@ class AveragedShare:
     with_other: Floats
 
 
-def class_effective_n(crowd: PooledClusters, counts: Floats, n: Ints, among: Marks) -> Floats:
+def class_effective_n(clusters: PooledClusters, counts: Floats, n: Ints, among: Marks) -> Floats:
     """How many independent rows would tell as much of every class, [Z, G]; NaN of few clusters.
 
     `counts` [Z, K, G] are those of the classes, `n` [Z, G] the people. The class that clusters are
     most alike in decides, and so does the lowest correlation of two groups.
     """
-    _, size_y, size_p, _ = crowd.table.shape
+    _, size_y, size_p, _ = clusters.table.shape
     classes = counts.shape[1]
     under = counts.sum(axis=1)
     sizes = n.astype(np.float64)
@@ -215,7 +215,7 @@ def class_effective_n(crowd: PooledClusters, counts: Floats, n: Ints, among: Mar
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             value = counts[:, k] / under
-        totals = _totals(crowd, over, whole)
+        totals = _totals(clusters, over, whole)
         share, size = ClusteredShare.of(totals, value, under, n.astype(np.float64))
         sizes = np.minimum(sizes, size / (1 - share.least_correlation(among)))
     return sizes
@@ -233,7 +233,7 @@ def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Flo
     """A' M b for every column, a and b being the two crowds beside it: [Z, G]."""
     strata, _, _, groups = first.table.shape
     whole, rows, columns = _margins(matrix, strata, groups)
-    i, j = (_places(crowd, strata, groups) for crowd in (first, second))
+    i, j = (_places(clusters, strata, groups) for clusters in (first, second))
     products = np.zeros((strata, groups))
     if first.everybody and second.everybody:
         products = products + whole
@@ -253,9 +253,9 @@ def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Flo
     return rows.sum(axis=1, keepdims=True), rows, columns
 
 
-def _places(crowd: PooledClusters, strata: int, groups: int) -> Ints:
+def _places(clusters: PooledClusters, strata: int, groups: int) -> Ints:
     """The column of the group that a crowd is made of, beside each group: [Z, G]."""
-    own = np.arange(groups) if crowd.index is None else crowd.index
+    own = np.arange(groups) if clusters.index is None else clusters.index
     start = (np.arange(strata) * groups)[:, None]
     return np.broadcast_to(start + own, (strata, groups))
 
@@ -301,14 +301,14 @@ def _known_totals(table: ClusteredTable) -> dict[tuple[Slots, Slots], tuple[Any,
     return {}
 
 
-def _totals(crowd: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
+def _totals(pooled: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
     """The products of a share's cluster totals, worked out once for each table."""
     from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
-    known, key = _known_totals(crowd.table), (over, under)
-    strata, _, _, groups = crowd.table.shape
+    known, key = _known_totals(pooled.table), (over, under)
+    strata, _, _, groups = pooled.table.shape
     if key not in known:
-        entries = read_entries(crowd.table)
+        entries = read_entries(pooled.table)
         shape = (entries.rows, strata * groups)
 
         def summed(slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
@@ -322,22 +322,22 @@ def _totals(crowd: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
         there.data = np.ones_like(there.data)
         known[key] = y.T @ y, y.T @ n, n.T @ n, there
     hits, mixed, trials, there = known[key]
-    clusters = _clusters_of(crowd, there, strata, groups)
-    return ClusterTotals(hits.tocsr(), mixed.tocsr(), trials.tocsr(), clusters, crowd)
+    clusters = _clusters_of(pooled, there, strata, groups)
+    return ClusterTotals(hits.tocsr(), mixed.tocsr(), trials.tocsr(), clusters, pooled)
 
 
-def _clusters_of(crowd: PooledClusters, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401
+def _clusters_of(clusters: PooledClusters, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401
     """In how many clusters a crowd has somebody, [Z, G]."""
     own = np.asarray(there.sum(axis=0), dtype=np.int64).reshape(strata, groups)
-    if not crowd.everybody:
-        return np.asarray(own.reshape(-1)[_places(crowd, strata, groups)])
+    if not clusters.everybody:
+        return np.asarray(own.reshape(-1)[_places(clusters, strata, groups)])
     in_row = np.asarray(there.sum(axis=1)).reshape(-1)
     rows, columns = there.nonzero()
     # A row is a cluster in a stratum: each is counted once, by its share of its groups.
     everybody = np.zeros(strata * groups)
     np.add.at(everybody, columns, 1 / in_row[rows])
     total = np.rint(everybody.reshape(strata, groups).sum(axis=1, keepdims=True)).astype(np.int64)
-    if not crowd.own:
+    if not clusters.own:
         return np.broadcast_to(total, (strata, groups))
     alone = np.zeros(strata * groups, dtype=np.int64)
     np.add.at(alone, columns[in_row[rows] == 1], 1)

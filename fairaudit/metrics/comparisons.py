@@ -19,15 +19,15 @@ from fairaudit.stats.strata import mantel_haenszel
 def _deviations(sides: Sides) -> tuple[Floats, Floats, Floats]:
     """The sums of squared deviations of both sides and of everybody; NaN where there are none."""
     nothing = np.full_like(sides.group.value, np.nan)
-    found = (sides.group, sides.reference, sides.everybody)
-    one, two, three = (nothing if r.deviation is None else r.deviation for r in found)
-    return one, two, three
+    sides_values = (sides.group, sides.reference, sides.everybody)
+    first, second, third = (nothing if r.deviation is None else r.deviation for r in sides_values)
+    return first, second, third
 
 
 def standardized(sides: Sides) -> Floats:
     """The difference in units of the pooled sample standard deviation of both sides."""
-    one, two, _ = _deviations(sides)
-    variance = (one + two) / (sides.group.effective_n + sides.reference.effective_n - 2)
+    first, second, _ = _deviations(sides)
+    variance = (first + second) / (sides.group.effective_n + sides.reference.effective_n - 2)
     return np.asarray((sides.group.value - sides.reference.value) / np.sqrt(variance))
 
 
@@ -40,11 +40,11 @@ def standardized_by_all(sides: Sides) -> Floats:
 
 def correlation(sides: Sides) -> Floats:
     """R = (mean inside - mean outside) · √(n₁n₂ / n) / √(total squared deviation)."""
-    one, two, _ = _deviations(sides)
+    first, second, _ = _deviations(sides)
     n, m = sides.group.effective_n, sides.reference.effective_n
     apart = sides.group.value - sides.reference.value
     between = n * m / (n + m)
-    return np.asarray(apart * np.sqrt(between) / np.sqrt(one + two + apart**2 * between))
+    return np.asarray(apart * np.sqrt(between) / np.sqrt(first + second + apart**2 * between))
 
 
 def normalized(sides: Sides) -> Floats:
@@ -62,8 +62,8 @@ def normalized(sides: Sides) -> Floats:
         np.minimum(plus / share, (1 - plus) / (1 - share)),
         np.minimum(plus / (1 - share), (1 - plus) / share),
     )
-    found = np.where(difference == 0, 0.0, difference / most)
-    return np.asarray(np.where((plus > 0) & (plus < 1), found, np.nan))
+    ratio = np.where(difference == 0, 0.0, difference / most)
+    return np.asarray(np.where((plus > 0) & (plus < 1), ratio, np.nan))
 
 
 def exact_normalized(group: tuple[int, int], reference: tuple[int, int]) -> Fraction | None:
@@ -92,10 +92,12 @@ def divergence(sides: Sides) -> Floats:
 
 def common_odds_ratio(sides: Sides) -> Floats:
     """Σ a d / N over Σ b c / N, a of n in the group and c of m in the reference of each stratum."""
-    one, two = sides.group.strata, sides.reference.strata
-    if one is None or two is None:
+    first, second = sides.group.strata, sides.reference.strata
+    if first is None or second is None:
         return np.full_like(sides.group.value, np.nan)
-    return np.asarray(mantel_haenszel(*one.weighted_trials, *two.weighted_trials).odds_ratio[None])
+    return np.asarray(
+        mantel_haenszel(*first.weighted_trials, *second.weighted_trials).odds_ratio[None]
+    )
 
 
 def exact_common_odds_ratio(strata: Sequence[Pair]) -> Fraction | None:

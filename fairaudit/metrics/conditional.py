@@ -30,33 +30,33 @@ _PREDICTION = frozenset({Requirement.PREDICTION})
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 
 
-def _disparity(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    mass, people = tally.weighted, tally.people
+def _disparity(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    mass, people = counts.weighted, counts.people
     value = mass.rejected / mass.all_rejected - mass.selected / mass.all_selected
     # Whoever is alone has nobody to differ from.
     alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
-    value = np.where(alone, np.nan, value if tally.favourable else -value)
+    value = np.where(alone, np.nan, value if counts.favourable else -value)
     return value, np.asarray(people.all_selected + people.all_rejected)
 
 
-def _exact_disparity(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    mass = tally.weighted
+def _exact_disparity(counts: GroupCounts, _: Parameters) -> Fraction | None:
+    mass = counts.weighted
     if not mass.all_rejected or not mass.all_selected:
         return None
     if (mass.rejected, mass.selected) == (mass.all_rejected, mass.all_selected):
         return None
     value = Fraction(mass.rejected, mass.all_rejected) - Fraction(mass.selected, mass.all_selected)
-    return value if tally.favourable else -value
+    return value if counts.favourable else -value
 
 
-def _ends_of_disparity(tally: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
+def _ends_of_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
     """Of two shares of other people: the rejected and the selected."""
-    mass = tally.weighted
+    mass = counts.weighted
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
-    sizes = (count_effective(tally, (name,)) for name in ("all_rejected", "all_selected"))
+    sizes = (count_effective(counts, (name,)) for name in ("all_rejected", "all_selected"))
     low, high = proportions.newcombe(shares[0], next(sizes), shares[1], next(sizes), alpha)
-    return (low, high) if tally.favourable else (-high, -low)
+    return (low, high) if counts.favourable else (-high, -low)
 
 
 DEMOGRAPHIC_DISPARITY = Formula(
@@ -82,18 +82,18 @@ DEMOGRAPHIC_DISPARITY = Formula(
 )
 
 
-def _share_of(cells: tuple[str, ...], tally: GroupCounts) -> tuple[Floats, Ints]:
-    known = tally.known_strata[:, None]
-    mass = np.where(known, sum(getattr(tally.weighted, cell) for cell in cells), 0)
-    people = np.where(known, sum(getattr(tally.people, cell) for cell in cells), 0)
+def _share_of(cells: tuple[str, ...], counts: GroupCounts) -> tuple[Floats, Ints]:
+    known = counts.known_strata[:, None]
+    mass = np.where(known, sum(getattr(counts.weighted, cell) for cell in cells), 0)
+    people = np.where(known, sum(getattr(counts.people, cell) for cell in cells), 0)
     share = np.where(known, mass / mass.sum(axis=0, keepdims=True), np.nan)
     return share, np.broadcast_to(people.sum(axis=0, keepdims=True), people.shape)
 
 
-def _ends_of_share(cells: tuple[str, ...], tally: GroupCounts, alpha: Alpha) -> Ends:
-    share, _ = _share_of(cells, tally)
-    known = tally.known_strata[:, None]
-    n = np.where(known, count_effective(tally, cells), 0.0).sum(axis=0, keepdims=True)
+def _ends_of_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) -> Ends:
+    share, _ = _share_of(cells, counts)
+    known = counts.known_strata[:, None]
+    n = np.where(known, count_effective(counts, cells), 0.0).sum(axis=0, keepdims=True)
     return proportions.wilson(share, n, alpha)
 
 
@@ -114,8 +114,8 @@ def _stratum_share(
         formula=f"{counted} in the stratum, divided by {counted} of the group in all known strata",
         undefined="the stratum is not known, or nobody to count",
         requirements=needs,
-        value_of=lambda tally, _: _share_of(cells, tally),
-        ends_of=lambda tally, _, alpha: _ends_of_share(cells, tally, alpha),
+        value_of=lambda counts, _: _share_of(cells, counts),
+        ends_of=lambda counts, _, alpha: _ends_of_share(cells, counts, alpha),
         method="Wilson",
     )
 

@@ -144,12 +144,12 @@ class Sums:
     def deviation(self) -> Floats:
         """The sum of squared deviations from the mean, by exact integers; NaN without people."""
         n, total, squares = (
-            np.asarray(one).astype(object) for one in (self.n, self.total, self.squares)
+            np.asarray(amount).astype(object) for amount in (self.n, self.total, self.squares)
         )
         over = n * squares * self.scale**2 - total**2 * self.square_scale
         under = np.where(np.asarray(self.n) > 0, n, 1) * (self.square_scale * self.scale**2)
-        found = np.maximum((over / under).astype(np.float64), 0.0)
-        return np.asarray(np.where(np.asarray(self.n) > 0, found, np.nan))
+        result = np.maximum((over / under).astype(np.float64), 0.0)
+        return np.asarray(np.where(np.asarray(self.n) > 0, result, np.nan))
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -267,7 +267,7 @@ class GroupCounts:
             answered=change(self.answered),
             sums={name: sums.map(change) for name, sums in self.sums.items()},
             scores=None if self.scores is None else self.scores.map(change),
-            by_class=tuple(one.changed(change) for one in self.by_class),
+            by_class=tuple(class_counts.changed(change) for class_counts in self.by_class),
             clusters=clusters,
         )
 
@@ -304,13 +304,13 @@ def _crowd_of(table: GroupTable) -> PooledClusters | None:
 def _sums_of(table: GroupTable) -> dict[str, Sums]:
     """The sums of every number, [Z, G]; those of a score also by a binary label."""
     everybody = np.ones(table.people.shape[1], dtype=np.bool_)
-    found = {name: _sums(one, everybody) for name, one in table.amounts.items()}
+    sums = {name: _sums(amount, everybody) for name, amount in table.amounts.items()}
     if "score" in table.amounts and table.positive_label is not None:
         known = np.arange(len(everybody)) < len(table.labels)
         score = table.amounts["score"]
-        found["score of positives"] = _sums(score, table.positive_label)
-        found["score of negatives"] = _sums(score, known & ~table.positive_label)
-    return found
+        sums["score of positives"] = _sums(score, table.positive_label)
+        sums["score of negatives"] = _sums(score, known & ~table.positive_label)
+    return sums
 
 
 def _sums(amount: Amount, labels: Marks) -> Sums:

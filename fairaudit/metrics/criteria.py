@@ -30,20 +30,20 @@ _BASE_RATES = (
 
 
 def _signed(
-    quantity: GroupMetric, comparison: Comparison, aliases: tuple[str, ...] = ()
+    metric: GroupMetric, comparison: Comparison, aliases: tuple[str, ...] = ()
 ) -> Disparity:
     """The quantity of each group against the reference, as fairMLHealth reports it."""
     verb = "divided by" if comparison.quotient else "minus"
     return Disparity(
-        id=f"{quantity.id}_{comparison.id}",
-        title=f"{quantity.title} {comparison.id}",
-        short=f"{quantity.short} {comparison.id}",
+        id=f"{metric.id}_{comparison.id}",
+        title=f"{metric.title} {comparison.id}",
+        short=f"{metric.short} {comparison.id}",
         aliases=aliases,
-        family=quantity.family,
-        means=f"The group's {quantity.title.lower()} {verb} the reference's.",
-        caution=quantity.caution,
+        family=metric.family,
+        means=f"The group's {metric.title.lower()} {verb} the reference's.",
+        caution=metric.caution,
         source=works.MLHEALTH,
-        parts=((quantity, comparison),),
+        parts=((metric, comparison),),
     )
 
 

@@ -194,8 +194,8 @@ def _of_classes(  # one private function serves both outcomes of a table
     takes_part = table.eligible & ((people if both else table.n) > 0) if among is None else among
     takes_part = takes_part & minimum.admits(people, everybody)
     smoothing = parameters.per_outcome(len(classes))
-    found = compute_epsilon(counts, people, takes_part, smoothing, classes)
-    return replace(found, everybody=everybody)
+    result = compute_epsilon(counts, people, takes_part, smoothing, classes)
+    return replace(result, everybody=everybody)
 
 
 def _all_people(table: GroupTable, minimum: Minimum, _: Parameters) -> list[TableValue]:

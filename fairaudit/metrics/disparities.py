@@ -68,11 +68,11 @@ class Comparison(CatalogueEntry):
     interval: Callable[[GroupValues, GroupValues, Alpha], Interval | None] | None = None
     maps: bool = False
 
-    def bounds(self, quantity: GroupMetric) -> Bounds:
+    def bounds(self, metric: GroupMetric) -> Bounds:
         """The values it can take when it compares that quantity."""
         if self.range is not None:
             return self.range
-        bottom, top = quantity.bounds
+        bottom, top = metric.bounds
         if self.quotient:
             return (0, 1) if self.shape is ComparisonShape.SPREAD else (0, None)
         width = None if top is None or bottom is None else top - bottom
@@ -137,12 +137,12 @@ class Disparity(CatalogueEntry):
     @property
     def requirements(self) -> frozenset[Requirement]:
         """What a spec must name for it."""
-        return frozenset().union(*(quantity.requirements for quantity, _ in self.parts))
+        return frozenset().union(*(metric.requirements for metric, _ in self.parts))
 
     @property
     def takes(self) -> tuple[str, ...]:
         """Its parameters, and those of its quantities."""
-        of_parts = dict.fromkeys(name for quantity, _ in self.parts for name in quantity.takes)
+        of_parts = dict.fromkeys(name for metric, _ in self.parts for name in metric.takes)
         return (*of_parts, "controls") if self.fitted else tuple(of_parts)
 
     @property
@@ -217,11 +217,11 @@ class Disparity(CatalogueEntry):
     def formula(self) -> str:
         """The formula in the ids of its parts."""
         weighs_strata = self.comparison.exact_in_strata is not None
-        said = () if weighs_strata else self.averages
-        averages = [f" averaged ({one})" for one in said] or [""] * len(self.parts)
+        averages_shown = () if weighs_strata else self.averages
+        averages = [f" averaged ({one})" for one in averages_shown] or [""] * len(self.parts)
         terms = [
-            f"{compare.id}({quantity.id}{average})"
-            for (quantity, compare), average in zip(self.parts, averages, strict=True)
+            f"{compare.id}({metric.id}{average})"
+            for (metric, compare), average in zip(self.parts, averages, strict=True)
         ]
         to = f" to {self.reference}" if self.reference and self.has_other_side else ""
         return (terms[0] if len(terms) == 1 else f"{self.fold.id}[{', '.join(terms)}]") + to
@@ -302,7 +302,7 @@ class TableValue:
     ) -> TableValue:
         """A number that is not attained by one outcome."""
         nobody = np.full(len(value), -1, dtype=np.int64)
-        high, low = (nobody if one is None else one for one in (high, low))
+        high, low = (nobody if index is None else index for index in (high, low))
         return cls(
             value, nobody, high, low, takes_part, n, n[:, None].astype(np.float64), (), (), error
         )

@@ -33,18 +33,18 @@ from fairaudit.metrics.terms import NO_PARAMETERS, Parameters, ReferencePolicy
 class Shares(Formula):
     """The probabilities of all classes of an outcome."""
 
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The people with a known outcome, and the probability of each class, [Z, P, G]."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            value, n = self.value_of(tally, parameters)
-            shares = tally.classes / tally.classes.sum(axis=1, keepdims=True)
+            value, n = self.value_of(counts, parameters)
+            shares = counts.classes / counts.classes.sum(axis=1, keepdims=True)
         return GroupValues(self, value, n, n.astype(np.float64), shares=shares)
 
 
-def _known_outcomes(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     """1 where anybody has a known outcome, else undefined."""
-    mass = tally.classes.sum(axis=1)
-    return np.where(mass > 0, 1.0, np.nan), tally.answered
+    mass = counts.classes.sum(axis=1)
+    return np.where(mass > 0, 1.0, np.nan), counts.answered
 
 
 _SHARES = Shares(

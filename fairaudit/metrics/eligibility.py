@@ -52,38 +52,38 @@ def pooled_total(table: GroupTable, masses: Ints) -> Ints:
     return np.asarray(masses[..., table.known].sum(axis=-1, keepdims=True))
 
 
-def find_participants(table: GroupTable, reading: GroupValues, minimum: Minimum) -> Marks:
+def find_participants(table: GroupTable, values: GroupValues, minimum: Minimum) -> Marks:
     """Who takes part, [Z, G]: eligible groups with people, enough of them in the rate."""
     takes_part = table.eligible & (table.n > 0)
-    return np.asarray(takes_part & minimum.admits(reading.n, pooled_outcomes(table, reading)))
+    return np.asarray(takes_part & minimum.admits(values.n, pooled_outcomes(table, values)))
 
 
 def find_participants_overall(
-    table: GroupTable, n: Ints, reading: GroupValues, minimum: Minimum
+    table: GroupTable, n: Ints, values: GroupValues, minimum: Minimum
 ) -> Marks:
     """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not.
 
     `n` [1, G] are the people of the strata that count; what is expected of them goes by everybody
     in the known strata.
     """
-    outcomes = pooled_outcomes(table, reading)
+    outcomes = pooled_outcomes(table, values)
     if outcomes is not None:
         outcomes = outcomes[table.known_strata].sum(axis=0, keepdims=True)
     takes_part = np.asarray((table.eligible & (table.n.sum(axis=0) > 0))[None])
     return np.asarray(takes_part & minimum.admits(n, outcomes))
 
 
-def pooled_outcomes(table: GroupTable, reading: GroupValues) -> Ints | None:
+def pooled_outcomes(table: GroupTable, values: GroupValues) -> Ints | None:
     """How the outcomes of all known groups are spread, [Z, K, 1]; None where it is no share.
 
     A rate has two outcomes: to be among those it counts, or not.
     """
-    quantity = reading.metric
-    if reading.shares is not None:
+    metric = values.metric
+    if values.shares is not None:
         masses = count_groups(table).classes
-    elif isinstance(quantity, Rate) and quantity.of_group and reading.over is not None:
-        assert reading.under is not None
-        masses = np.stack([reading.over, reading.under - reading.over], axis=1)
+    elif isinstance(metric, Rate) and metric.of_group and values.over is not None:
+        assert values.under is not None
+        masses = np.stack([values.over, values.under - values.over], axis=1)
     else:
         return None
     return pooled_total(table, masses)

@@ -34,10 +34,10 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
     if counts.ndim != 2 or not np.isfinite(counts).all() or (counts < 0).any() or smoothing < 0:
         raise ValueError("epsilon takes a table of groups by outcomes, no entry below 0")
     n = counts.sum(axis=1)
-    reading = compute_epsilon(
+    values = compute_epsilon(
         counts.T[None], n[None], n[None] > 0, smoothing, [str(y) for y in range(counts.shape[1])]
     )
-    return float(reading.value[0])
+    return float(values.value[0])
 
 
 def compute_epsilon(
@@ -102,41 +102,43 @@ def candidate_pairs(upper: Floats, lower: Floats, among: Marks) -> list[tuple[In
 
 
 def interval_of_epsilon(
-    one: TableValue, alpha: Alpha, parts: int = 1, parameters: Parameters = NO_PARAMETERS
+    epsilon_value: TableValue, alpha: Alpha, parts: int = 1, parameters: Parameters = NO_PARAMETERS
 ) -> Ends:
     """The ends of an ε, [Z]: of the log-ratios of all pairs and outcomes together.
 
     With so many `parts` they hold together with those of the others. Pseudo-counts draw every share
     in, so that the ends of a smoothed ε are those of shares that are drawn in as much.
     """
-    sizes = one.counts.sum(axis=1)
-    smoothing = parameters.per_outcome(one.counts.shape[1])
+    sizes = epsilon_value.counts.sum(axis=1)
+    smoothing = parameters.per_outcome(epsilon_value.counts.shape[1])
     with np.errstate(invalid="ignore"):
-        shares = one.counts / sizes[:, None]
-    found = np.full((2, len(sizes)), np.nan)
-    classes = one.counts.shape[1]
-    for z, among in enumerate(one.takes_part):
+        shares = epsilon_value.counts / sizes[:, None]
+    result = np.full((2, len(sizes)), np.nan)
+    classes = epsilon_value.counts.shape[1]
+    for z, among in enumerate(epsilon_value.takes_part):
         count = max(parts * multiplicity.count_pairs(int(among.sum())) * classes, 1)
-        asked = float(np.broadcast_to(alpha, len(sizes))[z])
-        each = float(multiplicity.sidak_level(asked, count))
-        alone = bool(among.sum() == 2 and parts == 1 and classes <= 2)
+        level = float(np.broadcast_to(alpha, len(sizes))[z])
+        pair_level = float(multiplicity.sidak_level(level, count))
+        single_pair = bool(among.sum() == 2 and parts == 1 and classes <= 2)
         # Of an outcome that nobody was seen with the ratio may be anything.
         if smoothing:
             total = sizes[z] + classes * smoothing
             ends = [
                 multiplicity.smallest_smoothed_ratio(
-                    shares[z, y], sizes[z], among, each, (smoothing / total, sizes[z] / total)
+                    shares[z, y], sizes[z], among, pair_level, (smoothing / total, sizes[z] / total)
                 )
                 for y in range(classes)
             ]
         else:
             ends = [
-                multiplicity.smallest_ratio(shares[z, y], sizes[z], among, each, alone=alone)
+                multiplicity.smallest_ratio(
+                    shares[z, y], sizes[z], among, pair_level, alone=single_pair
+                )
                 for y in range(classes)
             ]
         if among.any() and ends:
             # ε is the log of the largest ratio, which is the inverse of the smallest.
             with np.errstate(divide="ignore"):
                 lows, highs = (-np.log(np.array(side)) for side in zip(*ends, strict=True))
-            found[0, z], found[1, z] = max(0.0, highs.max()), lows.max()
-    return found[0], found[1]
+            result[0, z], result[1, z] = max(0.0, highs.max()), lows.max()
+    return result[0], result[1]

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.cube import GroupTable, Ints, Marks
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, Sides, TableMetric
@@ -21,60 +21,52 @@ from fairaudit.metrics.evaluation import (
     compare_values,
     compute,
     counts_for,
+    error_of_spread,
     evaluate_to_reference,
     exact_value,
     reference_counts,
 )
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.rates import NOT_SELECTED_RATE
 from fairaudit.metrics.regression import regress_on_reference
 from fairaudit.metrics.retabulate import cut_at, one_against_rest
 from fairaudit.metrics.standardization import average_to_reference, bare_average, common_average
 from fairaudit.metrics.terms import NO_GROUP, Reference, ReferencePolicy, Terms
 
-_COMPLEMENT = replace(
-    SELECTION_RATE,
-    id="rate_of_not_being_selected",
-    over=("rejected",),
-    title="Rate of not being selected",
-    short="not selected",
-    means="The share of the group that is spared: the positive is a burden.",
-)
 
-
-def evaluate(asked: Metric, table: GroupTable, terms: Terms) -> Evaluation:
+def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
     """The values of a measure on a table, on the given terms."""
     if terms.at is not None:
-        return _at_threshold(asked, table, terms, terms.at)
+        return _at_threshold(metric, table, terms, terms.at)
     if terms.of_class is not None:
         table = one_against_rest(table)[terms.of_class]
-    if isinstance(asked, TableMetric):
-        return _whole(asked, table, terms)
-    if isinstance(asked, GroupMetric):
-        return _bare(asked, table, terms)
-    if asked.mean:
-        return _mean(asked, evaluate(replace(asked, mean=False), table, terms))
+    if isinstance(metric, TableMetric):
+        return _whole(metric, table, terms)
+    if isinstance(metric, GroupMetric):
+        return _bare(metric, table, terms)
+    if metric.mean:
+        return _mean(metric, evaluate(replace(metric, mean=False), table, terms))
     parts = [
-        _compared(asked, part, table, _on_average(asked, at, terms))
-        for at, part in enumerate(asked.parts)
+        _compared(metric, part, table, _on_average(metric, at, terms))
+        for at, part in enumerate(metric.parts)
     ]
-    return parts[0] if len(parts) == 1 else _folded(asked, parts)
+    return parts[0] if len(parts) == 1 else _folded(metric, parts)
 
 
 def evaluate_against(
-    asked: Metric, table: GroupTable, terms: Terms, against: GroupTable | None = None
+    metric: Metric, table: GroupTable, terms: Terms, against: GroupTable | None = None
 ) -> Evaluation:
     """The values of a measure, less those of another outcome where one is given."""
-    evaluation = evaluate(asked, table, terms)
-    return evaluation if against is None else _less(evaluation, evaluate(asked, against, terms))
+    evaluation = evaluate(metric, table, terms)
+    return evaluation if against is None else _less(evaluation, evaluate(metric, against, terms))
 
 
 def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
     """The values of one outcome minus those of another, on tables of the same groups."""
 
     def fraction(z: int, w: int) -> Fraction | None:
-        one, two = evaluation.exact(z, w), other.exact(z, w)
-        return None if one is None or two is None else one - two
+        side, two = evaluation.exact(z, w), other.exact(z, w)
+        return None if side is None or two is None else side - two
 
     with np.errstate(invalid="ignore"):
         # Less than an infinite one is no improvement that could be told: it is not known.
@@ -84,7 +76,7 @@ def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
         # A gap over other groups is another gap.
         same = (evaluation.takes_part == other.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
-    errors = [one.error for one in (evaluation, other) if one.error is not None]
+    errors = [side.error for side in (evaluation, other) if side.error is not None]
     error = np.sum(errors, axis=0) if errors else None
     return replace(
         evaluation,
@@ -106,67 +98,79 @@ def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
     Classes are counted among those who have both; whoever lacks one of two numbers cannot be told
     apart in the sums.
     """
-    one, two = evaluation.group_values, other.group_values
+    first, second = evaluation.group_values, other.group_values
     same = np.ones(evaluation.value.shape, dtype=np.bool_)
     if (
-        one is None
-        or two is None
-        or not one.metric.requirements & {Requirement.NUMBER, Requirement.SCORE}
+        first is None
+        or second is None
+        or not first.metric.requirements & {Requirement.NUMBER, Requirement.SCORE}
     ):
         return same
-    equal = (one.n == two.n) | ~evaluation.takes_part
+    equal = (first.n == second.n) | ~evaluation.takes_part
     return np.asarray(same & equal.all(axis=1, keepdims=True))
 
 
-def _at_threshold(asked: Metric, table: GroupTable, terms: Terms, at: Decimal) -> Evaluation:
+def _at_threshold(metric: Metric, table: GroupTable, terms: Terms, at: Decimal) -> Evaluation:
     """The values at a threshold of the score, and by how much a bin across it may change them."""
     above, below = cut_at(table, at)
     cut = replace(terms, at=None)
     # What is found keeps its threshold: at another one it is another test, of other people.
-    found = replace(evaluate(asked, above, cut), terms=terms)
+    above_values = replace(evaluate(metric, above, cut), terms=terms)
     if above is below:
-        return found
-    other = evaluate(asked, below, cut)
+        return above_values
+    below_values = evaluate(metric, below, cut)
     with np.errstate(invalid="ignore"):
-        error = np.where(found.value == other.value, 0.0, np.abs(found.value - other.value))
+        error = np.where(
+            above_values.value == below_values.value,
+            0.0,
+            np.abs(above_values.value - below_values.value),
+        )
     # With the bin on one side alone there is a value: nothing is known of it.
-    error = np.where(np.isnan(found.value), 0.0, np.where(np.isnan(error), np.inf, error))
-    return replace(found, error=error)
+    error = np.where(np.isnan(above_values.value), 0.0, np.where(np.isnan(error), np.inf, error))
+    return replace(above_values, error=error)
 
 
-def _mean(asked: Disparity, each: Evaluation) -> Evaluation:
+def _mean(metric: Disparity, parts_evaluation: Evaluation) -> Evaluation:
     """The mean departure from parity over the groups that are judged, weighed by people.
 
     Ratios are averaged on the log scale, either side alike: 1 at parity, never below.
     """
-    values, judged, n = each.value, each.judged, np.where(each.judged, _people(each), 0)
+    values, judged, n = (
+        parts_evaluation.value,
+        parts_evaluation.judged,
+        np.where(parts_evaluation.judged, _people(parts_evaluation), 0),
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.abs(np.log(values) if asked.comparison.quotient else values - float(asked.ideal))
+        apart = np.abs(
+            np.log(values) if metric.comparison.quotient else values - float(metric.ideal)
+        )
         weighed = np.where(n > 0, n * apart, 0.0).sum(axis=1) / n.sum(axis=1)
-        value = np.exp(weighed) if asked.comparison.quotient else weighed
+        value = np.exp(weighed) if metric.comparison.quotient else weighed
     undefined = (judged & np.isnan(values)).any(axis=1)
     value = np.where(undefined, np.nan, value)[:, None]
 
     def fraction(z: int, _: int) -> Fraction | None:
-        found = [(int(n[z, g]), each.exact(z, g)) for g in np.flatnonzero(judged[z]).tolist()]
-        total = sum(people for people, _ in found)
-        if asked.comparison.quotient or not total:
+        pairs = [
+            (int(n[z, g]), parts_evaluation.exact(z, g)) for g in np.flatnonzero(judged[z]).tolist()
+        ]
+        total = sum(people for people, _ in pairs)
+        if metric.comparison.quotient or not total:
             return None
-        ideal, parts = Fraction(asked.ideal), [(m, v) for m, v in found if v is not None]
-        if len(parts) < len(found):
+        ideal, parts = Fraction(metric.ideal), [(m, v) for m, v in pairs if v is not None]
+        if len(parts) < len(pairs):
             return None
         return sum((m * abs(v - ideal) for m, v in parts), Fraction(0)) / total
 
     nobody = np.full(value.shape, NO_GROUP)
     return replace(
-        each,
-        metric=asked,
+        parts_evaluation,
+        metric=metric,
         value=value,
         first=nobody,
         second=nobody,
         judged=np.ones(value.shape, dtype=np.bool_),
         parts=(),
-        averaged_parts=each.parts,
+        averaged_parts=parts_evaluation.parts,
         names=(),
         attained=None,
         error=None,
@@ -174,84 +178,91 @@ def _mean(asked: Disparity, each: Evaluation) -> Evaluation:
     )
 
 
-def _people(each: Evaluation) -> Ints:
+def _people(evaluation: Evaluation) -> Ints:
     """People in the denominators behind each value; of several parts the fewest."""
-    readings = [one.group_values for one in each.parts or (each,)]
-    return np.asarray(np.min([one.n for one in readings if one is not None], axis=0))
+    both_values = [values.group_values for values in evaluation.parts or (evaluation,)]
+    return np.asarray(np.min([values.n for values in both_values if values is not None], axis=0))
 
 
-def _on_average(measure: Disparity, at: int, terms: Terms) -> Terms:
+def _on_average(disparity: Disparity, at: int, terms: Terms) -> Terms:
     """The terms of a part: what the definition says of averaging holds where the spec is silent."""
-    if not measure.averages or (terms.average is not None and len(measure.averages) == 1):
+    if not disparity.averages or (terms.average is not None and len(disparity.averages) == 1):
         return terms
-    return replace(terms, average=measure.averages[at])
+    return replace(terms, average=disparity.averages[at])
 
 
-def _bare(quantity: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:
-    tally = counts_for(quantity, table)
-    reading = compute(quantity, tally, terms.parameters)
-    takes_part = find_participants(table, reading, terms.minimum)
+def _bare(metric: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:
+    counts = counts_for(metric, table)
+    values = compute(metric, counts, terms.parameters)
+    takes_part = find_participants(table, values, terms.minimum)
 
     def fraction(z: int, g: int) -> Fraction | None:
-        return exact_value(reading.metric, tally, terms.parameters, z, g)
+        return exact_value(values.metric, counts, terms.parameters, z, g)
 
     if terms.average is not None:
-        return bare_average(reading, table, terms, terms.average, fraction)
-    own = np.broadcast_to(np.arange(len(table.groups)), reading.value.shape)
+        return bare_average(values, table, terms, terms.average, fraction)
+    own = np.broadcast_to(np.arange(len(table.groups)), values.value.shape)
     return Evaluation(
-        metric=quantity,
+        metric=metric,
         table=table,
         terms=terms,
-        value=reading.value,
+        value=values.value,
         first=own,
         second=np.full_like(own, NO_GROUP),
         judged=takes_part,
         takes_part=takes_part,
-        group_values=reading,
-        error=reading.error,
+        group_values=values,
+        error=values.error,
         fraction=fraction,
     )
 
 
 def _compared(
-    measure: Disparity, part: tuple[GroupMetric, Comparison], table: GroupTable, terms: Terms
+    disparity: Disparity, part: tuple[GroupMetric, Comparison], table: GroupTable, terms: Terms
 ) -> Evaluation:
-    quantity, comparison = part
-    if measure.four_fifths and not table.favourable:
-        quantity = _COMPLEMENT
-    single = measure
-    if measure.parts != (part,) or quantity is not part[0]:
-        single = replace(measure, parts=((quantity, comparison),))
-    tally = counts_for(quantity, table)
-    if measure.fitted:
-        return regress_on_reference(single, table, terms, tally)
+    metric, comparison = part
+    if disparity.four_fifths and not table.favourable:
+        metric = NOT_SELECTED_RATE
+    single = disparity
+    if disparity.parts != (part,) or metric is not part[0]:
+        single = replace(disparity, parts=((metric, comparison),))
+    counts = counts_for(metric, table)
+    if disparity.fitted:
+        return regress_on_reference(single, table, terms, counts)
     if comparison.shape is ComparisonShape.SPREAD:
-        return _spread(single, table, terms, tally)
-    return _to_reference(single, table, terms, tally)
+        return _spread(single, table, terms, counts)
+    return _to_reference(single, table, terms, counts)
 
 
-def _spread(measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts) -> Evaluation:
-    (quantity, comparison) = measure.parts[0]
+def _spread(
+    disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts
+) -> Evaluation:
+    (metric, comparison) = disparity.parts[0]
     strata = weights = None
 
-    reading = compute(quantity, tally, terms.parameters)
+    values = compute(metric, counts, terms.parameters)
 
     def of_group(z: int, g: int) -> Fraction | None:
-        return exact_value(quantity, tally, terms.parameters, z, g)
+        return exact_value(metric, counts, terms.parameters, z, g)
 
     fraction: Callable[[int, int], Fraction | None] = of_group
-    takes_part = find_participants(table, reading, terms.minimum)
+    takes_part = find_participants(table, values, terms.minimum)
     if terms.average is not None:
-        one = common_average(reading, table, terms, terms.average, fraction)
-        table, reading, weights, strata = one.table, _reading_of(one), one.averaged, table
-        takes_part, fraction = one.takes_part, one.exact
-    high, low = find_extremes(reading.value, takes_part, reading.n)
-    at = np.arange(len(high))
+        average = common_average(values, table, terms, terms.average, fraction)
+        table, values, weights, strata = (
+            average.table,
+            _reading_of(average),
+            average.averaged,
+            table,
+        )
+        takes_part, fraction = average.takes_part, average.exact
+    high, low = find_extremes(values.value, takes_part, values.n)
+    strata_index = np.arange(len(high))
     ends = (high, low) if comparison.highest_first else (low, high)
-    pair = [reading.value[at, end] for end in ends]
+    pair = [values.value[strata_index, end] for end in ends]
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = compare_values(quantity, comparison, *pair)
-    answered = (takes_part.sum(axis=1) >= 2) & ~(takes_part & np.isnan(reading.value)).any(axis=1)
+        value = compare_values(metric, comparison, *pair)
+    answered = (takes_part.sum(axis=1) >= 2) & ~(takes_part & np.isnan(values.value)).any(axis=1)
     value = np.where(answered, value, np.nan)
     known = ~np.isnan(value)
 
@@ -259,7 +270,7 @@ def _spread(measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCou
         return compare_exactly(comparison, *(fraction(z, int(end[z])) for end in ends))
 
     return Evaluation(
-        metric=measure,
+        metric=disparity,
         table=table,
         terms=terms,
         value=value[:, None],
@@ -267,61 +278,46 @@ def _spread(measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCou
         second=np.where(known, low, NO_GROUP)[:, None],
         judged=np.ones((len(value), 1), dtype=np.bool_),
         takes_part=takes_part,
-        group_values=reading,
-        error=_error_of_spread(comparison, reading, takes_part, (high, low)),
+        group_values=values,
+        error=error_of_spread(comparison, values, takes_part, (high, low)),
         fraction=exact,
         strata=strata,
         averaged=weights,
     )
 
 
-def _error_of_spread(
-    comparison: Comparison, reading: GroupValues, takes_part: Marks, pair: tuple[Ints, Ints]
-) -> Floats | None:
-    """How far a spread may be off: each end by no more than the worst group."""
-    if reading.error is None:
-        return None
-    worst = np.where(takes_part, reading.error, 0.0).max(axis=1, initial=0.0)
-    if not comparison.quotient:
-        return np.asarray(2 * worst)[:, None]
-    at = np.arange(len(worst))
-    high, low = (reading.value[at, end] for end in pair)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
-
-
 def _to_reference(
-    measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts
+    disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts
 ) -> Evaluation:
-    (quantity, comparison) = measure.parts[0]
+    (metric, comparison) = disparity.parts[0]
     reference = terms.reference
-    if measure.reference is not None:
-        reference = Reference(measure.reference)
+    if disparity.reference is not None:
+        reference = Reference(disparity.reference)
     if reference is None:
-        raise ValueError(f"{measure.id} needs a reference")
+        raise ValueError(f"{disparity.id} needs a reference")
     if reference is not terms.reference:
         terms = replace(terms, reference=reference)
     if terms.average is not None:
-        return average_to_reference(measure, table, terms, tally)
-    reading = compute(quantity, tally, terms.parameters)
-    takes_part, error = find_participants(table, reading, terms.minimum), None
-    index, usable = reference_index(reference, table, reading.value, reading.n, takes_part)
-    others = reference_counts(tally, reference.policy, index)
-    against = compute(quantity, others, terms.parameters)
+        return average_to_reference(disparity, table, terms, counts)
+    values = compute(metric, counts, terms.parameters)
+    takes_part, error = find_participants(table, values, terms.minimum), None
+    index, usable = reference_index(reference, table, values.value, values.n, takes_part)
+    others = reference_counts(counts, reference.policy, index)
+    against = compute(metric, others, terms.parameters)
     with np.errstate(divide="ignore", invalid="ignore"):
         if comparison.contrast is None:
-            value = compare_values(quantity, comparison, reading.value, against.value)
+            value = compare_values(metric, comparison, values.value, against.value)
         else:
             everybody = compute(
-                quantity, reference_counts(tally, ReferencePolicy.OVERALL, None), terms.parameters
+                metric, reference_counts(counts, ReferencePolicy.OVERALL, None), terms.parameters
             )
-            sides = Sides(reading, against, everybody)
+            sides = Sides(values, against, everybody)
             value = comparison.contrast(sides)
             error = None if comparison.error_of is None else comparison.error_of(sides)
 
     def exact(z: int, g: int) -> Fraction | None:
         if comparison.exact_of is not None:
-            pairs = [(one.over, one.under) for one in (reading, against)]
+            pairs = [(side.over, side.under) for side in (values, against)]
             ints = [
                 (int(over[z, g]), int(under[z, g]))
                 for over, under in pairs
@@ -330,17 +326,19 @@ def _to_reference(
             return comparison.exact_of(ints[0], ints[1]) if len(ints) == 2 else None
         return compare_exactly(
             comparison,
-            exact_value(reading.metric, tally, terms.parameters, z, g),
+            exact_value(values.metric, counts, terms.parameters, z, g),
             exact_value(against.metric, others, terms.parameters, z, g),
         )
 
-    place, readings = (index, usable), (reading, against)
-    found = evaluate_to_reference(measure, table, terms, readings, value, takes_part, place, exact)
-    return found if error is None else replace(found, error=error)
+    place, both_values = (index, usable), (values, against)
+    evaluation = evaluate_to_reference(
+        disparity, table, terms, both_values, value, takes_part, place, exact
+    )
+    return evaluation if error is None else replace(evaluation, error=error)
 
 
-def _folded(measure: Disparity, parts: list[Evaluation]) -> Evaluation:
-    fold = measure.fold
+def _folded(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
+    fold = disparity.fold
     values = np.stack([part.value for part in parts])
     undefined = np.isnan(values).any(axis=0)
     with np.errstate(invalid="ignore"):
@@ -360,12 +358,12 @@ def _folded(measure: Disparity, parts: list[Evaluation]) -> Evaluation:
 
     return replace(
         parts[0],
-        metric=measure,
+        metric=disparity,
         value=value,
         first=decided([part.first for part in parts]),
         second=decided([part.second for part in parts]),
         judged=takes_part & np.logical_or.reduce([part.judged for part in parts])
-        if measure.to_reference
+        if disparity.to_reference
         else parts[0].judged,
         takes_part=takes_part,
         names=tuple(part.group_values.metric.id for part in parts if part.group_values),
@@ -377,21 +375,21 @@ def _folded(measure: Disparity, parts: list[Evaluation]) -> Evaluation:
     )
 
 
-def _whole(asked: TableMetric, table: GroupTable, terms: Terms) -> Evaluation:
-    reading = asked.compute(table, terms.minimum, terms.parameters, terms.inference.alpha)
+def _whole(metric: TableMetric, table: GroupTable, terms: Terms) -> Evaluation:
+    values = metric.compute(table, terms.minimum, terms.parameters, terms.inference.alpha)
     return Evaluation(
-        metric=asked,
+        metric=metric,
         table=table,
         terms=terms,
-        value=reading.value[:, None],
-        first=reading.high[:, None],
-        second=reading.low[:, None],
-        judged=np.ones((len(reading.value), 1), dtype=np.bool_),
-        takes_part=reading.takes_part,
-        names=reading.outcomes,
-        attained=reading.outcome[:, None],
-        error=None if reading.error is None else reading.error[:, None],
-        table_value=reading,
+        value=values.value[:, None],
+        first=values.high[:, None],
+        second=values.low[:, None],
+        judged=np.ones((len(values.value), 1), dtype=np.bool_),
+        takes_part=values.takes_part,
+        names=values.outcomes,
+        attained=values.outcome[:, None],
+        error=None if values.error is None else values.error[:, None],
+        table_value=values,
     )
 
 

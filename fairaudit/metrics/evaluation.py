@@ -65,7 +65,7 @@ class Evaluation:
     def leaves(self) -> tuple[Evaluation, ...]:
         """The evaluations of one quantity each that it is made of."""
         inner = self.parts or self.averaged_parts
-        return tuple(leaf for one in inner for leaf in one.leaves) if inner else (self,)
+        return tuple(leaf for part in inner for leaf in part.leaves) if inner else (self,)
 
     @property
     def spread(self) -> bool:
@@ -101,10 +101,10 @@ class Evaluation:
 
 
 def evaluate_to_reference(  # the pieces of one evaluation, gathered by its callers
-    measure: Disparity,
+    disparity: Disparity,
     table: GroupTable,
     terms: Terms,
-    readings: tuple[GroupValues, GroupValues],
+    both_values: tuple[GroupValues, GroupValues],
     value: Floats,
     takes_part: Marks,
     place: tuple[Ints | None, Marks],
@@ -112,14 +112,14 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
 ) -> Evaluation:
     """Each group beside its reference: `place` is the index of that, and where it can be used."""
     index, usable = place
-    reading, against = readings
+    values, against = both_values
     index = np.full((len(usable), 1), NO_GROUP) if index is None else index
     own = np.broadcast_to(np.arange(len(table.groups)), value.shape)
     # Where there is no reference to use, nobody is it: every group is left without a value.
     second = np.where(usable, np.broadcast_to(index, value.shape), NO_GROUP)
     usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
     return Evaluation(
-        metric=measure,
+        metric=disparity,
         table=table,
         terms=terms,
         value=np.where(usable & takes_part, value, np.nan),
@@ -127,39 +127,54 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
         second=second,
         judged=takes_part & (own != second),
         takes_part=takes_part,
-        group_values=reading,
+        group_values=values,
         reference_values=against,
-        error=_error_to_reference(measure.comparison, reading, against),
+        error=_error_to_reference(disparity.comparison, values, against),
         fraction=exact,
     )
 
 
 def _error_to_reference(
-    comparison: Comparison, reading: GroupValues, against: GroupValues
+    comparison: Comparison, values: GroupValues, against: GroupValues
 ) -> Floats | None:
     """How far a comparison may be off for what bins hide on both sides."""
-    if reading.error is None or against.error is None:
+    if values.error is None or against.error is None:
         return None
     if not comparison.quotient:
-        return np.asarray(reading.error + against.error)
+        return np.asarray(values.error + against.error)
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = (reading.value + reading.error) / np.maximum(against.value - against.error, 0.0)
-        return np.asarray(most - reading.value / against.value)
+        most = (values.value + values.error) / np.maximum(against.value - against.error, 0.0)
+        return np.asarray(most - values.value / against.value)
+
+
+def error_of_spread(
+    comparison: Comparison, values: GroupValues, takes_part: Marks, pair: tuple[Ints, Ints]
+) -> Floats | None:
+    """How far a spread may be off: each end by no more than the worst group."""
+    if values.error is None:
+        return None
+    worst = np.where(takes_part, values.error, 0.0).max(axis=1, initial=0.0)
+    if not comparison.quotient:
+        return np.asarray(2 * worst)[:, None]
+    positions = np.arange(len(worst))
+    high, low = (values.value[positions, end] for end in pair)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
 
 
 @memoize
-def _readings(tally: GroupCounts) -> dict[tuple[str, Parameters], GroupValues]:  # noqa: ARG001  # what it remembers for
+def _readings(counts: GroupCounts) -> dict[tuple[str, Parameters], GroupValues]:  # noqa: ARG001  # what it remembers for
     return {}
 
 
 @memoize
-def _others(tally: GroupCounts) -> dict[tuple[ReferencePolicy, bytes], GroupCounts]:  # noqa: ARG001  # the same
+def _others(counts: GroupCounts) -> dict[tuple[ReferencePolicy, bytes], GroupCounts]:  # noqa: ARG001  # the same
     return {}
 
 
 @memoize
 def _fractions(
-    tally: GroupCounts,  # noqa: ARG001  # the same
+    counts: GroupCounts,  # noqa: ARG001  # the same
 ) -> dict[tuple[str, Parameters, int, int], Fraction | None]:
     return {}
 
@@ -169,79 +184,81 @@ def _each_class(table: GroupTable) -> GroupCounts:
     """The tally of a table, with that of each class against the rest."""
     return replace(
         count_groups(table),
-        by_class=tuple(count_groups(one) for one in one_against_rest(table).values()),
+        by_class=tuple(
+            count_groups(class_table) for class_table in one_against_rest(table).values()
+        ),
     )
 
 
 def compute(
-    quantity: GroupMetric, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS
+    metric: GroupMetric, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS
 ) -> GroupValues:
     """A quantity in every stratum and group, read once for each table."""
-    known, key = _readings(tally), (quantity.id, parameters if quantity.takes else NO_PARAMETERS)
+    known, key = _readings(counts), (metric.id, parameters if metric.takes else NO_PARAMETERS)
     if key not in known:
-        found = quantity.compute(tally, parameters)
-        clustered = tally.clusters is not None or tally.unknown_clusters
-        if clustered and not isinstance(quantity, Rate | Mean):
+        result = metric.compute(counts, parameters)
+        clustered = counts.clusters is not None or counts.unknown_clusters
+        if clustered and not isinstance(metric, Rate | Mean):
             # Its interval would take rows for independent.
-            found = replace(found, ends=None, method=CLUSTER_ROBUST)
-        known[key] = found
+            result = replace(result, ends=None, method=CLUSTER_ROBUST)
+        known[key] = result
     return known[key]
 
 
-def counts_for(quantity: GroupMetric, table: GroupTable) -> GroupCounts:
+def counts_for(metric: GroupMetric, table: GroupTable) -> GroupCounts:
     """The cells of a table as a quantity needs them: some need each class against the rest."""
-    return _each_class(table) if isinstance(quantity, Macro) else count_groups(table)
+    return _each_class(table) if isinstance(metric, Macro) else count_groups(table)
 
 
 def reference_counts(
-    tally: GroupCounts, policy: ReferencePolicy, index: Ints | None
+    counts: GroupCounts, policy: ReferencePolicy, index: Ints | None
 ) -> GroupCounts:
     """The cells of the reference, beside each group."""
-    known, key = _others(tally), (policy, b"" if index is None else index.tobytes())
+    known, key = _others(counts), (policy, b"" if index is None else index.tobytes())
     if key not in known:
         if index is not None:
-            known[key] = tally.of_reference(np.maximum(index, 0))
+            known[key] = counts.of_reference(np.maximum(index, 0))
         elif policy is ReferencePolicy.EVERYBODY:
-            known[key] = tally.everywhere()
+            known[key] = counts.everywhere()
         else:
-            known[key] = tally.rest() if policy is ReferencePolicy.REST else tally.overall()
+            known[key] = counts.rest() if policy is ReferencePolicy.REST else counts.overall()
     return known[key]
 
 
-def counts_of_others(tally: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
+def counts_of_others(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
     """A crowd that each group is part of, without that group: in its stratum, or in all of them."""
     if policy is ReferencePolicy.EVERYBODY:
-        return tally.everywhere_else()
-    return reference_counts(tally, ReferencePolicy.REST, None)
+        return counts.everywhere_else()
+    return reference_counts(counts, ReferencePolicy.REST, None)
 
 
 def compare_values(
-    quantity: GroupMetric, comparison: Comparison, first: Floats, second: Floats
+    metric: GroupMetric, comparison: Comparison, first: Floats, second: Floats
 ) -> Floats:
     """A comparison of values; a ratio of numbers with a sign needs both to be positive."""
     value = np.asarray(comparison.apply(first, second))
-    if (comparison.quotient or comparison.of_positives) and quantity.bounds[0] != 0:
+    if (comparison.quotient or comparison.of_positives) and metric.bounds[0] != 0:
         return np.where((first > 0) & (second > 0), value, np.nan)
     return value
 
 
 def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fraction | None:
     """A comparison of fractions; None where it is not rational, or not defined."""
-    one, two = values
-    if one is None or two is None or not comparison.rational:
+    first, second = values
+    if first is None or second is None or not comparison.rational:
         return None
     try:
-        return Fraction(comparison.apply(one, two))
+        return Fraction(comparison.apply(first, second))
     except ZeroDivisionError:
         return None
 
 
 def exact_value(
-    quantity: GroupMetric, tally: GroupCounts, parameters: Parameters, z: int, g: int
+    metric: GroupMetric, counts: GroupCounts, parameters: Parameters, z: int, g: int
 ) -> Fraction | None:
     """A quantity of one group as a fraction, computed once; None where it is none."""
-    known = _fractions(tally)
-    key = (quantity.id, parameters if quantity.takes else NO_PARAMETERS, z, g)
+    known = _fractions(counts)
+    key = (metric.id, parameters if metric.takes else NO_PARAMETERS, z, g)
     if key not in known:
-        known[key] = quantity.exact(tally, z, g, parameters)
+        known[key] = metric.exact(counts, z, g, parameters)
     return known[key]

@@ -43,26 +43,26 @@ AGED = "; aged 50, 40, 35 and 30"
 
 def describe_example(record: Metric | Comparison) -> str:
     """The values that a record has on the example, in words; empty for what only others use."""
-    asked: Metric
+    metric: Metric
     if isinstance(record, Comparison):
         if record not in COMPARISONS:
             return ""
-        asked = Disparity(
+        metric = Disparity(
             **{name: getattr(SELECTION_RATE, name) for name in _WORDS},
             parts=((SELECTION_RATE, record),),
         )
         what = "selection rates of "
     else:
-        asked, what = record, ""
-    people = IN_STRATA if asked.conditional else PEOPLE
-    return f"{what}{people}{_more(asked)}: {_values(_evaluated(asked))}"
+        metric, what = record, ""
+    people = IN_STRATA if metric.conditional else PEOPLE
+    return f"{what}{people}{_more(metric)}: {_values(_evaluated(metric))}"
 
 
 _WORDS = ("id", "title", "means", "caution", "source", "family")
 
 
-def _more(asked: Metric) -> str:
-    needs = asked.requirements
+def _more(metric: Metric) -> str:
+    needs = metric.requirements
     texts = ""
     if Requirement.SCORE in needs:
         texts += SCORED
@@ -73,28 +73,28 @@ def _more(asked: Metric) -> str:
     return texts
 
 
-def _evaluated(asked: Metric) -> Evaluation:
-    numeric = bool(asked.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
+def _evaluated(metric: Metric) -> Evaluation:
+    numeric = bool(metric.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
     table = _table(numeric=numeric)
     reference = None
-    if isinstance(asked, Disparity) and asked.to_reference:
+    if isinstance(metric, Disparity) and metric.to_reference:
         reference = Reference(ReferencePolicy.LEVEL, (("group", "men"),))
     terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
-    return evaluate(asked, table if asked.conditional else collapse_strata(table), terms)
+    return evaluate(metric, table if metric.conditional else collapse_strata(table), terms)
 
 
-def _values(found: Evaluation) -> str:
-    shown = []
-    for z, stratum in enumerate(found.table.strata):
+def _values(evaluation: Evaluation) -> str:
+    texts = []
+    for z, stratum in enumerate(evaluation.table.strata):
         where = f" {stratum[0][1]}" if stratum else ""
-        if isinstance(found.metric, TableMetric) or found.spread:
-            shown.append(f"{_number(float(found.value[z, 0]))}{where}")
+        if isinstance(evaluation.metric, TableMetric) or evaluation.spread:
+            texts.append(f"{_number(float(evaluation.value[z, 0]))}{where}")
             continue
-        shown += [
-            f"{found.table.groups[w][0][1]}{where} {_number(float(found.value[z, w]))}"
-            for w in np.flatnonzero(found.judged[z]).tolist()
+        texts += [
+            f"{evaluation.table.groups[w][0][1]}{where} {_number(float(evaluation.value[z, w]))}"
+            for w in np.flatnonzero(evaluation.judged[z]).tolist()
         ]
-    return ", ".join(shown)
+    return ", ".join(texts)
 
 
 def _number(value: float) -> str:

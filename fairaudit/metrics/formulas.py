@@ -75,32 +75,32 @@ class Rate(GroupMetric):
         """The formula in cells, such as `tp / (tp + fn)`."""
         return f"{_sum_text(self.over)} / {_sum_text(self.under)}"
 
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """Its value in every stratum and group."""
-        over, under = sum_cells(tally.weighted, self.over), sum_cells(tally.weighted, self.under)
+        over, under = sum_cells(counts.weighted, self.over), sum_cells(counts.weighted, self.under)
         counted = self._counted
-        n = sum_cells(tally.people, counted)
-        size = count_effective(tally, counted)
+        n = sum_cells(counts.people, counted)
+        size = count_effective(counts, counted)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = over / under
             share = value if self.proportion else (
-                sum_cells(tally.weighted, self.hits) / sum_cells(tally.weighted, counted)
+                sum_cells(counts.weighted, self.hits) / sum_cells(counts.weighted, counted)
             )  # fmt: skip
         clustered = None
-        by_clusters = tally.clusters is not None or tally.unknown_clusters
+        by_clusters = counts.clusters is not None or counts.unknown_clusters
         if by_clusters:
-            clustered, size = self._clustered(tally, share, size)
+            clustered, size = self._clustered(counts, share, size)
         with np.errstate(invalid="ignore"):
             deviation = size * value * (1 - value) if self.proportion else None
-        weight = None if tally.squares is None else under
+        weight = None if counts.squares is None else under
         of_share = self.of_share
 
         def ends(alpha: Alpha) -> Ends:
-            found = proportions.wilson(share, size, alpha)
+            share_ends = proportions.wilson(share, size, alpha)
             if of_share is None:
-                return found
+                return share_ends
             with np.errstate(divide="ignore"):
-                return of_share(found[0]), of_share(found[1])
+                return of_share(share_ends[0]), of_share(share_ends[1])
 
         return GroupValues(
             self,
@@ -109,7 +109,7 @@ class Rate(GroupMetric):
             size,
             over,
             under,
-            tally.scale,
+            counts.scale,
             weight,
             deviation=deviation,
             clustered=clustered,
@@ -118,7 +118,7 @@ class Rate(GroupMetric):
         )
 
     def _clustered(
-        self, tally: GroupCounts, share: Floats, size: Floats
+        self, counts: GroupCounts, share: Floats, size: Floats
     ) -> tuple[ClusteredShare | None, Floats]:
         """How the share varies with clusters, and how many rows would tell as much by themselves.
 
@@ -126,11 +126,11 @@ class Rate(GroupMetric):
         """
         under = self._counted
         of_all = any(cell.startswith("all_") for cell in under)
-        if tally.clusters is None or of_all:
+        if counts.clusters is None or of_all:
             return None, np.full_like(size, np.nan)
         over = self.over if self.proportion else self.hits
-        mass = np.asarray(sum_cells(tally.weighted, under), dtype=np.float64) / tally.scale
-        return ClusteredShare.of(tally.clusters.totals(over, under), share, mass, size)
+        mass = np.asarray(sum_cells(counts.weighted, under), dtype=np.float64) / counts.scale
+        return ClusteredShare.of(counts.clusters.totals(over, under), share, mass, size)
 
     @property
     def _counted(self) -> list[str]:
@@ -139,13 +139,13 @@ class Rate(GroupMetric):
 
     def exact(
         self,
-        tally: GroupCounts,
+        counts: GroupCounts,
         z: int,
         g: int,
         parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where the denominator is empty."""
-        return self.of(tally.weighted.at(z, g))
+        return self.of(counts.weighted.at(z, g))
 
     def of(self, counts: ConfusionCounts) -> Fraction | None:
         """Its value by whole counts."""
@@ -169,20 +169,25 @@ class Mean(GroupMetric):
         """The mean, in the ids of its parts."""
         return f"({' + '.join(part.id for part in self.parts)}) / {len(self.parts)}"
 
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group; n is that of the smallest part."""
-        parts = [part.compute(tally, parameters) for part in self.parts]
+        parts = [part.compute(counts, parameters) for part in self.parts]
         value = np.mean([part.value for part in parts], axis=0)
         size = np.min([part.effective_n for part in parts], axis=0)
 
         def ends(alpha: Alpha) -> Ends:
-            if tally.clusters is not None:
+            if counts.clusters is not None:
                 # Rates of the same clusters go together: both intervals hold, however they do.
                 both = [part.ends(alpha / len(parts)) for part in parts if part.ends is not None]
-                low, high = (np.mean([one[side] for one in both], axis=0) for side in (0, 1))
+                low, high = (
+                    np.mean([part_interval[side] for part_interval in both], axis=0)
+                    for side in (0, 1)
+                )
                 return low, high
-            each = [part.ends(alpha) for part in parts if part.ends is not None]
-            sides = (np.stack([one[side] for one in each]) for side in (0, 1))
+            part_ends = [part.ends(alpha) for part in parts if part.ends is not None]
+            sides = (
+                np.stack([part_interval[side] for part_interval in part_ends]) for side in (0, 1)
+            )
             weights = np.full((len(parts), 1, 1), 1 / len(parts))
             values = np.stack([part.value for part in parts])
             return mover.total(values, (next(sides), next(sides)), weights)[1:]
@@ -191,10 +196,10 @@ class Mean(GroupMetric):
         return GroupValues(self, value, n, size, ends=ends, method="MOVER")
 
     def exact(
-        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where a part is undefined."""
-        parts = [part.exact(tally, z, g, parameters) for part in self.parts]
+        parts = [part.exact(counts, z, g, parameters) for part in self.parts]
         known = [part for part in parts if part is not None]
         return sum(known, Fraction(0)) / len(parts) if len(known) == len(parts) else None
 
@@ -222,38 +227,38 @@ class Formula(GroupMetric):
     method: str = ""
     uses_everybody: bool = False
 
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            value, n = self.value_of(tally, parameters)
-        weighted = self.weighted_n_of is not None and tally.squares is not None
-        weight = self.weighted_n_of(tally.weighted) if self.weighted_n_of and weighted else None
+            value, n = self.value_of(counts, parameters)
+        weighted = self.weighted_n_of is not None and counts.squares is not None
+        weight = self.weighted_n_of(counts.weighted) if self.weighted_n_of and weighted else None
         size = n.astype(np.float64)
-        if weight is not None and self.weighted_n_of and tally.squares is not None:
-            squares = np.asarray(self.weighted_n_of(tally.squares), dtype=np.float64)
-            size = effective_n(weight / tally.scale, squares, size)
+        if weight is not None and self.weighted_n_of and counts.squares is not None:
+            squares = np.asarray(self.weighted_n_of(counts.squares), dtype=np.float64)
+            size = effective_n(weight / counts.scale, squares, size)
         deviation = None
         if self.deviation_of is not None:
             with np.errstate(invalid="ignore"):
-                deviation = self.deviation_of(tally, parameters)
+                deviation = self.deviation_of(counts, parameters)
         return GroupValues(
             self,
             value,
             n,
             size,
-            scale=tally.scale,
+            scale=counts.scale,
             weight_sum=weight,
             deviation=deviation,
             pools_variance=None
             if deviation is None
             else means.takes_pooled_variance(deviation, size),
-            ends=self.ends(tally, parameters, value, size, deviation),
+            ends=self.ends(counts, parameters, value, size, deviation),
             method=self.method or ("Student" if deviation is not None else ""),
         )
 
     def ends(
         self,
-        tally: GroupCounts,
+        counts: GroupCounts,
         parameters: Parameters,
         value: Floats,
         size: Floats,
@@ -265,13 +270,13 @@ class Formula(GroupMetric):
             return lambda alpha: self.within(
                 means.moderated_interval(value, deviation, size, alpha)
             )
-        return None if ends_of is None else lambda alpha: ends_of(tally, parameters, alpha)
+        return None if ends_of is None else lambda alpha: ends_of(counts, parameters, alpha)
 
     def exact(
-        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where it is none."""
-        return None if self.exact_of is None else self.exact_of(tally.of_group(z, g), parameters)
+        return None if self.exact_of is None else self.exact_of(counts.of_group(z, g), parameters)
 
 
 def _needs_of(cells: frozenset[str]) -> frozenset[Requirement]:
@@ -305,20 +310,26 @@ class Macro(GroupMetric):
         """The formula in the id of the quantity."""
         return f"mean over classes of {self.base.id}"
 
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group; undefined where one class is."""
-        readings = [self.base.compute(one, parameters) for one in tally.by_class]
-        value = np.mean([one.value for one in readings], axis=0)
-        n = np.min([one.n for one in readings], axis=0)
+        both_values = [
+            self.base.compute(part_interval, parameters) for part_interval in counts.by_class
+        ]
+        value = np.mean([part_interval.value for part_interval in both_values], axis=0)
+        n = np.min([part_interval.n for part_interval in both_values], axis=0)
         return GroupValues(self, value, n, n.astype(np.float64))
 
     def exact(
-        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction."""
-        found = [self.base.exact(one, z, g, parameters) for one in tally.by_class]
-        known = [one for one in found if one is not None]
-        return sum(known, Fraction(0)) / len(found) if found and len(known) == len(found) else None
+        fractions = [self.base.exact(fraction, z, g, parameters) for fraction in counts.by_class]
+        known = [fraction for fraction in fractions if fraction is not None]
+        return (
+            sum(known, Fraction(0)) / len(fractions)
+            if fractions and len(known) == len(fractions)
+            else None
+        )
 
 
 def macro_average(base: GroupMetric) -> Macro:

@@ -70,12 +70,12 @@ class GroupMetric(CatalogueEntry, ABC):
         return np.maximum(ends[0], least), np.minimum(ends[1], most)
 
     @abstractmethod
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""
 
     @abstractmethod
     def exact(
-        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction; None where it is undefined, infinite or none."""
 
@@ -189,13 +189,13 @@ class GroupValues:
             return np.where(np.isinf(self.value), 1.0, self.value / (1 + self.value))
 
 
-def count_effective(tally: GroupCounts, cells: Sequence[str]) -> Floats:
+def count_effective(counts: GroupCounts, cells: Sequence[str]) -> Floats:
     """How many people in those cells a sample without weights would need to say as much, [Z, G]."""
-    n = np.asarray(sum_cells(tally.people, cells), dtype=np.float64)
-    if tally.squares is None:
+    n = np.asarray(sum_cells(counts.people, cells), dtype=np.float64)
+    if counts.squares is None:
         return n
-    total = sum_cells(tally.weighted, cells) / tally.scale
-    return effective_n(total, sum_cells(tally.squares, cells), n)
+    total = sum_cells(counts.weighted, cells) / counts.scale
+    return effective_n(total, sum_cells(counts.squares, cells), n)
 
 
 def effective_n(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:

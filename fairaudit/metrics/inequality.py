@@ -34,16 +34,16 @@ _CAUTION = (
 )
 
 
-def _levels(tally: GroupCounts) -> tuple[Cell, Cell, Cell]:
+def _levels(counts: GroupCounts) -> tuple[Cell, Cell, Cell]:
     """How much mass has the benefits 0, 1 and 2."""
-    wronged, favoured = tally.weighted.fn, tally.weighted.fp
-    if not tally.favourable:
+    wronged, favoured = counts.weighted.fn, counts.weighted.fp
+    if not counts.favourable:
         wronged, favoured = favoured, wronged
-    return wronged, tally.weighted.tp + tally.weighted.tn, favoured
+    return wronged, counts.weighted.tp + counts.weighted.tn, favoured
 
 
-def _people(tally: GroupCounts) -> Ints:
-    cells = tally.people
+def _people(counts: GroupCounts) -> Ints:
+    cells = counts.people
     return np.asarray(cells.tp + cells.fp + cells.fn + cells.tn)
 
 
@@ -56,12 +56,12 @@ def _entropy(levels: tuple[Cell, Cell, Cell], alpha: float) -> Floats:
     masses = [np.asarray(level, dtype=np.float64) for level in levels]
     n = np.asarray(sum(masses))
     mean = (masses[1] + 2 * masses[2]) / n
-    found = np.zeros_like(n)
+    total = np.zeros_like(n)
     for benefit, mass in enumerate(masses):
-        found = found + np.where(mass > 0, mass * _term(benefit / mean, alpha), 0.0)
+        total = total + np.where(mass > 0, mass * _term(benefit / mean, alpha), 0.0)
     # Σ(r^α - 1) over people, so that equal benefits give 0 and not what rounding leaves of it.
     factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
-    value = np.where((n > 0) & (mean > 0), found / n / factor, np.nan)
+    value = np.where((n > 0) & (mean > 0), total / n / factor, np.nan)
     return np.asarray(np.where(value < 0, 0.0, value))
 
 
@@ -88,15 +88,15 @@ def _slopes(levels: tuple[Cell, Cell, Cell], alpha: float) -> tuple[Floats, Floa
     return slopes / (alpha * (alpha - 1)), shares
 
 
-def _ends(tally: GroupCounts, alpha: Alpha, order: float, steepness: Floats | float = 1.0) -> Ends:
+def _ends(counts: GroupCounts, alpha: Alpha, order: float, steepness: Floats | float = 1.0) -> Ends:
     """GE's reach by the delta method, times the steepness of what is made of it; [Z, G]."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes, shares = _slopes(_levels(tally), order)
+        slopes, shares = _slopes(_levels(counts), order)
         slopes = np.where(shares > 0, slopes, 0.0)
         mean = (shares * slopes).sum(axis=0)
-        variance = (shares * (slopes - mean) ** 2).sum(axis=0) / count_effective(tally, _CELLS)
+        variance = (shares * (slopes - mean) ** 2).sum(axis=0) / count_effective(counts, _CELLS)
         # Few people whose benefit is not the usual one do not tell how much it varies.
-        apart = (1 - shares.max(axis=0)) * count_effective(tally, _CELLS)
+        apart = (1 - shares.max(axis=0)) * count_effective(counts, _CELLS)
         reach = distributions.t_critical(apart, alpha) * np.sqrt(variance) * steepness
         # Where all have the same benefit nothing varies, which is no certainty.
         reach = np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
@@ -107,27 +107,27 @@ def _about(value: Floats, ends: Ends, highest: float = np.inf) -> Ends:
     return np.maximum(value + ends[0], 0.0), np.minimum(value + ends[1], highest)
 
 
-def _entropy_ends(tally: GroupCounts, order: float, alpha: Alpha) -> Ends:
+def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = _entropy(_levels(tally), order)
-    return _about(np.where(np.isfinite(value), value, np.nan), _ends(tally, alpha, order))
+        value = _entropy(_levels(counts), order)
+    return _about(np.where(np.isfinite(value), value, np.nan), _ends(counts, alpha, order))
 
 
-def _variation_ends(tally: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
+def _variation_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.sqrt(2 * _entropy(_levels(tally), 2.0))
-        return _about(value, _ends(tally, alpha, 2.0, 1 / value))
+        value = np.sqrt(2 * _entropy(_levels(counts), 2.0))
+        return _about(value, _ends(counts, alpha, 2.0, 1 / value))
 
 
-def _atkinson_ends(tally: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
+def _atkinson_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
     """Of the share favoured, mapped: without anybody who has nothing it is a function of that.
 
     It rises up to a share of 1/ln 2 - 1 and falls from there, where the delta method has no slope.
     """
-    wronged, right, favoured = _levels(tally)
+    wronged, right, favoured = _levels(counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = favoured / (right + favoured)
-        low, high = proportions.wilson(share, count_effective(tally, _CELLS), alpha)
+        low, high = proportions.wilson(share, count_effective(counts, _CELLS), alpha)
 
     def of(favoured: Floats) -> Floats:
         return np.asarray(1 - 2**favoured / (1 + favoured))
@@ -141,9 +141,9 @@ def _atkinson_ends(tally: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
 
 def _exact_half_square(levels: tuple[int, int, int]) -> Fraction | None:
     """GE(2), half the squared coefficient of variation."""
-    zero, one, two = levels
-    n, total = zero + one + two, one + 2 * two
-    return (Fraction((one + 4 * two) * n, total**2) - 1) / 2 if total else None
+    none, usual, double = levels
+    n, total = none + usual + double, usual + 2 * double
+    return (Fraction((usual + 4 * double) * n, total**2) - 1) / 2 if total else None
 
 
 def _alpha(parameters: Parameters) -> float:
@@ -167,9 +167,9 @@ GENERALIZED_ENTROPY = Formula(
     weighted_n_of=_all_mass,
     formula=f"Σ[(b/μ)^α - 1] / (n α (α - 1)), {_BENEFIT}, α = 2 unless said otherwise",
     requirements=_BOTH,
-    value_of=lambda tally, p: (_entropy(_levels(tally), _alpha(p)), _people(tally)),
-    exact_of=lambda tally, p: _exact_half_square(_levels(tally)) if _alpha(p) == 2 else None,
-    ends_of=lambda tally, p, alpha: _entropy_ends(tally, _alpha(p), alpha),
+    value_of=lambda counts, p: (_entropy(_levels(counts), _alpha(p)), _people(counts)),
+    exact_of=lambda counts, p: _exact_half_square(_levels(counts)) if _alpha(p) == 2 else None,
+    ends_of=lambda counts, p, alpha: _entropy_ends(counts, _alpha(p), alpha),
     method="delta",
 )
 THEIL = Formula(
@@ -187,8 +187,8 @@ THEIL = Formula(
     weighted_n_of=_all_mass,
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
     requirements=_BOTH,
-    value_of=lambda tally, _: (_entropy(_levels(tally), 1.0), _people(tally)),
-    ends_of=lambda tally, _, alpha: _entropy_ends(tally, 1.0, alpha),
+    value_of=lambda counts, _: (_entropy(_levels(counts), 1.0), _people(counts)),
+    ends_of=lambda counts, _, alpha: _entropy_ends(counts, 1.0, alpha),
     method="delta",
 )
 COEFFICIENT_OF_VARIATION = Formula(
@@ -206,7 +206,7 @@ COEFFICIENT_OF_VARIATION = Formula(
     weighted_n_of=_all_mass,
     formula=f"√(2 · GE(2)), {_BENEFIT}",
     requirements=_BOTH,
-    value_of=lambda tally, _: (np.sqrt(2 * _entropy(_levels(tally), 2.0)), _people(tally)),
+    value_of=lambda counts, _: (np.sqrt(2 * _entropy(_levels(counts), 2.0)), _people(counts)),
     ends_of=_variation_ends,
     method="delta",
 )
@@ -222,32 +222,32 @@ ATKINSON = Formula(
     weighted_n_of=_all_mass,
     formula=f"1 - exp(-GE(0)), {_BENEFIT}",
     requirements=_BOTH,
-    value_of=lambda tally, _: (1 - np.exp(-_entropy(_levels(tally), 0.0)), _people(tally)),
+    value_of=lambda counts, _: (1 - np.exp(-_entropy(_levels(counts), 0.0)), _people(counts)),
     ends_of=_atkinson_ends,
     method="Wilson, mapped",
 )
 
 
-def _utility(tally: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
-    cells = tally.weighted
+def _utility(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
+    cells = counts.weighted
     over = sum(float(value) * getattr(cells, cell) for cell, value in parameters.utilities)
     n = cells.tp + cells.fp + cells.fn + cells.tn
-    return np.asarray(over / n), _people(tally)
+    return np.asarray(over / n), _people(counts)
 
 
-def _deviation_of_utility(tally: GroupCounts, parameters: Parameters) -> Floats:
+def _deviation_of_utility(counts: GroupCounts, parameters: Parameters) -> Floats:
     """Σ(u - mean u)², under weights of the effective size."""
-    cells = tally.weighted
-    mean, _ = _utility(tally, parameters)
+    cells = counts.weighted
+    mean, _ = _utility(counts, parameters)
     over = sum(
         (float(value) - mean) ** 2 * getattr(cells, cell) for cell, value in parameters.utilities
     )
     n = cells.tp + cells.fp + cells.fn + cells.tn
-    return np.asarray(over / n * count_effective(tally, _CELLS))
+    return np.asarray(over / n * count_effective(counts, _CELLS))
 
 
-def _exact_utility(tally: GroupCounts, parameters: Parameters) -> Fraction | None:
-    cells = tally.weighted
+def _exact_utility(counts: GroupCounts, parameters: Parameters) -> Fraction | None:
+    cells = counts.weighted
     n = cells.tp + cells.fp + cells.fn + cells.tn
     over = sum(Fraction(value) * getattr(cells, cell) for cell, value in parameters.utilities)
     return Fraction(over, n) if n else None
@@ -275,15 +275,15 @@ EXPECTED_UTILITY = Formula(
 
 def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
     """GE(α) of the groups' mean benefits, each as often as the group has people."""
-    tally, alpha = count_groups(table), _alpha(parameters)
-    people = _people(tally)
+    counts, alpha = count_groups(table), _alpha(parameters)
+    people = _people(counts)
     takes_part = table.eligible & (table.n > 0) & minimum.admits(people)
-    zero, one, two = (np.where(takes_part, level, 0) for level in _levels(tally))
-    n = zero + one + two
+    none, usual, double = (np.where(takes_part, level, 0) for level in _levels(counts))
+    n = none + usual + double
     total = n.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = (one + 2 * two).sum(axis=1) / total
-        ratio = (one + 2 * two) / n / mean[:, None]
+        mean = (usual + 2 * double).sum(axis=1) / total
+        ratio = (usual + 2 * double) / n / mean[:, None]
         terms = np.where(n > 0, n * _term(ratio, alpha), 0.0).sum(axis=1)
         factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
         value = np.where(mean > 0, np.maximum(terms / total / factor, 0.0), np.nan)

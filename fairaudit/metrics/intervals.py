@@ -29,119 +29,130 @@ class Interval(NamedTuple):
         return Interval(-self.high, -self.low, self.method)
 
 
-def of_difference(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_difference(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value minus the second."""
-    if one.deviation is not None and two.deviation is not None and not one.binomial:
+    if first.deviation is not None and second.deviation is not None and not first.binomial:
         sides = (
-            one.value,
-            one.deviation,
-            one.effective_n,
-            two.value,
-            two.deviation,
-            two.effective_n,
+            first.value,
+            first.deviation,
+            first.effective_n,
+            second.value,
+            second.deviation,
+            second.effective_n,
         )
         return Interval(*means.welch(*sides, alpha, moderated=True), "Welch")
-    if one.ends is None or two.ends is None:
+    if first.ends is None or second.ends is None:
         return None
-    ends = mover.difference(one.value, one.ends(alpha), two.value, two.ends(alpha))
-    return Interval(*ends, "Newcombe" if one.binomial and two.binomial else "MOVER")
+    ends = mover.difference(first.value, first.ends(alpha), second.value, second.ends(alpha))
+    return Interval(*ends, "Newcombe" if first.binomial and second.binomial else "MOVER")
 
 
-def of_difference_by_student(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_difference_by_student(
+    first: GroupValues, second: GroupValues, alpha: Alpha
+) -> Interval | None:
     """The same of two means whose variances are taken to be equal, for those who ask."""
-    if one.deviation is not None and two.deviation is not None and not one.binomial:
+    if first.deviation is not None and second.deviation is not None and not first.binomial:
         sides = (
-            one.value,
-            one.deviation,
-            one.effective_n,
-            two.value,
-            two.deviation,
-            two.effective_n,
+            first.value,
+            first.deviation,
+            first.effective_n,
+            second.value,
+            second.deviation,
+            second.effective_n,
         )
         return Interval(*means.student(*sides, alpha), "Student")
-    return of_difference(one, two, alpha)
+    return of_difference(first, second, alpha)
 
 
-def of_shortfall(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_shortfall(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the second value minus the first."""
-    found = of_difference(one, two, alpha)
-    return None if found is None else found.turned()
+    interval = of_difference(first, second, alpha)
+    return None if interval is None else interval.turned()
 
 
-def of_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value divided by the second; none where a side may be negative."""
-    if one.binomial and two.binomial:
-        ends = proportions.koopman(one.value, one.effective_n, two.value, two.effective_n, alpha)
+    if first.binomial and second.binomial:
+        ends = proportions.koopman(
+            first.value, first.effective_n, second.value, second.effective_n, alpha
+        )
         return Interval(*ends, "Koopman")
-    if one.odds is not None and two.odds is not None:
-        ends = proportions.woolf(one.odds, one.effective_n, two.odds, two.effective_n, alpha)
+    if first.odds is not None and second.odds is not None:
+        ends = proportions.woolf(
+            first.odds, first.effective_n, second.odds, second.effective_n, alpha
+        )
         return Interval(*ends, "Woolf, Gart's ½")
-    if one.ends is None or two.ends is None:
+    if first.ends is None or second.ends is None:
         return None
-    ours, theirs = one.ends(alpha), two.ends(alpha)
-    ends = mover.ratio(one.value, ours, two.value, theirs)
-    positive = (ours[0] >= 0) & (theirs[0] >= 0)
+    first_ends, second_ends = first.ends(alpha), second.ends(alpha)
+    ends = mover.ratio(first.value, first_ends, second.value, second_ends)
+    positive = (first_ends[0] >= 0) & (second_ends[0] >= 0)
     low, high = (np.where(positive, end, np.nan) for end in ends)
     return Interval(low, high, "MOVER")
 
 
-def of_ratio_by_logs(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The same by Katz' logarithms, for those who ask.
 
     Where fewer than five hits or misses are expected the logarithm is not normal, and of one person
     who is a hit it would leave no width at all: there it stays Koopman's.
     """
-    found = of_ratio(one, two, alpha)
-    if found is None or not (one.binomial and two.binomial):
-        return found
-    sides = (one.value, one.effective_n, two.value, two.effective_n)
+    interval = of_ratio(first, second, alpha)
+    if interval is None or not (first.binomial and second.binomial):
+        return interval
+    sides = (first.value, first.effective_n, second.value, second.effective_n)
     few = contingency.smallest_expected(*sides) < contingency.EXPECTED
-    ends = zip(found[:2], proportions.katz(*sides, alpha), strict=True)
+    ends = zip(interval[:2], proportions.katz(*sides, alpha), strict=True)
     low, high = (np.where(few, score, log) for score, log in ends)
     return Interval(low, high, "Katz, Koopman where few are expected" if few.any() else "Katz")
 
 
-def of_log_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_log_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the logarithm of the ratio."""
-    found = of_ratio(one, two, alpha)
-    if found is None:
+    interval = of_ratio(first, second, alpha)
+    if interval is None:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Interval(np.log(found.low), np.log(found.high), found.method)
+        return Interval(np.log(interval.low), np.log(interval.high), interval.method)
 
 
-def of_odds_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the ratio of the odds; none where a side may leave 0 to 1."""
-    if one.binomial and two.binomial:
-        ends = proportions.woolf(one.value, one.effective_n, two.value, two.effective_n, alpha)
+    if first.binomial and second.binomial:
+        ends = proportions.woolf(
+            first.value, first.effective_n, second.value, second.effective_n, alpha
+        )
         return Interval(*ends, "Woolf, Gart's ½")
-    within = one.metric.bounds == two.metric.bounds == (0, 1)
-    if one.ends is None or two.ends is None or not within:
+    within = first.metric.bounds == second.metric.bounds == (0, 1)
+    if first.ends is None or second.ends is None or not within:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
-        (value, ours), (base, theirs) = (
+        (value, first_ends), (base, second_ends) = (
             (share / (1 - share), (low / (1 - low), high / (1 - high)))
-            for share, (low, high) in ((one.value, one.ends(alpha)), (two.value, two.ends(alpha)))
+            for share, (low, high) in (
+                (first.value, first.ends(alpha)),
+                (second.value, second.ends(alpha)),
+            )
         )
-        low, high = mover.ratio(value, ours, base, theirs)
+        low, high = mover.ratio(value, first_ends, base, second_ends)
         # Where odds, or their upper bound, are infinite, the ratio is that of the farthest ends.
         open_ = np.isinf(value) | np.isinf(base)
-        low = np.where(open_ | np.isinf(theirs[1]), ours[0] / theirs[1], low)
-        high = np.where(open_ | np.isinf(ours[1]), ours[1] / theirs[0], high)
-    unknown = np.isnan(one.value) | np.isnan(two.value)
+        low = np.where(open_ | np.isinf(second_ends[1]), first_ends[0] / second_ends[1], low)
+        high = np.where(open_ | np.isinf(first_ends[1]), first_ends[1] / second_ends[0], high)
+    unknown = np.isnan(first.value) | np.isnan(second.value)
     return Interval(
         np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), "MOVER of the odds"
     )
 
 
-def of_common_odds_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the odds ratio that strata have in common, by the variance of its logarithm.
 
     None where it is 0 or infinite: such a logarithm has no variance.
     """
-    if one.strata is None or two.strata is None:
+    if first.strata is None or second.strata is None:
         return None
-    inner, outer = one.strata, two.strata
+    inner, outer = first.strata, second.strata
     sample = strata.mantel_haenszel(*inner.trials, *outer.trials, alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
         log = np.log(
@@ -153,16 +164,18 @@ def of_common_odds_ratio(one: GroupValues, two: GroupValues, alpha: Alpha) -> In
     return Interval(low, high, "Robins–Breslow–Greenland")
 
 
-def of_arcsines(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_arcsines(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of Cohen's h: a difference on the arcsine scale."""
-    if one.ends is None or two.ends is None:
+    if first.ends is None or second.ends is None:
         return None
 
     def scaled(share: Floats) -> Floats:
         return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
 
-    ours, theirs = ((scaled(low), scaled(high)) for low, high in (one.ends(alpha), two.ends(alpha)))
-    ends = mover.difference(scaled(one.value), ours, scaled(two.value), theirs)
+    first_ends, second_ends = (
+        (scaled(low), scaled(high)) for low, high in (first.ends(alpha), second.ends(alpha))
+    )
+    ends = mover.difference(scaled(first.value), first_ends, scaled(second.value), second_ends)
     return Interval(*ends, "MOVER")
 
 
@@ -188,25 +201,25 @@ def of_standardized(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interva
     return Interval(low, high, "Bonett")
 
 
-def of_normalized(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of Žliobaitė's δ: the larger of two maps, of the ratio of rates and of that of complements.
 
     δ is the difference by the largest that the margins allow, by those selected or by those not:
     the smaller of both bounds is the larger δ. Either is monotone in its ratio, so Koopman's ends
     are mapped.
     """
-    if one.under is None or two.under is None or not (one.binomial and two.binomial):
+    if first.under is None or second.under is None or not (first.binomial and second.binomial):
         return None
-    n, m = (np.asarray(side.under, dtype=np.float64) for side in (one, two))
-    sizes = one.effective_n, two.effective_n
-    of_hits = proportions.koopman(one.value, sizes[0], two.value, sizes[1], alpha)
-    of_misses = proportions.koopman(1 - two.value, sizes[1], 1 - one.value, sizes[0], alpha)
+    n, m = (np.asarray(side.under, dtype=np.float64) for side in (first, second))
+    sizes = first.effective_n, second.effective_n
+    of_hits = proportions.koopman(first.value, sizes[0], second.value, sizes[1], alpha)
+    of_misses = proportions.koopman(1 - second.value, sizes[1], 1 - first.value, sizes[0], alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
         # The higher the ratio, the lower δ.
         lows, highs = (
             (_departure(of_hits[end], n, m), _departure(of_misses[end], m, n)) for end in (1, 0)
         )
-        plus = (one.value * n + two.value * m) / (n + m)
+        plus = (first.value * n + second.value * m) / (n + m)
         varies = (plus > 0) & (plus < 1)
         low, high = (_farther(*ends, least=least) for ends, least in ((lows, True), (highs, False)))
     return Interval(
@@ -216,37 +229,39 @@ def of_normalized(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval 
 
 def _departure(ratio: Floats, n: Floats, m: Floats) -> Floats:
     """(1 - ratio) of what it can be at most, of n beside m people; it falls with the ratio."""
-    found = (1 - ratio) * np.where(ratio <= 1, m, n) / (ratio * n + m)
-    return np.asarray(np.where(np.isinf(ratio), -1.0, found))
+    interval = (1 - ratio) * np.where(ratio <= 1, m, n) / (ratio * n + m)
+    return np.asarray(np.where(np.isinf(ratio), -1.0, interval))
 
 
-def _farther(one: Floats, two: Floats, *, least: bool) -> Floats:
+def _farther(first: Floats, second: Floats, *, least: bool) -> Floats:
     """The one farther from 0; of different signs the smaller, or the larger."""
-    pick = np.minimum(one, two) if least else np.maximum(one, two)
-    return np.asarray(np.where(one * two < 0, pick, np.where(np.abs(one) > np.abs(two), one, two)))
+    pick = np.minimum(first, second) if least else np.maximum(first, second)
+    return np.asarray(
+        np.where(first * second < 0, pick, np.where(np.abs(first) > np.abs(second), first, second))
+    )
 
 
-def of_correlation(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the correlation with membership: that of Cohen's d, mapped; of two shares by gradients."""
-    if one.binomial and two.binomial:
-        return _of_phi(one, two, alpha)
-    found = of_standardized(one, two, alpha)
-    if found is None:
+    if first.binomial and second.binomial:
+        return _of_phi(first, second, alpha)
+    interval = of_standardized(first, second, alpha)
+    if interval is None:
         return None
-    n, m = one.effective_n, two.effective_n
+    n, m = first.effective_n, second.effective_n
     between = n * m / (n + m)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (
-            end * np.sqrt(between) / np.sqrt(n + m - 2 + end**2 * between) for end in found[:2]
+            end * np.sqrt(between) / np.sqrt(n + m - 2 + end**2 * between) for end in interval[:2]
         )
     return Interval(low, high, "Bonett, mapped")
 
 
-def _of_phi(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def _of_phi(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """φ of two shares: Wilson's distances, each by how steeply φ depends on that share."""
-    if one.ends is None or two.ends is None:
+    if first.ends is None or second.ends is None:
         return None
-    p, q, n, m = one.value, two.value, one.effective_n, two.effective_n
+    p, q, n, m = first.value, second.value, first.effective_n, second.effective_n
     with np.errstate(divide="ignore", invalid="ignore"):
         a, b = n / (n + m), m / (n + m)
         plus = a * p + b * q
@@ -254,7 +269,7 @@ def _of_phi(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None
         root, tilt = np.sqrt(a * b / varies), (p - q) * (1 - 2 * plus) / (2 * varies)
         value, slopes = root * (p - q), (root * (1 - tilt * a), root * (-1 - tilt * b))
         below = above = np.zeros_like(value)
-        for slope, side in zip(slopes, (one, two), strict=True):
+        for slope, side in zip(slopes, (first, second), strict=True):
             assert side.ends is not None
             low, high = side.ends(alpha)
             down, up = side.value - low, high - side.value
@@ -264,48 +279,48 @@ def _of_phi(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None
     return Interval(np.maximum(low, -1.0), np.minimum(high, 1.0), "MOVER by gradients")
 
 
-def of_ranked_shares(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_ranked_shares(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of ½ + ½ (second - first)."""
-    found = of_shortfall(one, two, alpha)
-    if found is None:
+    interval = of_shortfall(first, second, alpha)
+    if interval is None:
         return None
-    return Interval((1 + found.low) / 2, (1 + found.high) / 2, f"{found.method}, mapped")
+    return Interval((1 + interval.low) / 2, (1 + interval.high) / 2, f"{interval.method}, mapped")
 
 
-def of_itself(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # one side is the answer
+def of_itself(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # one side is the answer
     """Of the first value alone."""
-    return None if one.ends is None else Interval(*one.ends(alpha), one.method)
+    return None if first.ends is None else Interval(*first.ends(alpha), first.method)
 
 
-def of_coefficient(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit holds both sides
+def of_coefficient(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit holds both sides
     """Of a coefficient of least squares, by Student's t."""
-    if one.fit is None:
+    if first.fit is None:
         return None
-    reach = distributions.t_critical(np.asarray(one.fit.df), alpha) * one.fit.error
-    return Interval(one.fit.value - reach, one.fit.value + reach, "Student")
+    reach = distributions.t_critical(np.asarray(first.fit.df), alpha) * first.fit.error
+    return Interval(first.fit.value - reach, first.fit.value + reach, "Student")
 
 
-def of_ranked_scores(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_ranked_scores(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the chance that the second side is ranked higher, by DeLong's variance."""
-    if one.scores is None or two.scores is None:
+    if first.scores is None or second.scores is None:
         return None
-    value = ranked(two.scores, one.scores)
-    theirs, ours = (side.astype(np.float64) for side in (two.scores, one.scores))
-    return Interval(*ranks.delong(value, theirs, ours, alpha, moderated=True), "DeLong")
+    value = ranked(second.scores, first.scores)
+    second_ends, first_ends = (side.astype(np.float64) for side in (second.scores, first.scores))
+    return Interval(*ranks.delong(value, second_ends, first_ends, alpha, moderated=True), "DeLong")
 
 
-def of_rest_to_overall(found: Interval, share: Floats, *, quotient: bool) -> Interval:
+def of_rest_to_overall(interval: Interval, share: Floats, *, quotient: bool) -> Interval:
     """The interval against everybody, from that against the rest, by the group's share of both.
 
     Everybody contains the group: with w its share, a difference to everybody is (1 - w) times that
     to the rest, and a ratio ρ to the rest is ρ / (wρ + 1 - w) to everybody.
     """
     if not quotient:
-        low, high = ((1 - share) * end for end in found[:2])
+        low, high = ((1 - share) * end for end in interval[:2])
     else:
         with np.errstate(invalid="ignore"):
             low, high = (
                 np.where(np.isinf(end), 1 / share, end / (share * end + 1 - share))
-                for end in found[:2]
+                for end in interval[:2]
             )
-    return Interval(low, high, f"{found.method}, mapped")
+    return Interval(low, high, f"{interval.method}, mapped")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts, Sums
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import Better, Bounds, Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, count_effective
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
@@ -46,10 +45,15 @@ class NumberMean(GroupMetric):
     of: str
     formula: str
     requirements: frozenset[Requirement]
+    family: str = "score"
+    caution: str = "A mean hides how a number is spread."
+    source: works.Citation = works.KLEINBERG
+    better: Better = Better.NEITHER
+    bounds: Bounds = (None, None)
 
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """The mean in every stratum and group, with its sum of squared deviations."""
-        sums = tally.sums[self.of]
+        sums = counts.sums[self.of]
         n = np.asarray(sums.n)
         size = n.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -67,13 +71,13 @@ class NumberMean(GroupMetric):
 
     def exact(
         self,
-        tally: GroupCounts,
+        counts: GroupCounts,
         z: int,
         g: int,
         parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
     ) -> Fraction | None:
         """The mean of one group as a fraction, of numbers in fixed point."""
-        return tally.of_group(z, g).sums[self.of].exact_mean
+        return counts.of_group(z, g).sums[self.of].exact_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,159 +88,122 @@ class FirstOf(GroupMetric):
     formula: str
     requirements: frozenset[Requirement]
 
-    def _chosen(self, tally: GroupCounts) -> GroupMetric:
-        def there(one: GroupMetric) -> bool:
-            return not isinstance(one, NumberMean | Formula) or _has(tally, one)
+    def _chosen(self, counts: GroupCounts) -> GroupMetric:
+        def there(option: GroupMetric) -> bool:
+            return not isinstance(option, NumberMean | Formula) or _has(counts, option)
 
-        return next(one for one in self.options if there(one))
+        return next(option for option in self.options if there(option))
 
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The reading of the one that is there."""
-        return self._chosen(tally).compute(tally, parameters)
+        return self._chosen(counts).compute(counts, parameters)
 
     def exact(
-        self, tally: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
+        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
     ) -> Fraction | None:
         """Its value in one group as a fraction."""
-        return self._chosen(tally).exact(tally, z, g, parameters)
+        return self._chosen(counts).exact(counts, z, g, parameters)
 
 
-def _has(tally: GroupCounts, one: NumberMean | Formula) -> bool:
-    name = one.of if isinstance(one, NumberMean) else None
+def _has(counts: GroupCounts, metric: NumberMean | Formula) -> bool:
+    name = metric.of if isinstance(metric, NumberMean) else None
     if name is None:
-        return Requirement.SCORE not in one.requirements or "score" in tally.sums
-    return name in tally.sums
+        return Requirement.SCORE not in metric.requirements or "score" in counts.sums
+    return name in counts.sums
 
 
-def _mean(
-    of: str,
-    words: tuple[str, str, str],
-    needs: frozenset[Requirement],
-    **more: Any,  # noqa: ANN401  # fields of a record
-) -> NumberMean:
-    """The record of a mean: its id, title and meaning, and what differs from the others."""
-    name, title, means = words
-    usual = {
-        "short": title.lower(),
-        "family": "score",
-        "caution": "A mean hides how a number is spread.",
-        "source": works.KLEINBERG,
-        "better": Better.NEITHER,
-        "bounds": (None, None),
-    }
-    return NumberMean(
-        id=name, title=title, means=means, of=of, requirements=needs, **{**usual, **more}
-    )
-
-
-MEAN_SCORE = _mean(
-    "score",
-    (
-        "mean_score",
-        "Mean score",
-        "The mean of the score over the people of the group.",
-    ),
-    _SCORE,
+MEAN_SCORE = NumberMean(
+    id="mean_score",
+    title="Mean score",
+    short="mean score",
+    means="The mean of the score over the people of the group.",
+    of="score",
+    requirements=_SCORE,
     formula="Σ s / n",
 )
-
-
-MEAN_SCORE_POSITIVES = _mean(
-    _POSITIVES,
-    (
-        "mean_score_positives",
-        "Mean score of positives",
-        "The mean of the score over the people of the group whose label is positive.",
-    ),
-    _SCORE_AND_LABEL,
+MEAN_SCORE_POSITIVES = NumberMean(
+    id="mean_score_positives",
+    title="Mean score of positives",
+    short="mean score of positives",
+    means="The mean of the score over the people of the group whose label is positive.",
+    of=_POSITIVES,
+    requirements=_SCORE_AND_LABEL,
     formula="Σ s over label + / n(+)",
     caution=_TRUSTS_THE_LABEL,
 )
-
-
-MEAN_SCORE_NEGATIVES = _mean(
-    _NEGATIVES,
-    (
-        "mean_score_negatives",
-        "Mean score of negatives",
-        "The mean of the score over the people of the group whose label is negative.",
-    ),
-    _SCORE_AND_LABEL,
+MEAN_SCORE_NEGATIVES = NumberMean(
+    id="mean_score_negatives",
+    title="Mean score of negatives",
+    short="mean score of negatives",
+    means="The mean of the score over the people of the group whose label is negative.",
+    of=_NEGATIVES,
+    requirements=_SCORE_AND_LABEL,
     formula="Σ s over label - / n(-)",
     caution=_TRUSTS_THE_LABEL,
 )
-
-
-MEAN_PREDICTION = _mean(
-    "value",
-    (
-        "mean_prediction",
-        "Mean prediction",
-        "The mean of the predicted number over the people of the group.",
-    ),
-    _NUMBER,
+MEAN_PREDICTION = NumberMean(
+    id="mean_prediction",
+    title="Mean prediction",
+    short="mean prediction",
+    means="The mean of the predicted number over the people of the group.",
+    of="value",
+    requirements=_NUMBER,
     formula="Σ ŷ / n",
     source=works.MLHEALTH,
     aliases=("mean_value",),
 )
-
-
-MEAN_LABEL = _mean(
-    "value",
-    (
-        "mean_label",
-        "Mean label",
-        "The mean of the numeric label over the people of the group.",
-    ),
-    frozenset({Requirement.NUMERIC_LABEL}),
+MEAN_LABEL = NumberMean(
+    id="mean_label",
+    title="Mean label",
+    short="mean label",
+    means="The mean of the numeric label over the people of the group.",
+    of="value",
+    requirements=frozenset({Requirement.NUMERIC_LABEL}),
     formula="Σ y / n",
     source=works.MLHEALTH,
     caution="Describes the label, not the prediction; a difference may be history.",
 )
-
-
-_RESIDUAL = _mean(
-    "residual",
-    (
-        "mean_residual_of_numbers",
-        "Mean residual",
-        "The mean of label minus prediction.",
-    ),
-    _BOTH_NUMBERS,
+_RESIDUAL = NumberMean(
+    id="mean_residual_of_numbers",
+    title="Mean residual",
+    short="mean residual",
+    means="The mean of label minus prediction.",
+    of="residual",
+    requirements=_BOTH_NUMBERS,
     formula="Σ (y - ŷ) / n",
     source=works.MLHEALTH,
     family="accuracy",
 )
 
 
-def _squared(tally: GroupCounts) -> Sums:
-    return tally.sums["residual"]
+def _squared(counts: GroupCounts) -> Sums:
+    return counts.sums["residual"]
 
 
-def _mae(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(tally)
+def _mae(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    sums = _squared(counts)
     return sums.mean_size, np.asarray(sums.n)
 
 
-def _exact_mae(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    sums = _squared(tally)
+def _exact_mae(counts: GroupCounts, _: Parameters) -> Fraction | None:
+    sums = _squared(counts)
     return Fraction(sums.magnitude, sums.magnitude_scale * sums.n) if sums.n else None
 
 
-def _deviation_of_sizes(tally: GroupCounts, _: Parameters) -> Floats:
+def _deviation_of_sizes(counts: GroupCounts, _: Parameters) -> Floats:
     """Σ(|r| - mean |r|)² = Σr² - (Σ|r|)² / n."""
-    sums = _squared(tally)
+    sums = _squared(counts)
     return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale).deviation
 
 
-def _rmse(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(tally)
+def _rmse(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    sums = _squared(counts)
     return np.sqrt(sums.mean_square), np.asarray(sums.n)
 
 
-def _r2(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(tally)
-    total = tally.sums["label"].deviation
+def _r2(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    sums = _squared(counts)
+    total = counts.sums["label"].deviation
     squares = np.asarray(sums.squares, dtype=np.float64) / float(sums.square_scale)
     explained = 1 - squares / total
     return np.asarray(np.where(total > 0, explained, np.nan)), np.asarray(sums.n)
@@ -259,8 +226,6 @@ MAE = Formula(
     exact_of=_exact_mae,
     deviation_of=_deviation_of_sizes,
 )
-
-
 RMSE = Formula(
     id="rmse",
     title="Root mean squared error",
@@ -300,37 +265,37 @@ R2 = Formula(
 )
 
 
-def sum_misses(tally: GroupCounts) -> Sums:
+def sum_misses(counts: GroupCounts) -> Sums:
     """The sums of y - s over people with a label: Σ(y - s)² = n₊ - 2Σ₊s + Σs²."""
-    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
+    plus, minus = counts.sums[_POSITIVES], counts.sums[_NEGATIVES]
     scale, square_scale = plus.scale, plus.square_scale
-    hits, of_plus, of_minus, squares, others = (
-        np.asarray(one).astype(object)
-        for one in (plus.n, plus.total, minus.total, plus.squares, minus.squares)
+    hits, of_plus, of_minus, squares, negative_squares = (
+        np.asarray(array).astype(object)
+        for array in (plus.n, plus.total, minus.total, plus.squares, minus.squares)
     )
     return replace(
         plus,
         n=np.asarray(plus.n + minus.n),
         total=hits * scale - (of_plus + of_minus),
-        squares=(hits * scale - 2 * of_plus) * square_scale + (squares + others) * scale,
+        squares=(hits * scale - 2 * of_plus) * square_scale + (squares + negative_squares) * scale,
         square_scale=square_scale * scale,
     )
 
 
-def _large(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+def _large(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     """E[y] - E[s] over people with a label and a score."""
-    misses = sum_misses(tally)
+    misses = sum_misses(counts)
     return misses.mean, np.asarray(misses.n)
 
 
-def _exact_large(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    plus, minus = tally.sums[_POSITIVES], tally.sums[_NEGATIVES]
+def _exact_large(counts: GroupCounts, _: Parameters) -> Fraction | None:
+    plus, minus = counts.sums[_POSITIVES], counts.sums[_NEGATIVES]
     n = plus.n + minus.n
     return (plus.n - Fraction(plus.total + minus.total, plus.scale)) / n if n else None
 
 
-def _deviation_of_misses(tally: GroupCounts, _: Parameters) -> Floats:
-    return sum_misses(tally).deviation
+def _deviation_of_misses(counts: GroupCounts, _: Parameters) -> Floats:
+    return sum_misses(counts).deviation
 
 
 CALIBRATION_IN_THE_LARGE = Formula(
@@ -351,25 +316,25 @@ CALIBRATION_IN_THE_LARGE = Formula(
 )
 
 
-def _mean_residual_of_counts(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    mass, people = tally.weighted, tally.people
+def _mean_residual_of_counts(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    mass, people = counts.weighted, counts.people
     n = mass.tp + mass.fp + mass.fn + mass.tn
     return np.asarray((mass.fn - mass.fp) / n), np.asarray(
         people.tp + people.fp + people.fn + people.tn
     )
 
 
-def _exact_residual_of_counts(tally: GroupCounts, _: Parameters) -> Fraction | None:
-    mass = tally.weighted
+def _exact_residual_of_counts(counts: GroupCounts, _: Parameters) -> Fraction | None:
+    mass = counts.weighted
     n = mass.tp + mass.fp + mass.fn + mass.tn
     return Fraction(mass.fn - mass.fp, n) if n else None
 
 
-def _deviation_of_counts(tally: GroupCounts, _: Parameters) -> Floats:
+def _deviation_of_counts(counts: GroupCounts, _: Parameters) -> Floats:
     """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
-    mass = tally.weighted
+    mass = counts.weighted
     n = mass.tp + mass.fp + mass.fn + mass.tn
-    size = count_effective(tally, ("fn", "fp", "tn", "tp"))
+    size = count_effective(counts, ("fn", "fp", "tn", "tp"))
     return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
 
 
@@ -389,8 +354,6 @@ _RESIDUAL_OF_COUNTS = Formula(
     weighted_n_of=lambda mass: mass.tp + mass.fp + mass.fn + mass.tn,
     deviation_of=_deviation_of_counts,
 )
-
-
 MEAN_RESIDUAL = FirstOf(
     id="mean_residual",
     title="Mean residual",
@@ -405,8 +368,6 @@ MEAN_RESIDUAL = FirstOf(
     requirements=frozenset(),
     options=(_RESIDUAL, CALIBRATION_IN_THE_LARGE, _RESIDUAL_OF_COUNTS),
 )
-
-
 OUTCOME_MEAN = FirstOf(
     id="outcome_mean",
     title="Mean outcome",
@@ -422,8 +383,6 @@ OUTCOME_MEAN = FirstOf(
     listed=False,
     options=(MEAN_SCORE, MEAN_PREDICTION, r.SELECTION_RATE),
 )
-
-
 OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     id="outcome_mean_of_negatives",
     title="Mean outcome of negatives",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from fairaudit.metrics import works
@@ -254,6 +255,16 @@ SELECTED_SHARE = Rate(
     under=("all_selected",),
     example=_example(40, 40),
 )
+
+NOT_SELECTED_RATE = replace(
+    SELECTION_RATE,
+    id="rate_of_not_being_selected",
+    over=("rejected",),
+    title="Rate of not being selected",
+    short="not selected",
+    means="The share of the group that is spared: the positive is a burden.",
+)
+"""What the four-fifths rule compares where the positive is a burden."""
 
 RATES: tuple[GroupMetric, ...] = (
     BASE_RATE,

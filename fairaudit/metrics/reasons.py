@@ -53,8 +53,8 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
     if np.count_nonzero(evaluation.takes_part[z]) < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
     if evaluation.fraction is not None and len(evaluation.parts) == 2:
-        one, two = (part.takes_part[z] for part in evaluation.parts)
-        if (one != two).any():
+        first, second = (part.takes_part[z] for part in evaluation.parts)
+        if (first != second).any():
             return f"{what}: not the same groups take part on both sides"
         return f"{what}: not the same people, or what is subtracted is infinite"
     if isinstance(evaluation.metric, TableMetric):
@@ -121,8 +121,8 @@ def _expected(evaluation: Evaluation, z: int, n: int) -> str:
         everybody = evaluation.table_value.everybody
     elif evaluation.group_values is not None:
         # An average has no cells of its own: the crude rate is what its groups are held to.
-        table, quantity = evaluation.table, evaluation.group_values.metric
-        crude = compute(quantity, counts_for(quantity, table), evaluation.terms.parameters)
+        table, metric = evaluation.table, evaluation.group_values.metric
+        crude = compute(metric, counts_for(metric, table), evaluation.terms.parameters)
         everybody = pooled_outcomes(table, crude)
     if everybody is None or not everybody[z].sum():
         return _people(n)
@@ -155,13 +155,13 @@ def _counted(evaluation: Evaluation, z: int, g: int) -> int:
     if evaluation.table_value is not None:
         return int(evaluation.table_value.n[z, g])
     sides = (evaluation.group_values, evaluation.reference_values if evaluation.averaged else None)
-    return min(int(one.n[z, g]) for one in sides if one is not None)
+    return min(int(side.n[z, g]) for side in sides if side is not None)
 
 
-def undefined_reason(reading: GroupValues | None) -> str:
+def undefined_reason(values: GroupValues | None) -> str:
     """Why a quantity may have no value in a group."""
-    quantity = None if reading is None else reading.metric
-    return quantity.undefined if isinstance(quantity, Formula) else "nobody to count"
+    metric = None if values is None else values.metric
+    return metric.undefined if isinstance(metric, Formula) else "nobody to count"
 
 
 def _what(evaluation: Evaluation) -> str:
@@ -187,9 +187,9 @@ def describe_group(group: Group) -> str:
 
 def describe_groups(groups: Sequence[Group], most: int = 5) -> str:
     """Some groups in words, at most five of them by name."""
-    shown = "; ".join(describe_group(group) for group in groups[:most])
+    text = "; ".join(describe_group(group) for group in groups[:most])
     more = len(groups) - most
-    return f"{shown}; and {more} more" if more > 0 else shown
+    return f"{text}; and {more} more" if more > 0 else text
 
 
 def _too_few(takes_part: Marks, groups: Sequence[Group]) -> str:
@@ -201,7 +201,7 @@ def _too_few(takes_part: Marks, groups: Sequence[Group]) -> str:
 
 
 def _reason_of_difference(whole: TableValue, z: int) -> str:
-    values = {name: reading.value[z] for name, reading in whole.parts}
+    values = {name: group_values.value[z] for name, group_values in whole.parts}
     if all(np.isinf(value) for value in values.values()):
         return f"ε is infinite for {' and '.join(values)} alike"
     infinite = [name for name, value in values.items() if np.isinf(value)]

@@ -39,24 +39,24 @@ _ROUNDING = 1e-12
 
 
 def regress_on_reference(
-    measure: Disparity, table: GroupTable, terms: Terms, tally: GroupCounts
+    disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts
 ) -> Evaluation:
     """Each group's coefficient against the reference; the strata of the table are the controls.
 
     People whose level of a control is not known are left out: complete cases.
     """
-    (quantity, comparison), reference = measure.parts[0], terms.reference
+    (metric, comparison), reference = disparity.parts[0], terms.reference
     assert reference is not None
-    whole = collapse_strata(table)
-    bare = counts_for(quantity, whole)
+    collapsed = collapse_strata(table)
+    bare = counts_for(metric, collapsed)
     crude, cells = (
-        compute(quantity, bare, terms.parameters),
-        compute(quantity, tally, terms.parameters),
+        compute(metric, bare, terms.parameters),
+        compute(metric, counts, terms.parameters),
     )
     takes_part = find_participants_overall(table, crude.n, cells, terms.minimum)
-    index, usable = reference_index(reference, whole, crude.value, crude.n, takes_part)
+    index, usable = reference_index(reference, collapsed, crude.value, crude.n, takes_part)
     if index is None:
-        raise ValueError(f"{measure.id} compares with one group, not with {reference.policy}")
+        raise ValueError(f"{disparity.id} compares with one group, not with {reference.policy}")
     at = max(int(index[0, 0]), 0)
     fit = RegressionFit.nothing(crude.value.shape)
     if usable[0, 0] and crude.n[0, at]:
@@ -68,14 +68,16 @@ def regress_on_reference(
         sides = (exact_value(crude.metric, bare, terms.parameters, 0, side) for side in (g, at))
         return compare_exactly(comparison, *sides)
 
-    one = replace(crude, fit=fit)
+    adjusted_values = replace(crude, fit=fit)
     if table.given:
         # The reference's own mean, and what the group's would be with the same controls.
         adjusted = crude.value[:, at : at + 1] + fit.value
-        one = GroupValues(crude.metric, adjusted, crude.n, crude.effective_n, fit=fit)
-    value, place, sides = fit.value, (index, usable), (one, one)
-    found = evaluate_to_reference(measure, whole, terms, sides, value, takes_part, place, exact)
-    return replace(found, strata=table if table.given else None)
+        adjusted_values = GroupValues(crude.metric, adjusted, crude.n, crude.effective_n, fit=fit)
+    value, place, sides = fit.value, (index, usable), (adjusted_values, adjusted_values)
+    evaluation = evaluate_to_reference(
+        disparity, collapsed, terms, sides, value, takes_part, place, exact
+    )
+    return replace(evaluation, strata=table if table.given else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,8 +106,8 @@ def _fitted(
     codes = [_coded(table, axis) for axis in range(len(table.given))]
     columns = sum(len(levels) - 1 for levels, _ in codes)
     if columns > MOST_COLUMNS:
-        many = f"the controls have {columns:,} columns, more than {MOST_COLUMNS:,}"
-        return replace(nothing, why=dict.fromkeys(among.tolist(), many))
+        reason = f"the controls have {columns:,} columns, more than {MOST_COLUMNS:,}"
+        return replace(nothing, why=dict.fromkeys(among.tolist(), reason))
     n = cells.n[table.known_strata][:, among].astype(np.float64)
     mean, size = crude.value[0, among], n.sum(axis=0)
     apart = np.nan_to_num(cells.value[table.known_strata][:, among] - mean)
@@ -137,8 +139,10 @@ def _swept(controls: _Controls, size: Floats, within: float) -> Fit:
     """The fit of the controls once each group has its own mean."""
     people = controls.people[controls.kept]
     # A level that makes up whole groups leaves exactly 0: its shares are 0 and 1.
-    left = controls.pairs[np.ix_(controls.kept, controls.kept)] - (people / size) @ people.T
-    return least_squares(left, controls.apart[controls.kept], within, float(size.sum()) - len(size))
+    remainder = controls.pairs[np.ix_(controls.kept, controls.kept)] - (people / size) @ people.T
+    return least_squares(
+        remainder, controls.apart[controls.kept], within, float(size.sum()) - len(size)
+    )
 
 
 def _coded(table: GroupTable, axis: int) -> tuple[list[str], Ints]:
@@ -167,7 +171,9 @@ def _controls(
             np.add.at(pairs, (code, other), everybody)
     for start, size in zip(starts[:-1], sizes, strict=True):
         kept[start + people[start : start + size].sum(axis=1).argmax()] = False
-    names = [(name, one) for name, (levels, _) in zip(given, codes, strict=True) for one in levels]
+    names = [
+        (name, level) for name, (levels, _) in zip(given, codes, strict=True) for level in levels
+    ]
     return _Controls(tuple(names), people, pairs, sums, np.flatnonzero(kept))
 
 
@@ -188,5 +194,5 @@ def _collinear(
         for name, level in (controls.names[at] for at in np.flatnonzero(same).tolist()):
             return f"collinear, {describe_group(groups[g])} coincides with {name}={level}"
     names = dict.fromkeys(controls.names[at][0] for at in controls.kept[open_].tolist())
-    one, two = (describe_group(groups[g]) for g in pair)
-    return f"collinear, the levels of {' and '.join(names)} tell {one} from {two}"
+    group, reference = (describe_group(groups[g]) for g in pair)
+    return f"collinear, the levels of {' and '.join(names)} tell {group} from {reference}"

@@ -33,7 +33,9 @@ def one_against_rest(table: GroupTable) -> dict[str, GroupTable]:
 
 def _marked(names: Sequence[str], name: str, size: int) -> Marks:
     """Which slots hold that name; the slots behind the names are of those not known."""
-    return np.array([one == name for one in names] + [False] * (size - len(names)), dtype=np.bool_)
+    return np.array(
+        [entry == name for entry in names] + [False] * (size - len(names)), dtype=np.bool_
+    )
 
 
 @memoize
@@ -53,8 +55,8 @@ def collapse_strata(table: GroupTable) -> GroupTable:
         squares=None if table.squares is None else joined(table.squares),
         known_strata=np.ones(1, dtype=np.bool_),
         amounts={
-            name: one.transform(joined, lambda sums: Sum(joined(sums.values), sums.scale))
-            for name, one in table.amounts.items()
+            name: amount.transform(joined, lambda sums: Sum(joined(sums.values), sums.scale))
+            for name, amount in table.amounts.items()
         },
         histogram=table.histogram
         and replace(table.histogram, strata=((),), people=joined(table.histogram.people)),
@@ -163,21 +165,21 @@ class PairedCounts:
         return proportions.paired_difference(*cells, alpha)
 
 
-def count_pairs(quantity: GroupMetric, table: GroupTable) -> PairedCounts | None:
+def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
     """The people of a rate by both outcomes of a table; None where the rate is of other people."""
-    if table.pairs is None or table.positive is None or not isinstance(quantity, Rate):
+    if table.pairs is None or table.positive is None or not isinstance(metric, Rate):
         return None
-    if not quantity.proportion or frozenset(quantity.under) not in _CELLS:
+    if not metric.proportion or frozenset(metric.under) not in _CELLS:
         return None
     classes = len(table.classes)
     mass = table.pairs.mass[:, :, :classes]
-    hits, counted = _hits(quantity, table)
+    hits, counted = _hits(metric, table)
     sides = (table.positive[:classes], table.pairs.positive)
     by_sign = np.zeros((*mass.shape[:2], 2, 2, mass.shape[-1]))
     for one in (0, 1):
         for two in (0, 1):
-            picked = mass[:, :, sides[0] == bool(one)][:, :, :, sides[1] == bool(two)]
-            by_sign[:, :, one, two] = picked.sum(axis=(2, 3))
+            cells_of_signs = mass[:, :, sides[0] == bool(one)][:, :, :, sides[1] == bool(two)]
+            by_sign[:, :, one, two] = cells_of_signs.sum(axis=(2, 3))
     by_sign = by_sign[:, counted]
 
     def total(*, first: bool, second: bool) -> Floats:
@@ -190,10 +192,12 @@ def count_pairs(quantity: GroupMetric, table: GroupTable) -> PairedCounts | None
         for a, b in ((True, True), (True, False), (False, True), (False, False))
     ]
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = count_effective(count_groups(table), quantity.under) / np.sum(cells, axis=0)
+        people_per_weight = count_effective(count_groups(table), metric.under) / np.sum(
+            cells, axis=0
+        )
     weighted = table.squares is not None
     if weighted:
-        cells = [cell * np.nan_to_num(each) for cell in cells]
+        cells = [cell * np.nan_to_num(people_per_weight) for cell in cells]
     both, first, second, neither = cells
     return PairedCounts(both, first, second, neither, weighted)
 

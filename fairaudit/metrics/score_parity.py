@@ -97,10 +97,10 @@ def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableV
     compared = there.sum(axis=2, keepdims=True) >= 2
     top = np.where(there & compared, share, -np.inf)
     bottom = np.where(there & compared, share, np.inf)
-    found = _widest(top, bottom, takes_part, n, _across(scores, number, takes_part))
+    result = _widest(top, bottom, takes_part, n, _across(scores, number, takes_part))
     if (number < 0).any():  # ten equal bins are of [0, 1] alone
         return TableValue.of(np.full(len(n), np.nan), takes_part, n)
-    return found
+    return result
 
 
 def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
@@ -139,10 +139,14 @@ def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:
     across = ~scores.single & (number >= 0) & (tenth != number)
     people = scores.people[:, :2].sum(axis=1)
     doubt = np.zeros(len(takes_part))
-    for one in np.unique(np.concatenate([number[across], tenth[across].astype(np.int64)])):
-        mine = people[:, (number == one) | (across & (tenth == one))].sum(axis=1)
-        loose = people[:, across & ((number == one) | (tenth == one))].sum(axis=1)
-        share = np.where(takes_part & (mine > 0), loose / np.maximum(mine, 1), 0.0)
+    for bin_number in np.unique(np.concatenate([number[across], tenth[across].astype(np.int64)])):
+        people_in_bin = people[:, (number == bin_number) | (across & (tenth == bin_number))].sum(
+            axis=1
+        )
+        loose = people[:, across & ((number == bin_number) | (tenth == bin_number))].sum(axis=1)
+        share = np.where(
+            takes_part & (people_in_bin > 0), loose / np.maximum(people_in_bin, 1), 0.0
+        )
         doubt = np.maximum(doubt, share.max(axis=1, initial=0.0))
     return np.minimum(2 * doubt, 1.0)
 

@@ -63,14 +63,14 @@ class Ranked(Formula):
         """Whether it is a share of people."""
         return self.counts_of is not None
 
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group, with the bound of its error."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            value, n = self.value_of(tally, parameters)
-            error = np.nan_to_num(self.errors_of(tally))
+            value, n = self.value_of(counts, parameters)
+            error = np.nan_to_num(self.errors_of(counts))
         size = n.astype(np.float64)
         if self.counts_of is not None:
-            over, under = self.counts_of(tally)
+            over, under = self.counts_of(counts)
             return GroupValues(
                 self,
                 value,
@@ -83,7 +83,7 @@ class Ranked(Formula):
                 ends=lambda alpha: proportions.wilson(value, size, alpha),
                 method="Wilson",
             )
-        ends = self.ends(tally, parameters, value, size, None)
+        ends = self.ends(counts, parameters, value, size, None)
         return GroupValues(self, value, n, size, error=error, ends=ends, method=self.method)
 
 
@@ -91,10 +91,10 @@ class Ranked(Formula):
 class Distribution(Formula):
     """The whole histogram of a score."""
 
-    def compute(self, tally: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The people with a score, and their histogram."""
-        value, n = self.value_of(tally, parameters)
-        scores = _scores(tally)
+        value, n = self.value_of(counts, parameters)
+        scores = _scores(counts)
         return GroupValues(
             self,
             value,
@@ -105,16 +105,16 @@ class Distribution(Formula):
         )
 
 
-def _scores(tally: GroupCounts) -> ScoreCounts:
-    if tally.scores is None:
+def _scores(counts: GroupCounts) -> ScoreCounts:
+    if counts.scores is None:
         raise ValueError("a measure of ranks without a histogram")
-    return tally.scores
+    return counts.scores
 
 
-def _brier(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    misses = sum_misses(tally)
-    found = misses.mean_square
-    return found if _within_one(_scores(tally)) else np.full_like(found, np.nan), np.asarray(
+def _brier(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    misses = sum_misses(counts)
+    value = misses.mean_square
+    return value if _within_one(_scores(counts)) else np.full_like(value, np.nan), np.asarray(
         misses.n
     )
 
@@ -139,25 +139,25 @@ BRIER = Formula(
 )
 
 
-def _by_label(tally: GroupCounts) -> tuple[Ints, Ints]:
+def _by_label(counts: GroupCounts) -> tuple[Ints, Ints]:
     """Histograms [Z, B, G] of positives and of negatives."""
-    people = _scores(tally).people
+    people = _scores(counts).people
     return people[:, 1], people[:, 0]
 
 
-def _auc(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    positive, negative = _by_label(tally)
+def _auc(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    positive, negative = _by_label(counts)
     return ranked(positive, negative), np.asarray((positive + negative).sum(axis=1))
 
 
-def _auc_error(tally: GroupCounts) -> Floats:
-    positive, negative = _by_label(tally)
-    return rank_error(positive, negative, _scores(tally).single)
+def _auc_error(counts: GroupCounts) -> Floats:
+    positive, negative = _by_label(counts)
+    return rank_error(positive, negative, _scores(counts).single)
 
 
-def _ends_of_auc(tally: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
-    value, _ = _auc(tally, parameters)
-    positive, negative = (side.astype(np.float64) for side in _by_label(tally))
+def _ends_of_auc(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
+    value, _ = _auc(counts, parameters)
+    positive, negative = (side.astype(np.float64) for side in _by_label(counts))
     return ranks.delong(value, positive, negative, alpha, moderated=True)
 
 
@@ -198,8 +198,8 @@ def rank_error_between(sides: Sides) -> Floats:
     return np.nan_to_num(rank_error(theirs, ours, single))
 
 
-def _score_people(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    n = _scores(tally).people.sum(axis=(1, 2))
+def _score_people(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    n = _scores(counts).people.sum(axis=(1, 2))
     return np.where(n > 0, 1.0, np.nan), np.asarray(n)
 
 
@@ -218,27 +218,27 @@ SCORE_DISTRIBUTION = Distribution(
 )
 
 
-def _around_the_median(tally: GroupCounts) -> tuple[Ints, Ints, Ints]:
+def _around_the_median(counts: GroupCounts) -> tuple[Ints, Ints, Ints]:
     """People [Z, G] above the median of everybody, in its bin, and with a score."""
-    scores = _scores(tally)
+    scores = _scores(counts)
     at, people = median_bin(scores.everybody), scores.people.sum(axis=1)
     return people[:, at + 1 :].sum(axis=1), people[:, at : at + 1].sum(axis=1), people.sum(axis=1)
 
 
-def _scoring_rate(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    above, _inside, n = _around_the_median(tally)
+def _scoring_rate(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    above, _inside, n = _around_the_median(counts)
     return np.asarray(above / n), np.asarray(n)
 
 
-def _scoring_error(tally: GroupCounts) -> Floats:
-    _above, inside, n = _around_the_median(tally)
-    scores = _scores(tally)
+def _scoring_error(counts: GroupCounts) -> Floats:
+    _above, inside, n = _around_the_median(counts)
+    scores = _scores(counts)
     exact = not len(scores.low) or bool(scores.single[median_bin(scores.everybody)])
     return np.asarray(np.where(exact, 0.0, inside / n))
 
 
-def _scoring_counts(tally: GroupCounts) -> tuple[Ints, Ints]:
-    above, _inside, n = _around_the_median(tally)
+def _scoring_counts(counts: GroupCounts) -> tuple[Ints, Ints]:
+    above, _inside, n = _around_the_median(counts)
     return np.asarray(above), np.asarray(n)
 
 
@@ -277,19 +277,19 @@ def _within_one(scores: ScoreCounts) -> bool:
 
 
 @memoize
-def _calibration(tally: GroupCounts) -> tuple[Floats, Floats, Ints]:
+def _calibration(counts: GroupCounts) -> tuple[Floats, Floats, Ints]:
     """Σ |positives - Σ scores| over bins, what bins hide of it, and people; [Z, G]."""
-    scores = _scores(tally)
-    positive, negative = _by_label(tally)
+    scores = _scores(counts)
+    positive, negative = _by_label(counts)
     n = (positive + negative).sum(axis=1)
     number = calibration_bins(scores)
     middle = ((scores.low + scores.high) / 2)[None, :, None]
     apart, hidden = np.zeros(n.shape), np.zeros(n.shape)
-    for one in np.unique(number).tolist():
-        mine = number == one
-        plus, minus = positive[:, mine], negative[:, mine]
+    for bin_number in np.unique(number).tolist():
+        in_bin = number == bin_number
+        plus, minus = positive[:, in_bin], negative[:, in_bin]
         people = plus + minus
-        apart += np.abs(plus.sum(axis=1) - (people * middle[:, mine]).sum(axis=1))
+        apart += np.abs(plus.sum(axis=1) - (people * middle[:, in_bin]).sum(axis=1))
     half = ((scores.high - scores.low) / 2)[None, :, None]
     tenth = np.minimum(np.floor(scores.high * _BINS), _BINS - 1)
     straddles = ~scores.single & (tenth != np.minimum(np.floor(scores.low * _BINS), _BINS - 1))
@@ -297,13 +297,13 @@ def _calibration(tally: GroupCounts) -> tuple[Floats, Floats, Ints]:
     return np.where(_within_one(scores), apart, np.nan), hidden, n
 
 
-def _calibration_error(tally: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    apart, n = _calibration(tally)[::2]
+def _calibration_error(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    apart, n = _calibration(counts)[::2]
     return np.asarray(apart / n), np.asarray(n)
 
 
-def _calibration_doubt(tally: GroupCounts) -> Floats:
-    _, hidden, n = _calibration(tally)
+def _calibration_doubt(counts: GroupCounts) -> Floats:
+    _, hidden, n = _calibration(counts)
     return np.asarray(hidden / n)
 
 
@@ -344,8 +344,6 @@ SCORES: tuple[GroupMetric, ...] = (
     RMSE,
     R2,
 )
-
-
 RANKED_SCORES = replace(
     RANKED,
     id="ranked_scores",

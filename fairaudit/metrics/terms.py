@@ -38,29 +38,29 @@ class Parameters:
 
     def as_texts(self) -> dict[str, str]:
         """Those that are set, by name, as texts."""
-        found = {
+        texts = {
             name: format_decimal(value)
             for name in ("smoothing", "concentration", "alpha")
             if (value := getattr(self, name)) is not None
         }
         if self.utilities:
-            found["utilities"] = ", ".join(f"{cell} {value}" for cell, value in self.utilities)
+            texts["utilities"] = ", ".join(f"{cell} {value}" for cell, value in self.utilities)
         if self.controls:
-            found["controls"] = "+".join(self.controls)
-        return found
+            texts["controls"] = "+".join(self.controls)
+        return texts
 
     def as_values(self) -> dict[str, object]:
         """The same as numbers and lists."""
-        found: dict[str, object] = {
+        values: dict[str, object] = {
             name: float(value)
             for name in ("smoothing", "concentration", "alpha")
             if (value := getattr(self, name)) is not None
         }
         if self.utilities:
-            found["utilities"] = {cell: float(value) for cell, value in self.utilities}
+            values["utilities"] = {cell: float(value) for cell, value in self.utilities}
         if self.controls:
-            found["controls"] = [*self.controls]
-        return found
+            values["controls"] = [*self.controls]
+        return values
 
 
 def format_decimal(value: Decimal) -> str:

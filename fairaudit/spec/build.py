@@ -16,7 +16,6 @@ from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
-from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.model import CsvFormat, Missing, MissingPolicy, OutcomeKind, Spec
 from fairaudit.spec.scans import read_scan, read_search
 from fairaudit.spec.text import Document, Draft
@@ -48,12 +47,8 @@ def build(document: Document, validated: Shape, text: str) -> Spec:
 
 def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spec:
     shape = validated.spec
-    groupings = Groupings(
-        tuple(attribute.name for attribute in columns.protected),
-        tuple(stratum.name for stratum in columns.strata),
-    )
     inference = _read_inference(draft, shape.inference)
-    context = Context(draft, shape, groupings, columns, inference)
+    context = Context(draft, shape, columns, inference)
     requests, checks, notices = read_metrics(context, validated.skipped)
     scan, gates = read_scan(context)
     search, limits = read_search(context)

@@ -1,14 +1,14 @@
-"""Reads the `columns` of a spec into attributes, strata, features and outcomes."""
+"""Reads the `columns` of a spec: attributes, strata, features, outcomes, and their groupings."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
-from fairaudit.cube import UNKNOWN
+from fairaudit.cube import MOST_ATTRIBUTES, UNKNOWN, Grouping, every_subset
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec import schema
@@ -16,6 +16,68 @@ from fairaudit.spec.model import RESERVED, OtherValues, Outcome, OutcomeKind, Pr
 from fairaudit.spec.text import Draft, Path, Text
 
 _MOST_QUANTILES = 100
+
+WORDS = ("each", "full", "all")
+"""Words that stand for groupings: of each column alone, of all together, of every subset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groupings:
+    """The columns that groupings are made of."""
+
+    protected: tuple[str, ...]
+    strata: tuple[str, ...]
+
+    def by(
+        self, words: Sequence[Sequence[str]], fault: Callable[[int, str], None]
+    ) -> tuple[Grouping, ...]:
+        """The groupings that a `by` asks for; a fault gets its number in the list."""
+        return _expand(words, self.protected, self.protected, fault)
+
+    def given(
+        self, words: Sequence[Sequence[str]], by: Grouping, fault: Callable[[int, str], None]
+    ) -> tuple[Grouping, ...]:
+        """The strata that a `given` asks for beside `by`: declared ones, or other attributes."""
+        others = tuple(name for name in self.protected if name not in by)
+        return _expand(words, self.strata, (*self.strata, *others), fault)
+
+
+def _expand(
+    words: Sequence[Sequence[str]],
+    words_mean: Sequence[str],
+    known: Sequence[str],
+    fault: Callable[[int, str], None],
+) -> tuple[Grouping, ...]:
+    groupings: list[Grouping] = []
+    for number, names in enumerate(words):
+        if len(names) == 1 and names[0] in WORDS:
+            if not words_mean:
+                fault(number, f"{names[0]!r}: the spec declares no strata to condition on")
+            if names[0] == "all" and len(words_mean) > MOST_ATTRIBUTES:
+                count = len(words_mean)
+                fault(
+                    number,
+                    f"{count} columns have {2**count - 1:,} subsets, and {MOST_ATTRIBUTES} at most "
+                    "are taken in all combinations: say `each`, as in `groups: {by: each}`, or "
+                    "name the groupings",
+                )
+                continue
+            groupings += _expand_word(names[0], words_mean)
+            continue
+        unknown = [name for name in names if name not in known]
+        for name in unknown:
+            fault(number, f"no such column here: {name!r}{did_you_mean(name, (*known, *WORDS))}")
+        if len(set(names)) < len(names):
+            fault(number, "a column stands twice in one grouping")
+        if not unknown:
+            groupings.append(tuple(name for name in known if name in names))
+    return tuple(dict.fromkeys(groupings))
+
+
+def _expand_word(word: str, names: Sequence[str]) -> list[Grouping]:
+    if word == "each":
+        return [(name,) for name in names]
+    return every_subset(names) if word == "all" else [tuple(names)] if names else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +90,14 @@ class Columns:
     label: Outcome | None
     predictions: tuple[Outcome, ...]
     numbers: tuple[Outcome, ...]
+
+    @property
+    def groupings(self) -> Groupings:
+        """What groupings are made of: the protected attributes and the strata."""
+        return Groupings(
+            tuple(attribute.name for attribute in self.protected),
+            tuple(stratum.name for stratum in self.strata),
+        )
 
     @property
     def outcomes(self) -> dict[str, Outcome]:

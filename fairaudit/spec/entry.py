@@ -25,8 +25,7 @@ from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_
 from fairaudit.metrics.numbers import FirstOf
 from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
 from fairaudit.spec import schema
-from fairaudit.spec.columns import Columns
-from fairaudit.spec.groupings import Groupings
+from fairaudit.spec.columns import Columns, Groupings
 from fairaudit.spec.model import Outcome, OutcomeKind
 from fairaudit.spec.text import Draft, Path
 
@@ -43,7 +42,6 @@ class Context:
 
     draft: Draft
     shape: schema.AuditSpec
-    groupings: Groupings
     columns: Columns
     inference: Inference
 
@@ -51,6 +49,11 @@ class Context:
     def outcomes(self) -> Mapping[str, Outcome]:
         """The outcomes by their name."""
         return self.columns.outcomes
+
+    @cached_property
+    def groupings(self) -> Groupings:
+        """The columns that groupings are made of."""
+        return self.columns.groupings
 
     @property
     def is_weighted(self) -> bool:

@@ -125,9 +125,9 @@ def fisher_mid_p(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
 
 def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
     """The probabilities of the tables less likely than the observed one, and as likely."""
-    arrays = np.broadcast_arrays(*(np.asarray(one, dtype=np.int64) for one in (a, n, c, m)))
-    a, n, c, m = (one.ravel() for one in arrays)
-    found = np.full((2, a.size), np.nan)
+    arrays = np.broadcast_arrays(*(np.asarray(array, dtype=np.int64) for array in (a, n, c, m)))
+    a, n, c, m = (array.ravel() for array in arrays)
+    probabilities = np.full((2, a.size), np.nan)
     least = np.maximum(a + c - m, 0)
     length = np.minimum(n, a + c) - least + 1
     order = np.argsort(length, kind="stable")
@@ -139,10 +139,12 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
         stop = start + max(_PROBABILITIES // limit, 1)
         stop = start + int(np.searchsorted(length[order[start:stop]], limit, side="right"))
         stop = max(stop, start + 1)
-        mine = order[start:stop]
-        found[:, mine] = _tails(a[mine], n[mine], c[mine], m[mine], int(length[mine[-1]]))
+        block = order[start:stop]
+        probabilities[:, block] = _tails(
+            a[block], n[block], c[block], m[block], int(length[block[-1]])
+        )
         start = stop
-    less, tied = found.reshape(2, *arrays[0].shape)
+    less, tied = probabilities.reshape(2, *arrays[0].shape)
     return less, tied
 
 
@@ -212,7 +214,7 @@ def _expected(counts: Floats) -> tuple[Floats, Floats]:
     rows, columns = counts.sum(axis=-1, keepdims=True), counts.sum(axis=-2, keepdims=True)
     with np.errstate(all="ignore"):
         expected = rows * columns / counts.sum(axis=(-2, -1), keepdims=True)
-    free = [np.maximum((one != 0).sum(axis=(-2, -1)) - 1, 0) for one in (rows, columns)]
+    free = [np.maximum((margin != 0).sum(axis=(-2, -1)) - 1, 0) for margin in (rows, columns)]
     expected = np.where((rows == 0) | (columns == 0), 0.0, expected)
     return expected, np.asarray(free[0] * free[1], dtype=np.float64)
 

@@ -63,11 +63,11 @@ def takes_pooled_variance(deviation: Floats, n: Floats) -> Marks:
 
 def _variance_among(deviation: Floats, n: Floats) -> tuple[Floats, Floats]:
     """The moderated variance of each group beside all others together, and its freedom."""
-    some = np.greater_equal(n, 1) & ~np.isnan(deviation)
-    squares, size = np.where(some, deviation, 0.0), np.where(some, n, 0.0)
-    freedom = np.where(some, np.maximum(np.subtract(n, 1), 0.0), 0.0)
-    others = [np.sum(part, axis=-1, keepdims=True) - part for part in (squares, size, freedom)]
-    return moderated_variance(deviation, n, *others)
+    counted = np.greater_equal(n, 1) & ~np.isnan(deviation)
+    squares, size = np.where(counted, deviation, 0.0), np.where(counted, n, 0.0)
+    freedom = np.where(counted, np.maximum(np.subtract(n, 1), 0.0), 0.0)
+    other_sums = [np.sum(part, axis=-1, keepdims=True) - part for part in (squares, size, freedom)]
+    return moderated_variance(deviation, n, *other_sums)
 
 
 def moderated_variance(
@@ -235,12 +235,14 @@ def _welch(
     first, second = (deviation, n), (other_deviation, m)
     if moderated:
         sides = moderated_variance(*first, *second), moderated_variance(*second, *first)
-        (one, df), (other, other_df) = ((v / k, f) for (v, f), k in zip(sides, (n, m), strict=True))
+        (first_variance, df), (second_variance, other_df) = (
+            (v / k, f) for (v, f), k in zip(sides, (n, m), strict=True)
+        )
     else:
-        (one, df), (other, other_df) = (
+        (first_variance, df), (second_variance, other_df) = (
             (_square_error(*side), np.subtract(side[1], 1)) for side in (first, second)
         )
     # Shares of the variance: the squares of small variances would underflow.
-    share = one / (one + other)
+    share = first_variance / (first_variance + second_variance)
     freedom = 1 / (np.square(share) / df + np.square(1 - share) / other_df)
-    return np.asarray(one + other), np.asarray(freedom)
+    return np.asarray(first_variance + second_variance), np.asarray(freedom)

@@ -104,12 +104,12 @@ def total(values: Floats, ends: Ends, weights: Floats) -> tuple[Floats, Floats, 
     with np.errstate(all="ignore"):
         counts = weights != 0
         value = np.where(counts, weights * values, 0.0)
-        one, other = (np.where(counts, weights * end, 0.0) for end in ends)
-        low = np.where(weights < 0, other, one)
-        high = np.where(weights < 0, one, other)
-        found = np.where(counts.any(axis=0), value.sum(axis=0), np.nan)
+        first_end, second_end = (np.where(counts, weights * end, 0.0) for end in ends)
+        low = np.where(weights < 0, second_end, first_end)
+        high = np.where(weights < 0, first_end, second_end)
+        sums = np.where(counts.any(axis=0), value.sum(axis=0), np.nan)
         return (
-            found,
-            found - np.sqrt(np.square(value - low).sum(axis=0)),
-            found + np.sqrt(np.square(high - value).sum(axis=0)),
+            sums,
+            sums - np.sqrt(np.square(value - low).sum(axis=0)),
+            sums + np.sqrt(np.square(high - value).sum(axis=0)),
         )

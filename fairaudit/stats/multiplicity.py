@@ -40,9 +40,9 @@ def holm(p: Sequence[float] | Floats) -> Floats:
     """
     p = np.asarray(p, dtype=np.float64)
     order = _ascending(p)
-    left = np.arange(order.size, 0, -1)
+    remaining = np.arange(order.size, 0, -1)
     adjusted = np.full_like(p, np.nan)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * left), 1.0)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * remaining), 1.0)
     return adjusted
 
 
@@ -98,15 +98,15 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
     p, k = np.broadcast_arrays(np.minimum(np.asarray(p, dtype=np.float64), 1.0), groups)
     pairs = k * (k - 1) / 2
     with np.errstate(all="ignore"):
-        found = np.array(np.minimum(p * np.maximum(pairs, 1), 1.0))
-        near = (found > _FAR) & (pairs > 1)
+        result = np.array(np.minimum(p * np.maximum(pairs, 1), 1.0))
+        near = (result > _FAR) & (pairs > 1)
         if near.any():
             width = -np.sqrt(2) * ndtri(p[near] / 2)[:, None]
             nodes, weights = _quadrature()
             inside = np.maximum(ndtr(nodes) - ndtr(nodes - width), 0.0)
             within = (weights * inside ** (k[near] - 1)[:, None]).sum(axis=1) * k[near]
-            found[near] = np.minimum(found[near], np.clip(1 - within, 0.0, 1.0))
-    return np.asarray(found)
+            result[near] = np.minimum(result[near], np.clip(1 - within, 0.0, 1.0))
+    return np.asarray(result)
 
 
 def sidak_level(alpha: Alpha, m: float | Floats) -> Floats:
@@ -173,9 +173,9 @@ def smallest_smoothed_ratio(
     at = np.flatnonzero(among)
     if len(at) < 2 or np.isnan(share[at]).any():
         return np.nan, np.nan
-    plus, times = (one[at] for one in drawn_in)
+    plus, times = (array[at] for array in drawn_in)
     low, high, _ = proportions.tail_bounds(share[at], size[at], alpha)
-    return _smallest_by_ends(*(plus + times * one for one in (share[at], low, high)))
+    return _smallest_by_ends(*(plus + times * array for array in (share[at], low, high)))
 
 
 def _smallest_by_ends(p: Floats, low: Floats, high: Floats) -> tuple[float, float]:
@@ -194,17 +194,17 @@ def difference_to_highest(value: Floats, ends: Ends, among: Marks) -> Ends:
     They bound the difference to the highest of all, whichever that is.
     """
     at, (low, high) = np.flatnonzero(among), ends
-    found = np.full((2, len(value)), np.nan)
+    result = np.full((2, len(value)), np.nan)
     if len(at) < 2:
-        return found[0], found[1]
+        return result[0], result[1]
     p, down, up = value[at], value[at] - low[at], high[at] - value[at]
-    for side, theirs, sign, ours in ((0, up, -1, down), (1, down, 1, up)):
-        rivals = undominated(p, theirs if side == 0 else -theirs)
-        reach = np.hypot(ours[:, None], theirs[None, rivals])
+    for side, other_reach, sign, own_reach in ((0, up, -1, down), (1, down, 1, up)):
+        rivals = undominated(p, other_reach if side == 0 else -other_reach)
+        reach = np.hypot(own_reach[:, None], other_reach[None, rivals])
         apart = p[:, None] - p[None, rivals] + sign * reach
         apart[np.arange(len(at))[:, None] == rivals[None, :]] = np.inf
-        found[side, at] = apart.min(axis=1)
-    return found[0], found[1]
+        result[side, at] = apart.min(axis=1)
+    return result[0], result[1]
 
 
 def ratio_to_highest(share: Floats, size: Floats, among: Marks, alpha: float) -> Ends:
@@ -220,25 +220,25 @@ def ratio_to_lowest(share: Floats, size: Floats, among: Marks, alpha: float) -> 
 def _ratio_to_others(share: Floats, size: Floats, among: Marks, alpha: float, way: int) -> Ends:
     """The smallest ends where the way is 1, the largest where it is -1; as in `smallest_ratio`."""
     at = np.flatnonzero(among)
-    found = np.full((2, len(share)), np.nan)
+    result = np.full((2, len(share)), np.nan)
     if len(at) < 2:
-        return found[0], found[1]
+        return result[0], result[1]
     p, n = share[at], size[at]
     low, high, few = proportions.tail_bounds(p, n, alpha)
     exactly = len(at) > 2 and bool(few.any())
     widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
-    for side, theirs in widths:
-        rivals = undominated(way * p, way * theirs)
-        one, two = p[:, None], p[None, rivals]
+    for side, rival_reach in widths:
+        rivals = undominated(way * p, way * rival_reach)
+        own, rival = p[:, None], p[None, rivals]
         if exactly:
-            mine = low[:, None], high[:, None]
-            ends = mover.ratio(one, mine, two, (low[None, rivals], high[None, rivals]))
+            own_ends = low[:, None], high[:, None]
+            ends = mover.ratio(own, own_ends, rival, (low[None, rivals], high[None, rivals]))
         else:
-            ends = proportions.koopman(one, n[:, None], two, n[None, rivals], alpha)
+            ends = proportions.koopman(own, n[:, None], rival, n[None, rivals], alpha)
         apart = way * np.asarray(ends[side])
         apart[np.arange(len(at))[:, None] == rivals[None, :]] = np.inf
-        found[side, at] = way * apart.min(axis=1)
-    return found[0], found[1]
+        result[side, at] = way * apart.min(axis=1)
+    return result[0], result[1]
 
 
 def undominated(first: Floats, second: Floats) -> Ints:
@@ -247,15 +247,15 @@ def undominated(first: Floats, second: Floats) -> Ints:
     Two, since the one who beats a group may stand on the other side of its pair.
     """
     order = np.lexsort((-second, -first))
-    found = []
+    fronts = []
     for _ in range(2):
         if not len(order):
             break
         best = np.maximum.accumulate(second[order])
         ahead = np.concatenate([[True], second[order][1:] > best[:-1]])
-        found.append(order[ahead])
+        fronts.append(order[ahead])
         order = order[~ahead]
-    return np.concatenate(found)
+    return np.concatenate(fronts)
 
 
 def _crossed(one: Ints, two: Ints) -> tuple[Ints, Ints]:

@@ -134,12 +134,12 @@ def koopman(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> 
 def _koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, z: float | Floats) -> Floats:
     """The ratio above p / q at which the score statistic is -z."""
     p, n, q, m, z = (
-        np.asarray(one, dtype=np.float64) for one in np.broadcast_arrays(p, n, q, m, z)
+        np.asarray(array, dtype=np.float64) for array in np.broadcast_arrays(p, n, q, m, z)
     )
     high = np.where(is_known(p, n, q, m), np.inf, np.nan)
     solved = np.isfinite(z) & (q > 0) & (high > 0)
     if solved.any():
-        high[solved] = np.exp(_root(*(one[solved] for one in (p, n, q, m, z))))
+        high[solved] = np.exp(_root(*(array[solved] for array in (p, n, q, m, z))))
     return high
 
 
@@ -150,7 +150,7 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
     _, start = mover.ratio(p, wilson(p, n, alpha), q, wilson(q, m, alpha))
     start = np.log(np.where(np.isfinite(start) & (start > 0), start, 1.0))
     root = np.full_like(p, np.nan)
-    left = np.arange(p.size)
+    open_pairs = np.arange(p.size)
     before, now = start + 0.05, start
     was, value = _excess(before, data), _excess(now, data)
     for _ in range(_SECANTS):
@@ -161,19 +161,19 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
         value = _excess(now, data)
         # Across the kink where both shares are 1 a far secant is steep, and its step small.
         done = (np.abs(step) < _CLOSE) & (np.abs(gap) < _NEAR)
-        root[left[done]] = now[done]
+        root[open_pairs[done]] = now[done]
         if done.all():
             return root
-        left, data = left[~done], data[:, ~done]
+        open_pairs, data = open_pairs[~done], data[:, ~done]
         before, was, now, value = before[~done], was[~done], now[~done], value[~done]
-    low, high = np.full(left.size, -745.0), np.full(left.size, 709.0)
+    low, high = np.full(open_pairs.size, -745.0), np.full(open_pairs.size, 709.0)
     estimate = np.log(data[0] / data[2])
     low = np.maximum(low, estimate)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         under = _excess(middle, data) > 0
         low, high = np.where(under, middle, low), np.where(under, high, middle)
-    root[left] = (low + high) / 2
+    root[open_pairs] = (low + high) / 2
     return root
 
 
@@ -182,10 +182,10 @@ def _excess(log_ratio: Floats, data: Floats) -> Floats:
     p, n, q, m, z = data
     ratio = np.exp(log_ratio)
     x, y = p * n, q * m
-    one, other = ratio * (n + y), x + m
+    first, second = ratio * (n + y), x + m
     # b² - 4ac of the restricted estimate, with nothing left that cancels.
-    root = np.sqrt(np.square(one - other) + 4 * ratio * (n - x) * (m - y))
-    under = np.minimum(2 * (x + y) / (one + other + root), 1.0)
+    root = np.sqrt(np.square(first - second) + 4 * ratio * (n - x) * (m - y))
+    under = np.minimum(2 * (x + y) / (first + second + root), 1.0)
     over = np.minimum(ratio * under, 1.0)
     variance = over * (1 - over) / n + ratio * ratio * under * (1 - under) / m
     return np.asarray((p - ratio * q) / np.sqrt(variance) + z)
@@ -257,7 +257,7 @@ def paired_difference(a: Floats, b: Floats, c: Floats, d: Floats, alpha: Alpha =
     >>> round(float(low), 4), round(float(high), 4)
     (0.0569, 0.3404)
     """
-    a, b, c, d = (np.asarray(one, dtype=np.float64) for one in (a, b, c, d))
+    a, b, c, d = (np.asarray(cell, dtype=np.float64) for cell in (a, b, c, d))
     with np.errstate(all="ignore"):
         n = a + b + c + d
         first, second = (a + b) / n, (a + c) / n

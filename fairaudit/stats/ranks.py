@@ -35,8 +35,8 @@ def delong_variance(upper: Floats, lower: Floats, *, moderated: bool = False) ->
             return _variance(upper, place) + _variance(lower, _below(upper))
         area = (upper * place).sum(axis=1) / n
         above, below = 2 * area**2 / (1 + area) - area**2, area / (2 - area) - area**2
-        one = _at_least(_variance(upper, place), above, n, m)
-        return one + _at_least(_variance(lower, _below(upper)), below, m, n)
+        variance = _at_least(_variance(upper, place), above, n, m)
+        return variance + _at_least(_variance(lower, _below(upper)), below, m, n)
 
 
 def _at_least(variance: Floats, expected: Floats, n: Floats, m: Floats) -> Floats:

@@ -93,10 +93,10 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
 def _independent(scaled: Floats) -> list[int]:
     """The columns that earlier ones do not give, from products of columns of length 1."""
     kept: list[int] = []
-    left = np.nan_to_num(scaled)
-    for j in range(len(left)):
-        if left[j, j] > _COLLINEAR:
+    remainder = np.nan_to_num(scaled)
+    for j in range(len(remainder)):
+        if remainder[j, j] > _COLLINEAR:
             kept.append(j)
-            column = left[j:, j] / np.sqrt(left[j, j])
-            left[j:, j:] -= np.outer(column, column)
+            column = remainder[j:, j] / np.sqrt(remainder[j, j])
+            remainder[j:, j:] -= np.outer(column, column)
     return kept

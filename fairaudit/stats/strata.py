@@ -51,13 +51,13 @@ def mantel_haenszel(
     with np.errstate(all="ignore"):
         part = np.where(whole > 0, 1 / whole, np.where(whole == 0, 0.0, np.nan))
         weight = (n * m * part).sum(axis=0)
-        one, other = a * d * part, b * c * part
-        gap = (one - other).sum(axis=0)
+        concordant, discordant = a * d * part, b * c * part
+        gap = (concordant - discordant).sum(axis=0)
         # A stratum of one person has no second side, so no variance either.
         spread = n * m * (a + c) * (b + d) * part * part / np.where(whole == 1, 1.0, whole - 1)
         variance = spread.sum(axis=0)
         statistic = np.where((variance == 0) & (weight > 0), 0.0, gap * gap / variance)
-        odds = _odds((a + d) * part, (b + c) * part, one, other, alpha)
+        odds = _odds((a + d) * part, (b + c) * part, concordant, discordant, alpha)
         difference = gap / weight
         error = _sato(a, n, c, m, part, difference)
         # No variation at all is no proof of equality: bounds without width would say so.
@@ -73,19 +73,19 @@ def mantel_haenszel(
 
 
 def _floats(*arrays: Floats) -> tuple[Floats, ...]:
-    return tuple(np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in arrays)))
+    return tuple(np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays)))
 
 
 def _odds(
-    same: Floats, cross: Floats, one: Floats, other: Floats, alpha: Alpha
+    same: Floats, cross: Floats, concordant: Floats, discordant: Floats, alpha: Alpha
 ) -> tuple[Floats, Floats, Floats]:
     """The common odds ratio, with the bounds of Robins, Breslow & Greenland for its logarithm."""
-    top, bottom = one.sum(axis=0), other.sum(axis=0)
+    top, bottom = concordant.sum(axis=0), discordant.sum(axis=0)
     ratio = top / bottom
     variance = (
-        (same * one).sum(axis=0) / (2 * top * top)
-        + (same * other + cross * one).sum(axis=0) / (2 * top * bottom)
-        + (cross * other).sum(axis=0) / (2 * bottom * bottom)
+        (same * concordant).sum(axis=0) / (2 * top * top)
+        + (same * discordant + cross * concordant).sum(axis=0) / (2 * top * bottom)
+        + (cross * discordant).sum(axis=0) / (2 * bottom * bottom)
     )
     factor = np.exp(normal_critical(alpha) * np.sqrt(variance))
     everything = (top * bottom == 0) & (top + bottom > 0)
@@ -122,12 +122,12 @@ def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
     kept = whole > 1
     counts, classes, groups, whole = counts[kept], classes[kept], groups[kept], whole[kept]
     # The last of each kind follows from the others.
-    k, g = (np.flatnonzero(one.any(axis=0))[:-1] for one in (classes, groups))
+    k, g = (np.flatnonzero(margin.any(axis=0))[:-1] for margin in (classes, groups))
     gap = counts - classes[:, :, None] * groups[:, None, :] / whole[:, None, None]
     deviation = gap.sum(axis=0)[np.ix_(k, g)].ravel()
-    one = _margin(classes[:, k], whole)
-    other = _margin(groups[:, g], whole) / (whole - 1)[:, None, None]
-    covariance = np.einsum("sab,scd->acbd", one, other, optimize=True)
+    margin = _margin(classes[:, k], whole)
+    groups_covariance = _margin(groups[:, g], whole) / (whole - 1)[:, None, None]
+    covariance = np.einsum("sab,scd->acbd", margin, groups_covariance, optimize=True)
     covariance = covariance.reshape(deviation.size, deviation.size)
     statistic, df = _quadratic(deviation, covariance)
     return np.array(statistic), np.array(df), chi_square_tail(statistic, max(df, 1))
@@ -325,5 +325,5 @@ def pooled_variance(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
     with np.errstate(all="ignore"):
         whole = n + m
         share = (n * p + m * q) / whole
-        found = share * (1 - share) * (1 / n + 1 / m) * whole / (whole - 1)
-    return np.asarray(np.where(whole > 1, found, np.nan))
+        variance = share * (1 - share) * (1 / n + 1 / m) * whole / (whole - 1)
+    return np.asarray(np.where(whole > 1, variance, np.nan))
