@@ -70,12 +70,17 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
     yield from pictures
     yield from shown_tables
     yield from _left_out(omitted)
+    yield _legend(changes)
+
+
+def _legend(changes: Changes) -> Paragraph:
+    """How to read a table of changes."""
     pairs = (
         "-/+: people counted in the rate by the first model only, and by the second only; "
         if changes.sampling is Sampling.PAIRED
         else ""
     )
-    yield Paragraph(
+    return Paragraph(
         f"change: of shares in points; {pairs}p: * where it is below {changes.alpha:g} among all "
         "rates, and then the last column gives the direction; without a * the "
         "change is not significant, without a p it is not tested.",

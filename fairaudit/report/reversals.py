@@ -80,9 +80,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     for index, reversal in enumerate(full):
         yield Entries([entry(reversal, Tone.WARN, inference)])
         if index < _FULL or not is_short:
-            if index < _DRAWN:
-                yield _slopes(reversal, sentence(reversal, alpha))
-            yield from proof(reversal, inference)
+            yield from _with_picture(reversal, index, inference)
     noted = notes[:_FULL] if is_short else notes
     if noted:
         yield Entries([entry(reversal, Tone.MUTED, inference) for reversal in noted])
@@ -106,6 +104,13 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
             [*facts, *_labels(inference, gone=bool(gone), patterns=is_open and bool(shown))]
         )
         yield Paragraph(_reading(result), Tone.MUTED)
+
+
+def _with_picture(reversal: Reversal, index: int, inference: Inference) -> Iterator[Block]:
+    """The strata of a reversal, and for the first few of them a picture."""
+    if index < _DRAWN:
+        yield _slopes(reversal, sentence(reversal, inference.alpha))
+    yield from proof(reversal, inference)
 
 
 def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tuple[str, str]]:
@@ -157,9 +162,7 @@ def _patterns(
     for index, reversal in enumerate(shown):
         label = Cell(f"{word}: {KIND_WORDS[reversal.kind]}", Tone.MUTED)
         yield Entries([(label, sentence(reversal, inference.alpha))])
-        if index < _DRAWN:
-            yield _slopes(reversal, sentence(reversal, inference.alpha))
-        yield from proof(reversal, inference)
+        yield from _with_picture(reversal, index, inference)
 
 
 def _none(compared: int | None) -> str:
