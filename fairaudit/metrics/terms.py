@@ -258,7 +258,7 @@ class Inference:
 
     @property
     def alpha(self) -> float:
-        """How often an interval may miss, and a test cry wolf."""
+        """The error rate α of every interval and test."""
         return float(1 - self.confidence)
 
 
