@@ -146,17 +146,17 @@ def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | 
 
 def ranked(upper: Ints, lower: Ints) -> Floats:
     """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; those of one bin count as equal."""
-    one, two = upper.astype(np.float64), lower.astype(np.float64)
-    below = np.cumsum(two, axis=1) - two
-    pairs = one.sum(axis=1) * two.sum(axis=1)
-    return np.asarray((one * (2 * below + two)).sum(axis=1) / (2 * pairs))
+    higher, other = upper.astype(np.float64), lower.astype(np.float64)
+    below = np.cumsum(other, axis=1) - other
+    pairs = higher.sum(axis=1) * other.sum(axis=1)
+    return np.asarray((higher * (2 * below + other)).sum(axis=1) / (2 * pairs))
 
 
 def rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
     """By how much the pairs within bins of several values may have moved that, [Z, G]."""
-    one, two = upper.astype(np.float64), lower.astype(np.float64)
-    pairs = one.sum(axis=1) * two.sum(axis=1)
-    return np.asarray((one * two)[:, ~single].sum(axis=1) / (2 * pairs))
+    higher, other = upper.astype(np.float64), lower.astype(np.float64)
+    pairs = higher.sum(axis=1) * other.sum(axis=1)
+    return np.asarray((higher * other)[:, ~single].sum(axis=1) / (2 * pairs))
 
 
 def median_bin(people: Ints) -> int:
@@ -173,8 +173,8 @@ def quantile(people: Ints, bins: Bins, share: Fraction) -> tuple[float, float] |
     if not total:
         return None
     reached = np.cumsum(people) * share.denominator >= share.numerator * total
-    at = int(np.argmax(reached))
-    return float(bins.low[at]), float(bins.high[at])
+    first = int(np.argmax(reached))
+    return float(bins.low[first]), float(bins.high[first])
 
 
 def coarsest(shifts: Sequence[int], cells: int, low: int, high: int, most: int) -> int:

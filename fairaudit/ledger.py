@@ -85,10 +85,10 @@ def _place(line: LedgerLine) -> tuple[str, str]:
 
 
 def _merged(lines: Iterable[LedgerLine]) -> tuple[LedgerLine, ...]:
-    found: dict[tuple[str, str], LedgerLine] = {}
+    merged: dict[tuple[str, str], LedgerLine] = {}
     for line in lines:
-        seen = found.get((line.column, line.reason), LedgerLine(0, 0, line.column, line.reason))
-        found[line.column, line.reason] = replace(
-            seen, rows=seen.rows + line.rows, people=seen.people + line.people
+        known = merged.get(_place(line), LedgerLine(0, 0, line.column, line.reason))
+        merged[_place(line)] = replace(
+            known, rows=known.rows + line.rows, people=known.people + line.people
         )
-    return tuple(found.values())
+    return tuple(merged.values())

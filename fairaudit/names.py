@@ -27,7 +27,16 @@ _JOINERS = frozenset("\u200c\u200d")
 _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _OURS = frozenset(
     {
-        *("", "everybody", "everybody else", "everyone", "nobody", "all of it", "rest", "overall"),
+        *(
+            "",
+            "everybody",
+            "everybody else",
+            "everyone",
+            "nobody",
+            "the whole check",
+            "rest",
+            "overall",
+        ),
         *("highest", "lowest", "reference", "not known", "undefined", "suppressed", "∞", "-∞"),
     }
 )

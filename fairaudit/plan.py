@@ -176,7 +176,7 @@ def plan(spec: Spec) -> Plan:
             texts.append(outcome.score)
             cuts.setdefault(outcome.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
-    texts += [one.column for one in spec.features]
+    texts += [attribute.column for attribute in spec.features]
     if spec.cluster is not None:
         texts.append(spec.cluster)
         keys.setdefault(spec.cluster.value)
@@ -212,8 +212,8 @@ def _search(spec: Spec, keys: tuple[Key, ...], texts: Iterable[Text]) -> Search 
     if asked is None:
         return None
     needed = {(key.column, key.edges is not None) for key in plan(asked).keys}
-    names = {one.name for one in (*spec.groupable, *spec.features)}
-    names |= {one.name for one in spec.outcomes}
+    names = {attribute.name for attribute in (*spec.groupable, *spec.features)}
+    names |= {outcome.name for outcome in spec.outcomes}
     return Search(
         tuple(key for key in keys if (key.column, key.edges is not None) in needed),
         frozenset(text.value for text in texts),
@@ -226,12 +226,16 @@ def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
 
     None where all of them are columns of the cells: there the roll-ups are at hand.
     """
-    if spec.subgroups is None or not {one.name for one in spec.features} & {*spec.subgroups.over}:
+    if spec.subgroups is None or not {attribute.name for attribute in spec.features} & {
+        *spec.subgroups.over
+    }:
         return ()
     known = {(key.column, key.edges is not None): key for key in keys}
     columns = {one.name: known.get((one.column.value, one.is_cut)) for one in spec.groupable}
     columns |= {one.name: feature_key(spec, one) for one in spec.features}
-    outcomes = [known[one.column.value, one.threshold is not None] for one in spec.side_outcomes]
+    outcomes = [
+        known[outcome.column.value, outcome.threshold is not None] for outcome in spec.side_outcomes
+    ]
     tables: dict[tuple[Key, ...], None] = {}
     for names in spec.subgroups.widest:
         made = [key for name in names if (key := columns[name]) is not None]
@@ -243,7 +247,7 @@ def feature_key(spec: Spec, one: Protected) -> Key:
     """The key of a feature; features of one column are cut at the edges of all of them."""
     if not one.is_cut:
         return Key(one.column.value)
-    same = [each for each in spec.features if each.column.value == one.column.value]
+    same = [attribute for attribute in spec.features if attribute.column.value == one.column.value]
     edges = {edge for each in same for edge in _bin_edges(each)}
     return Key(one.column.value, tuple(sorted(edges)))
 
@@ -259,39 +263,42 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
     def key_of(column: Text, *, is_cut: bool) -> Key:
         return next(k for k in keys if k.column == column.value and (k.edges is not None) is is_cut)
 
-    columns = {one.name: key_of(one.column, is_cut=one.is_cut) for one in spec.groupable}
+    columns = {
+        attribute.name: key_of(attribute.column, is_cut=attribute.is_cut)
+        for attribute in spec.groupable
+    }
     label = () if spec.label is None or not spec.label.has_classes else (
         key_of(spec.label.column, is_cut=spec.label.threshold is not None),
     )  # fmt: skip
     found: dict[str, dict[tuple[Key, ...], None]] = {}
-    for one in spec.predictions:
-        if one.score is not None:
-            groupings = spec.histograms_of(one)
+    for outcome in spec.predictions:
+        if outcome.score is not None:
+            groupings = spec.histograms_of(outcome)
             largest = [a for a in groupings if not any(set(a) < set(b) for b in groupings)]
             wanted = {
                 tuple(dict.fromkeys([*(columns[name] for name in by), *label])): None
                 for by in largest
             }
-            found.setdefault(one.score.value, {}).update(wanted)
+            found.setdefault(outcome.score.value, {}).update(wanted)
     return {column: tuple(groupings) for column, groupings in found.items()}
 
 
 def _adding(spec: Spec) -> Adding:
     """What is added up for numeric outcomes, for scores and for the numbers of attributes."""
     added = NOTHING_ADDED
-    for one in spec.outcomes:
-        label = spec.label if one is not spec.label else None
-        if one.kind is OutcomeKind.NUMBER:
-            added += _of_columns(one.column)
+    for outcome in spec.outcomes:
+        label = spec.label if outcome is not spec.label else None
+        if outcome.kind is OutcomeKind.NUMBER:
+            added += _of_columns(outcome.column)
             if label is not None and label.kind is OutcomeKind.NUMBER:
-                pair = (label.column.value, one.column.value)
+                pair = (label.column.value, outcome.column.value)
                 added += Adding(products=(pair,), distances=(pair,))
-        if spec.adds_score(one) and one.score is not None:
-            added += _of_columns(one.score)
-        for attribute in spec.attributes_measured(one):
+        if spec.adds_score(outcome) and outcome.score is not None:
+            added += _of_columns(outcome.score)
+        for attribute in spec.attributes_measured(outcome):
             added += _of_columns(attribute.column)
-            if one.kind is OutcomeKind.NUMBER:
-                added += Adding(products=((attribute.column.value, one.column.value),))
+            if outcome.kind is OutcomeKind.NUMBER:
+                added += Adding(products=((attribute.column.value, outcome.column.value),))
     return added
 
 
@@ -323,7 +330,7 @@ def united(plans: Sequence[Plan]) -> Plan | None:
                 return None
             else:
                 cuts.setdefault(key.column, set()).update(key.edges)
-    capped = {text.value: text for one in plans for text in one.capped}
+    capped = {text.value: text for single in plans for text in single.capped}
     made = _keys(keys, cuts)
     medians = tuple(dict.fromkeys(column for plan in plans for column in plan.medians))
     return replace(
@@ -336,11 +343,18 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     )
 
 
-def _terms(one: Plan) -> tuple[object, ...]:
+def _terms(single: Plan) -> tuple[object, ...]:
     """What all specs that share a pass have in common."""
-    rows = one.tokens, one.format, one.count, one.weight, value_of(one.filter)
+    rows = single.tokens, single.format, single.count, single.weight, value_of(single.filter)
     # A table beside the cells has keys of its own, so it is shared as it stands.
-    return *rows, one.cluster, one.scores, one.search, one.tables, one.keys if one.tables else ()
+    return (
+        *rows,
+        single.cluster,
+        single.scores,
+        single.search,
+        single.tables,
+        single.keys if single.tables else (),
+    )
 
 
 def _keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:
@@ -381,5 +395,5 @@ def is_finite_number(word: str) -> bool:
         return False
 
 
-def _bin_edges(one: Protected) -> set[Edge]:
-    return {Edge(value) for value in one.bins}
+def _bin_edges(attribute: Protected) -> set[Edge]:
+    return {Edge(value) for value in attribute.bins}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairaudit.codec.documents import root
+from fairaudit.codec.documents import head_schema, root, with_head
 from fairaudit.codec.rows import Row
-from fairaudit.codec.schema import name_of, object_of
+from fairaudit.codec.schema import Members
 from fairaudit.codec.values import Schema, closed
 from fairaudit.compare import (
     Change,
@@ -17,11 +17,14 @@ from fairaudit.compare import (
     PeopleChange,
     RateChange,
 )
-from fairaudit.result import SCHEMA_VERSION
 from fairaudit.version import version
 
 _CHANGES = Row(Changes)
-_FLAG: Schema = {"type": "boolean", "description": "Whether chance hardly explains it."}
+_ABOUT = (
+    "What `fairaudit compare --format json` prints. Where there is no comparison it prints the "
+    "error of the schema of results."
+)
+_SIGNIFICANT = {"type": "boolean", "description": "Whether chance hardly explains it."}
 _WORDS = ("worse", "better", "unsure", "untested")
 
 
@@ -32,9 +35,8 @@ def write_changes(changes: Changes, exit_code: int) -> dict[str, Any]:
     """
     alpha = changes.alpha
     significant = [row.change for row in changes.rates if row.change.is_significant(alpha)]
-    tree: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "fairaudit", "version": version()},
+    head: dict[str, Any] = {
+        "tool": {"version": version()},
         "kind": "comparison",
         "summary": {
             "exit_code": exit_code,
@@ -51,7 +53,7 @@ def write_changes(changes: Changes, exit_code: int) -> dict[str, Any]:
             },
         },
     }
-    _CHANGES.put(changes, tree)
+    tree = with_head({**head, **_CHANGES.write(changes)})
     for row, check in zip(tree["checks"], changes.checks, strict=True):
         row["verdict"] = _verdict(check, alpha)
         _mark([row], [check.change], alpha)
@@ -79,31 +81,19 @@ def _verdict(check: CheckChange, alpha: float) -> str:
 
 def changes_schema() -> Schema:
     """The JSON Schema of the document."""
-    count: Schema = {"type": "integer", "minimum": 0}
-    of_checks = dict.fromkeys(("compared", "worse", "better"), count)
-    of_rates = {**of_checks, "significant": count}
-    summary = {
-        "exit_code": {"type": "integer", "description": "The exit code of the command."},
-        "checks": closed(of_checks, [*of_checks]),
-        "rates": closed(of_rates, [*of_rates]),
+    count = {"type": "integer", "minimum": 0}
+    of_checks = closed(dict.fromkeys(("compared", "worse", "better"), count))
+    of_rates = closed(dict.fromkeys(("compared", "significant", "worse", "better"), count))
+    summary = closed({"exit_code": count, "checks": of_checks, "rates": of_rates})
+    head: Members = {
+        "kind": ({"const": "comparison", "description": "What kind of document it is."}, True),
+        "summary": ({**summary, "description": "How many got worse, or better."}, True),
     }
-    head = {
-        "schema_version": {"const": SCHEMA_VERSION, "description": "Major and minor version."},
-        "tool": closed({"name": {"const": "fairaudit"}, "version": {"type": "string"}}, ["name"]),
-        "kind": {"const": "comparison"},
-        "summary": closed(summary, [*summary]),
-    }
-    definitions: dict[str, Schema] = {}
-    members = [(name, schema, True) for name, schema in head.items()]
-    tree = object_of([*members, *_CHANGES.members(definitions)])
+    schema = root("comparison", _ABOUT, {"comparison": head_schema({**head, **_CHANGES.members})})
     for cls in (CheckChange, GroupChange, RateChange, PeopleChange):
-        definitions[name_of(cls)]["properties"]["significant"] = _FLAG
-        definitions[name_of(cls)]["required"].append("significant")
-    verdict = {"enum": [*_WORDS], "description": "How the check changed, in a word."}
-    definitions[name_of(CheckChange)]["properties"]["verdict"] = verdict
-    definitions[name_of(CheckChange)]["required"].append("verdict")
-    about = (
-        "What `fairaudit compare --format json` prints. Where there is no comparison it prints the "
-        "error of the schema of results."
-    )
-    return root("comparison", about, tree, definitions)
+        definition = schema["$defs"][Row(cls).name]
+        definition["properties"]["significant"] = _SIGNIFICANT
+        definition["required"].append("significant")
+    verdict = schema["$defs"][Row(CheckChange).name]
+    verdict["properties"]["verdict"] = {"enum": [*_WORDS], "description": "How it changed."}
+    return {**schema, "$ref": "#/$defs/comparison"}

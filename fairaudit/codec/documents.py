@@ -8,20 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn
 
-from fairaudit.codec.rows import Row, kind_of
-from fairaudit.codec.schema import GLOSSARY, name_of, object_of
-from fairaudit.codec.values import (
-    TEXT,
-    Maybe,
-    Schema,
-    Unreadable,
-    closed,
-    raw,
-    read_member,
-    refuse_member,
-)
+from fairaudit.codec.rows import DEFINITIONS, Row, kind_of
+from fairaudit.codec.schema import Members, object_of, references
+from fairaudit.codec.values import TEXT, Schema, Unreadable, maybe, raw, read_member, refuse
 from fairaudit.errors import (
     FairauditError,
     Fault,
@@ -29,7 +21,7 @@ from fairaudit.errors import (
     UsageError,
 )
 from fairaudit.evidence.appearances import Appearance
-from fairaudit.members import LISTED
+from fairaudit.members import LISTED, Member
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
 from fairaudit.simpson import Reversal
@@ -40,7 +32,6 @@ from fairaudit.version import version
 AGAIN = "make it again: fairaudit run SPEC -o result.json"
 """What to do with a document that cannot be read."""
 
-_NAME = "fairaudit"
 _VERSION = re.compile(r"(\d{1,9})\.\d{1,9}")
 _LONGEST = 40
 _FIRST = (
@@ -49,58 +40,68 @@ _FIRST = (
 )
 """The members that stand first."""
 
-_RESULT = Row(AuditResult)
-_FAULTS = kind_of(tuple[Fault, ...])
 _KINDS: tuple[type[FairauditError], ...] = (FairauditError, *FairauditError.__subclasses__())
 _ERRORS = {kind.__name__: kind for kind in _KINDS}
 """Each takes a message and a hint, but for `SpecError`, which takes its faults."""
-IN_WORDS = (Finding, Reversal, Appearance, Subgroup)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """An error in place of a result: its `kind`, its `message`, and a `hint` what to do next."""
+
+    version: Annotated[str, Member("tool.version")]
+    verdict: Annotated[str, Member("summary.verdict")]
+    exit_code: Annotated[int, Member("summary.exit_code")]
+    kind: Annotated[str, Member("error.kind")]
+    message: Annotated[str, Member("error.message")]
+    hint: Annotated[str | None, Member("error.hint")]
+    faults: Annotated[tuple[Fault, ...], Member("error.faults")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """Several answers: how many have which exit code, and each as a document of its own."""
+
+    version: Annotated[str, Member("tool.version")]
+    exit_code: Annotated[int, Member("summary.exit_code")]
+    exit_codes: Annotated[Mapping[str, int], Member("summary.exit_codes")]
+
+
+_RESULT, _FAILURE, _ANSWERS = Row(AuditResult), Row(_Failure), Row(_Answers)
+SPOKEN = (Finding, Reversal, Appearance, Subgroup)
 """The rows to which a report adds a `sentence`."""
 
 
 def write_result(result: AuditResult) -> dict[str, Any]:
     """The result as plain data."""
-    tree: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "tool": {"name": _NAME}}
-    _RESULT.put(result, tree)
+    tree = with_head(_RESULT.write(result))
     return {name: tree[name] for name in dict.fromkeys((*_FIRST, *tree))}
 
 
 def write_error(error: FairauditError) -> dict[str, Any]:
     """An error as plain data of the same kind: no verdict, and why."""
     faults = error.faults if isinstance(error, SpecError) else ()
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": _NAME, "version": version()},
-        "summary": {"verdict": "error", "exit_code": error.exit_code},
-        "error": {
-            "kind": type(error).__name__,
-            "message": error.message,
-            "hint": error.hint,
-            "faults": _FAULTS.write(faults),
-        },
-    }
+    kind = type(error).__name__
+    row = _Failure(version(), "error", error.exit_code, kind, error.message, error.hint, faults)
+    return with_head(_FAILURE.write(row))
 
 
 def write_answers(answers: Sequence[Answer], trees: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Several answers as plain data; `trees` are the documents of each of them."""
     codes = [answer.exit_code for answer in answers]
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": _NAME, "version": version()},
-        "summary": {
-            "exit_code": exit_code(answers),
-            "exit_codes": {str(code): codes.count(code) for code in sorted(set(codes))},
-        },
-        "answers": [
-            {
-                "spec": answer.spec,
-                "data": answer.data,
-                "exit_code": answer.exit_code,
-                "result": tree,
-            }
-            for answer, tree in zip(answers, trees, strict=True)
-        ],
-    }
+    counted = {str(code): codes.count(code) for code in sorted(set(codes))}
+    rows = [
+        {"spec": answer.spec, "data": answer.data, "exit_code": answer.exit_code, "result": tree}
+        for answer, tree in zip(answers, trees, strict=True)
+    ]
+    tree = with_head(_ANSWERS.write(_Answers(version(), exit_code(answers), counted)))
+    return {**tree, "answers": rows}
+
+
+def with_head(tree: dict[str, Any]) -> dict[str, Any]:
+    """The document after what it is: its schema version, and the tool that wrote it."""
+    head = {"schema_version": SCHEMA_VERSION, "tool": {"name": "fairaudit", **tree["tool"]}}
+    return {**head, **{name: value for name, value in tree.items() if name != "tool"}}
 
 
 def parse(text: str | bytes) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def read_result(
     if "error" in document:
         raise UsageError("the document is the report of an error: it holds no result", AGAIN)
     try:
-        return _read_result(document)
+        return _read_result(dict(document))
     except Unreadable as fault:
         raise UsageError(f"{name} cannot be read: {fault}", hint) from fault
 
@@ -148,115 +149,85 @@ def read_answers(document: Mapping[str, Any]) -> list[Answer]:
     if "audits" in document:
         hint = "name one of the reports that it lists; each is a JSON document beside it"
         raise UsageError("this is the index of a batch, not a result", hint)
+    tree = dict(document)
     try:
-        if "answers" not in document:
-            return [_read_one(document)]
-        answers = document["answers"]
-        if not isinstance(answers, list) or not answers:
-            refuse_member(document, "answers", "is empty" if answers == [] else "is no list")
-        return [_read_answer(tree, index) for index, tree in enumerate(answers)]
+        if "answers" in tree:
+            return read_member(tree, "answers", _read_list, {})  # type: ignore[no-any-return]  # answers
+        outcome = _read_outcome(tree, {})
+        if "asked" in tree:
+            spec, data = read_member(tree, "asked", _read_asked, {})
+            return [Answer(spec, data, outcome)]
     except Unreadable as fault:
         raise UsageError(f"the result cannot be read: {fault}", AGAIN) from fault
-
-
-def _read_one(tree: Mapping[str, Any]) -> Answer:
-    """The only answer of a document."""
-    outcome = _read_outcome(tree)
-    if "asked" in tree:
-        asked = tree["asked"]
-        try:
-            return _answer(asked, outcome)
-        except Unreadable as fault:
-            raise fault.within("asked") from None
     spec = outcome.provenance.spec_path if isinstance(outcome, AuditResult) else ""
-    return Answer(spec, None, outcome)
+    return [Answer(spec, None, outcome)]
 
 
-def _read_answer(tree: Any, index: int) -> Answer:
-    """One of several answers."""
-    try:
-        result = raw(tree, "result")
-        _refuse_foreign(result)
+def _read_list(trees: Any, shared: Mapping[str, Any]) -> list[Answer]:
+    if not isinstance(trees, list) or not trees:
+        refuse(trees, "is no list" if trees else "is empty")
+    answers: list[Answer] = []
+    for tree in trees:
         try:
-            outcome = _read_outcome(result)
+            _refuse_foreign(read_member(tree, "result", raw, shared))
+            outcome = read_member(tree, "result", _read_outcome, shared)
+            spec, data = _read_asked(tree, shared)
+            answers.append(Answer(spec, data, outcome))
         except Unreadable as fault:
-            raise fault.within("result") from None
-        return _answer(tree, outcome)
-    except Unreadable as fault:
-        raise fault.within(index).within("answers") from None
+            raise fault.within(len(answers)) from None
+    return answers
 
 
-def _answer(asked: Any, outcome: AuditResult | FairauditError) -> Answer:
-    spec, data = read_member(asked, "spec", TEXT, {}), read_member(asked, "data", Maybe(TEXT), {})
-    return Answer(spec, data, outcome)
+def _read_asked(tree: Any, shared: Mapping[str, Any]) -> tuple[str, str | None]:
+    """The spec and the file that an answer is for."""
+    data = read_member(tree, "data", maybe(TEXT).read, shared)
+    return read_member(tree, "spec", TEXT.read, shared), data
 
 
-def _read_outcome(tree: Mapping[str, Any]) -> AuditResult | FairauditError:
+def _read_outcome(tree: Any, shared: Mapping[str, Any]) -> AuditResult | FairauditError:
+    """The result, or the error of its own kind; what that would look for in the data is lost."""
     if "error" not in tree:
         return _read_result(tree)
-    try:
-        return _read_error(tree["error"])
-    except Unreadable as fault:
-        raise fault.within("error") from None
+    failure = _FAILURE.read(tree, shared)
+    if failure.kind == SpecError.__name__:
+        return SpecError(failure.faults)
+    if failure.kind not in _ERRORS:
+        refuse(failure.kind, "is no error of this version", "error", "kind")
+    return _ERRORS[failure.kind](failure.message, failure.hint)
 
 
-def _read_error(tree: Any) -> FairauditError:
-    """The error in a document, of its own kind; what it would look for in the data is not told."""
-    kind = read_member(tree, "kind", TEXT, {})
-    if kind == SpecError.__name__:
-        return SpecError(read_member(tree, "faults", _FAULTS, {}))
-    if kind not in _ERRORS:
-        refuse_member(tree, "kind", "is no error of this version")
-    message, hint = (
-        read_member(tree, "message", TEXT, {}),
-        read_member(tree, "hint", Maybe(TEXT), {}),
-    )
-    return _ERRORS[kind](message, hint)
-
-
-def _read_result(tree: Mapping[str, Any]) -> AuditResult:
+def _read_result(tree: dict[str, Any]) -> AuditResult:
     """The result in an object that is one; raises `Unreadable`."""
-    tree = dict(tree)
-    options, names = raw(tree, "options"), LISTED.key.split()
-    reversals = read_member(tree, "reversals", kind_of(tuple[Reversal, ...]), {})
-    keys = [str([row[name] for name in names]) for row in tree["reversals"]]
-    try:
-        inference = read_member(options, "inference", kind_of(Inference), {})
-    except Unreadable as fault:
-        raise fault.within("options") from None
+    reversals = read_member(tree, "reversals", kind_of(tuple[Reversal, ...]).read, {})
+    keys = [str([row[name] for name in LISTED.key.split()]) for row in tree["reversals"]]
+    inference = read_member(tree, "options", _read_inference, {})
     shared = {
         "alpha": inference.alpha,
-        "baseline": read_member(tree, "baseline", kind_of(Earlier | None), {}),
+        "baseline": read_member(tree, "baseline", kind_of(Earlier | None).read, {}),
         "reversals": dict(zip(keys, reversals, strict=True)),
     }
     result: AuditResult = _RESULT.read(tree, shared)
-    _refuse_twins(result)
-    _refuse_undefined(result)
-    return result
-
-
-def _refuse_twins(result: AuditResult) -> None:
-    """Raises `Unreadable` for two checks of one id: whoever asks for one would get either."""
     seen: set[str] = set()
     for index, finding in enumerate(result.findings):
         if finding.check.id in seen:
-            raise Unreadable("stands twice").within("id").within(index).within("checks")
+            refuse(finding.check.id, "stands twice", "checks", index, "id")
         seen.add(finding.check.id)
-
-
-def _refuse_undefined(result: AuditResult) -> None:
-    """Raises `Unreadable` for a rate without the definition that names it."""
     known = {definition.id for definition in result.definitions}
     for index, rate in enumerate(result.rates):
         if rate.metric not in known:
-            fault = Unreadable(f'is not among the definitions: "{rate.metric}"')
-            raise fault.within("metric").within(index).within("rates")
+            refuse(rate.metric, "is not among the definitions", "rates", index, "metric")
+    return result
+
+
+def _read_inference(options: Any, shared: Mapping[str, Any]) -> Inference:
+    found: Inference = read_member(options, "inference", kind_of(Inference).read, shared)
+    return found
 
 
 def _refuse_foreign(tree: Any) -> None:
     """Raises `UsageError` where a document is none of this tool and version."""
     tool = tree.get("tool") if isinstance(tree, Mapping) else None
-    if not isinstance(tool, Mapping) or tool.get("name") != _NAME:
+    if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
         raise UsageError("this is no result of fairaudit", AGAIN)
     found, known = tree.get("schema_version"), SCHEMA_VERSION.partition(".")[0]
     match = _VERSION.fullmatch(found) if isinstance(found, str) else None
@@ -267,56 +238,52 @@ def _refuse_foreign(tree: Any) -> None:
         raise UsageError(f"{what} {known}.x", hint)
 
 
+_ABOUT = (
+    "What `fairaudit run --format json` prints: a result, an error, or several answers in one "
+    "document. Within one major `schema_version` members are only added: a reader ignores the "
+    "members it does not know. No number is NaN or infinite: it is null, and a `state` or "
+    "`x_state` says why. `x_text` beside a number `x` is the same number exactly."
+)
+_SENTENCE = {"type": "string", "description": "The row in words: these may change at any time."}
+
+
 def result_schema() -> Schema:
     """The JSON Schema of a document: a result, an error, or several answers."""
-    text: Schema = {"type": "string"}
-    maybe: Schema = {"type": ["string", "null"]}
-    code: Schema = {"type": "integer", "description": "The exit code of the command."}
-    head = {
-        "schema_version": {"const": SCHEMA_VERSION, "description": "Major and minor version."},
-        "tool": closed({"name": {"const": _NAME}, "version": text}, ("name", "version")),
-    }
-    asked = closed({"spec": text, "data": maybe}, ("spec", "data"))
-    definitions: dict[str, Schema] = {}
-    members = [(name, schema, True) for name, schema in head.items()]
-    result = object_of([*members, ("asked", asked, False), *_RESULT.members(definitions)])
-    for cls in IN_WORDS:
-        sentence = {"type": "string", "description": GLOSSARY["sentence"]}
-        definitions[name_of(cls)]["properties"]["sentence"] = sentence
-    error = {"kind": text, "message": text, "hint": maybe, "faults": _FAULTS.schema(definitions)}
-    summary = closed({"verdict": {"const": "error"}, "exit_code": code}, ("verdict", "exit_code"))
-    failure = {**head, "asked": asked, "summary": summary, "error": closed(error, [*error])}
-    codes = {"type": "object", "additionalProperties": {"type": "integer"}}
-    of_all = closed({"exit_code": code, "exit_codes": codes}, ("exit_code", "exit_codes"))
+    text, maybe_text = TEXT.schema, maybe(TEXT).schema
+    asked = object_of({"spec": (text, True), "data": (maybe_text, True)}, "What it answers.")
     either = {"anyOf": [{"$ref": "#/$defs/result"}, {"$ref": "#/$defs/failure"}]}
-    answer = {"spec": text, "data": maybe, "exit_code": code, "result": either}
-    answers = {
-        **head,
-        "summary": of_all,
-        "answers": {"type": "array", "items": closed(answer, [*answer])},
-    }
+    answer = {"spec": text, "data": maybe_text, "exit_code": {"type": "integer"}, "result": either}
+    answers = object_of({name: (schema, True) for name, schema in answer.items()})
+    several = {"answers": ({"type": "array", "items": answers}, True)}
     documents = {
-        "result": result,
-        "failure": closed(failure, [name for name in failure if name != "asked"]),
-        "answers": closed(answers, [*answers]),
+        "result": head_schema({**_RESULT.members, "asked": (asked, False)}),
+        "failure": head_schema({**_FAILURE.members, "asked": (asked, False)}),
+        "answers": head_schema({**_ANSWERS.members, **several}),
     }
-    about = (
-        "What `fairaudit run --format json` prints: a result, an error, or several answers in one "
-        "document. Within one major `schema_version` members are only added: a reader ignores the "
-        "members it does not know. No number is NaN or infinite: it is null, and a `state` or "
-        "`x_state` says why. `x_text` beside a number `x` is the same number exactly."
-    )
-    tree = [{"$ref": f"#/$defs/{name}"} for name in documents]
-    return root("result", about, {"anyOf": tree}, {**documents, **definitions})
+    schema = root("result", _ABOUT, documents)
+    for cls in SPOKEN:
+        schema["$defs"][Row(cls).name]["properties"]["sentence"] = _SENTENCE
+    return {**schema, "anyOf": [{"$ref": f"#/$defs/{name}"} for name in documents]}
 
 
-def root(name: str, about: str, tree: Schema, definitions: dict[str, Schema]) -> Schema:
-    """A whole schema: its dialect and id, and what it is of."""
+def head_schema(members: Members) -> Schema:
+    """The schema of a document of these members, after what it is."""
+    about = {"const": SCHEMA_VERSION, "description": "Major and minor version of this format."}
+    schema = object_of({"schema_version": (about, True), "tool": ({}, True), **members})
+    tool = {"name": ({"const": "fairaudit"}, True), "version": (TEXT.schema, True)}
+    schema["properties"]["tool"] = object_of(tool, "The tool that wrote it.")
+    return schema
+
+
+def root(name: str, about: str, documents: Mapping[str, Schema]) -> Schema:
+    """A whole schema with all that its documents refer to: its dialect, its id, what it is of."""
+    definitions = dict(documents)
+    while missing := {*filter(DEFINITIONS.get, references(definitions))} - definitions.keys():
+        definitions |= {name: DEFINITIONS[name].definition for name in sorted(missing)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:fairaudit:schema:{name}:{SCHEMA_VERSION}",
         "title": f"fairaudit {name}",
         "description": about,
-        **tree,
         "$defs": definitions,
     }

@@ -1,15 +1,18 @@
-"""The JSON Schema of the rows, described by the docstrings of their classes."""
+"""The JSON Schema of rows, described by the docstrings of their classes."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from inspect import cleandoc
-from itertools import chain
-from typing import Any
+from typing import TypeAlias
 
 from fairaudit.codec.values import Schema, closed
+
+Members: TypeAlias = Mapping[str, tuple[Schema, bool]]
+"""Of each member its schema, and whether it is always there."""
 
 _SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z`])|\n\n+")
 
@@ -26,7 +29,6 @@ GLOSSARY: Mapping[str, str] = {
     "numerator": "How many of them, or the sum that is divided.",
     "denominator": "What is divided by.",
     "reason": "Why, in words; null where there is nothing to say.",
-    "sentence": "The row in words, for people: the wording may change with any version.",
     "low": "The lower end of the interval, null where there is none.",
     "high": "The upper end of the interval, null where there is none.",
     "parameters": "What the spec sets beside the metric.",
@@ -50,51 +52,47 @@ def sentences(cls: type) -> tuple[str, ...]:
 
 def describe(cls: type, field: str, name: str, schema: Schema) -> Schema:
     """The schema of a member with what the docstring of its class says of the field."""
-    if "description" in schema:
-        return schema
     said = [sentence for sentence in sentences(cls) if f"`{field}`" in sentence]
-    text = " ".join(said) or GLOSSARY.get(name)
-    return {**schema, "description": text} if text else schema
+    words = " ".join(said) or GLOSSARY.get(name) or f"{name.replace('_', ' ').capitalize()}."
+    return {"description": words, **schema}
 
 
-def object_of(members: Iterable[tuple[str, Schema, bool]], about: str = "") -> Schema:
-    """The schema of an object of these members, of which several fields may name the same."""
-    properties, required = {}, []
-    for name, schema, always in merged([members]):
-        properties[name] = schema
-        required += [name] if always else []
-    return {**({"description": about} if about else {}), **closed(properties, required)}
+def object_of(members: Members, words: str = "") -> Schema:
+    """The schema of an object of these members."""
+    schema = closed(
+        {name: member for name, (member, _) in members.items()},
+        [name for name, (_, always) in members.items() if always],
+    )
+    return {"description": words, **schema} if words else schema
 
 
-def merged(
-    rows: Iterable[Iterable[tuple[str, Schema, bool]]],
-) -> Iterator[tuple[str, Schema, bool]]:
-    """The members of several rows together: always there is what is so in each of them."""
-    lists = [[*row] for row in rows]
-    schemas: dict[str, Schema] = {}
-    for name, schema, _ in chain.from_iterable(lists):
-        is_new = name not in schemas
-        schemas[name] = schema if is_new else _both(schemas[name], schema, one_row=len(lists) == 1)
-    always = set.intersection(*({name for name, _, is_there in row if is_there} for row in lists))
-    yield from ((name, schema, name in always) for name, schema in schemas.items())
+def join(one: Members, other: Members, *, either: bool = False) -> Members:
+    """The members of a row that has both, or of `either` of two rows."""
+    joined = {**one, **other}
+    for name in one.keys() & other.keys():
+        (first, is_first), (second, is_second) = one[name], other[name]
+        always = is_first and is_second if either else is_first or is_second
+        joined[name] = (_both(first, second, either=either), always)
+    if either:
+        for name in one.keys() ^ other.keys():
+            joined[name] = (joined[name][0], False)
+    return joined
 
 
-def _both(one: Schema, other: Schema, *, one_row: bool) -> Schema:
-    """Either of two schemas of a member; of objects the members of both."""
+def _both(one: Schema, other: Schema, *, either: bool) -> Schema:
+    """One of two schemas of a member; of objects the members of both."""
     if "properties" in one and "properties" in other:
-        members = [[*_members(one)], [*_members(other)]]
-        if one_row:
-            members = [[*members[0], *members[1]]]
-        return {**one, **object_of(merged(members))}
-    if _bare(one) == _bare(other):
+        return {**one, **object_of(join(_members(one), _members(other), either=either))}
+    if {**one, "description": ""} == {**other, "description": ""}:
         return one
     return {"anyOf": [*one.get("anyOf", [one]), *other.get("anyOf", [other])]}
 
 
-def _members(schema: Mapping[str, Any]) -> Iterator[tuple[str, Schema, bool]]:
-    for name, member in schema["properties"].items():
-        yield name, member, name in schema["required"]
+def _members(schema: Schema) -> Members:
+    properties, required = schema["properties"], schema["required"]
+    return {name: (member, name in required) for name, member in properties.items()}
 
 
-def _bare(schema: Schema) -> Schema:
-    return {name: value for name, value in schema.items() if name != "description"}
+def references(schema: Schema) -> set[str]:
+    """The definitions that a schema refers to."""
+    return set(re.findall(r'"#/\$defs/([\w.]+)"', json.dumps(schema)))

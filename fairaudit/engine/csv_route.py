@@ -9,7 +9,7 @@ equal counts.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -22,7 +22,7 @@ from fairaudit.engine.candidate_tables import CandidateTables, Column, KeyCombin
 from fairaudit.engine.csv_fields import PADDING, FieldCoder
 from fairaudit.engine.numbers import Batch, Numbers
 from fairaudit.engine.partial_counts import Level, Measures, PartialCounts
-from fairaudit.engine.plain_csv import parts
+from fairaudit.engine.plain_csv import line_blocks, parts
 from fairaudit.engine.polars_route import interval
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
@@ -34,8 +34,6 @@ _BLOCK = 2**18
 
 _BATCH = 2**17
 """Rows that are counted at a time."""
-
-_LF = b"\n"
 
 
 def count(file: SourceFile, plan: Plan, progress: Progress) -> list[PartialCounts] | None:
@@ -86,35 +84,18 @@ class _Work:
         fields = FieldCoder(separator, self._fields, self._columns, self._keys)
         counter = _Counter(self._plan, self._search)
         waiting: list[NDArray[np.int16]] = []
-        for buffer, end in self._blocks(start, stop):
+        buffer = bytearray(_BLOCK + PADDING)
+        for end in line_blocks(self._path, start, stop, buffer, _BLOCK):
+            if self.stopped.is_set() or not end:
+                raise NotServed
             waiting.append(fields.codes(buffer, end))
-            if sum(one.shape[1] for one in waiting) >= _BATCH:
+            if sum(codes.shape[1] for codes in waiting) >= _BATCH:
                 counter.add(np.concatenate(waiting, axis=1), fields)
-                self._progress.advance(sum(one.shape[1] for one in waiting), "rows")
+                self._progress.advance(sum(codes.shape[1] for codes in waiting), "rows")
                 waiting = []
         if waiting:
             counter.add(np.concatenate(waiting, axis=1), fields)
         return counter.counted()
-
-    def _blocks(self, start: int, stop: int) -> Iterator[tuple[bytearray, int]]:
-        """Blocks of whole lines: a buffer, and where the last line in it ends."""
-        size = _BLOCK
-        buffer = bytearray(size + PADDING)
-        with self._path.open("rb", buffering=0) as stream:
-            while start < stop:
-                if self.stopped.is_set():
-                    raise NotServed
-                stream.seek(start)
-                read = stream.readinto(memoryview(buffer)[: min(size, stop - start)]) or 0
-                end = buffer.rfind(_LF, 0, read) + 1
-                if read and start + read == stop and end < read:
-                    # The last line need not have an end.
-                    buffer[read : read + 1] = _LF
-                    read = end = read + 1
-                if not end:
-                    raise NotServed
-                yield buffer, end
-                start += end
 
 
 class _Counter:

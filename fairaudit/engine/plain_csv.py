@@ -9,6 +9,7 @@ names the line.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
@@ -99,24 +100,35 @@ class _Check:
         """The lines of a part of the file that begins with a line; None where one is not plain."""
         buffer = bytearray(_BLOCK + 1)
         marks = RecordCounter(self.separator, self.fields, len(buffer))
-        found = 0
-        with self.path.open("rb", buffering=0) as stream:
-            while start < stop and not self.failed:
-                stream.seek(start)
-                size = stream.readinto(memoryview(buffer)[: min(_BLOCK, stop - start)]) or 0
-                end = buffer.rfind(_LF, 0, size) + 1
-                if size and start + size == stop and end < size:
-                    # The last line need not have an end.
-                    buffer[size : size + 1] = _LF
-                    size = end = size + 1
-                lines = marks.records(buffer, end) if end else None
-                if lines is None:
-                    self.failed = True
-                    return None
-                found += lines
-                start += end
-                self.progress.advance(end, "bytes")
-        return None if self.failed else found
+        total = 0
+        for end in line_blocks(self.path, start, stop, buffer, _BLOCK):
+            lines = marks.records(buffer, end) if end and not self.failed else None
+            if lines is None:
+                self.failed = True
+                return None
+            total += lines
+            self.progress.advance(end, "bytes")
+        return None if self.failed else total
+
+
+def line_blocks(path: Path, start: int, stop: int, buffer: bytearray, size: int) -> Iterator[int]:
+    """Reads a part of a file into the buffer, whole lines of up to `size` bytes at a time.
+
+    Each time it gives where the last line ends: 0 where one is longer, or the file has shrunk.
+    """
+    with path.open("rb", buffering=0) as stream:
+        while start < stop:
+            stream.seek(start)
+            read = stream.readinto(memoryview(buffer)[: min(size, stop - start)]) or 0
+            end = buffer.rfind(_LF, 0, read) + 1
+            if read and start + read == stop and end < read:
+                # The last line need not have an end.
+                buffer[read : read + 1] = _LF
+                end = read + 1
+            yield end
+            if not end:
+                return
+            start += end
 
 
 class RecordCounter:

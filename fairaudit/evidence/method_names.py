@@ -51,7 +51,7 @@ _COMPARED = {
 
 
 def name_interval(metric: Metric) -> str:
-    """The way to a measure's interval, or why it has none."""
+    """The name of the interval of a metric, or why it has none."""
     why = explain_no_interval(metric)
     if why is not None:
         return why
@@ -59,25 +59,25 @@ def name_interval(metric: Metric) -> str:
         return metric.method
     if isinstance(metric, GroupMetric):
         return _name_rate_interval(metric)
-    how, quantity = metric.comparison, metric.parts[0][0]
-    if how.exact_in_strata is not None:
+    comparison, part = metric.comparison, metric.parts[0][0]
+    if comparison.exact_in_strata is not None:
         return "Robins–Breslow–Greenland"
-    if how.id == "itself" or metric.averages:
+    if comparison.id == "itself" or metric.averages:
         return "MOVER over strata"
     if metric.reference is ReferencePolicy.HIGHEST:
         return f"Koopman, {SIMULTANEOUS}"
-    if quantity.is_proportion or how.contrast is not None or how.id == "odds_ratio":
-        name = _COMPARED[how.id]
-    elif isinstance(quantity, Rate) and quantity.bounds[1] is None:
+    if part.is_proportion or comparison.contrast is not None or comparison.id == "odds_ratio":
+        name = _COMPARED[comparison.id]
+    elif isinstance(part, Rate) and part.bounds[1] is None:
         name = _COMPARED["odds_ratio"]
     else:
         is_mean = (
-            _is_number_mean(quantity)
-            and how.shape is not ComparisonShape.SPREAD
-            and not how.quotient
+            _is_number_mean(part)
+            and comparison.shape is not ComparisonShape.SPREAD
+            and not comparison.quotient
         )
         name = "Welch" if is_mean else "MOVER"
-    if how.shape is ComparisonShape.SPREAD:
+    if comparison.shape is ComparisonShape.SPREAD:
         name = f"{name}, {SIMULTANEOUS}"
     if len(metric.parts) > 1:
         if metric.fold is MEAN and metric.to_reference:
@@ -87,7 +87,7 @@ def name_interval(metric: Metric) -> str:
 
 
 def name_test(metric: Metric) -> str:
-    """The test of no disparity, or why there is none."""
+    """The name of the test of no disparity, or why there is none."""
     why = explain_no_test(metric)
     if isinstance(metric, GroupMetric):
         return "none: it compares nobody"
@@ -126,22 +126,22 @@ def _name_disparity_test(metric: Disparity) -> str:
     return test + (", Šidák over both rates" if len(metric.parts) > 1 else "")
 
 
-def _name_rate_interval(quantity: GroupMetric) -> str:
-    if isinstance(quantity, FirstOf):
-        return ", or ".join(dict.fromkeys(map(_name_rate_interval, quantity.options)))
-    if quantity.is_proportion:
+def _name_rate_interval(metric: GroupMetric) -> str:
+    if isinstance(metric, FirstOf):
+        return ", or ".join(dict.fromkeys(map(_name_rate_interval, metric.options)))
+    if metric.is_proportion:
         return "Wilson"
-    if isinstance(quantity, Rate):
+    if isinstance(metric, Rate):
         return "Wilson of the share it is made of, mapped"
-    if isinstance(quantity, Mean):
+    if isinstance(metric, Mean):
         return "MOVER of Wilson's"
-    if isinstance(quantity, Formula) and quantity.deviation_of is None:
-        return quantity.method
+    if isinstance(metric, Formula) and metric.deviation_of is None:
+        return metric.method
     return "Student"
 
 
-def _is_number_mean(quantity: GroupMetric) -> bool:
-    if isinstance(quantity, FirstOf):
-        return all(map(_is_number_mean, quantity.options))
-    by_deviation = isinstance(quantity, Formula) and quantity.deviation_of is not None
-    return isinstance(quantity, NumberMean) or by_deviation
+def _is_number_mean(metric: GroupMetric) -> bool:
+    if isinstance(metric, FirstOf):
+        return all(map(_is_number_mean, metric.options))
+    by_deviation = isinstance(metric, Formula) and metric.deviation_of is not None
+    return isinstance(metric, NumberMean) or by_deviation

@@ -10,12 +10,12 @@ from typing import Annotated
 
 import numpy as np
 
-from fairaudit.cube import Floats, Group
+from fairaudit.cube import Floats, Group, Ints
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.sides import ComparisonPart
 from fairaudit.members import Member
-from fairaudit.metrics import Disparity, Evaluation
+from fairaudit.metrics import Disparity, Evaluation, GroupValues
 from fairaudit.stats import contingency, distributions, multiplicity, proportions
 from fairaudit.stats.contingency import EXPECTED
 
@@ -163,62 +163,61 @@ def find_detectable_gap(
 
     Of a comparison of two rates; a gap or least ratio is looked at from the highest group.
     """
-    disparity, values, reference = (
-        evaluation.metric,
-        evaluation.group_values,
-        evaluation.reference_values,
-    )
+    disparity, values = evaluation.metric, evaluation.group_values
     assert isinstance(disparity, Disparity)
     if values is None:
         return None
-    judged = evaluation.judged
+    reference, judged = evaluation.reference_values, evaluation.judged
+    quotient = disparity.comparison.quotient
     if evaluation.spread:
-        at = np.maximum(evaluation.first, 0)
-        reference = replace(values, value=np.take_along_axis(values.value, at, axis=1),
-                      effective_n=np.take_along_axis(values.effective_n, at, axis=1))  # fmt: skip
-        judged = evaluation.takes_part & (np.arange(values.value.shape[1]) != at)
-        if not disparity.comparison.quotient:
+        highest = np.maximum(evaluation.first, 0)
+        reference = _repeat_group(values, highest)
+        judged = evaluation.takes_part & (np.arange(values.value.shape[1]) != highest)
+        if not quotient:
             below, above = None if above is None else -above, None
     if reference is None:
         return None
-    looks = [
-        multiplicity.count_pairs(int(k)) if evaluation.spread else int(k) - 1
-        for k in evaluation.takes_part.sum(axis=1)
-    ]
-    comparisons = np.maximum(np.array(looks, dtype=np.float64), 1)[:, None]
-    alpha = evaluation.terms.inference.alpha
-    seen = proportions.smallest_detectable(
-        reference.value, values.effective_n, reference.effective_n, alpha, comparisons
-    )
-    allowed = [
-        _allow_gap(bound, reference.value, quotient=disparity.comparison.quotient)
-        for bound in (below, above)
-    ]
-    # Where no gap of a side would be found at all, the evidence there is the thinnest.
-    excess = [
-        np.where(np.isnan(wide), -np.inf, np.where(np.isnan(gap), np.inf, abs(gap) - abs(wide)))
-        for gap, wide in zip(seen, allowed, strict=True)
-    ]
+    alpha, comparisons = evaluation.terms.inference.alpha, _count_comparisons(evaluation)
+    sizes = (values.effective_n, reference.effective_n)
+    seen = proportions.smallest_detectable(reference.value, *sizes, alpha, comparisons)
+    allowed = [_allow_gap(bound, reference.value, quotient=quotient) for bound in (below, above)]
     # Of too few clusters there is no size, and so nothing to say of what it would show.
-    known = (
-        judged
-        & ~np.isnan(reference.value)
-        & ~np.isnan(values.effective_n)
-        & ~np.isnan(reference.effective_n)
-    )
+    known = judged & ~np.isnan(reference.value) & ~np.isnan(sizes[0]) & ~np.isnan(sizes[1])
+    excess = [_exceed(gap, wide) for gap, wide in zip(seen, allowed, strict=True)]
     thin = np.where(known, np.maximum(*excess), -np.inf)
     if not thin.size or thin.max() <= _NEAR:
         return None
-    z, g = np.unravel_index(
-        int(np.argmax(np.where(thin > _NEAR, -values.effective_n, -np.inf))), thin.shape
-    )
+    smallest = int(np.argmax(np.where(thin > _NEAR, -values.effective_n, -np.inf)))
+    z, g = np.unravel_index(smallest, thin.shape)
     down, up = (float(np.broadcast_to(side, thin.shape)[z, g]) for side in seen)
-    n, m = (
-        int(np.broadcast_to(side.effective_n, thin.shape)[z, g]) for side in (values, reference)
-    )
+    n, m = (int(np.broadcast_to(size, thin.shape)[z, g]) for size in sizes)
     table = evaluation.table
     level = float(alpha / comparisons[z, 0])
     return DetectableGap(table.groups[g], table.strata[z], down, up, n, m, level=level)
+
+
+def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
+    """The values of one group of each stratum, which every other is compared with."""
+    value, effective_n = (
+        np.take_along_axis(numbers, index, axis=1) for numbers in (values.value, values.effective_n)
+    )
+    return replace(values, value=value, effective_n=effective_n)
+
+
+def _count_comparisons(evaluation: Evaluation) -> Floats:
+    """How many comparisons there are in each stratum, [Z, 1]; at least one."""
+    groups = evaluation.takes_part.sum(axis=1).tolist()
+    counts = [multiplicity.count_pairs(k) if evaluation.spread else k - 1 for k in groups]
+    return np.maximum(np.array(counts, dtype=np.float64), 1)[:, None]
+
+
+def _exceed(gap: Floats, wide: Floats) -> Floats:
+    """By how much a gap that is found exceeds what is allowed; -∞ where anything is.
+
+    Where no gap of a side would be found at all, the evidence there is the thinnest.
+    """
+    unseen = np.where(np.isnan(gap), np.inf, abs(gap) - abs(wide))
+    return np.where(np.isnan(wide), -np.inf, unseen)
 
 
 def _allow_gap(bound: Decimal | None, share: Floats, *, quotient: bool) -> Floats:

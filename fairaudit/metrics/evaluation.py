@@ -34,11 +34,11 @@ class Evaluation:
 
     `value` is [Z, W]: W = G where each group has a value, 1 for a spread. `first` and `second` are
     the groups compared (group and reference, or highest and lowest), `NO_GROUP` for pooled ones.
-    `judged` marks the entries that answer: those of groups that take part, other than the reference itself.
-    `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among `names`.
-    `error` [Z, W] bounds what the bins of a score hide. Where strata are averaged, `table` has none
-    left, `strata` is the table that has them, and `averaged` holds their weights. `averaged_parts`
-    are the parts of what was averaged over groups.
+    `judged` marks the entries that answer: those of groups that take part, other than the reference
+    itself. `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among
+    `names`. `error` [Z, W] bounds what the bins of a score hide. Where strata are averaged, `table`
+    has none, `strata` is the table that has them, and `averaged` holds their weights.
+    `averaged_parts` are the parts of what was averaged over groups.
     """
 
     metric: Metric
@@ -110,7 +110,7 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
     place: tuple[Ints | None, Marks],
     exact: Callable[[int, int], Fraction | None],
 ) -> Evaluation:
-    """Each group compared with its reference; `place` is that one's index, and where it is usable."""
+    """Each group compared with its reference, at `place`: its index, and where it is usable."""
     index, usable = place
     values, against = both_values
     index = np.full((len(usable), 1), NO_GROUP) if index is None else index

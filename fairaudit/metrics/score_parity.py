@@ -171,7 +171,7 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
     )
 
 
-_PICKED = "the threshold or bin is chosen from the same data"
+_PICKED = "the widest threshold or bin is chosen from the same data"
 
 
 SCORE_PARITY = TableMetric(

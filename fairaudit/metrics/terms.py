@@ -258,7 +258,7 @@ class Inference:
 
     @property
     def alpha(self) -> float:
-        """The error rate α: how often an interval misses, and a test errs where nothing differs."""
+        """The error rate α of every interval and test."""
         return float(1 - self.confidence)
 
 

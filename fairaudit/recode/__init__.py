@@ -87,8 +87,10 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
 def _axes(counts: Counts, spec: Spec, findings: Findings) -> list[Axis]:
     """The groups, strata and classes of a spec."""
     axes = [group_axis(one, Role.PROTECTED, counts, spec, findings) for one in spec.protected]
-    axes += [group_axis(one, Role.STRATUM, counts, spec, findings) for one in spec.strata]
-    outcomes = (one for one in spec.outcomes if one.has_classes)
+    axes += [
+        group_axis(attribute, Role.STRATUM, counts, spec, findings) for attribute in spec.strata
+    ]
+    outcomes = (outcome for outcome in spec.outcomes if outcome.has_classes)
     return axes + [outcome_axis(one, counts, spec, findings) for one in outcomes]
 
 
@@ -117,10 +119,10 @@ def _distributions(
     if not counts.scores:
         return {}
     columns = {}
-    for one in spec.groupable:
-        column = one.column.value
-        raw = counts.plan.cut_key(column) if one.is_cut else counts.plan.text_key(column)
-        columns[one.name] = Recoding.of(named[one.name], raw, counts)
+    for attribute in spec.groupable:
+        column = attribute.column.value
+        raw = counts.plan.cut_key(column) if attribute.is_cut else counts.plan.text_key(column)
+        columns[attribute.name] = Recoding.of(named[attribute.name], raw, counts)
     label = None
     if spec.label is not None and spec.label.has_classes:
         column = spec.label.column.value
@@ -131,7 +133,9 @@ def _distributions(
 
 def _oddities(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[Notice]:
     """Notices on scores that are likely meant to be probabilities, and on what is not counted."""
-    for column in dict.fromkeys(one.score.value for one in spec.predictions if one.score):
+    for column in dict.fromkeys(
+        outcome.score.value for outcome in spec.predictions if outcome.score
+    ):
         if spec.weight is not None:
             what = f"{column}: the score of a weighted sample is not summarised yet"
             yield Notice(what, Subjects.NOBODY)

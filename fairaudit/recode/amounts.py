@@ -23,9 +23,9 @@ def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
         return {}
     added = _Added(counts, counts.amounts)
     return {
-        (one.name, name): amount
-        for one in spec.outcomes
-        for name, amount in _of_outcome(one, spec, added)
+        (outcome.name, name): amount
+        for outcome in spec.outcomes
+        for name, amount in _of_outcome(outcome, spec, added)
     }
 
 
@@ -89,18 +89,18 @@ class _Added:
         return Sum(np.where(known, np.array(values, dtype=object), 0), scale)
 
 
-def _of_outcome(one: Outcome, spec: Spec, added: _Added) -> Iterator[tuple[str, Amount]]:
-    if one.score is not None and spec.adds_score(one):
-        yield "score", added.number(one.score.value)
-    value = (one.column.value,) if one.kind is OutcomeKind.NUMBER else ()
+def _of_outcome(outcome: Outcome, spec: Spec, added: _Added) -> Iterator[tuple[str, Amount]]:
+    if outcome.score is not None and spec.adds_score(outcome):
+        yield "score", added.number(outcome.score.value)
+    value = (outcome.column.value,) if outcome.kind is OutcomeKind.NUMBER else ()
     if value:
         yield "value", added.number(*value)
     label = spec.label
-    if value and label is not None and label is not one and label.kind is OutcomeKind.NUMBER:
+    if value and label is not None and label is not outcome and label.kind is OutcomeKind.NUMBER:
         yield "label", added.number(label.column.value, *value)
         yield "predicted", added.number(*value, label.column.value)
         yield "residual", added.residual(label.column.value, *value)
-    for attribute in spec.attributes_measured(one):
+    for attribute in spec.attributes_measured(outcome):
         name = f"attribute:{attribute.name}"
         yield name, added.number(attribute.column.value, *value)
         if value:

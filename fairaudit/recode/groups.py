@@ -18,7 +18,7 @@ from fairaudit.spec import Missing, MissingPolicy, Protected, Spec, Text
 
 
 def group_axis(
-    one: Protected,
+    attribute: Protected,
     role: Role,
     counts: Counts,
     spec: Spec,
@@ -27,18 +27,18 @@ def group_axis(
     """The axis of a protected attribute or a stratum."""
     is_protected = role is Role.PROTECTED
     policy = spec.missing.protected if is_protected else spec.missing.strata
-    if one.bins:
-        names, raw, levels = _binned(one, counts)
+    if attribute.bins:
+        names, raw, levels = _binned(attribute, counts)
     else:
-        raw_key = counts.text_key(one.column.value)
+        raw_key = counts.text_key(attribute.column.value)
         raw = raw_key.codes
-        names = _level_names(one, raw_key, spec.missing, findings)
+        names = _level_names(attribute, raw_key, spec.missing, findings)
         levels = tuple(sorted({name for name in names if name is not None}))
-        findings.notices += _oddities(one, levels)
+        findings.notices += _oddities(attribute, levels)
         if len(levels) > MOST_LEVELS:
             findings.faults.append(
-                one.column.fault(
-                    f"{quoted(one.column.value)} has {len(levels):,} levels, and at most "
+                attribute.column.fault(
+                    f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most "
                     f"{MOST_LEVELS:,} can be audited: is it an id? "
                     "`keep`, `merge` or `bins` make fewer"
                 )
@@ -54,18 +54,20 @@ def group_axis(
         {place[UNKNOWN]} if policy is MissingPolicy.SHOW and UNKNOWN in place else ()
     )
     codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
-    if one.reference and not one.bins and one.reference.value not in levels:
-        hint = did_you_mean(one.reference.value, levels)
+    if attribute.reference and not attribute.bins and attribute.reference.value not in levels:
+        hint = did_you_mean(attribute.reference.value, levels)
         findings.faults.append(
-            one.reference.fault(
-                f"the reference {quoted(one.reference.value)} is no level of {one.name}"
+            attribute.reference.fault(
+                f"the reference {quoted(attribute.reference.value)} is no level of {attribute.name}"
                 f"{hint or '; there are ' + listing(levels)}"
             )
         )
     nothing = np.zeros(len(raw), dtype=np.bool_)
-    key = KeyColumn(one.name, role, levels, unknown)
+    key = KeyColumn(attribute.name, role, levels, unknown)
     rule = "protected" if is_protected else "strata"
-    return Axis(key, codes, one.column.value, rule, policy, missing, nothing, one.unknown)
+    return Axis(
+        key, codes, attribute.column.value, rule, policy, missing, nothing, attribute.unknown
+    )
 
 
 def candidate_axis(raw_key: RawKey) -> Axis:
@@ -80,12 +82,12 @@ def candidate_axis(raw_key: RawKey) -> Axis:
     return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN], nothing)
 
 
-def _oddities(one: Protected, levels: Sequence[str]) -> list[Notice]:
+def _oddities(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
     """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
     found = [
         Notice(
-            f"{one.name}: the levels {listing(same)} are counted apart; `merge` or `trim` joins "
-            "them",
+            f"{attribute.name}: the levels {listing(same)} are counted apart; `merge` or `trim` "
+            "joins them",
             Subjects.NOBODY,
         )
         for same in alike(levels)
@@ -93,22 +95,22 @@ def _oddities(one: Protected, levels: Sequence[str]) -> list[Notice]:
     blank = [level for level in levels if is_like_missing(level)]
     if blank:
         what = (
-            f"{one.name}: {listing(blank)} counts as a level like any other; if it means missing, "
-            "name it in `unknown`"
+            f"{attribute.name}: {listing(blank)} counts as a level like any other; if it means "
+            "missing, name it in `unknown`"
         )
         found.append(Notice(what, Subjects.NOBODY))
     return found
 
 
 def _binned(
-    one: Protected,
+    attribute: Protected,
     counts: Counts,
 ) -> tuple[list[str | None], Ints, tuple[str, ...]]:
     """The bin of each interval of the union of all cuts on that column; missing stands last."""
-    raw_key = counts.cut_key(one.column.value)
+    raw_key = counts.cut_key(attribute.column.value)
     edges = raw_key.key.edges or ()
-    own = [edge for edge in edges if not edge.beyond and edge.value in set(one.bins)]
-    labels = one.bin_labels()
+    own = [edge for edge in edges if not edge.beyond and edge.value in set(attribute.bins)]
+    labels = attribute.bin_labels()
     names: list[str | None] = [
         labels[sum(edge in own for edge in edges[:passed])] for passed in range(len(edges) + 1)
     ]
@@ -116,46 +118,51 @@ def _binned(
 
 
 def _level_names(
-    one: Protected, raw_key: RawKey, missing: Missing, findings: Findings
+    attribute: Protected, raw_key: RawKey, missing: Missing, findings: Findings
 ) -> list[str | None]:
     """The audited level of each raw level; None where it is not known."""
-    found = [level.strip() if level is not None and one.trim else level for level in raw_key.levels]
+    found = [
+        level.strip() if level is not None and attribute.trim else level for level in raw_key.levels
+    ]
     known = [level for level in found if level is not None]
-    unknown = {"", *missing.tokens, *(_stored(word, known) for word in one.unknown)}
+    unknown = {"", *missing.tokens, *(_stored(word, known) for word in attribute.unknown)}
     if UNKNOWN in known and UNKNOWN not in unknown:
         findings.faults.append(
-            one.column.fault(
-                f"{quoted(one.column.value)} holds the level {quoted(UNKNOWN)}, the name of "
+            attribute.column.fault(
+                f"{quoted(attribute.column.value)} holds the level {quoted(UNKNOWN)}, the name of "
                 f"those who are not known: say `unknown: [{UNKNOWN}]`, or rename it in the data"
             )
         )
     known = [level for level in known if level not in unknown]
     target = {}
-    for name, levels in (one.merge or {}).items():
+    for name, levels in (attribute.merge or {}).items():
         for text in levels:
-            target[_named(text, known, one, findings)] = name
-    kept = None if one.keep is None else {
-        *(_named(text, known, one, findings) for text in one.keep), *(one.merge or {})
-    }  # fmt: skip
+            target[_named(text, known, attribute, findings)] = name
+    kept: set[str] | None = None
+    if attribute.keep is not None:
+        kept = {_named(text, known, attribute, findings) for text in attribute.keep}
+        kept |= {*(attribute.merge or {})}
 
     def audited(level: str | None) -> str | None:
         if level is None or level in unknown:
             return None
         name = target.get(level, level)
-        return one.other if kept is not None and name not in kept else name
+        return attribute.other if kept is not None and name not in kept else name
 
     return [audited(level) for level in found]
 
 
-def _named(text: Text, known: Sequence[str], one: Protected, findings: Findings) -> str:
+def _named(text: Text, known: Sequence[str], attribute: Protected, findings: Findings) -> str:
     """The stored level that a recoding names; a fault where it is likely a typo, else a notice."""
     stored = _stored(text.value, known)
     if stored not in known:
         hint = did_you_mean(text.value, known)
         if hint:
-            findings.faults.append(text.fault(f"no level {quoted(text.value)} in {one.name}{hint}"))
+            findings.faults.append(
+                text.fault(f"no level {quoted(text.value)} in {attribute.name}{hint}")
+            )
         else:
-            what = f"{one.name}: the level {quoted(text.value)} does not occur"
+            what = f"{attribute.name}: the level {quoted(text.value)} does not occur"
             findings.notices.append(Notice(what, Subjects.NOBODY))
     return stored
 

@@ -198,9 +198,9 @@ def notices(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[No
     """Who leaves the audit: values that are left out, by group, and groups that are gone."""
     if left_out is None:
         return
-    for one in spec.outcomes:
-        if one.others is OtherValues.DROP and one.binary and one.threshold is None:
-            yield from _dropped_values(one, left_out, counts, spec)
+    for outcome in spec.outcomes:
+        if outcome.others is OtherValues.DROP and outcome.binary and outcome.threshold is None:
+            yield from _dropped_values(outcome, left_out, counts, spec)
     for attribute in spec.protected:
         for gone in left_out.gone((attribute.name,), ()):
             what = f"{describe_group(gone.group)} is in the data and not in the audit: {gone.why}"
@@ -210,15 +210,15 @@ def notices(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[No
 
 
 def _dropped_values(
-    one: Outcome, left_out: LeftOut, counts: Counts, spec: Spec
+    outcome: Outcome, left_out: LeftOut, counts: Counts, spec: Spec
 ) -> Iterator[Notice]:
     """What `others: drop` leaves out of an outcome, of which groups, and what it is like."""
     number = [
         at for at, (column, reason) in enumerate(left_out.reasons)
-        if (column, reason) == (one.column.value, OTHERS_DROPPED)
+        if (column, reason) == (outcome.column.value, OTHERS_DROPPED)
     ]  # fmt: skip
     gone = np.isin(left_out.why, number)
-    raw = counts.text_key(one.column.value)
+    raw = counts.text_key(outcome.column.value)
     counted = np.zeros(len(raw.levels), dtype=np.int64)
     np.add.at(counted, raw.codes[gone], counts.rows[gone])
     values = {raw.levels[at] or "": int(counted[at]) for at in np.argsort(-counted, kind="stable")}
@@ -228,18 +228,18 @@ def _dropped_values(
     listed = _listed({quoted(value): n for value, n in values.items()})
     by = [
         f"by {name}: {_listed(left_out.by_level(name, counts.rows, gone))}"
-        for name in (one.name for one in spec.protected)
+        for name in (attribute.name for attribute in spec.protected)
     ]
     told = "; ".join([f"rows with {listed}", *by])
-    yield Notice(f"{one.name}: `others: drop` leaves out {told}", Subjects.NEVER)
-    for sign, named in (("positive", one.positive), ("negative", one.negative)):
+    yield Notice(f"{outcome.name}: `others: drop` leaves out {told}", Subjects.NEVER)
+    for sign, named in (("positive", outcome.positive), ("negative", outcome.negative)):
         for text in named:
             alike = [value for value in values if _is_like(value, text.value)]
             if alike:
                 verb = "looks" if len(alike) == 1 else "look"
                 yield Notice(
-                    f"{one.name}: {listing(alike)} {verb} like the {sign} {quoted(text.value)}, "
-                    f"and `others: drop` leaves them out; add to `{sign}` what means the same",
+                    f"{outcome.name}: {listing(alike)} {verb} like the {sign} "
+                    f"{quoted(text.value)}, and `others: drop` leaves them out; add to `{sign}` what means the same",
                     Subjects.NOBODY,
                 )
 

@@ -18,13 +18,13 @@ from fairaudit.recode.levels import canonical, is_like_missing, listing, lookali
 from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text
 
 
-def outcome_axis(one: Outcome, counts: Counts, spec: Spec, findings: Findings) -> Axis:
+def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Findings) -> Axis:
     """The axis of a label, prediction or decision; an undeclared third value is a fault."""
-    role = Role.LABEL if one.name == "label" else Role.PREDICTION
+    role = Role.LABEL if outcome.name == "label" else Role.PREDICTION
     policy = spec.missing.label if role is Role.LABEL else spec.missing.prediction
-    if one.threshold is not None:
-        return _cut_axis(one, role, policy, counts, findings)
-    raw_key = counts.text_key(one.column.value)
+    if outcome.threshold is not None:
+        return _cut_axis(outcome, role, policy, counts, findings)
+    raw_key = counts.text_key(outcome.column.value)
     missing_words = {"", *spec.missing.tokens}
     found = [None if level in missing_words else level for level in raw_key.levels]
     classes = _Classes.of([level for level in found if level is not None])
@@ -34,8 +34,8 @@ def outcome_axis(one: Outcome, counts: Counts, spec: Spec, findings: Findings) -
         for code, level in enumerate(found)
         if level is not None and code in present
     }
-    positive, negative = classes.named(one.positive), classes.named(one.negative)
-    dropped = _dropped(one, classes, occurring, findings)
+    positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
+    dropped = _dropped(outcome, classes, occurring, findings)
     levels = tuple(sorted((occurring | positive | negative) - dropped))
     place = {level: code for code, level in enumerate(levels)}
     left_out = DROP if policy is MissingPolicy.DROP else NO_LEVEL
@@ -47,18 +47,18 @@ def outcome_axis(one: Outcome, counts: Counts, spec: Spec, findings: Findings) -
         return np.array(list(chosen), dtype=np.bool_)[raw_key.codes]
 
     key = KeyColumn(
-        one.name,
+        outcome.name,
         role,
         levels,
         positive=frozenset(place[name] for name in positive if name in place)
-        if one.binary
+        if outcome.binary
         else None,
-        favourable=one.favourable,
+        favourable=outcome.favourable,
     )
     return Axis(
         key,
         np.array([code(level) for level in found], dtype=np.int64)[raw_key.codes],
-        one.column.value,
+        outcome.column.value,
         str(role),
         policy,
         missing=marks(level is None for level in found),
@@ -68,22 +68,24 @@ def outcome_axis(one: Outcome, counts: Counts, spec: Spec, findings: Findings) -
     )
 
 
-def _dropped(one: Outcome, classes: _Classes, occurring: set[str], findings: Findings) -> set[str]:
+def _dropped(
+    outcome: Outcome, classes: _Classes, occurring: set[str], findings: Findings
+) -> set[str]:
     """The classes that `others: drop` leaves out; classes the spec says nothing of are a fault."""
-    if not one.binary:
+    if not outcome.binary:
         return set()
-    positive, negative = classes.named(one.positive), classes.named(one.negative)
-    named = _check_positive(one, classes, occurring, findings)
-    named &= _check_negative(one, classes, occurring, findings)
+    positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
+    named = _check_positive(outcome, classes, occurring, findings)
+    named &= _check_negative(outcome, classes, occurring, findings)
     rest = occurring - positive - negative if named else set()
-    if one.negative and rest and one.others is OtherValues.DROP:
+    if outcome.negative and rest and outcome.others is OtherValues.DROP:
         return rest
-    if one.negative and rest:
-        findings.faults.append(_others_fault(one, rest))
-    elif not one.negative and len(rest) > 1:
-        findings.faults.append(_too_many_fault(one, rest))
-    elif not one.negative:
-        findings.notices += _doubts(one, positive, rest)
+    if outcome.negative and rest:
+        findings.faults.append(_others_fault(outcome, rest))
+    elif not outcome.negative and len(rest) > 1:
+        findings.faults.append(_too_many_fault(outcome, rest))
+    elif not outcome.negative:
+        findings.notices += _doubts(outcome, positive, rest)
     return set()
 
 
@@ -111,59 +113,61 @@ class _Classes:
 
 
 def _check_positive(
-    one: Outcome, classes: _Classes, occurring: set[str], findings: Findings
+    outcome: Outcome, classes: _Classes, occurring: set[str], findings: Findings
 ) -> bool:
     """Whether the positives are well named: one that never occurs is a fault.
 
     Unless a declared negative does occur: a month without any is a rate of 0.
     """
     before = len(findings.faults)
-    negative_occurs = bool(classes.named(one.negative) & occurring)
-    for text in one.positive:
+    negative_occurs = bool(classes.named(outcome.negative) & occurring)
+    for text in outcome.positive:
         (name,) = classes.named([text])
         if name in occurring:
             continue
         hint = did_you_mean(text.value, occurring)
         if negative_occurs and not hint:
             continue
-        if any(classes.named([other]) & occurring for other in one.positive) and not hint:
-            what = f"{one.name}: the positive {quoted(text.value)} does not occur"
+        if any(classes.named([other]) & occurring for other in outcome.positive) and not hint:
+            what = f"{outcome.name}: the positive {quoted(text.value)} does not occur"
             findings.notices.append(Notice(what, Subjects.NOBODY))
             continue
         known = listing(sorted(occurring)) or "no value at all"
-        message = f"the positive {quoted(text.value)} never occurs in {quoted(one.column.value)}"
+        message = (
+            f"the positive {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
+        )
         tail = hint or f"; there is {known}" + (
-            "" if one.negative else " (a month without any: declare `negative`)"
+            "" if outcome.negative else " (a month without any: declare `negative`)"
         )
         findings.faults.append(text.fault(message + tail))
     return len(findings.faults) == before
 
 
 def _check_negative(
-    one: Outcome, classes: _Classes, occurring: set[str], findings: Findings
+    outcome: Outcome, classes: _Classes, occurring: set[str], findings: Findings
 ) -> bool:
     """Whether the negatives are well named: one that never occurs may be a typo."""
     before = len(findings.faults)
-    others = sorted(occurring - classes.named(one.positive) - classes.named(one.negative))
-    for text in one.negative:
+    others = sorted(occurring - classes.named(outcome.positive) - classes.named(outcome.negative))
+    for text in outcome.negative:
         if classes.named([text]) & occurring or not others:
             continue
         hint = did_you_mean(text.value, others)
-        if hint or not classes.named(one.negative) & occurring:
+        if hint or not classes.named(outcome.negative) & occurring:
             message = (
-                f"the negative {quoted(text.value)} never occurs in {quoted(one.column.value)}"
+                f"the negative {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
             )
             findings.faults.append(text.fault(message + (hint or f"; there is {listing(others)}")))
     return len(findings.faults) == before
 
 
-def _doubts(one: Outcome, positive: set[str], rest: set[str]) -> list[Notice]:
+def _doubts(outcome: Outcome, positive: set[str], rest: set[str]) -> list[Notice]:
     """A notice where the one other value is likely no negative."""
     alike = {lookalike(name) for name in positive}
     return [
         Notice(
-            f"{one.name}: {quoted(name)} counts as the negative, for it is the only other value; "
-            "say what is `negative`, or name it in `missing.tokens`",
+            f"{outcome.name}: {quoted(name)} counts as the negative, for it is the only other "
+            "value; say what is `negative`, or name it in `missing.tokens`",
             Subjects.NOBODY,
         )
         for name in rest
@@ -171,49 +175,49 @@ def _doubts(one: Outcome, positive: set[str], rest: set[str]) -> list[Notice]:
     ]
 
 
-def _others_fault(one: Outcome, rest: set[str]) -> Fault:
-    return one.column.fault(
-        f"{quoted(one.column.value)} holds values that are neither positive nor negative: "
+def _others_fault(outcome: Outcome, rest: set[str]) -> Fault:
+    return outcome.column.fault(
+        f"{quoted(outcome.column.value)} holds values that are neither positive nor negative: "
         f"{listing(sorted(rest))}; add them to one, or say `others: drop`"
     )
 
 
-def _too_many_fault(one: Outcome, rest: set[str]) -> Fault:
-    positive = listing([text.value for text in one.positive])
-    return one.column.fault(
-        f"{quoted(one.column.value)} holds more than two values: beside {positive} there are "
+def _too_many_fault(outcome: Outcome, rest: set[str]) -> Fault:
+    positive = listing([text.value for text in outcome.positive])
+    return outcome.column.fault(
+        f"{quoted(outcome.column.value)} holds more than two values: beside {positive} there are "
         f"{listing(sorted(rest))}; say which are `negative`"
     )
 
 
 def _cut_axis(
-    one: Outcome,
+    outcome: Outcome,
     role: Role,
     policy: MissingPolicy,
     counts: Counts,
     findings: Findings,
 ) -> Axis:
     """An outcome that is a cut on a number: classes `negative` and `positive`."""
-    raw_key = counts.cut_key(one.column.value)
+    raw_key = counts.cut_key(outcome.column.value)
     edges = raw_key.key.edges or ()
     raw = with_missing_last(raw_key)
-    codes = [int(is_positive(one, edges[:passed])) for passed in range(len(edges) + 1)]
+    codes = [int(is_positive(outcome, edges[:passed])) for passed in range(len(edges) + 1)]
     codes.append(DROP if policy is MissingPolicy.DROP else NO_LEVEL)
     key = KeyColumn(
-        one.name,
+        outcome.name,
         role,
         ("negative", "positive"),
         positive=frozenset({1}),
-        favourable=one.favourable,
+        favourable=outcome.favourable,
     )
     nothing = np.zeros(len(raw), dtype=np.bool_)
     missing = raw_key.codes == MISSING
     reached = np.array(codes)[raw]
     for code, word in ((1, "positive"), (0, "negative")):
         if not ((reached == code) & (counts.kept == 1)).any():
-            what = f"{one.name}: by its cut no row is {word}"
+            what = f"{outcome.name}: by its cut no row is {word}"
             findings.notices.append(Notice(what, Subjects.ANYBODY))
-    return Axis(key, reached, one.column.value, str(role), policy, missing, nothing)
+    return Axis(key, reached, outcome.column.value, str(role), policy, missing, nothing)
 
 
 def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
@@ -226,17 +230,17 @@ def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
     used = [
         (one.column, _rule(one, spec)) for one in spec.outcomes if one.kind is OutcomeKind.NUMBER
     ]
-    used += [(one.score, "score") for one in spec.outcomes if one.score is not None]
+    used += [(outcome.score, "score") for outcome in spec.outcomes if outcome.score is not None]
     found: dict[tuple[str, MissingPolicy], str] = {}
     for text, rule in used:
         found.setdefault((text.value, rules[rule]), rule)
     return [_number_axis(column, rule, policy, counts) for (column, policy), rule in found.items()]
 
 
-def _rule(one: Outcome, spec: Spec) -> str:
-    if one is spec.label:
+def _rule(outcome: Outcome, spec: Spec) -> str:
+    if outcome is spec.label:
         return "label"
-    return "numbers" if one in spec.numbers else "prediction"
+    return "numbers" if outcome in spec.numbers else "prediction"
 
 
 def _number_axis(

@@ -116,7 +116,9 @@ class Distribution:
     def _finest(self, by: Grouping, given: Grouping) -> RawHistogram | None:
         """The raw histogram that this one is a roll-up of."""
         needed = {self.columns[name].raw for name in (*by, *given)}
-        return next((one for one in self.raw.histograms if needed <= set(one.keys)), None)
+        return next(
+            (histogram for histogram in self.raw.histograms if needed <= set(histogram.keys)), None
+        )
 
     def _index(
         self,
@@ -128,7 +130,7 @@ class Distribution:
         """The number of each entry's group among those wanted, or all; below 0: none of them."""
         columns = [self.columns[name] for name in names]
         shape = (len(codes), len(columns))
-        audited = np.array([one.codes(raw, codes) for one in columns], dtype=np.int32)
+        audited = np.array([column.codes(raw, codes) for column in columns], dtype=np.int32)
         rows, index = distinct_rows(np.maximum(audited.T.reshape(shape), NO_LEVEL))
         found = [_named(columns, row) for row in rows.tolist()]
         groups = tuple(one for one in found if one is not None) if wanted is None else tuple(wanted)
@@ -163,12 +165,12 @@ class Distribution:
         return tuple(map(tuple, found))
 
 
-def with_histogram(table: GroupTable, one: Distribution) -> GroupTable:
+def with_histogram(table: GroupTable, score: Distribution) -> GroupTable:
     """The table with the histogram of its groups and strata, where a metric asks for such."""
-    if not one.covers(table.by, table.given):
+    if not score.covers(table.by, table.given):
         return table
     return replace(
-        table, histogram=one.histogram(table.by, table.given, table.groups, table.strata)
+        table, histogram=score.histogram(table.by, table.given, table.groups, table.strata)
     )
 
 

@@ -28,8 +28,8 @@ def feature_recodings(
 ) -> dict[str, tuple[Key, Recoding]]:
     """How each feature is recoded; no cell has it, so each of its levels stands for one."""
     found = {}
-    for one in spec.features:
-        key = feature_key(spec, one)
+    for attribute in spec.features:
+        key = feature_key(spec, attribute)
         if key not in counts.plan.table_keys:
             # Declared, and not among the columns that are looked over.
             continue
@@ -46,8 +46,8 @@ def feature_recodings(
             rows=ones,
             people=ones,
         )
-        axis = group_axis(one, Role.STRATUM, alone, spec, findings)
-        found[one.name] = key, Recoding.of(axis, 0, alone)
+        axis = group_axis(attribute, Role.STRATUM, alone, spec, findings)
+        found[attribute.name] = key, Recoding.of(axis, 0, alone)
     return found
 
 
@@ -65,7 +65,9 @@ def table_cubes(
     if not counts.tables or spec.subgroups is None:
         return ()
     columns: dict[str, tuple[Key, Recoding]] = dict(features)
-    wanted = {one.name: (one.column.value, one.is_cut) for one in spec.groupable}
+    wanted = {
+        attribute.name: (attribute.column.value, attribute.is_cut) for attribute in spec.groupable
+    }
     wanted |= {
         one.name: (one.column.value, one.threshold is not None) for one in spec.side_outcomes
     }
@@ -73,7 +75,7 @@ def table_cubes(
         raw = counts.plan.cut_key(column) if is_cut else counts.plan.text_key(column)
         columns[name] = counts.plan.keys[raw], Recoding.of(named[name], raw, counts)
     _refuse_missing(counts, spec, features)
-    outcomes = [one.name for one in spec.side_outcomes]
+    outcomes = [outcome.name for outcome in spec.side_outcomes]
     tables = {frozenset(table.keys): table for table in counts.tables}
     return tuple(
         _cube(tables, [columns[name] for name in (*names, *outcomes)], ledger)
@@ -102,7 +104,7 @@ def _cube(
     ledger: Ledger,
 ) -> Cube:
     table = tables[frozenset(key for key, _ in columns)]
-    codes = np.stack([_codes(table, *one) for one in columns], axis=1)
+    codes = np.stack([_codes(table, *column) for column in columns], axis=1)
     stays = np.all(codes != DROP, axis=1)
     people = table.people[stays]
     keys = [one.key for _, one in columns]
@@ -118,16 +120,16 @@ def _refuse_missing(counts: Counts, spec: Spec, features: Recodings) -> None:
     """Raises `DataError` where a feature is missing, and the spec takes that for an error."""
     if spec.missing.strata is not MissingPolicy.ERROR:
         return
-    for one in spec.features:
-        if one.name not in features:
+    for attribute in spec.features:
+        if attribute.name not in features:
             continue
-        key, recoding = features[one.name]
+        key, recoding = features[attribute.name]
         table = next(table for table in counts.tables if key in table.keys)
         missing = int(table.people[_codes(table, key, recoding) < 0].sum())
         if missing:
             raise DataError(
                 f"{missing:,} {'person has' if missing == 1 else 'people have'} no value in the "
-                f"feature {quoted(one.column.value)}",
+                f"feature {quoted(attribute.column.value)}",
                 "complete the data, or say what becomes of them: `missing: {strata: …}`",
-                seek=Seek(one.column.value, (None, *counts.plan.tokens)),
+                seek=Seek(attribute.column.value, (None, *counts.plan.tokens)),
             )

@@ -68,8 +68,8 @@ FORMATS = (
 def _function(name: str) -> Callable[..., Any]:
     """The function `module.name` of this package."""
     module, _, function = name.rpartition(".")
-    found: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), function)
-    return found
+    loaded: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), function)
+    return loaded
 
 
 def format_of(name: str) -> Format | None:

@@ -41,12 +41,13 @@ _SAID = ": the same people both times"
 """A reason that stands at the top for everything."""
 _SURE_TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
 _SAMPLING = {
-    Sampling.INDEPENDENT: "taken to be different people: each change is tested as one of two "
+    Sampling.INDEPENDENT: "treated as different people: each change is tested between two "
     "independent samples",
     Sampling.SAME_PEOPLE: "the same both times, so nothing is tested: the samples are not "
     "independent. Put both models into one spec (`columns.models`) for a paired test, or say "
     "--different-people if they are others",
-    Sampling.PAIRED: "the same, each counted by both: a rate is tested by who changes (McNemar)",
+    Sampling.PAIRED: "the same, each counted by both: a rate is tested by whose outcome "
+    "changes (McNemar)",
 }
 
 
@@ -68,10 +69,12 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
 def _verdict(changes: Changes) -> Iterator[Block]:
     before, after = changes.before, changes.after
     yield Heading(f"Comparison: {_heading(before, after)}")
-    word = " → ".join(_JUDGED.get(one.verdict, str(one.verdict).upper()) for one in (before, after))
+    word = " → ".join(
+        _JUDGED.get(compared.verdict, str(compared.verdict).upper()) for compared in (before, after)
+    )
     tone = Tone.BAD if changes.worse else Tone.GOOD if changes.better else Tone.PLAIN
     yield Entries([(Cell(word, tone), summary(changes))])
-    moved = [one for one in changes.checks if _is_told_first(one, changes.alpha)]
+    moved = [change for change in changes.checks if _is_told_first(change, changes.alpha)]
     if moved:
         yield _entries(moved, changes.alpha)
     yield Facts(
@@ -82,7 +85,7 @@ def _verdict(changes: Changes) -> Iterator[Block]:
         ]
     )
     if changes.conditions:
-        yield Entries([(Cell("unlike", Tone.WARN), text) for text in changes.conditions])
+        yield Entries([(Cell("differs", Tone.WARN), text) for text in changes.conditions])
 
 
 def summary(changes: Changes) -> str:
@@ -90,19 +93,21 @@ def summary(changes: Changes) -> str:
     worse, better = len(changes.worse), len(changes.better)
     checks = len(changes.checks)
     text = f"{checks} {_plural('check', checks)} in both: {worse} worse, {better} better"
-    untested = sum(not one.is_tested for one in changes.checks)
+    untested = sum(not change.is_tested for change in changes.checks)
     text += f", {untested} not tested" if untested else ""
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
-    sure = [one.change for one in changes.rates if one.change.is_significant(changes.alpha)]
-    down, up = (sum(one.way is way for one in sure) for way in (Direction.WORSE, Direction.BETTER))
+    sure = [row.change for row in changes.rates if row.change.is_significant(changes.alpha)]
+    down, up = (
+        sum(change.way is way for change in sure) for way in (Direction.WORSE, Direction.BETTER)
+    )
     other = len(sure) - down - up
     rates = len(changes.rates)
     text += f"; {numbers.whole(rates)} {_plural('rate', rates)} of groups: "
-    if not any(one.change.significance for one in changes.rates):
+    if not any(row.change.significance for row in changes.rates):
         return f"{text}none tested"
     text += f"{down} significantly worse and {up} better"
-    return text + (f", {other} changed where neither way is better" if other else "")
+    return text + (f", {other} changed where neither direction is better" if other else "")
 
 
 def _plural(word: str, count: int) -> str:
@@ -111,37 +116,45 @@ def _plural(word: str, count: int) -> str:
 
 def _heading(before: ComparedResult, after: ComparedResult) -> str:
     """What the two are called: their models or titles, or where those are one, their data."""
-    called = [names.name(one.of) if one.of else _named(one) for one in (before, after)]
+    called = [
+        names.name(compared.of) if compared.of else _named(compared) for compared in (before, after)
+    ]
     if called[0] != called[1]:
         return " → ".join(called)
     data = [
-        names.copied(Path(one.provenance.files[0].path).name) if one.provenance.files else ""
-        for one in (before, after)
+        names.copied(Path(compared.provenance.files[0].path).name)
+        if compared.provenance.files
+        else ""
+        for compared in (before, after)
     ]
     return f"{called[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else called[0]
 
 
-def _named(one: ComparedResult) -> str:
+def _named(compared: ComparedResult) -> str:
     """The title of an audit, or else its spec."""
-    return names.line(one.provenance.title) or names.copied(one.provenance.spec_path)
+    return names.line(compared.provenance.title) or names.copied(compared.provenance.spec_path)
 
 
-def _origin(one: ComparedResult) -> str:
-    made = one.provenance
-    files = ", ".join(names.copied(file.path) for file in made.files[:2])
-    more = f" and {len(made.files) - 2} more" if len(made.files) > 2 else ""
-    of = f"{names.name(one.of)} in " if one.of else ""
-    return f"{of}{_named(one)}: {files}{more}, {numbers.whole(made.rows)} rows, made {made.created}"
+def _origin(compared: ComparedResult) -> str:
+    provenance = compared.provenance
+    files = ", ".join(names.copied(file.path) for file in provenance.files[:2])
+    more = f" and {len(provenance.files) - 2} more" if len(provenance.files) > 2 else ""
+    of = f"{names.name(compared.of)} in " if compared.of else ""
+    rows = f"{numbers.whole(provenance.rows)} rows, created {provenance.created}"
+    return f"{of}{_named(compared)}: {files}{more}, {rows}"
 
 
 def _checks(changes: Changes) -> Iterator[Block]:
-    rest = [one for one in changes.checks if not _is_told_first(one, changes.alpha)]
+    rest = [change for change in changes.checks if not _is_told_first(change, changes.alpha)]
     rows = [*_entries(rest, changes.alpha).rows]
-    rows += [(Cell("asked otherwise", Tone.MUTED), _otherwise(one)) for one in changes.otherwise]
-    for one, when in ((changes.only_before, "before"), (changes.only_after, "after")):
+    rows += [
+        (Cell("defined differently", Tone.MUTED), _otherwise(different))
+        for different in changes.otherwise
+    ]
+    for findings, when in ((changes.only_before, "before"), (changes.only_after, "after")):
         rows += [
-            (Cell(f"only {when}", Tone.MUTED), f"{each.check.id}: {each.status.upper()}")
-            for each in one
+            (Cell(f"only {when}", Tone.MUTED), f"{finding.check.id}: {finding.status.upper()}")
+            for finding in findings
         ]
     if rows:
         others = len(rest) < len(changes.checks)
@@ -149,45 +162,48 @@ def _checks(changes: Changes) -> Iterator[Block]:
         yield Entries(rows)
 
 
-def _otherwise(one: DifferentCheck) -> str:
+def _otherwise(different: DifferentCheck) -> str:
     """A check that asks something else: its statuses, and what of it changed."""
-    statuses = " → ".join(each.status.upper() for each in (one.before, one.after))
-    return f"{one.after.check.id}: {statuses}; {one.why} changed"
+    statuses = " → ".join(finding.status.upper() for finding in (different.before, different.after))
+    return f"{different.after.check.id}: {statuses}; {different.why} changed"
 
 
-def _is_told_first(one: CheckChange, alpha: float) -> bool:
+def _is_told_first(change: CheckChange, alpha: float) -> bool:
     """Whether a check is better or worse, or changed significantly."""
-    sure = one.is_significant(alpha)
-    return sure or one.is_worse(alpha) or one.is_better(alpha)
+    sure = change.is_significant(alpha)
+    return sure or change.is_worse(alpha) or change.is_better(alpha)
 
 
 def _entries(rows: Sequence[CheckChange], alpha: float) -> Entries:
-    return Entries([(_word(one, alpha), _check(one, alpha)) for one in rows], is_titled=True)
+    return Entries(
+        [(_word(change, alpha), _check(change, alpha)) for change in rows], is_titled=True
+    )
 
 
-def _word(one: CheckChange, alpha: float) -> Cell:
+def _word(check: CheckChange, alpha: float) -> Cell:
     """What became of a check in one word."""
-    if one.is_worse(alpha):
+    if check.is_worse(alpha):
         return Cell("WORSE", Tone.BAD)
-    if one.is_better(alpha):
+    if check.is_better(alpha):
         return Cell("BETTER", Tone.GOOD)
-    if one.is_significant(alpha):
+    if check.is_significant(alpha):
         return Cell("CHANGED", Tone.WARN)
-    if all(change.way is Direction.SAME for change in one.tested):
+    if all(change.way is Direction.SAME for change in check.tested):
         return Cell("SAME", Tone.MUTED)
-    return Cell("UNSURE" if one.is_tested else "UNTESTED", Tone.MUTED)
+    return Cell("UNSURE" if check.is_tested else "UNTESTED", Tone.MUTED)
 
 
-def _check(one: CheckChange, alpha: float) -> str:
+def _check(check: CheckChange, alpha: float) -> str:
     """A check in one sentence: its statuses, its values, the change with its test."""
-    then, now = one.before, one.after
+    then, now = check.before, check.after
     status = f"{then.status.upper()} → {now.status.upper()}"
     text = f"{checks.title(now)}: {status}"
-    change = one.change
+    change = check.change
     pairs = [
-        metric_titles.worst_pair(each.first, each.second, each.decided_by) for each in (then, now)
+        metric_titles.worst_pair(finding.first, finding.second, finding.decided_by)
+        for finding in (then, now)
     ]
-    values = [numbers.value_of(each) for each in (change.before, change.after)]
+    values = [numbers.value_of(estimate) for estimate in (change.before, change.after)]
     is_other = all(pairs) and pairs[0] != pairs[1]
     if is_other and not now.spread:
         # Whose values these are: a change between different groups is nobody's.
@@ -195,41 +211,41 @@ def _check(one: CheckChange, alpha: float) -> str:
     else:
         if then.estimate is not None or now.estimate is not None:
             text += f", {' → '.join(values)}"
-        told = changed(change, alpha)
-        text += f"; {told}" if told else ""
+        words = changed(change, alpha)
+        text += f"; {words}" if words else ""
         if is_other:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
-    text += _by_group(one, alpha)
-    if one.newly_beyond:
-        text += f"; newly beyond its limit: {baseline.breaches(one.newly_beyond)}"
-    if one.recast:
-        text += "; its columns, who is counted, or how it is tested are defined otherwise"
+    text += _by_group(check, alpha)
+    if check.newly_beyond:
+        text += f"; newly beyond its limit: {baseline.breaches(check.newly_beyond)}"
+    if check.recast:
+        text += "; its columns, who is counted, or how it is tested are defined differently"
     return f"{text} ({now.check.id})"
 
 
-def _by_group(one: CheckChange, alpha: float) -> str:
+def _by_group(change: CheckChange, alpha: float) -> str:
     """The groups to tell, each beside itself: the worst ones, and who changed significantly."""
-    told = [
-        each
-        for each in one.groups
-        if not (each.decided and each.decides)
-        and (each.decided or each.decides or each.change.is_significant(alpha))
+    changed = [
+        row
+        for row in change.groups
+        if not (row.decided and row.decides)
+        and (row.decided or row.decides or row.change.is_significant(alpha))
     ]
-    told.sort(key=lambda each: not (each.decided or each.decides))
-    shown = [f"; {_group(each, alpha)}" for each in told[:_FEW_GROUPS]]
-    left = len(told) - len(shown)
-    more = f"; and {left} more changed significantly" if left else ""
+    changed.sort(key=lambda row: not (row.decided or row.decides))
+    shown = [f"; {_group(row, alpha)}" for row in changed[:_FEW_GROUPS]]
+    omitted = len(changed) - len(shown)
+    more = f"; and {omitted} more changed significantly" if omitted else ""
     return "".join(shown) + more
 
 
-def _group(one: GroupChange, alpha: float) -> str:
+def _group(row: GroupChange, alpha: float) -> str:
     """A group beside itself: `sex=F 0.5000 → 0.3790: -0.1210 [...], worse: p = .0001`."""
-    named = numbers.named_group(one.group) if one.group else "all groups"
-    where = f" in {numbers.named_group(one.stratum)}" if one.stratum else ""
-    change = one.change
-    values = " → ".join(numbers.value_of(each) for each in (change.before, change.after))
-    told = changed(change, alpha)
-    return f"{named}{where} {values}" + (f": {told}" if told else "")
+    named = numbers.named_group(row.group) if row.group else "all groups"
+    where = f" in {numbers.named_group(row.stratum)}" if row.stratum else ""
+    change = row.change
+    values = " → ".join(numbers.value_of(estimate) for estimate in (change.before, change.after))
+    words = changed(change, alpha)
+    return f"{named}{where} {values}" + (f": {words}" if words else "")
 
 
 def changed(change: Change, alpha: float) -> str:
@@ -267,35 +283,36 @@ def _surely(change: Change, alpha: float) -> str:
 
 
 def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
-    found = changes.reversals
-    if not found:
+    changed_reversals = changes.reversals
+    if not changed_reversals:
         return
     yield Heading("Changed reversals")
-    told = found[:_FEW_REVERSALS] if is_short else found
-    yield Entries([(_reversal_word(one), _reversal(one)) for one in told])
-    if left := found[len(told) :]:
-        sure = sum(one.significant for one in left)
+    shown = changed_reversals[:_FEW_REVERSALS] if is_short else changed_reversals
+    yield Entries([(_reversal_word(change), _reversal(change)) for change in shown])
+    if omitted := changed_reversals[len(shown) :]:
+        sure = sum(change.significant for change in omitted)
         yield Paragraph(
-            f"and {numbers.whole(len(left))} more, {numbers.whole(sure) if sure else 'none'} of "
-            "them significant: --verbose, or -o changes.json, tells them all",
+            f"and {numbers.whole(len(omitted))} more, {numbers.whole(sure) if sure else 'none'} of "
+            "them significant: --verbose, or -o changes.json, lists them all",
             Tone.MUTED,
         )
 
 
-def _reversal_word(one: ReversalChange) -> Cell:
-    if one.before is None:
+def _reversal_word(change: ReversalChange) -> Cell:
+    if change.before is None:
         return Cell("new", Tone.WARN)
-    return Cell("gone", Tone.MUTED) if one.after is None else Cell("other", Tone.WARN)
+    return Cell("gone", Tone.MUTED) if change.after is None else Cell("other", Tone.WARN)
 
 
-def _reversal(one: ReversalChange) -> str:
-    kinds = [reversals.KIND_WORDS[kind] for kind in (one.before, one.after) if kind is not None]
-    pair = " against ".join(map(names.name, one.pair))
-    chance = "" if one.significant else ", not significant"
-    where = (
-        f"{metric_titles.title(one.rate)} of the {one.of} by {names.name(one.attribute)}, {pair}"
-    )
-    return f"{where}, given {numbers.subset(one.given)}: {' → '.join(kinds)}{chance}"
+def _reversal(change: ReversalChange) -> str:
+    kinds = [
+        reversals.KIND_WORDS[kind] for kind in (change.before, change.after) if kind is not None
+    ]
+    pair = " against ".join(map(names.name, change.pair))
+    chance = "" if change.significant else ", not significant"
+    rate = f"{metric_titles.title(change.rate)} of the {change.of}"
+    where = f"{rate} by {names.name(change.attribute)}, {pair}"
+    return f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}"
 
 
 def _unlike(changes: Changes) -> Iterator[Block]:
@@ -314,8 +331,10 @@ def _meaning(changes: Changes) -> Iterator[Block]:
             Tone.MUTED,
         )
         return
-    how = changes.inference.correction
-    corrected = "uncorrected" if how is Correction.NONE else f"corrected by {how.words}"
+    correction = changes.inference.correction
+    corrected = (
+        "uncorrected" if correction is Correction.NONE else f"corrected by {correction.words}"
+    )
     level = f"{float(100 * changes.inference.confidence):g} %"
     tests = (
         "A rate of both models is tested by McNemar's test of who changes, with Newcombe's paired "
@@ -325,11 +344,11 @@ def _meaning(changes: Changes) -> Iterator[Block]:
         else "A share is tested by z, or by Fisher where few are expected, with Newcombe's "
         "interval; a mean by Welch; every other number by the variances that its own intervals "
         "imply (MOVER). Of a check each group is compared with itself; the worst value is tested "
-        "only where it is of the same groups both times, or of all groups together."
+        "only where the same groups attain it both times, or where it is over all groups."
     )
     yield Paragraph(
         f"{tests} Intervals of {level} are of each change by itself; p is {corrected} over all "
-        "groups of all checks, over all rates, and over all groupings of people. A change without "
-        "significance may still be there: few people hide large changes.",
+        "groups of all checks, over all rates, and over all groupings of people. A change that is "
+        "not significant may still exist: with few people large changes go unseen.",
         Tone.MUTED,
     )

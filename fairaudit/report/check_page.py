@@ -38,21 +38,25 @@ from fairaudit.verdict import Backing, Breach, Check, Finding, Limit, ReversalCh
 
 _CANDIDATES = 10
 _UNWEIGHED = (
-    "the rates are averages over strata; what each stratum has and what they weigh is not in the "
-    "result: an entry of the same rate with `given` and without `average` lists them"
+    "the rates are averages over strata; their counts and weights are not in the result: an entry "
+    "of the same rate with `given` and without `average` lists them"
 )
 
 
 def listing(result: AuditResult) -> Document:
     """The checks of a result by number and id, the worst first."""
     rows = []
-    for at, one in enumerate(checks.by_urgency(result.findings), 1):
-        word = checks.status_cell(one, at)
-        rows.append((word, f"{names.copied(one.check.id)}: {_value(one)} ({_limit(one)})"))
+    for index, finding in enumerate(checks.by_urgency(result.findings), 1):
+        word = checks.status_cell(finding, index)
+        rows.append(
+            (word, f"{names.copied(finding.check.id)}: {_value(finding)} ({_limit(finding)})")
+        )
     if not rows:
         return inert((Heading("Checks"), Paragraph("The spec sets no limit: nothing was judged.")))
-    how = "fairaudit show RESULT.json CHECK opens one: by its number, its id, or a part of its id."
-    return inert((Heading("Checks, worst first"), Entries(rows), Paragraph(how, Tone.MUTED)))
+    usage = (
+        "fairaudit show RESULT.json CHECK opens one: by its number, its id, or a part of its id."
+    )
+    return inert((Heading("Checks, worst first"), Entries(rows), Paragraph(usage, Tone.MUTED)))
 
 
 def find(result: AuditResult, wanted: str) -> Finding:
@@ -61,19 +65,23 @@ def find(result: AuditResult, wanted: str) -> Finding:
     Raises `UsageError` where there is none, or several.
     """
     ranked = checks.by_urgency(result.findings)
-    ids = [one.check.id for one in ranked]
+    ids = [audit.check.id for audit in ranked]
     if wanted in ids:
         return ranked[ids.index(wanted)]
     if wanted.isdecimal() and 1 <= int(wanted) <= len(ranked):
         return ranked[int(wanted) - 1]
-    found = [one for one in ranked if wanted in one.check.id]
-    if len(found) == 1 and wanted:
-        return found[0]
-    told = [names.copied(one.check.id) for one in (found or ranked)]
-    more = f", and {len(told) - _CANDIDATES} more" if len(told) > _CANDIDATES else ""
-    there = f"there is {', '.join(told[:_CANDIDATES])}{more}" if told else "the spec sets no limit"
-    if found:
-        raise UsageError(f"{len(found)} checks have {names.quoted(wanted)} in their id", there)
+    matches = [audit for audit in ranked if wanted in audit.check.id]
+    if len(matches) == 1 and wanted:
+        return matches[0]
+    candidates = [names.copied(finding.check.id) for finding in (matches or ranked)]
+    more = f", and {len(candidates) - _CANDIDATES} more" if len(candidates) > _CANDIDATES else ""
+    there = (
+        f"there is {', '.join(candidates[:_CANDIDATES])}{more}"
+        if candidates
+        else "the spec sets no limit"
+    )
+    if matches:
+        raise UsageError(f"{len(matches)} checks have {names.quoted(wanted)} in their id", there)
     what = f"no check {names.quoted(wanted)}{did_you_mean(wanted, ids)}"
     raise UsageError(what, there)
 
@@ -93,18 +101,18 @@ def document(result: AuditResult, finding: Finding) -> Document:
     return inert(tuple(block for section in sections for block in section))
 
 
-def _value(one: Finding) -> str:
-    if one.estimate is None:
-        return f"{len(one.reversals)} found" if one.reversals else "none"
-    if isinstance(one.limit, Limit) and not one.estimate.suppressed:
-        return numbers.against(one.estimate.value, one.limit, one.estimate.exact)
-    return numbers.value_of(one.estimate)
+def _value(finding: Finding) -> str:
+    if finding.estimate is None:
+        return f"{len(finding.reversals)} found" if finding.reversals else "none"
+    if isinstance(finding.limit, Limit) and not finding.estimate.suppressed:
+        return numbers.against(finding.estimate.value, finding.limit, finding.estimate.exact)
+    return numbers.value_of(finding.estimate)
 
 
-def _limit(one: Finding) -> str:
-    check = one.check
-    asked = (("fails", check.fail), ("warns", check.warn))
-    return "; ".join(f"{word} {limit}" for word, limit in asked if limit is not None)
+def _limit(finding: Finding) -> str:
+    check = finding.check
+    limits = (("fails", check.fail), ("warns", check.warn))
+    return "; ".join(f"{word} {limit}" for word, limit in limits if limit is not None)
 
 
 def _answer(finding: Finding) -> Iterator[Block]:
@@ -132,7 +140,7 @@ def _asked(finding: Finding) -> Iterator[Block]:
     if distance:
         pairs.append(("distance", distance))
     if check.place is not None:
-        pairs.append(("asked in", checks.place(check.place)))
+        pairs.append(("line of the spec", checks.place(check.place)))
     yield Facts(pairs)
 
 
@@ -159,8 +167,8 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
         yield from _subgroup(whose_rate(result, check), finding)
         return
     weighed = _weighed(result, finding)
-    for part, found in weighed:
-        yield _weights(part, found, check)
+    for part, weighed_strata in weighed:
+        yield _weights(part, weighed_strata, check)
     lines = steps(result, finding)
     formula = check.asked.formula
     if not lines:
@@ -168,12 +176,10 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
         if finding.estimate is not None and finding.estimate.suppressed:
             yield Paragraph("Its numbers are suppressed.", Tone.MUTED)
             return
-        yield Paragraph(
-            "It takes more numbers than one line holds: the tables below have them.", Tone.MUTED
-        )
+        yield Paragraph("It takes more numbers than fit a line: see the tables below.", Tone.MUTED)
         return
     rows = [(Cell("formula", Tone.MUTED), formula)]
-    rows += [(Cell(str(at), Tone.MUTED), line) for at, line in enumerate(lines, 1)]
+    rows += [(Cell(str(index), Tone.MUTED), line) for index, line in enumerate(lines, 1)]
     if check.terms.average is not None and not weighed:
         rows.append((Cell("strata", Tone.MUTED), _UNWEIGHED))
     if relation := checks.relation(finding):
@@ -193,8 +199,8 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
         return []
     lines = [
         line
-        for part, found in _weighed(result, finding)
-        for line in worked_formula.averages(found, _sides(part))
+        for part, weighed_strata in _weighed(result, finding)
+        for line in worked_formula.averages(weighed_strata, _sides(part))
     ]
     lines += worked_formula.working(finding, _outcomes(result, check))
     return [*map(str, lines)]
@@ -202,13 +208,13 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
 
 def _weighed(
     result: AuditResult, finding: Finding
-) -> list[tuple[ComparisonPart, tuple[strata.LimitOutcome, ...]]]:
+) -> list[tuple[ComparisonPart, tuple[strata.WeighedStratum, ...]]]:
     """The parts whose rates are averaged, with their strata."""
     check = finding.check
     if not isinstance(check, Check):
         return []
     every = ((part, strata.weighed(check, part, result)) for part in finding.parts)
-    return [(part, found) for part, found in every if found]
+    return [(part, weighed_strata) for part, weighed_strata in every if weighed_strata]
 
 
 def _outcomes(result: AuditResult, check: Check) -> int:
@@ -225,19 +231,19 @@ def _sides(part: ComparisonPart) -> tuple[str, str]:
     return first, second
 
 
-def _weights(part: ComparisonPart, found: Sequence[strata.LimitOutcome], check: Check) -> Table:
+def _weights(part: ComparisonPart, weighed: Sequence[strata.WeighedStratum], check: Check) -> Table:
     first, second = _sides(part)
     rows = [
         [
-            Cell(numbers.group(one.stratum)),
-            Cell(reversals.share(one.first)),
-            Cell(reversals.share(one.second)),
-            Cell(numbers.percent(float(one.weight))),
+            Cell(numbers.group(stratum.stratum)),
+            Cell(reversals.share(stratum.first)),
+            Cell(reversals.share(stratum.second)),
+            Cell(numbers.percent(float(stratum.weight))),
         ]
-        for one in found
+        for stratum in weighed
     ]
     return Table(
-        f"{metric_titles.title(part.metric, check.of)} in each stratum, and what it weighs",
+        f"{metric_titles.title(part.metric, check.of)} in each stratum, and its weight",
         (numbers.subset(check.given), first, second, "weight"),
         rows,
         (False, True, True, True),
@@ -246,11 +252,11 @@ def _weights(part: ComparisonPart, found: Sequence[strata.LimitOutcome], check: 
 
 def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
     """The subgroup that decides beside everybody, and the groups that it is part of."""
-    found = finding.subgroup
-    if found is None or search is None:
+    subgroup = finding.subgroup
+    if subgroup is None or search is None:
         yield Paragraph(finding.why or numbers.SUPPRESSED)
         return
-    line = worked_formula.divergence(found, search)
+    line = worked_formula.divergence(subgroup, search)
     yield Entries(
         [
             (Cell("formula", Tone.MUTED), "|rate of the subgroup - rate of everybody|"),
@@ -258,8 +264,8 @@ def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
             (Cell("so", Tone.MUTED), f"{_value(finding)} {checks.relation(finding)}"),
         ]
     )
-    told = [(found.group, found.over, found.under, found.divergence)]
-    told += [(one.group, one.over, one.under, one.divergence) for one in found.parts]
+    subgroups = [(subgroup.group, subgroup.over, subgroup.under, subgroup.divergence)]
+    subgroups += [(part.group, part.over, part.under, part.divergence) for part in subgroup.parts]
     rows = [
         [
             Cell(numbers.named_group(group)),
@@ -267,7 +273,7 @@ def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
             Cell(numbers.percent(over / under)),
             Cell(numbers.points(apart)),
         ]
-        for group, over, under, apart in told
+        for group, over, under, apart in subgroups
     ]
     header = ("subgroup, and whom it is part of", "count", "rate", "diff. to everybody")
     yield Table("", header, rows, (False, True, True, True))
@@ -276,9 +282,9 @@ def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
 def _reversals(finding: Finding) -> Iterator[Block]:
     """Every reversal beyond the limit, with its strata."""
     inference = finding.check.inference
-    for one in finding.reversals:
-        yield Entries([reversals.entry(one, Tone.WARN, inference)])
-        yield from reversals.proof(one, inference)
+    for reversal in finding.reversals:
+        yield Entries([reversals.entry(reversal, Tone.WARN, inference)])
+        yield from reversals.proof(reversal, inference)
 
 
 def _sureness(finding: Finding) -> Iterator[Block]:
@@ -296,7 +302,7 @@ def _crossed(finding: Finding) -> Iterator[Block]:
     yield Table(
         "",
         ("group", "stratum", "value", "evidence"),
-        [_crossing(one) for one in _worst_first(finding)],
+        [_crossing(breach) for breach in _worst_first(finding)],
         (False, False, True, False),
     )
 
@@ -305,17 +311,17 @@ def _worst_first(finding: Finding) -> list[Breach]:
     """Those beyond the limit, the farthest first."""
     limit = finding.limit
     assert isinstance(limit, Limit)
-    return sorted(finding.crossed, key=lambda one: -limit.excess(one.value))
+    return sorted(finding.crossed, key=lambda breach: -limit.excess(breach.value))
 
 
-def _crossing(one: Breach) -> list[Cell]:
-    groups = (one.group,) if one.group else one.between
-    value = -one.value if one.lower else one.value
+def _crossing(breach: Breach) -> list[Cell]:
+    groups = (breach.group,) if breach.group else breach.between
+    value = -breach.value if breach.lower else breach.value
     return [
         Cell(" / ".join(map(numbers.named_group, groups))),
-        Cell(numbers.named_group(one.stratum) if one.stratum else ""),
+        Cell(numbers.named_group(breach.stratum) if breach.stratum else ""),
         Cell(numbers.number(value)),
-        Cell("" if one.backing is Backing.UNASKED else str(one.backing).replace("_", " ")),
+        Cell("" if breach.backing is Backing.UNASKED else str(breach.backing).replace("_", " ")),
     ]
 
 
@@ -383,14 +389,14 @@ def _left_out(finding: Finding) -> Iterator[Block]:
     yield Heading("Not judged")
     rows = [
         [
-            Cell(numbers.named_group(one.group) if one.group else ""),
-            Cell(numbers.named_group(one.stratum) if one.stratum else ""),
-            Cell(names.line(one.reason) + (f" ({one.detail})" if one.detail else "")),
-            Cell("yes" if one.blocks else "no"),
+            Cell(numbers.named_group(row.group) if row.group else ""),
+            Cell(numbers.named_group(row.stratum) if row.stratum else ""),
+            Cell(names.line(row.reason) + (f" ({row.detail})" if row.detail else "")),
+            Cell("yes" if row.blocks else "no"),
         ]
-        for one in finding.not_evaluated
+        for row in finding.not_evaluated
     ]
-    header = ("group", "stratum", "why", "leaves the check open")
+    header = ("group", "stratum", "why", "keeps the check open")
     yield Table("", header, rows, (False, False, False, False))
 
 
@@ -398,8 +404,8 @@ def _definition(result: AuditResult, finding: Finding) -> Iterator[Block]:
     check = finding.check
     wanted = {check.asked.id, *_rates(check)} if isinstance(check, Check) else {check.rate}
     first = check.asked.id if isinstance(check, Check) else check.rate
-    known = [one for one in result.definitions if one.id in wanted]
-    for one in sorted(known, key=lambda one: one.id != first):
+    known = [definition for definition in result.definitions if definition.id in wanted]
+    for one in sorted(known, key=lambda definition: definition.id != first):
         yield Heading(one.title)
         yield Paragraph(one.means)
         yield Facts(explain.facts(one))

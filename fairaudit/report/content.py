@@ -77,19 +77,20 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
 
 
 def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterator[Block]:
-    made = result.provenance
-    title = names.line(made.title) or names.copied(made.spec_path)
+    origin = result.provenance
+    title = names.line(origin.title) or names.copied(origin.spec_path)
     of = "" if data is None else f", {names.copied(Path(data).name)}"
     yield Heading(f"Audit: {title}{of}")
     verdict = result.verdict
     yield Entries([(Cell(verdict.upper(), checks.VERDICT_TONES[verdict]), _summary(result))])
-    open_ones = [one for one in checks.by_urgency(result.findings) if _is_open(one)]
+    open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
         yield _findings(open_ones, is_first=True)
     if result.earlier is not None:
-        one = result.earlier
-        path = names.copied(one.path) if one.path else "a document"
-        text = f"{path}, made {one.created} ({baseline.age(one)}), tolerance {one.tolerance}"
+        earlier = result.earlier
+        path = names.copied(earlier.path) if earlier.path else "a document"
+        text = f"{path}, created {earlier.created} ({baseline.age(earlier)})"
+        text += f", tolerance {earlier.tolerance}"
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
     yield from _unlooked(result, most)
     if result.notices:
@@ -101,10 +102,10 @@ def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterato
         yield Facts([(names.name(key), names.line(text)) for key, text in context])
 
 
-def _is_open(one: Finding) -> bool:
+def _is_open(finding: Finding) -> bool:
     """Whether a finding is told on the first page: no plain pass."""
-    turns = one.missing is not None and one.missing.turns
-    return turns or one.not_cleared or one.status not in {Status.PASS, Status.SKIPPED}
+    turns = finding.missing is not None and finding.missing.turns
+    return turns or finding.not_cleared or finding.status not in {Status.PASS, Status.SKIPPED}
 
 
 def _summary(result: AuditResult) -> str:
@@ -114,7 +115,7 @@ def _summary(result: AuditResult) -> str:
         who += f", {numbers.whole(result.ledger.people)} people"
     if not result.findings:
         return f"nothing was judged: the spec sets no limit. {who} counted."
-    waived = result.verdict is Verdict.PASS and any(one.waived for one in result.findings)
+    waived = result.verdict is Verdict.PASS and any(finding.waived for finding in result.findings)
     return f"{'passed with waivers: ' if waived else ''}{checks.outcome(result)}. {who} counted."
 
 
@@ -130,17 +131,19 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     by_title: dict[str, list[tuple[str, LatticeEntry]]] = {}
     for row, entry in unjudged:
         by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
-    for title, found in by_title.items():
-        subsets = "; ".join(name for name, _ in found[:most])
-        if most is not None and len(found) > most:
-            subsets += f"; and {numbers.whole(len(found) - most)} more"
+    for title, entries_of_subsets in by_title.items():
+        subsets = "; ".join(name for name, _ in entries_of_subsets[:most])
+        if most is not None and len(entries_of_subsets) > most:
+            subsets += f"; and {numbers.whole(len(entries_of_subsets) - most)} more"
         text = f"no limit on {title} covers {subsets}"
-        known = [(name, one) for name, one in found if not math.isnan(one.departure)]
+        known = [
+            (name, entry) for name, entry in entries_of_subsets if not math.isnan(entry.departure)
+        ]
         if known:
             name, worst = max(known, key=lambda pair: pair[1].departure)
             pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
-            hidden = any(one.estimate.suppressed for _, one in found)
-            there = "the worst that is told is" if hidden else "the worst there is"
+            hidden = any(entry.estimate.suppressed for _, entry in entries_of_subsets)
+            there = "the worst published value is" if hidden else "the worst value is"
             text += f"; {there} {numbers.number(worst.estimate.value)} by {name}: {pair}"
         rows.append((Cell("not covered", Tone.MUTED), text))
     yield Entries(rows)
@@ -155,8 +158,8 @@ def _checks(result: AuditResult) -> Iterator[Block]:
     yield from _practice(result)
     left_out = [
         (Cell("not judged", Tone.MUTED), text)
-        for one in result.findings
-        for text in evidence.not_judged(one)
+        for finding in result.findings
+        for text in evidence.not_judged(finding)
     ]
     if left_out:
         yield Entries(left_out)
@@ -165,14 +168,14 @@ def _checks(result: AuditResult) -> Iterator[Block]:
 def _practice(result: AuditResult) -> Iterator[Block]:
     """Each gap in people, and what a pass on few people may have missed."""
     rows = [
-        (Cell("in people", Tone.MUTED), f"{checks.id_of(one)}: {text}")
-        for one in result.findings
-        for text in evidence.people_affected(one)
+        (Cell("in people", Tone.MUTED), f"{checks.id_of(finding)}: {text}")
+        for finding in result.findings
+        for text in evidence.people_affected(finding)
     ]
     rows += [
-        (Cell("few people", Tone.MUTED), f"{checks.id_of(one)}: {text}")
-        for one in result.findings
-        if (text := evidence.few_people(one))
+        (Cell("few people", Tone.MUTED), f"{checks.id_of(finding)}: {text}")
+        for finding in result.findings
+        if (text := evidence.few_people(finding))
     ]
     if rows:
         yield Entries(rows)
@@ -181,12 +184,12 @@ def _practice(result: AuditResult) -> Iterator[Block]:
 def _findings(findings: Sequence[Finding], *, is_first: bool) -> Entries:
     """A statement for each; what the first page tells in full is not told twice."""
     rows = []
-    for one in findings:
-        place = f", {checks.place(one.check.place)}" if one.check.place else ""
-        is_told = not is_first and _is_open(one)
-        told = "told in full at the top" if is_told else checks.sentence(one)
-        text = f"{checks.title(one)}: {told} ({checks.id_of(one)}{place})"
-        rows.append((checks.status_cell(one), text))
+    for finding in findings:
+        place = f", {checks.place(finding.check.place)}" if finding.check.place else ""
+        is_told = not is_first and _is_open(finding)
+        sentence = "see the top of this report" if is_told else checks.sentence(finding)
+        text = f"{checks.title(finding)}: {sentence} ({checks.id_of(finding)}{place})"
+        rows.append((checks.status_cell(finding), text))
     return Entries(rows, is_titled=True)
 
 
@@ -197,17 +200,16 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
     yield Heading("Waivers")
     tones = {WaiverState.APPLIED: Tone.WARN, WaiverState.EXPIRED: Tone.BAD}
     rows = []
-    for told in result.waivers:
-        one = told.waiver
-        whose = numbers.named_group(one.group) if one.group else "all of it"
-        place = f" ({checks.place(one.place)})" if one.place else ""
-        check = names.copied(one.check)
-        text = (
-            f"{check} for {whose} until {one.expires}, approved by {names.line(one.approved_by)}: "
-        )
-        text += names.line(one.reason) + (f"; {told.why}" if told.why else "")
-        word = str(told.state).replace("_", " ")
-        rows.append((Cell(word, tones.get(told.state, Tone.MUTED)), f"{text}{place}"))
+    for outcome in result.waivers:
+        waiver = outcome.waiver
+        group = numbers.named_group(waiver.group) if waiver.group else "the whole check"
+        place = f" ({checks.place(waiver.place)})" if waiver.place else ""
+        check = names.copied(waiver.check)
+        text = f"{check} for {group} until {waiver.expires}, "
+        text += f"approved by {names.line(waiver.approved_by)}: "
+        text += names.line(waiver.reason) + (f"; {outcome.why}" if outcome.why else "")
+        word = str(outcome.state).replace("_", " ")
+        rows.append((Cell(word, tones.get(outcome.state, Tone.MUTED)), f"{text}{place}"))
     yield Entries(rows)
 
 
@@ -248,11 +250,15 @@ def _definitions(definitions: Sequence[Definition]) -> Iterator[Block]:
     if not definitions:
         return
     yield Heading("Definitions")
-    yield Facts([(one.title, _meaning_of(one)) for one in definitions])
-
-
-def _meaning_of(one: Definition) -> str:
-    return f"{one.means} {one.formula}. {one.caution} Source: {one.source}."
+    yield Facts(
+        [
+            (
+                record.title,
+                f"{record.means} {record.formula}. {record.caution} Source: {record.source}.",
+            )
+            for record in definitions
+        ]
+    )
 
 
 def _meaning() -> Iterator[Block]:

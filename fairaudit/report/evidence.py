@@ -139,11 +139,14 @@ def tests(finding: Finding) -> Iterator[tuple[str, str]]:
         second = f"p {numbers.probability(test.beside.p, alpha)} ({test.beside.test})"
         yield f"test that {_second_hypothesis(test.beside.hypothesis)}", second
     if test.family > 1:
-        how = "uncorrected" if test.correction == "none" else f"by {test.correction}"
+        correction = "uncorrected" if test.correction == "none" else f"by {test.correction}"
         adjusted = numbers.probability(test.adjusted, alpha)
         is_search = isinstance(finding.check, SubgroupCheck)
         family = "subgroups searched" if is_search else "tests behind the spec's limits"
-        yield "among its family", f"p {adjusted}, {how}, over {numbers.whole(test.family)} {family}"
+        yield (
+            "among its family",
+            f"p {adjusted}, {correction}, over {numbers.whole(test.family)} {family}",
+        )
 
 
 def facts(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -231,13 +234,13 @@ def few_people(finding: Finding) -> str:
     groups = numbers.group_in(gap.group, gap.stratum)
     size = f"{numbers.whole(gap.n)} against {numbers.whole(gap.m)} people"
     level = "" if gap.level is None else f", at level {f'{gap.level:.3g}'.removeprefix('0')}"
-    which = (
+    gap_words = (
         f"a gap of less than {' or '.join(sides)}"
         if sides
         else "even the widest possible gap to the other rate"
     )
     power = f"would be found in fewer than {100 * gap.power:g} % of such samples"
-    return f"{groups}, {size}: {which} {power}{level}"
+    return f"{groups}, {size}: {gap_words} {power}{level}"
 
 
 def not_judged(finding: Finding) -> Iterator[str]:

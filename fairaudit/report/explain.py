@@ -15,45 +15,56 @@ _WITHOUT_REASON = re.compile(r"none: [^;]*")
 """Why there is no interval, or no test: no name of one."""
 
 
-def page(one: Definition) -> Document:
+def page(definition: Definition) -> Document:
     """The page of one metric, with a line on each interval and test that it is given by."""
-    named = find_methods(_WITHOUT_REASON.sub("", f"{one.interval}; {one.test}"))
+    named = find_methods(_WITHOUT_REASON.sub("", f"{definition.interval}; {definition.test}"))
     lines = [(method.name, f"{method.means} Source: {method.source}.") for method in named]
-    return (Heading(one.title), Paragraph(one.means), Facts([*facts(one), *lines]))
+    return (
+        Heading(definition.title),
+        Paragraph(definition.means),
+        Facts([*facts(definition), *lines]),
+    )
 
 
-def method_page(one: Method) -> Document:
+def method_page(method: Method) -> Document:
     """The page of an interval, a test or a correction."""
-    said = [("also", ", ".join(one.also)), ("source", str(one.source))]
-    return (Heading(one.name), Paragraph(one.means), Facts([each for each in said if each[1]]))
+    pairs = [("also", ", ".join(method.also)), ("source", str(method.source))]
+    return (
+        Heading(method.name),
+        Paragraph(method.means),
+        Facts([pair for pair in pairs if pair[1]]),
+    )
 
 
-def facts(one: Definition) -> list[tuple[str, str]]:
+def facts(definition: Definition) -> list[tuple[str, str]]:
     """What there is to say of a metric, by name."""
     facts = [
-        ("id", one.id),
-        ("also", ", ".join(one.aliases)),
-        ("family", one.family),
-        ("compares", one.compares),
-        ("use", one.use),
-        ("formula", one.formula),
-        ("values", one.values),
-        ("direction", one.direction),
-        ("needs", one.needs),
-        ("takes", ", ".join(one.takes)),
-        ("interval", one.interval),
-        ("test", one.test),
-        ("example", one.example),
-        ("caution", one.caution),
-        ("elsewhere", one.elsewhere),
-        ("source", one.source),
+        ("id", definition.id),
+        ("also", ", ".join(definition.aliases)),
+        ("family", definition.family),
+        ("compares", definition.compares),
+        ("use", definition.use),
+        ("formula", definition.formula),
+        ("values", definition.values),
+        ("direction", definition.direction),
+        ("needs", definition.needs),
+        ("takes", ", ".join(definition.takes)),
+        ("interval", definition.interval),
+        ("test", definition.test),
+        ("example", definition.example),
+        ("caution", definition.caution),
+        ("elsewhere", definition.elsewhere),
+        ("source", definition.source),
     ]
     return [(name, text) for name, text in facts if text]
 
 
 def index(definitions: Sequence[Definition]) -> Document:
     """All metrics, a line each."""
-    rows = [[Cell(one.id), Cell(one.family), Cell(one.means)] for one in definitions]
+    rows = [
+        [Cell(definition.id), Cell(definition.family), Cell(definition.means)]
+        for definition in definitions
+    ]
     return (
         Heading("Metrics"),
         Table("", ("id", "family", "what it says"), rows, (False, False, False)),
@@ -71,13 +82,13 @@ def markdown(definitions: Sequence[Definition]) -> str:
         "`fairaudit explain NAME` prints one of these pages."
     )
     lines = ["# The metrics", "", origin, "", *_aggregates(), *_directions()]
-    for one in definitions:
-        lines += ["", f"## {one.title}", "", one.means, ""]
-        lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in facts(one)]
+    for definition in definitions:
+        lines += ["", f"## {definition.title}", "", definition.means, ""]
+        lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in facts(definition)]
     lines += ["", "## Intervals, tests and corrections", ""]
-    lines += [f"- **{one.name}**: {one.means} Source: {one.source}." for one in METHODS]
+    lines += [f"- **{method.name}**: {method.means} Source: {method.source}." for method in METHODS]
     lines += ["", "## Not measured here", "", _NOT_HERE, ""]
-    lines += [_notion(one) for one in UNSUPPORTED_METRICS]
+    lines += [_notion(metric) for metric in UNSUPPORTED_METRICS]
     return "\n".join([*lines, ""])
 
 
@@ -87,10 +98,10 @@ _NOT_HERE = (
 )
 
 
-def _notion(one: UnsupportedMetric) -> str:
+def _notion(metric: UnsupportedMetric) -> str:
     """A line on a notion that is no metric here."""
-    also = ", ".join(f"`{name}`" for name in one.names)
-    return f"- {also}: not here, because {one.advice}. Source: {one.source}."
+    also = ", ".join(f"`{name}`" for name in metric.names)
+    return f"- {also}: not here, because {metric.advice}. Source: {metric.source}."
 
 
 def _aggregates() -> list[str]:
@@ -113,8 +124,9 @@ def _directions() -> list[str]:
         "results calls a change better or worse, by this rule alone. It asks whom an outcome, or "
         "an error, harms. The positive is a benefit, or a burden where the spec says "
         "`favourable: false`. Where there is no answer the report names nobody. A measure follows "
-        "the rate that decides it; a mean of several rates names nobody. Of one `class` of several "
-        "nobody says whether it is a benefit: only rates that do not turn with it have an answer."
+        "the rate that decides it; a mean of several rates names nobody. Of one `class` of "
+        "several it is not known whether it is a benefit: only rates that do not depend on that "
+        "have an answer."
     )
     heads = ("rate", "of a benefit, worse off", "of a burden, worse off", "why")
     lines = [
@@ -126,7 +138,7 @@ def _directions() -> list[str]:
         "|---" * 4 + "|",
     ]
     for better, direction in PREFERENCES.items():
-        rates = ", ".join(f"`{one.id}`" for one in GROUP_METRICS if one.better is better)
+        rates = ", ".join(f"`{metric.id}`" for metric in GROUP_METRICS if metric.better is better)
         sides = (_WORSE_OFF[direction.benefit], _WORSE_OFF[direction.burden])
         lines.append(f"| {' | '.join((rates, *sides, direction.why))} |")
     return lines

@@ -73,22 +73,24 @@ class _Annotation:
         elif self.file:
             properties = {"file": _path(self.file)}
         properties["title"] = printable(shortened(self.title, LONGEST_TITLE))
-        told = ",".join(f"{name}={_escaped(text, _PROPERTY)}" for name, text in properties.items())
+        values = ",".join(
+            f"{name}={_escaped(text, _PROPERTY)}" for name, text in properties.items()
+        )
         message = _escaped(printable(shortened(self.message, LONGEST), but="\n"), _DATA)
-        return f"::{_KIND.get(self.rank, 'error')} {told}::{message}"
+        return f"::{_KIND.get(self.rank, 'error')} {values}::{message}"
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """A line for each annotation, at most ten; nothing where all passed."""
-    found = [each for one in answers for each in _annotations(one)]
-    found.sort(key=lambda one: one.rank)
-    if len(found) > MOST:
-        left_out = found[MOST - 1 :]
-        specs = " ".join(dict.fromkeys(one.spec for one in answers))
+    annotations = [annotation for answer in answers for annotation in _annotations(answer)]
+    annotations.sort(key=lambda annotation: annotation.rank)
+    if len(annotations) > MOST:
+        left_out = annotations[MOST - 1 :]
+        specs = " ".join(dict.fromkeys(answer.spec for answer in answers))
         where = f"see the summary of this step, or run: fairaudit run {specs}"
         more = _Annotation(left_out[0].rank, "more", f"{len(left_out):,} more: {where}")
-        found = [*found[: MOST - 1], more]
-    return "".join(f"{one}\n" for one in found)
+        annotations = [*annotations[: MOST - 1], more]
+    return "".join(f"{annotation}\n" for annotation in annotations)
 
 
 def _annotations(answer: Answer) -> Iterator[_Annotation]:
@@ -96,15 +98,20 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
         yield from _errors(answer.found, answer)
         return
     result = answer.found
-    found = [one for each in result.findings for one in _finding(each, result)]
-    found += [one for each in result.waivers for one in _waiver(each)]
+    annotations = [
+        annotation for finding in result.findings for annotation in _finding(finding, result)
+    ]
+    annotations += [annotation for outcome in result.waivers for annotation in _waiver(outcome)]
     if answer.data is not None:
-        found = [replace(one, title=f"{one.title} in {answer.data}") for one in found]
-    yield from found
+        annotations = [
+            replace(annotation, title=f"{annotation.title} in {answer.data}")
+            for annotation in annotations
+        ]
+    yield from annotations
     if result.verdict is Verdict.NONE:
         why = "nothing was judged: the spec sets no limit"
         yield _Annotation(_Rank.WAIVED, "NONE", why, file=answer.spec)
-    elif result.exit_code and all(one.rank >= _Rank.WARNED for one in found):
+    elif result.exit_code and all(annotation.rank >= _Rank.WARNED for annotation in annotations):
         why = f"nothing could be evaluated: {checks.tally(result)}"
         yield _Annotation(_Rank.INCONCLUSIVE, "INCONCLUSIVE", why, file=answer.spec)
 
@@ -119,25 +126,25 @@ def _errors(error: FairauditError, answer: Answer) -> Iterator[_Annotation]:
         yield _Annotation(_Rank.NO_VERDICT, title, str(error))
 
 
-def _finding(one: Finding, result: AuditResult) -> Iterator[_Annotation]:
-    rank = _RANK.get(one.status, _Rank.WAIVED if one.not_cleared else None)
+def _finding(finding: Finding, result: AuditResult) -> Iterator[_Annotation]:
+    rank = _RANK.get(finding.status, _Rank.WAIVED if finding.not_cleared else None)
     if rank is None:
         return
     if rank is _Rank.WARNED and result.fail_on is FailOn.WARN:
         rank = _Rank.FAILED
-    title = f"{one.status.upper()} {one.check.id}"
-    text = f"{checks.title(one)}: {checks.sentence(one)}"
-    yield _Annotation(rank, title, text, one.check.place)
+    title = f"{finding.status.upper()} {finding.check.id}"
+    text = f"{checks.title(finding)}: {checks.sentence(finding)}"
+    yield _Annotation(rank, title, text, finding.check.place)
 
 
-def _waiver(told: WaiverOutcome) -> Iterator[_Annotation]:
+def _waiver(outcome: WaiverOutcome) -> Iterator[_Annotation]:
     """A waiver that does nothing: who reads the file should know."""
-    rank = _OLD.get(told.state)
+    rank = _OLD.get(outcome.state)
     if rank is not None:
-        word = str(told.state).replace("_", " ")
-        text = f"{told.why or word}; until {told.waiver.expires}: {told.waiver.reason}"
-        title = f"waiver {word}: {told.waiver.check}"
-        yield _Annotation(rank, title, text, told.waiver.place)
+        word = str(outcome.state).replace("_", " ")
+        text = f"{outcome.why or word}; until {outcome.waiver.expires}: {outcome.waiver.reason}"
+        title = f"waiver {word}: {outcome.waiver.check}"
+        yield _Annotation(rank, title, text, outcome.waiver.place)
 
 
 def _path(file: str) -> str:

@@ -107,7 +107,7 @@ _FOUND = {
 
 def columns(answers: Sequence[Answer]) -> tuple[Column, ...]:
     """All columns of the groups of several answers; an error has no groups, and so no row."""
-    rows = [row for one in answers for row in _rows(one)]
+    rows = [row for answer in answers for row in _rows(answer)]
     attributes = dict.fromkeys(name for row in rows for name in row if name.startswith("group."))
     strata = dict.fromkeys(name for row in rows for name in row if name.startswith("given."))
     levels = dict.fromkeys((*attributes, *strata), Kind.TEXT)
@@ -126,14 +126,14 @@ def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
     result = answer.found
     if isinstance(result, FairauditError):
         return
-    asked = _asked(answer, result)
+    question = _asked(answer, result)
     groups = {_key(row): row for row in result.groups}
     for rate in result.rates:
-        yield {**asked, **_whose(rate), **_people(groups.get(_key(rate))), **_rate(rate)}
-    told = {_key(rate) for rate in result.rates}
+        yield {**question, **_whose(rate), **_people(groups.get(_key(rate))), **_rate(rate)}
+    with_rates = {_key(rate) for rate in result.rates}
     for key, group in groups.items():
-        if key not in told:
-            yield {**asked, **_whose(group), **_people(group), "standing": str(group.standing)}
+        if key not in with_rates:
+            yield {**question, **_whose(group), **_people(group), "standing": str(group.standing)}
 
 
 def _key(row: GroupRow | RateRow) -> _Key:
@@ -141,9 +141,9 @@ def _key(row: GroupRow | RateRow) -> _Key:
 
 
 def _asked(answer: Answer, result: AuditResult) -> dict[str, Value]:
-    made = result.provenance
-    files = ", ".join(one.path for one in made.files)
-    return {"title": made.title, "spec": made.spec_path, "data": answer.data or files}
+    provenance = result.provenance
+    files = ", ".join(file.path for file in provenance.files)
+    return {"title": provenance.title, "spec": provenance.spec_path, "data": answer.data or files}
 
 
 def _whose(row: GroupRow | RateRow) -> dict[str, Value]:
@@ -182,9 +182,9 @@ def _beside(row: RateRow, name: str, value: float | None) -> dict[str, Value]:
     return _number(name, value)
 
 
-def _estimate(one: Estimate) -> dict[str, Value]:
-    value, state = stated(None if one.suppressed else one.value)
-    tested = one.significance
+def _estimate(estimate: Estimate) -> dict[str, Value]:
+    value, state = stated(None if estimate.suppressed else estimate.value)
+    tested = estimate.significance
     test: dict[str, Value] = {}
     if tested is not None:
         test = {
@@ -195,26 +195,26 @@ def _estimate(one: Estimate) -> dict[str, Value]:
             "correction": tested.correction,
         }
     return {
-        "n": one.n,
-        "numerator": one.numerator,
-        "denominator": one.denominator,
-        "scale": None if one.numerator is None else one.scale,
+        "n": estimate.n,
+        "numerator": estimate.numerator,
+        "denominator": estimate.denominator,
+        "scale": None if estimate.numerator is None else estimate.scale,
         "value": value,
         "state": state,
-        "reason": one.reason,
-        "error": stated(one.error)[0] if one.error else None,
-        **({} if one.low is None else _number("low", one.low)),
-        **({} if one.high is None else _number("high", one.high)),
-        "method": one.method or None,
-        "no_interval": one.no_interval or None,
+        "reason": estimate.reason,
+        "error": stated(estimate.error)[0] if estimate.error else None,
+        **({} if estimate.low is None else _number("low", estimate.low)),
+        **({} if estimate.high is None else _number("high", estimate.high)),
+        "method": estimate.method or None,
+        "no_interval": estimate.no_interval or None,
         **test,
     }
 
 
 def _number(name: str, value: float | None) -> dict[str, Value]:
     """A number with its state."""
-    told, state = stated(value)
-    return {name: told, f"{name}_state": state}
+    finite, state = stated(value)
+    return {name: finite, f"{name}_state": state}
 
 
 def stated(value: float | None) -> tuple[float | None, str]:
@@ -238,8 +238,10 @@ def written_csv(columns: Sequence[Column]) -> str:
     page = _Page()
     # The module quotes only what may end a line of its own, so lines end otherwise here.
     writer = csv.writer(page, lineterminator="\r\n")
-    writer.writerow([safe(one.name) for one in columns])
-    writer.writerows(map(_cell, row) for row in zip(*(one.values for one in columns), strict=True))
+    writer.writerow([safe(column.name) for column in columns])
+    writer.writerows(
+        map(_cell, row) for row in zip(*(column.values for column in columns), strict=True)
+    )
     return MARK + "".join(page.lines)
 
 

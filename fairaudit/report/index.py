@@ -67,8 +67,8 @@ class Listed:
 
 def index(listed: Sequence[Listed]) -> dict[str, Any]:
     """The verdict on each audit and where its report lies, as plain data in the order asked."""
-    answers = [one.answer for one in listed]
-    words = [summary.verdict_of(one) for one in answers]
+    answers = [audit.answer for audit in listed]
+    words = [summary.verdict_of(answer) for answer in answers]
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "fairaudit", "version": version()},
@@ -76,96 +76,101 @@ def index(listed: Sequence[Listed]) -> dict[str, Any]:
             "exit_code": exit_code(answers),
             "verdicts": {word: words.count(word) for word in sorted({*words})},
         },
-        "audits": [_audit(one) for one in listed],
+        "audits": [_audit(audit) for audit in listed],
     }
 
 
 def summary_csv(listed: Sequence[Listed]) -> str:
     """A row for each audit: its verdict, and how many of its checks came out how."""
-    rows = [{**_told(one), "report": one.files.get("json")} for one in listed]
+    rows = [{**_told(audit), "report": audit.files.get("json")} for audit in listed]
     return written_csv(of_rows(_SUMMARY, rows))
 
 
 def checks_csv(listed: Sequence[Listed]) -> str:
     """A row for each check of each audit, in long form."""
     rows = [
-        {"spec": one.answer.spec, "data": one.answer.data, **row, "report": one.files.get("json")}
-        for one in listed
-        for row in _checks(one.answer)
+        {
+            "spec": audit.answer.spec,
+            "data": audit.answer.data,
+            **row,
+            "report": audit.files.get("json"),
+        }
+        for audit in listed
+        for row in _checks(audit.answer)
     ]
     return written_csv(of_rows(_CHECKS, rows))
 
 
-def _audit(one: Listed) -> dict[str, Any]:
-    told = _told(one)
-    checks = {str(status): told.pop(str(status), None) for status in Status}
-    is_error = isinstance(one.answer.found, FairauditError)
-    return {**told, "checks": None if is_error else checks, "reports": dict(one.files)}
+def _audit(audit: Listed) -> dict[str, Any]:
+    row = _told(audit)
+    checks = {str(status): row.pop(str(status), None) for status in Status}
+    is_error = isinstance(audit.answer.found, FairauditError)
+    return {**row, "checks": None if is_error else checks, "reports": dict(audit.files)}
 
 
-def _told(one: Listed) -> dict[str, Value]:
-    answer = one.answer
-    found = answer.found
-    asked: dict[str, Value] = {"spec": answer.spec, "data": answer.data}
+def _told(audit: Listed) -> dict[str, Value]:
+    answer = audit.answer
+    result = answer.found
+    question: dict[str, Value] = {"spec": answer.spec, "data": answer.data}
     verdict: dict[str, Value] = {
         "verdict": summary.verdict_of(answer),
         "exit_code": answer.exit_code,
     }
-    if isinstance(found, FairauditError):
-        return {**asked, **verdict, "error": found.message, "hint": found.hint}
+    if isinstance(result, FairauditError):
+        return {**question, **verdict, "error": result.message, "hint": result.hint}
     return {
-        **asked,
-        "title": found.provenance.title,
+        **question,
+        "title": result.provenance.title,
         **verdict,
-        "rows": found.provenance.rows,
-        "people": found.ledger.people,
-        **{str(status): count for status, count in found.tally.items()},
-        "not_cleared": found.not_cleared,
+        "rows": result.provenance.rows,
+        "people": result.ledger.people,
+        **{str(status): count for status, count in result.tally.items()},
+        "not_cleared": result.not_cleared,
     }
 
 
 def _checks(answer: Answer) -> Iterator[dict[str, Value]]:
     if isinstance(answer.found, FairauditError):
         return
-    for one in answer.found.findings:
+    for finding in answer.found.findings:
         yield {
-            "check": one.check.id,
-            "status": str(one.status),
-            "not_cleared": "yes" if one.not_cleared else "no",
-            **_value(one),
-            **_bounds(one),
-            "limit": None if one.limit is None else str(one.limit),
-            "group": _named(one.first),
-            "other": _named(one.second),
-            "stratum": _named(one.stratum),
-            "worse_off": _named(one.worse_off),
-            "sentence": checks.sentence(one),
+            "check": finding.check.id,
+            "status": str(finding.status),
+            "not_cleared": "yes" if finding.not_cleared else "no",
+            **_value(finding),
+            **_bounds(finding),
+            "limit": None if finding.limit is None else str(finding.limit),
+            "group": _named(finding.first),
+            "other": _named(finding.second),
+            "stratum": _named(finding.stratum),
+            "worse_off": _named(finding.worse_off),
+            "sentence": checks.sentence(finding),
         }
 
 
-def _value(one: Finding) -> dict[str, Value]:
+def _value(finding: Finding) -> dict[str, Value]:
     """The value that decides; one that could not be had is undefined, and never 0."""
-    found = one.estimate
-    if found is None:
+    estimate = finding.estimate
+    if estimate is None:
         # A check on reversals has kinds in place of a value.
-        return {"state": stated(math.nan)[1] if isinstance(one.check, Check) else None}
-    value, state = stated(None if found.suppressed else found.value)
-    ends = {"low": found.low, "high": found.high}
+        return {"state": stated(math.nan)[1] if isinstance(finding.check, Check) else None}
+    value, state = stated(None if estimate.suppressed else estimate.value)
+    ends = {"low": estimate.low, "high": estimate.high}
     finite = {name: None if end is None else stated(end)[0] for name, end in ends.items()}
-    return {"value": value, "state": state, **finite, "n": found.n}
+    return {"value": value, "state": state, **finite, "n": estimate.n}
 
 
-def _bounds(one: Finding) -> dict[str, Value]:
-    found: dict[str, Value] = {}
-    for name, limit in (("warn", one.check.warn), ("fail", one.check.fail)):
+def _bounds(finding: Finding) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for name, limit in (("warn", finding.check.warn), ("fail", finding.check.fail)):
         if isinstance(limit, Limit):
             bounds = {"below": limit.below, "above": limit.above}
-            found |= {
+            values |= {
                 f"{name}_{side}": float(bound)
                 for side, bound in bounds.items()
                 if bound is not None
             }
-    return found
+    return values
 
 
 def _named(group: tuple[tuple[str, str], ...]) -> str | None:

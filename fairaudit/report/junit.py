@@ -42,12 +42,12 @@ class _Case:
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """A suite for each answer, under one root where there are several."""
-    suites = [_suite(one, name) for one, name in zip(answers, _names(answers), strict=True)]
+    suites = [_suite(answer, name) for answer, name in zip(answers, _names(answers), strict=True)]
     root = suites[0]
     if len(suites) > 1:
         # The schema knows no `skipped` here.
         totals = ("tests", "failures", "errors")
-        counts = {one: str(sum(int(each.attrib[one]) for each in suites)) for one in totals}
+        counts = {total: str(sum(int(suite.attrib[total]) for suite in suites)) for total in totals}
         root = ET.Element("testsuites", {"name": "fairaudit", **counts, "time": "0"})
         root.extend(suites)
     ET.indent(root)
@@ -58,52 +58,55 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
 def _names(answers: Sequence[Answer]) -> Iterator[str]:
     """What each answer is called: no two alike, also where a spec is named twice."""
     seen: dict[str, int] = {}
-    for one in answers:
-        seen[one.title] = seen.get(one.title, 0) + 1
-        yield one.title if seen[one.title] == 1 else f"{one.title} ({seen[one.title]})"
+    for answer in answers:
+        seen[answer.title] = seen.get(answer.title, 0) + 1
+        yield answer.title if seen[answer.title] == 1 else f"{answer.title} ({seen[answer.title]})"
 
 
 def _suite(answer: Answer, name: str) -> ET.Element:
-    found = answer.found
-    cases = _no_verdict(found) if isinstance(found, FairauditError) else _cases(found)
+    result = answer.found
+    cases = _no_verdict(result) if isinstance(result, FairauditError) else _cases(result)
     counts = {
         "tests": len(cases),
-        **{each: sum(one.element == word for one in cases) for each, word in _COUNTED.items()},
+        **{
+            attribute: sum(case.element == word for case in cases)
+            for attribute, word in _COUNTED.items()
+        },
     }
     suite = ET.Element("testsuite", {"name": printable(name)})
-    suite.attrib.update({each: str(count) for each, count in counts.items()}, time="0")
-    if isinstance(found, AuditResult):
+    suite.attrib.update({attribute: str(count) for attribute, count in counts.items()}, time="0")
+    if isinstance(result, AuditResult):
         # In UTC, as the format has it: without a zone.
-        suite.set("timestamp", found.provenance.created.removesuffix("+00:00"))
+        suite.set("timestamp", result.provenance.created.removesuffix("+00:00"))
         properties = ET.SubElement(suite, "properties")
-        for what, value in _properties(found):
+        for what, value in _properties(result):
             names = {"name": printable(what), "value": printable(value)}
             ET.SubElement(properties, "property", names)
-    suite.extend(_element(one, name) for one in cases)
+    suite.extend(_element(case, name) for case in cases)
     return suite
 
 
 def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
-    made = result.provenance
-    yield "fairaudit", made.version
-    yield "title", made.title
-    yield "spec", made.spec_path
-    yield "spec_sha256", made.spec_sha256
-    for one in made.files:
-        yield "data", one.path
-    yield "rows", numbers.SUPPRESSED if made.rows is None else str(made.rows)
-    yield "counts_sha256", made.cube_sha256 or numbers.SUPPRESSED
+    provenance = result.provenance
+    yield "fairaudit", provenance.version
+    yield "title", provenance.title
+    yield "spec", provenance.spec_path
+    yield "spec_sha256", provenance.spec_sha256
+    for file in provenance.files:
+        yield "data", file.path
+    yield "rows", numbers.SUPPRESSED if provenance.rows is None else str(provenance.rows)
+    yield "counts_sha256", provenance.cube_sha256 or numbers.SUPPRESSED
     yield "verdict", str(result.verdict)
     yield "fail_on", str(result.fail_on)
     yield "not_cleared", str(result.not_cleared)
-    yield from made.context.items()
+    yield from provenance.context.items()
 
 
 def _cases(result: AuditResult) -> list[_Case]:
-    cases = [_case(one, result) for one in result.findings]
+    cases = [_case(finding, result) for finding in result.findings]
     if result.verdict is Verdict.NONE:
         cases.append(_Case("(no limit)", "skipped", "none", "nothing was judged"))
-    elif result.exit_code and not any(one.element in {"failure", "error"} for one in cases):
+    elif result.exit_code and not any(case.element in {"failure", "error"} for case in cases):
         why = f"nothing could be evaluated: {checks.tally(result)}"
         cases.append(_Case("(verdict)", "error", "inconclusive", why))
     return cases
@@ -124,7 +127,7 @@ def _case(finding: Finding, result: AuditResult) -> _Case:
     facts += [("in people", text) for text in _practice(finding)]
     facts += [("not judged", text) for text in evidence.not_judged(finding)]
     if check.place is not None:
-        facts.append(("asked in", str(check.place)))
+        facts.append(("line of the spec", str(check.place)))
     message = f"{checks.title(finding)}: {checks.sentence(finding)}"
     details = (message, *(f"{what}: {text}" for what, text in facts))
     return _Case(check.id, element, str(status), message, details)
@@ -135,14 +138,14 @@ def _practice(finding: Finding) -> Iterable[str]:
     return itertools.chain(evidence.people_affected(finding), [few] if few else [])
 
 
-def _element(one: _Case, classname: str) -> ET.Element:
-    names = {"classname": printable(classname), "name": printable(one.name)}
+def _element(test_case: _Case, classname: str) -> ET.Element:
+    names = {"classname": printable(classname), "name": printable(test_case.name)}
     case = ET.Element("testcase", {**names, "time": "0"})
-    details = printable("\n".join(one.details), but="\n")
-    if one.element is None:
-        ET.SubElement(case, "system-out").text = f"{one.kind.upper()}  {details}"
+    details = printable("\n".join(test_case.details), but="\n")
+    if test_case.element is None:
+        ET.SubElement(case, "system-out").text = f"{test_case.kind.upper()}  {details}"
         return case
-    words = {"type": printable(one.kind), "message": printable(one.message, but="\n")}
-    told = ET.SubElement(case, one.element, words)
-    told.text = details or None
+    words = {"type": printable(test_case.kind), "message": printable(test_case.message, but="\n")}
+    element = ET.SubElement(case, test_case.element, words)
+    element.text = details or None
     return case

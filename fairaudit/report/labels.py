@@ -15,7 +15,10 @@ _DIGITS = re.compile(r"(\d+)")
 
 def labels(answers: Sequence[Answer]) -> list[str]:
     """A name for each audit: what tells it from the others, without the folder they share."""
-    specs, data = told_apart([one.spec for one in answers]), [one.data for one in answers]
+    specs, data = (
+        told_apart([answer.spec for answer in answers]),
+        [answer.data for answer in answers],
+    )
     if len({*data}) == 1:
         return specs
     files = told_apart([name or "" for name in data])
@@ -35,7 +38,7 @@ def short(label: str, most: int = _LONGEST) -> str:
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """A key that sorts `day 2` before `day 10`."""
     parts = enumerate(_DIGITS.split(text.casefold()))
-    return tuple((len(part.lstrip("0")) if at % 2 else 0, part) for at, part in parts)
+    return tuple((len(part.lstrip("0")) if index % 2 else 0, part) for index, part in parts)
 
 
 def told_apart(paths: Sequence[str]) -> list[str]:

@@ -41,10 +41,10 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         beside, others = [*others, *beside], []
     rows = every if most is None else _worst(every, lead)
     yield _main(rows, lead, beside)
-    if left := len(every) - len(rows):
+    if omitted := len(every) - len(rows):
         text = (
             "Each attribute, all together, and of the others those where "
-            f"{lead} is farthest from parity; {numbers.whole(left)} more: --verbose, or "
+            f"{lead} is farthest from parity; {numbers.whole(omitted)} more: --verbose, or "
             "-o report.json, lists them all."
         )
         yield Paragraph(text, Tone.MUTED)
@@ -53,8 +53,8 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield from _pairs(rows, [title for title in titles if title != lead])
     else:
         yield from _values(rows, others)
-    for one in result.epsilons:
-        yield Paragraph(_reading_aid(one))
+    for reading in result.epsilons:
+        yield Paragraph(_reading_aid(reading))
     yield from appearances.section(result, most)
 
 
@@ -71,8 +71,8 @@ def _worst(rows: Sequence[LatticeRow], lead: str) -> list[LatticeRow]:
 
 def _departure(row: LatticeRow, title: str) -> float:
     """How far a measure is from parity in a subset; nowhere where it does not exist."""
-    found = [one.departure for one in row.entries if one.title == title]
-    return found[0] if found and not math.isnan(found[0]) else -math.inf
+    departures = [entry.departure for entry in row.entries if entry.title == title]
+    return departures[0] if departures and not math.isnan(departures[0]) else -math.inf
 
 
 def _epsilon(rows: Sequence[LatticeRow]) -> str | None:
@@ -83,8 +83,8 @@ def _epsilon(rows: Sequence[LatticeRow]) -> str | None:
 def _epsilons(rows: Sequence[LatticeRow]) -> dict[str, None]:
     """The titles of all of them, in their order."""
     wanted = DIFFERENTIAL_FAIRNESS.id
-    entries = (one for row in rows for one in row.entries)
-    return {one.title: None for one in entries if one.metric == wanted}
+    entries = (entry for row in rows for entry in row.entries)
+    return {entry.title: None for entry in entries if entry.metric == wanted}
 
 
 def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table:
@@ -99,12 +99,12 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
     marks = _has_marks(rows)
     table = []
     for row in rows:
-        found = {entry.title: entry for entry in row.entries}
+        by_title = {entry.title: entry for entry in row.entries}
         cells = [Cell(numbers.subset(row.by)), Cell(numbers.whole(row.groups))]
         cells += [Cell(numbers.whole(row.smallest)), *_chosen(row, chosen)]
-        cells.append(Cell(_pair(found.get(lead))))
+        cells.append(Cell(_pair(by_title.get(lead))))
         if marks:
-            groups = len({one.group for one in row.appears})
+            groups = len({appearance.group for appearance in row.appears})
             cells.append(Cell(numbers.whole(groups) if groups else "", Tone.WARN))
         table.append(cells)
     return Table(
@@ -124,13 +124,13 @@ def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
     """What the columns of the table mean."""
     text = (
         "fewest: people in the smallest group; worst pair: the two groups that are farthest "
-        f"apart by {lead}, each with its people"
+        f"apart by {lead}, each with its number of people"
     )
-    found = [one for row in rows for one in row.entries if one.title == lead]
-    if any(set(one.first) & set(one.second) for one in found):
-        text += ", and before a colon the levels they share"
+    entries = [entry for row in rows for entry in row.entries if entry.title == lead]
+    if any(set(entry.first) & set(entry.second) for entry in entries):
+        text += "; before a colon stand the levels that both share"
     if _has_marks(rows):
-        text += "; gaps: how many groups a gap first appears in, named below"
+        text += "; gaps: the number of groups where a gap first appears, named below"
     if is_more:
         text += "; the worst pairs of the other measures: --verbose, or -o report.json"
     return text + "."
@@ -188,8 +188,8 @@ def _values(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block
 
 
 def _chosen(row: LatticeRow, titles: Sequence[str]) -> Iterator[Cell]:
-    found = {entry.title: entry for entry in row.entries}
-    yield from (_value(found.get(title)) for title in titles)
+    by_title = {entry.title: entry for entry in row.entries}
+    yield from (_value(by_title.get(title)) for title in titles)
 
 
 def _pairs(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]:
@@ -198,10 +198,10 @@ def _pairs(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]
         chosen = titles[start : start + _PAIRS_BESIDE]
         table = []
         for row in rows:
-            found = {entry.title: entry for entry in row.entries}
+            by_title = {entry.title: entry for entry in row.entries}
             cells = []
             for title in chosen:
-                value, pair = _value(found.get(title)), _pair(found.get(title))
+                value, pair = _value(by_title.get(title)), _pair(by_title.get(title))
                 cells.append(Cell(f"{value.text}\n{pair}" if pair else value.text, value.tone))
             table.append([Cell(numbers.subset(row.by)), *cells])
         yield Table(
@@ -212,33 +212,33 @@ def _pairs(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]
         )
 
 
-def _reading_aid(one: EpsilonReading) -> str:
+def _reading_aid(epsilon: EpsilonReading) -> str:
     """ε of the full intersection with its interval, a scale, and what it bounds."""
     ends = ""
-    if one.low is not None and one.high is not None:
-        ends = f" [{numbers.number(one.low)}, {numbers.number(one.high)}]"
+    if epsilon.low is not None and epsilon.high is not None:
+        ends = f" [{numbers.number(epsilon.low)}, {numbers.number(epsilon.high)}]"
     head = (
-        f"ε by {numbers.subset(one.by)} is {numbers.number(one.epsilon)}{ends} "
-        f"({one.parameters}); {one.regime}."
+        f"ε by {numbers.subset(epsilon.by)} is {numbers.number(epsilon.epsilon)}{ends} "
+        f"({epsilon.parameters}); {epsilon.regime}."
     )
-    if math.isinf(one.epsilon):
+    if math.isinf(epsilon.epsilon):
         return head
     means = (
         " In these numbers, for every non-negative utility of the outcome alone (equation 5), two "
-        f"groups' expected utilities differ by a factor of at most {numbers.number(one.factor, 2)}."
-        " This is no guarantee within strata: among people alike in another column the groups may "
-        "lie farther apart."
+        "groups' expected utilities differ by a factor of at most "
+        f"{numbers.number(epsilon.factor, 2)}. This is no guarantee within strata: "
+        "among people alike in another column the groups may lie farther apart."
     )
-    return f"{head}{means}{_of_subsets(one)}"
+    return f"{head}{means}{_of_subsets(epsilon)}"
 
 
-def _of_subsets(one: EpsilonReading) -> str:
+def _of_subsets(reading: EpsilonReading) -> str:
     """What ε of all attributes bounds; where it bounds nothing, why."""
-    if len(one.by) == 1:
+    if len(reading.by) == 1:
         return ""
-    if not one.bounds_subsets:
-        return f" It bounds no subset's ε (Theorem 3.2 does not apply): {one.unbounded}."
-    epsilon, twice = numbers.number(one.epsilon), numbers.number(one.twice)
+    if not reading.bounds_subsets:
+        return f" It bounds no subset's ε (Theorem 3.2 does not apply): {reading.unbounded}."
+    epsilon, twice = numbers.number(reading.epsilon), numbers.number(reading.twice)
     return (
         f" Every subset is within {twice}, twice as much (Theorem 3.2), and on these rows none "
         f"exceeds {epsilon} itself."
@@ -256,22 +256,22 @@ def _figures(result: AuditResult) -> Iterator[Figure]:
     if len(rows) < 2:
         return
     entries = [entry for row in rows for entry in row.entries]
-    titles = list(dict.fromkeys(one.title for one in entries))
-    epsilon = [one.title for one in entries if one.metric == DIFFERENTIAL_FAIRNESS.id]
-    judged = [one.title for one in sorted(entries, key=_by_status(result)) if one.judged]
+    titles = list(dict.fromkeys(entry.title for entry in entries))
+    epsilon = [entry.title for entry in entries if entry.metric == DIFFERENTIAL_FAIRNESS.id]
+    judged = [entry.title for entry in sorted(entries, key=_by_status(result)) if entry.judged]
     for title in list(dict.fromkeys([*epsilon[:1], *judged, *titles[:1]]))[:_MEASURES]:
-        found = [next((e for e in row.entries if e.title == title), None) for row in rows]
-        yield _figure(title, rows, found)
+        column = [next((e for e in row.entries if e.title == title), None) for row in rows]
+        yield _figure(title, rows, column)
 
 
 def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
     """A key that sorts measures by the worst status of a check on them, the worst first."""
     order = list(Status)
     ranks: dict[tuple[str, str], int] = {}
-    for one in result.findings:
-        if isinstance(one.check, Check):
-            key = (one.check.asked.id, one.check.of)
-            ranks[key] = max(ranks.get(key, 0), order.index(one.status))
+    for finding in result.findings:
+        if isinstance(finding.check, Check):
+            key = (finding.check.asked.id, finding.check.of)
+            ranks[key] = max(ranks.get(key, 0), order.index(finding.status))
     return lambda entry: -ranks.get((entry.metric, entry.of), 0)
 
 
@@ -287,7 +287,7 @@ def _figure(
     is_judged = any(entry is not None and entry.judged for entry in entries)
     is_boxes = isinstance(picture, Lattice)
     what = (
-        "The stronger the colour, the farther from parity among these subsets"
+        "The stronger the colour, the farther from parity, among these subsets"
         if is_boxes
         else "Longer is farther from parity"
     )
@@ -341,15 +341,15 @@ def _bars(title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry
         )
         for row, entry in zip(rows, entries, strict=True)
     ]
-    order = sorted(bars, key=lambda one: one.panel)
-    panels = list(dict.fromkeys(one.panel for one in order))
+    order = sorted(bars, key=lambda bar: bar.panel)
+    panels = list(dict.fromkeys(bar.panel for bar in order))
     shown = [
         row
         for panel in panels
         for row in pictures.first_rows(
             sorted(
-                (one for one in order if one.panel == panel),
-                key=lambda one: -one.value if math.isfinite(one.value) else -math.inf,
+                (bar for bar in order if bar.panel == panel),
+                key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf,
             ),
             pictures.MOST_ROWS // 2,
         )

@@ -76,7 +76,9 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOS
 
     Where no tables but short ones leave room for all sections, the tables are short.
     """
-    rows = sum(len(one.found.rates) for one in answers if isinstance(one.found, AuditResult))
+    rows = sum(
+        len(answer.found.rates) for answer in answers if isinstance(answer.found, AuditResult)
+    )
     # Half a million rows take minutes to write, and would not fit.
     all_rows = all_rows and rows * _LEAST_ROW <= most
     text, left_out = _rendered(answers, all_rows=all_rows, most=most)
@@ -91,37 +93,37 @@ def page(document: Document, most: int = MOST) -> str:
     The longest of the others are left out, with a word, where it would be longer.
     """
     top, *others = _sections(document)
-    return _page(top, [], [(None, _fold(one)) for one in others], most)[0]
+    return _page(top, [], [(None, _fold(other)) for other in others], most)[0]
 
 
 def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
     """The text, and how many sections are left out of it."""
     if len(answers) == 1:
         top, *others = _sections(summary.report(answers, all_rows=all_rows))
-        return _page(top, [], [(None, _fold(one)) for one in others], most)
+        return _page(top, [], [(None, _fold(other)) for other in others], most)
     top, *others = _sections(summary.document(answers, all_rows=all_rows))
     heads: list[_Fold] = []
-    inner: list[tuple[_Fold | None, _Fold]] = [(None, _fold(one)) for one in others]
-    for one in sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code)):
-        if isinstance(one.found, AuditResult):
-            first, *others = _sections(content.document(one.found, all_rows=all_rows))
-            head = _fold((f"{one.title}: {first[0]}", first[1]), is_open=one.exit_code != 0)
+    inner: list[tuple[_Fold | None, _Fold]] = [(None, _fold(other)) for other in others]
+    for single in sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code)):
+        if isinstance(single.found, AuditResult):
+            first, *others = _sections(content.document(single.found, all_rows=all_rows))
+            head = _fold((f"{single.title}: {first[0]}", first[1]), is_open=single.exit_code != 0)
             heads.append(head)
-            inner += [(head, _fold(each)) for each in others]
+            inner += [(head, _fold(other)) for other in others]
     return _page(top, heads, inner, most)
 
 
 def _sections(document: Document) -> list[tuple[str, list[Block]]]:
     """The blocks under each heading; those before the first have an empty one."""
-    found: list[tuple[str, list[Block]]] = []
+    sections: list[tuple[str, list[Block]]] = []
     for block in document:
         if isinstance(block, Heading):
-            found.append((block.text, []))
+            sections.append((block.text, []))
         else:
-            if not found:
-                found.append(("", []))
-            found[-1][1].append(block)
-    return found or [("", [])]
+            if not sections:
+                sections.append(("", []))
+            sections[-1][1].append(block)
+    return sections or [("", [])]
 
 
 def _page(
@@ -140,31 +142,31 @@ def _page(
     room = most - _FOR_THE_NOTE - _size(start)
     kept: set[int] = set()
     shortest = sorted(inner, key=lambda pair: pair[1].size)
-    for head, one in [*((None, head) for head in heads), *shortest]:
-        if one.size <= room and (head is None or id(head) in kept):
-            kept.add(id(one))
-            room -= one.size
+    for head, fold in [*((None, head) for head in heads), *shortest]:
+        if fold.size <= room and (head is None or id(head) in kept):
+            kept.add(id(fold))
+            room -= fold.size
     body = "".join(_told(None, inner, kept))
     for head in heads:
         if id(head) in kept:
             before, after = head.ends
             body += f"{before}{''.join(_told(head, inner, kept))}{after}"
-    left_out = [one for one in (*heads, *(one for _, one in inner)) if id(one) not in kept]
+    left_out = [fold for fold in (*heads, *(one for _, one in inner)) if id(fold) not in kept]
     return f"{start}{body}{_note(left_out, most)}".rstrip("\n") + "\n", len(left_out)
 
 
 def _told(
     head: _Fold | None, inner: Iterable[tuple[_Fold | None, _Fold]], kept: set[int]
 ) -> Iterator[str]:
-    for within, one in inner:
-        if within is head and id(one) in kept:
-            yield "".join(one.ends)
+    for within, fold in inner:
+        if within is head and id(fold) in kept:
+            yield "".join(fold.ends)
 
 
 def _note(left_out: Sequence[_Fold], most: int) -> str:
     if not left_out:
         return ""
-    named = "; ".join(phrase(one.title, 60) for one in left_out[:_NAMED])
+    named = "; ".join(phrase(fold.title, 60) for fold in left_out[:_NAMED])
     more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
     return (
         f"Left out, as this page has room for {most:,} bytes: {named}{more}. "
@@ -195,7 +197,7 @@ def _fitted(parts: Iterable[_Part], room: int) -> str:
         elif not part.rows:
             left_out += 1
     if left_out:
-        texts.append(f"{left_out:,} more statements are left out here, for want of room.")
+        texts.append(f"{left_out:,} more statements are left out here, for lack of room.")
     return "\n\n".join(texts)
 
 
@@ -234,7 +236,9 @@ def _table(block: Table) -> _Part:
     header = _row([cell(name) for name in block.header])
     rule = _row(["---:" if numeric else ":---" for numeric in block.numeric])
     rows = tuple(
-        _row([bold(cell(one.text)) if one.tone in _STRONG else cell(one.text) for one in row])
+        _row(
+            [bold(cell(entry.text)) if entry.tone in _STRONG else cell(entry.text) for entry in row]
+        )
         for row in block.rows
     )
     return _Part(f"{caption}{header}\n{rule}", rows, running(block.more) if block.more else "")

@@ -81,7 +81,9 @@ def _escaped(text: str) -> str:
         return _inert(text)
     # Every other piece is one of the addresses.
     pieces = _addresses().split(text)
-    return "".join(f"<{one}>" if at % 2 else _inert(one) for at, one in enumerate(pieces))
+    return "".join(
+        f"<{piece}>" if index % 2 else _inert(piece) for index, piece in enumerate(pieces)
+    )
 
 
 def _inert(text: str) -> str:
@@ -91,38 +93,38 @@ def _inert(text: str) -> str:
 @cache
 def _addresses() -> re.Pattern[str]:
     """The addresses of the sources of the catalogue."""
-    found = {one.source.url for one in (*CATALOGUE, *COMPARISONS) if one.source.url}
-    longest_first = sorted(found, key=lambda url: (-len(url), url))
+    addresses = {record.source.url for record in (*CATALOGUE, *COMPARISONS) if record.source.url}
+    longest_first = sorted(addresses, key=lambda url: (-len(url), url))
     return re.compile(f"({'|'.join(map(re.escape, longest_first))})")
 
 
 def _isolated(text: str) -> str:
     if text.isascii():
         return text
-    return _RIGHT_TO_LEFT.sub(lambda found: f"{ISOLATE}{found[0]}{ISOLATED}", text)
+    return _RIGHT_TO_LEFT.sub(lambda match: f"{ISOLATE}{match[0]}{ISOLATED}", text)
 
 
-def _broken(found: re.Match[str]) -> str:
-    return f"{found[0]}{JOINER}"
+def _broken(match: re.Match[str]) -> str:
+    return f"{match[0]}{JOINER}"
 
 
-def _kept(found: re.Match[str]) -> str:
+def _kept(match: re.Match[str]) -> str:
     """Spaces that Markdown would drop: all but one between words, all at an end.
 
     There a sign without width stands in front of or behind them, so that nothing strips them.
     """
-    kept = KEPT_SPACE * len(found[0])
-    before = JOINER if found.start() == 0 else ""
-    after = JOINER if found.end() == len(found.string) else ""
+    kept = KEPT_SPACE * len(match[0])
+    before = JOINER if match.start() == 0 else ""
+    after = JOINER if match.end() == len(match.string) else ""
     return f"{before}{kept}{after}" if before or after else f"{kept[1:]} "
 
 
 def _started(text: str) -> str:
-    found = _START.match(text)
-    if found is None:
+    match = _START.match(text)
+    if match is None:
         return text
-    digits = found[0].isdigit()
-    return f"{found[0]}\\{text[found.end() :]}" if digits else f"\\{text}"
+    digits = match[0].isdigit()
+    return f"{match[0]}\\{text[match.end() :]}" if digits else f"\\{text}"
 
 
 def shortened(text: str, most: int) -> str:

@@ -111,8 +111,8 @@ def starred_p(test: Significance | None, alpha: float, mark: str = "") -> str:
 
 def family(test: Significance, alpha: float) -> str:
     """The p-value among the tests of a family: `.0369 by Holm over 6`."""
-    how = "uncorrected, one of" if test.correction == "none" else f"by {test.correction} over"
-    return f"{probability(test.adjusted, alpha).removeprefix('= ')} {how} {whole(test.family)}"
+    method = "uncorrected, one of" if test.correction == "none" else f"by {test.correction} over"
+    return f"{probability(test.adjusted, alpha).removeprefix('= ')} {method} {whole(test.family)}"
 
 
 def correction(inference: Inference) -> str:
@@ -136,13 +136,13 @@ def per_cent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-def test(found: Significance) -> str:
+def test(test: Significance) -> str:
     """The name of a test, with its statistic and its degrees of freedom: `z, χ²(1) = 9.60`."""
-    if found.statistic is None:
-        return found.test
-    freedom = ", ".join(f"{df:.4g}" for df in found.freedom)
-    name = "" if found.test == found.letter else f"{found.test}, "
-    return f"{name}{found.letter}({freedom}) = {number(found.statistic, 2)}"
+    if test.statistic is None:
+        return test.test
+    freedom = ", ".join(f"{df:.4g}" for df in test.freedom)
+    name = "" if test.test == test.letter else f"{test.test}, "
+    return f"{name}{test.letter}({freedom}) = {number(test.statistic, 2)}"
 
 
 def against(value: float, limit: Limit, exact: Fraction | None = None) -> str:
@@ -161,9 +161,9 @@ def against(value: float, limit: Limit, exact: Fraction | None = None) -> str:
     return repr(value)
 
 
-def group(one: Group) -> str:
+def group(levels: Group) -> str:
     """A group by its levels alone: `female × Black`."""
-    return " × ".join(names.name(level) for _, level in one) or "everybody"
+    return " × ".join(names.name(level) for _, level in levels) or "everybody"
 
 
 def outcome(level: str) -> str:
@@ -171,9 +171,9 @@ def outcome(level: str) -> str:
     return names.quoted(level)
 
 
-def named_group(one: Group) -> str:
+def named_group(levels: Group) -> str:
     """A group with the names of its columns: `gender=female, race=Black`."""
-    return names.group(one)
+    return names.group(levels)
 
 
 def counted(count: int, noun: str) -> str:

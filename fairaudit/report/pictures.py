@@ -172,8 +172,8 @@ def first_rows(rows: Sequence[Interval], most: int) -> list[Interval]:
         return list(rows)
     kept = list(rows[: most - 1])
     kept += [row for row in rows[most - 1 :] if row.mark is Mark.REFERENCE]
-    left = len(rows) - len(kept)
-    words = f"and {numbers.whole(left)} more"
+    omitted = len(rows) - len(kept)
+    words = f"and {numbers.whole(omitted)} more"
     return [*kept, Interval(words, math.nan, panel=rows[0].panel, mark=Mark.ASIDE)]
 
 

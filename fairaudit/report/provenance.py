@@ -31,53 +31,54 @@ from fairaudit.result import (
 
 def provenance(result: AuditResult) -> Iterator[Block]:
     """The section on provenance: the tool, the spec, the data, and how groups were counted."""
-    made = result.provenance
+    origin = result.provenance
     yield Heading("Provenance")
     pairs = [
-        ("tool", f"fairaudit {made.version}"),
-        ("spec", f"{_path(made.spec_path)} (sha256 {made.spec_sha256[:12]})"),
+        ("tool", f"fairaudit {origin.version}"),
+        ("spec", f"{_path(origin.spec_path)} (sha256 {origin.spec_sha256[:12]})"),
     ]
-    pairs += [("data", _file(one)) for one in made.files[:5]]
-    if len(made.files) > 5:  # the first five are named
-        pairs.append(("", f"and {len(made.files) - 5} files more"))
-    pairs.append(("read by", made.route))
+    pairs += [("data", _file(file)) for file in origin.files[:5]]
+    if len(origin.files) > 5:  # the first five are named
+        pairs.append(("", f"and {len(origin.files) - 5} more files"))
+    pairs.append(("read by", origin.route))
     optional = {
-        "filter": made.filter and names.line(made.filter),
-        "people per row": made.count and f"the column {names.name(made.count)}",
-        "survey weight": made.weight
-        and f"the column {names.name(made.weight)}; the sampling design is not "
+        "filter": origin.filter and names.line(origin.filter),
+        "people per row": origin.count and f"the column {names.name(origin.count)}",
+        "survey weight": origin.weight
+        and f"the column {names.name(origin.weight)}; the sampling design is not "
         f"modelled, intervals use the effective sample size; largest rounding of a weight "
-        f"{made.weight_error:.1g}",
-        "clusters": made.cluster
-        and f"{numbers.whole(made.clusters or 0)}, by the column {names.name(made.cluster)}; "
-        "intervals and tests named cluster-robust have the variance between clusters, the others "
-        "none",
-        "smallest group": "; ".join(_smallest(made)),
-        "suppressed": made.suppress_below
-        and f"counts of fewer than {made.suppress_below} people, and what would tell them; "
-        "zeros are shown of groups that are told",
+        f"{origin.weight_error:.1g}",
+        "clusters": origin.cluster
+        and f"{numbers.whole(origin.clusters or 0)}, by the column {names.name(origin.cluster)}; "
+        "only intervals and tests named cluster-robust account for the clusters",
+        "smallest group": "; ".join(_smallest(origin)),
+        "suppressed": origin.suppress_below
+        and f"counts of fewer than {origin.suppress_below} people, and counts that would reveal "
+        "them; zeros of published groups are shown",
     }
     pairs += [(name, str(text)) for name, text in optional.items() if text]
-    counts = numbers.SUPPRESSED if made.cube_sha256 is None else f"sha256 {made.cube_sha256[:12]}"
-    pairs += [("counts", counts), ("made", made.created)]
+    counts = (
+        numbers.SUPPRESSED if origin.cube_sha256 is None else f"sha256 {origin.cube_sha256[:12]}"
+    )
+    pairs += [("counts", counts), ("created", origin.created)]
     yield Facts(pairs)
 
 
-def _smallest(made: Provenance) -> Iterator[str]:
+def _smallest(provenance: Provenance) -> Iterator[str]:
     """What a group must reach to be compared."""
-    if made.minimum.size:
-        yield f"{made.minimum.size} people in the denominator"
-    if made.minimum.events:
-        yield f"{made.minimum.events} people of every outcome expected at everybody's rate"
-    if made.exclude_below is not None:
-        yield f"excluded {names.line(describe_rule(made.exclude_below))}"
+    if provenance.minimum.size:
+        yield f"{provenance.minimum.size} people in the denominator"
+    if provenance.minimum.events:
+        yield f"{provenance.minimum.events} people of each outcome expected at everybody's rate"
+    if provenance.exclude_below is not None:
+        yield f"excluded {names.line(describe_rule(provenance.exclude_below))}"
 
 
-def _file(one: DataFile) -> str:
-    if not one.bytes:
-        return _path(one.path)
-    lines = "" if one.lines is None else f", {numbers.whole(one.lines)} lines"
-    return f"{_path(one.path)} ({numbers.whole(one.bytes)} bytes{lines})"
+def _file(file: DataFile) -> str:
+    if not file.bytes:
+        return _path(file.path)
+    lines = "" if file.lines is None else f", {numbers.whole(file.lines)} lines"
+    return f"{_path(file.path)} ({numbers.whole(file.bytes)} bytes{lines})"
 
 
 def _path(text: str) -> str:
@@ -92,11 +93,13 @@ def ledger(result: AuditResult) -> Iterator[Block]:
     rows = [("read", counts.read, "", ""), ("filtered out", counts.filtered, "", "")]
     rows.append(("filter undecided", counts.undecided, "", "a value it needs is missing"))
     rows = [row for row in rows if row[1] != 0 or row[0] == "read"]
-    rows += [("dropped", one.rows, names.name(one.column), one.reason) for one in counts.dropped]
+    rows += [
+        ("dropped", line.rows, names.name(line.column), line.reason) for line in counts.dropped
+    ]
     rows.append(("counted", counts.counted, "", _people(counts.people) if people else ""))
     rows += [
-        ("  of these", one.rows, names.name(one.column), _aside(one, people))
-        for one in counts.set_aside
+        ("  of these", line.rows, names.name(line.column), _aside(line, people))
+        for line in counts.set_aside
     ]
     yield Table(
         "",
@@ -120,9 +123,9 @@ def _people_figures(result: AuditResult) -> Iterator[Figure]:
     first: dict[tuple[str, ...], list[GroupRow]] = {}
     for row in result.groups:
         if row.by and not row.stratum:
-            mine = first.setdefault(row.by, [])
-            if not mine or mine[0].of == row.of:
-                mine.append(row)
+            rows = first.setdefault(row.by, [])
+            if not rows or rows[0].of == row.of:
+                rows.append(row)
     alone = [rows for by, rows in first.items() if len(by) == 1]
     if alone:
         yield _figure("People by attribute", alone)
@@ -134,17 +137,17 @@ def _people_figures(result: AuditResult) -> Iterator[Figure]:
 def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
     rows = [
         row
-        for each in panels
+        for panel in panels
         for row in pictures.first_rows(
-            [_row(one, several=len(panels) > 1) for one in _largest_first(each)],
+            [_row(row, several=len(panels) > 1) for row in _largest_first(panel)],
             pictures.rows_per_panel(len(panels)),
         )
     ]
     return Figure(
         title,
-        " ".join(_words(each) for each in panels),
+        " ".join(_words(panel) for panel in panels),
         Bars("people", rows),
-        note="Per cent of the people whose group is known. Grey: a group that is not known, or too "
+        note="Per cent of the people whose group is known. Grey: unknown groups, and groups too "
         "small to be compared.",
     )
 
@@ -153,25 +156,25 @@ def _largest_first(rows: Sequence[GroupRow]) -> list[GroupRow]:
     return sorted(rows, key=lambda row: (row.standing is Eligibility.UNKNOWN, -(row.n or 0)))
 
 
-def _row(one: GroupRow, *, several: bool) -> Interval:
-    share = "" if one.share is None else f" ({numbers.percent(one.share)})"
+def _row(row: GroupRow, *, several: bool) -> Interval:
+    share = "" if row.share is None else f" ({numbers.percent(row.share)})"
     return Interval(
-        label=numbers.group(one.group),
-        value=math.nan if one.n is None else one.n,
-        panel=numbers.subset(one.by) if several else "",
-        mark=Mark.GROUP if one.standing is Eligibility.ELIGIBLE else Mark.ASIDE,
-        text=f"{numbers.whole(one.n)}{share}",
+        label=numbers.group(row.group),
+        value=math.nan if row.n is None else row.n,
+        panel=numbers.subset(row.by) if several else "",
+        mark=Mark.GROUP if row.standing is Eligibility.ELIGIBLE else Mark.ASIDE,
+        text=f"{numbers.whole(row.n)}{share}",
     )
 
 
 def _words(rows: Sequence[GroupRow]) -> str:
     """The largest and the smallest group, and of how many no number is told."""
     by = numbers.subset(rows[0].by)
-    known = [one for one in rows if one.n is not None and one.standing is not Eligibility.UNKNOWN]
-    hidden = sum(one.n is None for one in rows)
+    known = [row for row in rows if row.n is not None and row.standing is not Eligibility.UNKNOWN]
+    hidden = sum(row.n is None for row in rows)
     text = f"By {by}: {numbers.whole(len(rows))} groups"
     if known:
-        largest, smallest = (f(known, key=lambda one: one.n or 0) for f in (max, min))
+        largest, smallest = (f(known, key=lambda row: row.n or 0) for f in (max, min))
         text += (
             f", the largest {numbers.group(largest.group)} with {numbers.whole(largest.n)} people, "
             f"the smallest {numbers.group(smallest.group)} with {numbers.whole(smallest.n)}"

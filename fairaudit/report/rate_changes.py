@@ -35,50 +35,50 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         return
     yield Heading("Rates of groups, worse first")
     tables: dict[_Key, list[RateChange]] = {}
-    for one in changes.rates:
+    for row in changes.rates:
         key = (
-            one.metric,
-            one.of,
-            one.by,
-            one.stratum,
-            metric_titles.options(one.parameters, one.averaged),
+            row.metric,
+            row.of,
+            row.by,
+            row.stratum,
+            metric_titles.options(row.parameters, row.averaged),
         )
-        tables.setdefault(key, []).append(one)
-    everybody = [one for one in changes.rates if not one.by]
+        tables.setdefault(key, []).append(row)
+    everybody = [row for row in changes.rates if not row.by]
     if everybody:
         yield _everybody(everybody, changes)
-    told, pictures, left = list[Table](), list[Figure](), list[list[RateChange]]()
+    shown_tables, pictures, omitted = list[Table](), list[Figure](), list[list[RateChange]]()
     shown_untested = _largest_untested(tables, most)
-    for (metric, of, by, stratum, said), rows in tables.items():
+    for (metric, of, by, stratum, options), rows in tables.items():
         if not by:
             continue
-        is_sure = any(one.change.is_significant(changes.alpha) for one in rows)
-        is_large = (metric, of, by, stratum, said) in shown_untested
+        is_sure = any(row.change.is_significant(changes.alpha) for row in rows)
+        is_large = (metric, of, by, stratum, options) in shown_untested
         if most is not None and not (is_sure or is_large):
-            left.append(rows)
+            omitted.append(rows)
             continue
         where = f", {numbers.named_group(stratum)}" if stratum else ""
-        title = f"{metric_titles.title(metric).capitalize()}{said}{_of(changes, of)} by "
+        title = f"{metric_titles.title(metric).capitalize()}{options}{_of(changes, of)} by "
         title += f"{numbers.subset(by)}{where}"
         shown = rows if most is None else rows[:most]
-        named = [(numbers.group(one.group), one) for one in shown]
+        named = [(numbers.group(row.group), row) for row in shown]
         more = numbers.more_groups(len(rows) - len(shown), "changes.json")
-        told.append(_table(title, numbers.subset(by), named, changes, more))
+        shown_tables.append(_table(title, numbers.subset(by), named, changes, more))
         picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
             pictures.append(Figure(title, _described(rows, changes.alpha), picture))
     yield from pictures
-    yield from told
-    yield from _left_out(left)
+    yield from shown_tables
+    yield from _left_out(omitted)
     pairs = (
-        "-/+: people whom the first model alone counts in the rate, and the second alone; "
+        "-/+: people counted in the rate by the first model only, and by the second only; "
         if changes.sampling is Sampling.PAIRED
         else ""
     )
     yield Paragraph(
         f"change: of shares in points; {pairs}p: * where it is below {changes.alpha:g} among all "
-        "rates, and then the last word says which way; without a * these numbers cannot tell the "
-        "change from none, and without a p it is not tested.",
+        "rates, and then the last column gives the direction; without a * the "
+        "change is not significant, without a p it is not tested.",
         Tone.MUTED,
     )
 
@@ -86,23 +86,23 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
 def _is_tested(rows: Sequence[RateChange]) -> bool:
     """Whether every change of a table that is a number has a test; groups set aside have none."""
     return all(
-        one.change.significance is not None
-        for one in rows
-        if one.is_compared
-        and not math.isnan(one.change.value)
-        and one.change.way is not Direction.SAME
+        change.change.significance is not None
+        for change in rows
+        if change.is_compared
+        and not math.isnan(change.change.value)
+        and change.change.way is not Direction.SAME
     )
 
 
 def _largest(rows: Sequence[RateChange]) -> RateChange:
     """The change of a table that is largest among those without a test."""
-    return max((one for one in rows if one.change.significance is None), key=_size)
+    return max((change for change in rows if change.change.significance is None), key=_size)
 
 
-def _size(one: RateChange) -> float:
+def _size(row: RateChange) -> float:
     """How far a rate moved: a share in itself, a ratio by its logarithm."""
-    change = one.change
-    if not one.is_compared or math.isnan(change.value):
+    change = row.change
+    if not row.is_compared or math.isnan(change.value):
         return -1.0
     if change.scale is Scale.RATIO:
         return abs(math.log(change.value)) if change.value > 0 else math.inf
@@ -116,24 +116,24 @@ def _largest_untested(tables: Mapping[_Key, Sequence[RateChange]], most: int | N
     return {*untested[: None if most is None else _FEW_UNTESTED]}
 
 
-def _left_out(left: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
+def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
     """How many tables are not shown: those without a significant change, those without tests."""
     untested = sorted(
-        (rows for rows in left if not _is_tested(rows)), key=lambda rows: -_size(_largest(rows))
+        (rows for rows in omitted if not _is_tested(rows)), key=lambda rows: -_size(_largest(rows))
     )
-    same = sum(all(one.change.way is Direction.SAME for one in rows) for rows in left)
-    tested = len(left) - len(untested) - same
+    same = sum(all(row.change.way is Direction.SAME for row in rows) for rows in omitted)
+    tested = len(omitted) - len(untested) - same
     all_of_them = "--verbose, or -o changes.json, has them all."
     for count, what in ((tested, "a significant change"), (same, "any change")):
         if count:
             text = f"{count} {_tables(count)} more without {what}: {all_of_them}"
             yield Paragraph(text, Tone.MUTED)
     if untested:
-        one = _largest(untested[0])
-        share = metric_titles.is_share(one.metric)
-        both = one.change.before, one.change.after
-        sides = " → ".join(_value(each, share=share) for each in both)
-        name = f"{metric_titles.title(one.metric)} of {numbers.named_group(one.group)}"
+        row = _largest(untested[0])
+        share = metric_titles.is_share(row.metric)
+        both = row.change.before, row.change.after
+        sides = " → ".join(_value(estimate, share=share) for estimate in both)
+        name = f"{metric_titles.title(row.metric)} of {numbers.named_group(row.group)}"
         text = f"{len(untested)} {_tables(len(untested))} more with changes that are not tested, "
         text += "the largest "
         text += f"{name}: {sides}. {all_of_them[0].upper()}{all_of_them[1:]}"
@@ -178,29 +178,29 @@ def _table(
     paired = changes.sampling is Sampling.PAIRED
     header = [first, *_sides(changes), "change", _level(changes), "p", ""]
     numeric = [False, True, True, True, True, True, False]
-    cells = [_row(name, one, changes.alpha) for name, one in rows]
+    cells = [_row(name, row, changes.alpha) for name, row in rows]
     if paired:
         header.insert(4, "-/+")
         numeric.insert(4, True)
-        for row, (_, one) in zip(cells, rows, strict=True):
-            row.insert(4, Cell(_pairs(one), row[0].tone))
+        for row, (_, row_change) in zip(cells, rows, strict=True):
+            row.insert(4, Cell(_pairs(row_change), row[0].tone))
     return Table(title, header, cells, numeric, more=more)
 
 
-def _pairs(one: RateChange) -> str:
-    found = one.change.cells
-    if found is None:
+def _pairs(change: RateChange) -> str:
+    cells = change.change.cells
+    if cells is None:
         return ""
-    return f"{numbers.whole(found.first_only)}/{numbers.whole(found.second_only)}"
+    return f"{numbers.whole(cells.first_only)}/{numbers.whole(cells.second_only)}"
 
 
-def _row(name: str, one: RateChange, alpha: float) -> list[Cell]:
-    change = one.change
+def _row(name: str, row: RateChange, alpha: float) -> list[Cell]:
+    change = row.change
     sure = change.is_significant(alpha)
     tone = _TONES.get(change.way, Tone.WARN) if sure else Tone.PLAIN
-    if not one.is_compared:
+    if not row.is_compared:
         tone = Tone.MUTED
-    share = metric_titles.is_share(one.metric)
+    share = metric_titles.is_share(row.metric)
     texts = (
         name,
         _value(change.before, share=share),
@@ -208,15 +208,15 @@ def _row(name: str, one: RateChange, alpha: float) -> list[Cell]:
         _moved(change, share=share),
         _interval(change, share=share),
         _p(change, alpha),
-        _note(one, sure=sure),
+        _note(row, sure=sure),
     )
     return [Cell(text, tone) for text in texts]
 
 
-def _value(one: Estimate, *, share: bool) -> str:
-    if one.suppressed:
+def _value(estimate: Estimate, *, share: bool) -> str:
+    if estimate.suppressed:
         return numbers.SUPPRESSED
-    return numbers.percent(one.value) if share else numbers.number(one.value, 3)
+    return numbers.percent(estimate.value) if share else numbers.number(estimate.value, 3)
 
 
 def _moved(change: Change, *, share: bool) -> str:
@@ -243,47 +243,48 @@ def _p(change: Change, alpha: float) -> str:
     return f"{text}{'*' if test.adjusted < alpha else ''}"
 
 
-def _note(one: RateChange, *, sure: bool) -> str:
+def _note(change: RateChange, *, sure: bool) -> str:
     """The direction where it is sure; else what keeps a group from being compared."""
-    if one.standing_before is not one.standing_after:
+    if change.standing_before is not change.standing_after:
         return " → ".join(
-            str(each).replace("_", " ") for each in (one.standing_before, one.standing_after)
+            str(eligibility).replace("_", " ")
+            for eligibility in (change.standing_before, change.standing_after)
         )
-    if not one.is_compared:
-        return str(one.standing_after).replace("_", " ")
-    return _MARKS[one.change.way] if sure else ""
+    if not change.is_compared:
+        return str(change.standing_after).replace("_", " ")
+    return _MARKS[change.change.way] if sure else ""
 
 
 def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) -> Lines | None:
     """A line for each group that is compared, from before to after; those that stand first."""
     lines = [
         Line(
-            numbers.group(one.group),
-            [_point(sides[0], one.change.before), _point(sides[1], one.change.after)],
+            numbers.group(change.group),
+            [_point(sides[0], change.change.before), _point(sides[1], change.change.after)],
         )
-        for one in rows
-        if one.is_compared
-        and not math.isnan(one.change.value)
-        and math.isfinite(one.change.before.value)
-        and math.isfinite(one.change.after.value)
+        for change in rows
+        if change.is_compared
+        and not math.isnan(change.change.value)
+        and math.isfinite(change.change.before.value)
+        and math.isfinite(change.change.after.value)
     ]
     share = metric_titles.is_share(metric)
     shown = lines[:_MOST_LINES]
     return Lines("", metric_titles.title(metric), shown, percent=share) if lines else None
 
 
-def _point(x: str, one: Estimate) -> Point:
-    return Point(x, one.value, one.low, one.high)
+def _point(x: str, estimate: Estimate) -> Point:
+    return Point(x, estimate.value, estimate.low, estimate.high)
 
 
 def _described(rows: Sequence[RateChange], alpha: float) -> str:
     """The picture in words."""
-    if not any(one.change.significance for one in rows):
+    if not any(change.change.significance for change in rows):
         return "From before to after, not tested."
-    sure = [one for one in rows if one.change.is_significant(alpha)]
+    sure = [change for change in rows if change.change.is_significant(alpha)]
     if not sure:
         return "From before to after no group changes significantly."
-    named = ", ".join(f"{numbers.group(one.group)} {_MARKS[one.change.way]}" for one in sure[:5])
+    named = ", ".join(f"{numbers.group(row.group)} {_MARKS[row.change.way]}" for row in sure[:5])
     more = f" and {len(sure) - 5} more" if len(sure) > 5 else ""
     return f"From before to after significantly: {named}{more}."
 
@@ -293,15 +294,15 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
     if not changes.people:
         return
     yield Heading("Who is in the data")
-    yield Entries([_entry(one, changes.alpha) for one in changes.people])
-    for one in changes.people:
-        if most is not None and not _is_otherwise(one, changes.alpha):
+    yield Entries([_entry(change, changes.alpha) for change in changes.people])
+    for change in changes.people:
+        if most is not None and not _is_otherwise(change, changes.alpha):
             continue
         ordered = sorted(
-            one.groups, key=lambda row: -abs(_shift(row.share_before, row.share_after))
+            change.groups, key=lambda row: -abs(_shift(row.share_before, row.share_after))
         )
         shown = ordered if most is None else ordered[:most]
-        by = numbers.subset(one.by)
+        by = numbers.subset(change.by)
         yield Table(
             f"People by {by}; shares of those whose group is known",
             (by, "before", "after", "share before", "share after", "points"),
@@ -321,27 +322,27 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
         )
 
 
-def _is_otherwise(one: PeopleChange, alpha: float) -> bool:
+def _is_otherwise(change: PeopleChange, alpha: float) -> bool:
     """Whether people are significantly spread otherwise, or groups are new or gone."""
-    test = one.significance
-    return bool(one.new or one.gone) or (test is not None and test.adjusted < alpha)
+    test = change.significance
+    return bool(change.new or change.gone) or (test is not None and test.adjusted < alpha)
 
 
-def _entry(one: PeopleChange, alpha: float) -> tuple[Cell, str]:
+def _entry(change: PeopleChange, alpha: float) -> tuple[Cell, str]:
     """Whether people are spread as before, and who is new or gone."""
-    test, word, tone = one.significance, "untested", Tone.MUTED
-    text = f"by {numbers.subset(one.by)}: "
+    test, word, tone = change.significance, "untested", Tone.MUTED
+    text = f"by {numbers.subset(change.by)}: "
     if test is None:
-        text += one.why
-        if one.most_moved:
-            text += f"; the largest move of a share is {100 * one.most_moved:.1f} points"
+        text += change.why
+        if change.most_moved:
+            text += f"; the largest change of a share is {100 * change.most_moved:.1f} points"
     else:
         is_sure = test.adjusted < alpha
         word, tone = ("moved", Tone.WARN) if is_sure else ("unsure", Tone.MUTED)
-        text += f"the largest move of a share is {100 * one.most_moved:.1f} points, "
+        text += f"the largest change of a share is {100 * change.most_moved:.1f} points, "
         text += "" if is_sure else "not significant, "
         text += f"p {numbers.probability(test.p, alpha)} ({test.test})"
-    for names, what in ((one.new, "new"), (one.gone, "gone")):
+    for names, what in ((change.new, "new"), (change.gone, "gone")):
         if names:
             text += f"; {what}: {', '.join(map(numbers.group, names))}"
     return Cell(word, tone), text

@@ -18,25 +18,27 @@ _Tables = Mapping[Grouping, Sequence[RateRow]]
 
 def rates(result: AuditResult) -> Iterator[Figure]:
     """For each rate a picture of all attributes, and one of each subset judged and the fullest."""
-    found: dict[tuple[str, str, str], dict[Grouping, list[RateRow]]] = {}
+    by_rate: dict[tuple[str, str, str], dict[Grouping, list[RateRow]]] = {}
     for row in result.rates:
         if row.by and not row.stratum:
             key = (row.metric, row.of, metric_titles.options(row.parameters, row.averaged))
-            found.setdefault(key, {}).setdefault(row.by, []).append(row)
-    figures = [one for key, tables in found.items() for one in _of_rate(result, key, tables)]
-    for at, one in enumerate(figures[: pictures.MOST_RATE_PICTURES]):
-        is_last = at + 1 == pictures.MOST_RATE_PICTURES
-        left = len(figures) - pictures.MOST_RATE_PICTURES if is_last else 0
-        more = pictures.not_shown(left, "pictures of rates", "the tables below have them")
-        yield Figure(one.title, one.description, one.picture, one.note + more)
+            by_rate.setdefault(key, {}).setdefault(row.by, []).append(row)
+    figures = [
+        figure for key, tables in by_rate.items() for figure in _of_rate(result, key, tables)
+    ]
+    for index, figure in enumerate(figures[: pictures.MOST_RATE_PICTURES]):
+        is_last = index + 1 == pictures.MOST_RATE_PICTURES
+        omitted = len(figures) - pictures.MOST_RATE_PICTURES if is_last else 0
+        more = pictures.not_shown(omitted, "pictures of rates", "the tables below have them")
+        yield Figure(figure.title, figure.description, figure.picture, figure.note + more)
 
 
 def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) -> Iterator[Figure]:
-    metric, of, said = key
-    known = next(one.title for one in result.definitions if one.id == metric)
+    metric, of, options = key
+    known = next(definition.title for definition in result.definitions if definition.id == metric)
     title = metric_titles.heading(metric, of, known)
-    named = f"{title} of the {of}{said}"
-    rules = [] if said else [rule for by in tables for rule in _limits(result, metric, of, by)]
+    named = f"{title} of the {of}{options}"
+    rules = [] if options else [rule for by in tables for rule in _limits(result, metric, of, by)]
     judged = {rule.panel for rule in rules}
     alone = [by for by in tables if len(by) == 1]
     fullest = max(tables, key=len)
@@ -50,7 +52,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
             row
             for by in bys
             for row in pictures.first_rows(
-                [_row(one) for one in tables[by]], pictures.rows_per_panel(len(bys))
+                [_row(table) for table in tables[by]], pictures.rows_per_panel(len(bys))
             )
         ]
         yield Figure(
@@ -61,7 +63,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
                 rows,
                 [
                     *_references(tables, bys),
-                    *(one for one in rules if one.panel in map(numbers.subset, bys)),
+                    *(rule for rule in rules if rule.panel in map(numbers.subset, bys)),
                 ],
                 percent=metric_titles.is_share(metric),
                 domain=domain,
@@ -70,9 +72,9 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
         )
 
 
-def _row(one: RateRow) -> Interval:
-    mark = Mark.REFERENCE if one.group == one.reference else Mark.GROUP
-    if one.standing is not Eligibility.ELIGIBLE:
+def _row(row: RateRow) -> Interval:
+    mark = Mark.REFERENCE if row.group == row.reference else Mark.GROUP
+    if row.standing is not Eligibility.ELIGIBLE:
         mark = Mark.ASIDE
     words = {
         Eligibility.UNKNOWN: " not known",
@@ -80,19 +82,19 @@ def _row(one: RateRow) -> Interval:
         Eligibility.FEW_EVENTS: " few events",
         Eligibility.EXCLUDED: " excluded",
     }
-    estimate = one.estimate
+    estimate = row.estimate
     value = numbers.SUPPRESSED
     if not estimate.suppressed:
-        share = metric_titles.is_share(one.metric)
+        share = metric_titles.is_share(row.metric)
         value = numbers.percent(estimate.value) if share else numbers.number(estimate.value, 3)
     return Interval(
-        label=numbers.group(one.group),
+        label=numbers.group(row.group),
         value=math.nan if estimate.suppressed else estimate.value,
         low=estimate.low,
         high=estimate.high,
-        panel=numbers.subset(one.by),
+        panel=numbers.subset(row.by),
         mark=mark,
-        text=value + (" reference" if mark is Mark.REFERENCE else words.get(one.standing, "")),
+        text=value + (" reference" if mark is Mark.REFERENCE else words.get(row.standing, "")),
     )
 
 
@@ -196,7 +198,7 @@ def _is_plain(check: Check) -> bool:
 
 
 def _places(finding: Finding, check: Check, metric: str, limit: Limit) -> Iterator[float]:
-    bounds = [float(one) for one in (limit.below, limit.above) if one is not None]
+    bounds = [float(bound) for bound in (limit.below, limit.above) if bound is not None]
     if isinstance(check.asked, GroupMetric):
         yield from bounds if check.asked.id == metric else ()
         return
@@ -215,11 +217,11 @@ def _places(finding: Finding, check: Check, metric: str, limit: Limit) -> Iterat
 
 def _base(finding: Finding, check: Check, metric: str) -> float | None:
     """The value that all groups are compared with; None where there is none, or several."""
-    asked = check.asked
-    if not isinstance(asked, Disparity) or len(asked.parts) != 1 or len(finding.parts) != 1:
+    compared = check.asked
+    if not isinstance(compared, Disparity) or len(compared.parts) != 1 or len(finding.parts) != 1:
         return None
     part = finding.parts[0]
-    if asked.parts[0][0].id != metric or part.metric != metric:
+    if compared.parts[0][0].id != metric or part.metric != metric:
         return None
     sides = [side for side in (part.first, part.second) if side is not None]
     if len(sides) != 2 or any(side.crowd is not None for side in sides):

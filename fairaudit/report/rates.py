@@ -33,8 +33,8 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     rows = [row for row in result.rates if row.by]
     shown = rows if most is None else _first_groupings(result, rows)
     yield from tables(shown, result, most)
-    if left := len({row.by for row in rows}) - len({row.by for row in shown}):
-        subsets = "1 more subset" if left == 1 else f"{numbers.whole(left)} more subsets"
+    if omitted := len({row.by for row in rows}) - len({row.by for row in shown}):
+        subsets = "1 more subset" if omitted == 1 else f"{numbers.whole(omitted)} more subsets"
         text = f"and the tables of {subsets}: --verbose, or -o report.json, has them all"
         yield Paragraph(text, Tone.MUTED)
     yield legend(result)
@@ -42,7 +42,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 def _first_groupings(result: AuditResult, rows: Sequence[RateRow]) -> list[RateRow]:
     """The rows of few subsets: of each attribute, of those that are judged, and of the next."""
-    judged = {one.check.by for one in result.findings if isinstance(one.check, Check)}
+    judged = {finding.check.by for finding in result.findings if isinstance(finding.check, Check)}
     every = dict.fromkeys(row.by for row in rows)
     first = [by for by in every if len(by) == 1 or by in judged]
     more = [by for by in every if by not in first]
@@ -54,7 +54,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
     """A table for each rate, outcome, grouping and stratum of such rows, in their order."""
     level = _level(result)
     shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
-    for (metric, of, by, stratum, said), run in groupby(
+    for (metric, of, by, stratum, options), run in groupby(
         rates,
         key=lambda row: (
             *(row.metric, row.of, row.by, row.stratum),
@@ -64,7 +64,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         rows = list(run)
         title = metric_titles.heading(metric, of, _title(metric, result))
         where = f", {numbers.named_group(stratum)}" if stratum else ""
-        caption = f"{title}{said} of the {names.name(of)} by {numbers.subset(by)}{where}"
+        caption = f"{title}{options} of the {names.name(of)} by {numbers.subset(by)}{where}"
         order = _order(rows[0], result)
         caption += "" if order == _WORST else f", {order}"
         shown = rows if most is None else rows[:most]
@@ -117,13 +117,13 @@ def legend(result: AuditResult) -> Paragraph:
     """What the columns of a table of rates mean."""
     level = _level(result)
     return Paragraph(
-        "of known: the group's share of the people whose group is known; count: people counted in "
-        "the rate, of those it is taken over; diff. (points) and ratio: to the group marked as "
-        f"reference, the declared one or else the largest; {level}: the interval (Wilson's, of a "
-        "share), for each group by itself; p: of no difference to the reference, by a z test, or F "
-        "by Fisher's where a count below 5 is expected, * where it is below "
-        f"{result.provenance.inference.alpha:g} among the tests of its own table "
-        f"({_corrected(result)}): a check's p-value is corrected among those of the checks; "
+        "of known: the group's share of the people whose group is known; count: numerator and "
+        "denominator of the rate; diff. (points) and ratio: to the group marked as reference, the "
+        f"declared one or else the largest; {level}: the interval (Wilson's for a share) of each "
+        "group by itself; p: of no difference to the reference, by a z test, or by Fisher's exact "
+        "test (F) where a count below 5 is expected, with * where it is below "
+        f"{result.provenance.inference.alpha:g} corrected over its own table "
+        f"({_corrected(result)}); a check's p-value is corrected over the checks; "
         f"small: fewer than `min_size` in the denominator, not compared{_set_aside(result)}.",
         Tone.MUTED,
     )
@@ -137,19 +137,19 @@ def _corrected(result: AuditResult) -> str:
 
 def _set_aside(result: AuditResult) -> str:
     """What else keeps a group from being compared, where the spec says so."""
-    made, words = result.provenance, ""
-    if made.minimum.events is not None:
+    provenance, words = result.provenance, ""
+    if provenance.minimum.events is not None:
         words = (
-            f"; few events: fewer than {made.minimum.events} people of some outcome expected at "
-            "everybody's rate, not compared"
+            f"; few events: fewer than {provenance.minimum.events} people of some outcome "
+            "expected at everybody's rate, not compared"
         )
-    if made.exclude_below is not None:
-        words += f"; excluded: {names.line(describe_rule(made.exclude_below))}"
+    if provenance.exclude_below is not None:
+        words += f"; excluded: {names.line(describe_rule(provenance.exclude_below))}"
     return words
 
 
 def _title(metric: str, result: AuditResult) -> str:
-    return next(one.title for one in result.definitions if one.id == metric)
+    return next(definition.title for definition in result.definitions if definition.id == metric)
 
 
 def _heading(row: RateRow, result: AuditResult) -> str:
@@ -159,7 +159,7 @@ def _heading(row: RateRow, result: AuditResult) -> str:
 def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
     """Every rate of all people together, those of unknown groups included."""
     return Table(
-        "Everybody, those whose group is not known included",
+        "Everybody, including people of unknown group",
         ("", "of the", "count", "rate", _level(result)),
         [
             [
@@ -226,12 +226,12 @@ def _level(result: AuditResult) -> str:
 
 def _p_value(row: RateRow) -> str:
     """The p-value of a row, with a mark for Fisher's test and one for significance."""
-    found = row.estimate.significance
-    if found is None:
+    test = row.estimate.significance
+    if test is None:
         return ""
-    text = numbers.probability(found.p, row.alpha).removeprefix("= ").replace(" ", "")
-    is_fisher = found.test.startswith("Fisher")
-    return f"{text}{' F' if is_fisher else ''}{'*' if found.adjusted < row.alpha else ''}"
+    text = numbers.probability(test.p, row.alpha).removeprefix("= ").replace(" ", "")
+    is_fisher = test.test.startswith("Fisher")
+    return f"{text}{' F' if is_fisher else ''}{'*' if test.adjusted < row.alpha else ''}"
 
 
 def _difference(value: float | None, *, as_share: bool) -> str:

@@ -46,7 +46,7 @@ _WHOSE = {
     ReversalKind.EXPLAINED: "the gap overall",
 }
 """Which gap the test of a note is about."""
-_NOT_LEFT = "not left after adjustment"
+_NOT_LEFT = "gone after adjustment"
 _PATTERN = "not established"
 _SUPPRESSED = "significance suppressed"
 _UNTOLD = (
@@ -58,40 +58,48 @@ _UNTOLD = (
 def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     """The reversals that matter most with their strata, the others and the notes in words."""
     yield Heading("Simpson's reversals")
-    found = result.reversals
+    reversals = result.reversals
     is_open = result.compared is not None
     if not is_open and result.provenance.suppress_below is not None:
         yield Paragraph(_UNTOLD)
-    elif not found:
+    elif not reversals:
         yield Paragraph(_none(result.compared))
-    if not found:
+    if not reversals:
         return
     inference = result.provenance.inference
     alpha = inference.alpha
-    sure = [one for one in found if is_open and one.is_significant(alpha)]
-    gone = [one for one in found if is_open and one not in sure and one.is_not_left(alpha)]
-    patterns = [one for one in found if one not in sure and one not in gone]
-    turned = [*(one for one in sure if one.kind.reverses), *gone]
-    notes = [one for one in sure if not one.kind.reverses]
-    told = turned[:_TOLD] if is_short else turned
-    for at, one in enumerate(told):
-        yield Entries([entry(one, Tone.WARN, inference)])
-        if at < _FULL or not is_short:
-            if at < _DRAWN:
-                yield _slopes(one, sentence(one, alpha))
-            yield from proof(one, inference)
+    sure = [reversal for reversal in reversals if is_open and reversal.is_significant(alpha)]
+    gone = [
+        reversal
+        for reversal in reversals
+        if is_open and reversal not in sure and reversal.is_not_left(alpha)
+    ]
+    patterns = [reversal for reversal in reversals if reversal not in sure and reversal not in gone]
+    turned = [*(reversal for reversal in sure if reversal.kind.reverses), *gone]
+    notes = [reversal for reversal in sure if not reversal.kind.reverses]
+    full = turned[:_TOLD] if is_short else turned
+    for index, reversal in enumerate(full):
+        yield Entries([entry(reversal, Tone.WARN, inference)])
+        if index < _FULL or not is_short:
+            if index < _DRAWN:
+                yield _slopes(reversal, sentence(reversal, alpha))
+            yield from proof(reversal, inference)
     noted = notes[:_FULL] if is_short else notes
     if noted:
-        yield Entries([entry(one, Tone.MUTED, inference) for one in noted])
-    if more := [*turned[len(told) :], *notes[len(noted) :]]:
+        yield Entries([entry(reversal, Tone.MUTED, inference) for reversal in noted])
+    if more := [*turned[len(full) :], *notes[len(noted) :]]:
         count = numbers.whole(len(more))
         yield Paragraph(
-            f"and {count} more: --verbose, or -o report.json, tells them all", Tone.MUTED
+            f"and {count} more: --verbose, or -o report.json, lists them all", Tone.MUTED
         )
-    shown = [one for one in patterns if one in _gated(result)][:_FULL] if is_short else patterns
+    shown = (
+        [pattern for pattern in patterns if pattern in _gated(result)][:_FULL]
+        if is_short
+        else patterns
+    )
     word = _PATTERN if is_open else _SUPPRESSED
     yield from _patterns(patterns, shown, inference, word)
-    kinds = {one.kind for one in [*sure, *gone, *shown]}
+    kinds = {reversal.kind for reversal in [*sure, *gone, *shown]}
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
     if ordered:
         facts = [(KIND_WORDS[kind], kind.means) for kind in ordered]
@@ -106,123 +114,133 @@ def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tup
     alpha = f"{inference.alpha:g}"
     if gone:
         is_raw = inference.correction is Correction.NONE
-        how = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
+        correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
         text = (
-            f"The gap overall is significant (p below {alpha}, {how}). After adjustment the gap by "
-            f"Mantel and Haenszel's weights is not (p of {alpha} or more), or it points the other "
-            "way."
+            f"The gap overall is significant (p below {alpha}, {correction}). The gap after "
+            f"adjustment, with Mantel–Haenszel weights, is not (p of {alpha} or more), or it "
+            "points the other way."
         )
         yield _NOT_LEFT, text
     if patterns:
         text = (
-            f"The numbers have this pattern, and its p-value among all comparisons is {alpha} or "
-            "more, or no test is of what it claims."
+            "The numbers show this pattern, but its p-value, corrected over all comparisons, is "
+            f"{alpha} or more, or there is no test of what it claims."
         )
         yield _PATTERN, text
 
 
 def _gated(result: AuditResult) -> list[Reversal]:
     """The reversals that a check fails or warns for, significant or not."""
-    told = {Status.FAIL, Status.WARN}
-    return [each for one in result.findings if one.status in told for each in one.reversals]
+    statuses = {Status.FAIL, Status.WARN}
+    return [
+        reversal
+        for finding in result.findings
+        if finding.status in statuses
+        for reversal in finding.reversals
+    ]
 
 
 def _patterns(
-    found: Sequence[Reversal], shown: Sequence[Reversal], inference: Inference, word: str
+    reversals: Sequence[Reversal], shown: Sequence[Reversal], inference: Inference, word: str
 ) -> Iterator[Block]:
     """What no test establishes or none is told of: counted; shown where all is, or a check asks."""
-    if not found:
+    if not reversals:
         return
-    counted = Counter(one.kind for one in found)
+    counted = Counter(reversal.kind for reversal in reversals)
     kinds = ", ".join(
         f"{numbers.whole(counted[kind])} {KIND_WORDS[kind]}"
         for kind in ReversalKind
         if counted[kind]
     )
-    patterns = "sign pattern" if len(found) == 1 else "sign patterns"
-    text = f"{numbers.whole(len(found))} {patterns} {word}: {kinds}"
-    is_more = len(shown) < len(found)
+    patterns = "sign pattern" if len(reversals) == 1 else "sign patterns"
+    text = f"{numbers.whole(len(reversals))} {patterns} {word}: {kinds}"
+    is_more = len(shown) < len(reversals)
     yield Paragraph(f"{text}{'; --verbose, or -o report.json, has them' if is_more else ''}.")
-    for at, one in enumerate(shown):
-        label = Cell(f"{word}: {KIND_WORDS[one.kind]}", Tone.MUTED)
-        yield Entries([(label, sentence(one, inference.alpha))])
-        if at < _DRAWN:
-            yield _slopes(one, sentence(one, inference.alpha))
-        yield from proof(one, inference)
+    for index, reversal in enumerate(shown):
+        label = Cell(f"{word}: {KIND_WORDS[reversal.kind]}", Tone.MUTED)
+        yield Entries([(label, sentence(reversal, inference.alpha))])
+        if index < _DRAWN:
+            yield _slopes(reversal, sentence(reversal, inference.alpha))
+        yield from proof(reversal, inference)
 
 
 def _none(compared: int | None) -> str:
     if compared is None:
-        return "Not looked for: there is no second column to hold fixed, or no rate to compare."
+        return "Not searched: there is no second column to hold fixed, or no rate to compare."
     if not compared:
         return "Nothing could be compared: no two groups share two strata of another column."
-    comparisons = "1 comparison" if compared == 1 else f"{numbers.whole(compared)} comparisons"
+    comparisons = numbers.counted(compared, "comparison")
     return (
-        f"None: in {comparisons} no gap turns, hides or vanishes when another column is held fixed."
+        f"None: in {comparisons} no gap reverses, appears or disappears when another column is "
+        "held fixed."
     )
 
 
-def entry(one: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
+def entry(reversal: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
     """A reversal behind the word for its kind, or for a gap that adjustment does not leave."""
-    word = KIND_WORDS[one.kind]
-    if not one.is_significant(inference.alpha):
-        is_left = not one.is_not_left(inference.alpha)
+    word = KIND_WORDS[reversal.kind]
+    if not reversal.is_significant(inference.alpha):
+        is_left = not reversal.is_not_left(inference.alpha)
         word = f"{_PATTERN}: {word}" if is_left else _NOT_LEFT
-    return Cell(word, tone), sentence(one, inference.alpha)
+    return Cell(word, tone), sentence(reversal, inference.alpha)
 
 
 def _reading(result: AuditResult) -> str:
     """How to read the numbers of the section."""
     text = (
-        "After adjustment: the gaps of the strata at the weights of Mantel and Haenszel, with "
-        "Sato's interval; Cochran, Mantel and Haenszel's test is of this gap. Other weights are "
-        "named below the strata. Share of people: of both groups together, not the weights of "
-        "Mantel and Haenszel. A reversal is as sure as the less sure of its two gaps, overall and "
-        "in the strata."
+        "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
+        "interval and the Cochran–Mantel–Haenszel test; gaps with other weights stand below the "
+        "strata. Share of people: of both groups together, not the Mantel–Haenszel weights. A "
+        "reversal is only as certain as the less certain of its two gaps, overall and in the "
+        "strata."
     )
     minimum = result.provenance.minimum
-    asked = {"min_size": minimum.size, "min_events": minimum.events}
-    if rules := [f"`{name}`" for name, value in asked.items() if value is not None]:
-        looks = "looks" if len(rules) == 1 else "look"
+    minimums = {"min_size": minimum.size, "min_events": minimum.events}
+    if rules := [f"`{name}`" for name, value in minimums.items() if value is not None]:
+        looks = "applies" if len(rules) == 1 else "apply"
         text += (
-            f" {' and '.join(rules)} {looks} at both groups as a whole, not at strata: see their "
+            f" {' and '.join(rules)} {looks} to both groups as a whole, not to strata: see their "
             "counts."
         )
     return text
 
 
-def sentence(one: Reversal, alpha: float) -> str:
+def sentence(reversal: Reversal, alpha: float) -> str:
     """A reversal, or a note, in one sentence: each gap with its own interval and test."""
-    first, second = map(names.name, one.pair)
-    named = f"{first} against {second}, {metric_titles.title(one.rate, one.of)}"
-    parts = (_overall(one, alpha), _adjusted(one, alpha), _pattern(one))
-    return f"{named}: {'; '.join(filter(None, parts))}{_sureness(one, alpha)}."
+    first, second = map(names.name, reversal.pair)
+    named = f"{first} against {second}, {metric_titles.title(reversal.rate, reversal.of)}"
+    parts = (_overall(reversal, alpha), _adjusted(reversal, alpha), _pattern(reversal))
+    return f"{named}: {'; '.join(filter(None, parts))}{_sureness(reversal, alpha)}."
 
 
-def _given(one: Reversal) -> str:
-    return " and ".join(map(names.name, one.given))
+def _given(reversal: Reversal) -> str:
+    return " and ".join(map(names.name, reversal.given))
 
 
-def _overall(one: Reversal, alpha: float) -> str:
+def _overall(reversal: Reversal, alpha: float) -> str:
     """The gap with the strata thrown together, with its test."""
-    text = (
-        f"{_gap(one.crude)} overall, {share(one.crude_pair[0])} against {share(one.crude_pair[1])}"
+    first, second = map(share, reversal.crude_pair)
+    text = f"{_gap(reversal.crude)} overall, {first} against {second}"
+    return (
+        text
+        if reversal.crude_p is None
+        else f"{text}, p {numbers.probability(reversal.crude_p, alpha)}"
     )
-    return text if one.crude_p is None else f"{text}, p {numbers.probability(one.crude_p, alpha)}"
 
 
-def _adjusted(one: Reversal, alpha: float) -> str:
+def _adjusted(reversal: Reversal, alpha: float) -> str:
     """The one gap after adjustment that has a test, with its interval."""
-    joined = one.joined
+    joined = reversal.joined
     if joined is None or joined.difference is None:
-        first, second = (numbers.percent(value) for value in one.standardized_pair)
-        return f"at the same mix of {_given(one)} {first} against {second}"
-    gap, after = joined.difference, f"after adjustment for {_given(one)}"
-    if one.hangs_on_weights:
+        first, second = (numbers.percent(value) for value in reversal.standardized_pair)
+        return f"at the same mix of {_given(reversal)} {first} against {second}"
+    gap, after = joined.difference, f"after adjustment for {_given(reversal)}"
+    if reversal.hangs_on_weights:
         return (
             f"{after} the sign of the gap depends on the weights of the strata: "
-            f"{numbers.points(gap)} points by Mantel–Haenszel, {numbers.points(one.standardized)} "
-            "by both groups' people; no one adjusted gap is claimed"
+            f"{numbers.points(gap)} points by Mantel–Haenszel, "
+            f"{numbers.points(reversal.standardized)} by both groups' people; no single "
+            "adjusted gap is reported"
         )
     text = _gap(gap)
     if joined.difference_low is not None and joined.difference_high is not None:
@@ -231,16 +249,16 @@ def _adjusted(one: Reversal, alpha: float) -> str:
     if joined.p is not None:
         text += f", p {numbers.probability(joined.p, alpha)} (Cochran–Mantel–Haenszel)"
     sure = joined.p is not None and joined.p < alpha
-    if one.kind is ReversalKind.MASKED or not one.crude:
+    if reversal.kind is ReversalKind.MASKED or not reversal.crude:
         return f"{after} {text}"
-    if gap * one.crude <= 0 and sure:
+    if gap * reversal.crude <= 0 and sure:
         return f"{after} the other way, {text}"
-    if sure or one.crude_p is None or one.crude_p >= alpha:
+    if sure or reversal.crude_p is None or reversal.crude_p >= alpha:
         # Of a gap that may be none overall there is nothing that could be left or gone.
         return f"{after} {text}"
-    if gap * one.crude <= 0:
+    if gap * reversal.crude <= 0:
         return f"no such gap remains {after}: {text}"
-    return f"{after} these numbers cannot tell it from none: {text}"
+    return f"{after} not distinguishable from no gap: {text}"
 
 
 def _gap(value: float) -> str:
@@ -257,73 +275,78 @@ def _size(value: float) -> str:
     )  # fmt: skip
 
 
-def _pattern(one: Reversal) -> str:
+def _pattern(reversal: Reversal) -> str:
     """In which strata the gap points the other way, or what share goes with their mix."""
-    if one.kind is ReversalKind.MASKED:
+    if reversal.kind is ReversalKind.MASKED:
         return ""
-    if one.kind is ReversalKind.EXPLAINED:
-        return _explained(one)
-    count, strata = one.reversed_strata, one.estimable_strata
+    if reversal.kind is ReversalKind.EXPLAINED:
+        return _explained(reversal)
+    count, strata = reversal.reversed_strata, reversal.estimable_strata
     if count == strata:
         whole = {1: "the only stratum", 2: "both strata"}.get(strata, f"all {strata} strata")
         return f"the other way in {whole}"
     people, share_of = (
-        numbers.percent(value) for value in (one.opposite_weight, one.opposite_strata)
+        numbers.percent(value) for value in (reversal.opposite_weight, reversal.opposite_strata)
     )
     return f"the other way in {count} of {strata} strata ({share_of}), with {people} of the people"
 
 
-def _explained(one: Reversal) -> str:
+def _explained(reversal: Reversal) -> str:
     """The share of a gap that goes with the mix of strata, with its interval."""
-    found = one.explained
-    if found is None:
+    explained = reversal.explained
+    if explained is None:
         return ""
-    text = f"{numbers.percent(found.value)} of the gap"
-    if found.low is None or found.high is None:
-        text += " (no interval: the gap overall may be none)"
+    text = f"{numbers.percent(explained.value)} of the gap"
+    if explained.low is None or explained.high is None:
+        text += " (no interval: the gap overall may be zero)"
     else:
-        text += f" [{100 * found.low:.1f}, {100 * found.high:.1f}]"
-    return f"{text} goes with the mix of {_given(one)}, at the same mix of both groups"
+        text += f" [{100 * explained.low:.1f}, {100 * explained.high:.1f}]"
+    return f"{text} goes with the mix of {_given(reversal)}, at the same mix of both groups"
 
 
-def _weights(one: Reversal) -> Iterator[str]:
+def _weights(reversal: Reversal) -> Iterator[str]:
     """The gap after adjustment at other weights than those of its test."""
-    mixed, within = numbers.points(one.standardized), numbers.points(one.within)
+    mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     yield (
-        f"the gap after adjustment at other weights: {mixed} points by both groups' people "
+        f"the gap after adjustment with other weights: {mixed} points by both groups' people "
         f"together, {within} by the mean of both groups' mixes; in the latter decomposition "
-        f"{numbers.points(one.composition)} points correspond to the mix, so that both add up to "
-        f"the {numbers.points(one.crude)} overall, which says nothing of causes"
+        f"{numbers.points(reversal.composition)} points correspond to the mix, so that both add up "
+        f"to the {numbers.points(reversal.crude)} overall, which says nothing of causes"
     )
 
 
-def _sureness(one: Reversal, alpha: float) -> str:
+def _sureness(reversal: Reversal, alpha: float) -> str:
     """What is tested among all comparisons, by its adjusted p-value."""
-    found = one.significance
-    if one.hangs_on_weights or found is None or (found.family == 1 and not one.kind.reverses):
+    test = reversal.significance
+    if (
+        reversal.hangs_on_weights
+        or test is None
+        or (test.family == 1 and not reversal.kind.reverses)
+    ):
         return ""
-    text = f"{_WHOSE.get(one.kind, 'the reversal')}: p {numbers.probability(found.adjusted, alpha)}"
-    if found.family == 1:
+    gap = _WHOSE.get(reversal.kind, "the reversal")
+    text = f"{gap}: p {numbers.probability(test.adjusted, alpha)}"
+    if test.family == 1:
         return f" ({text})"
-    by = "uncorrected among" if found.correction == "none" else f"by {found.correction} over"
-    return f" ({text} {by} {numbers.whole(found.family)} comparisons)"
+    by = "uncorrected among" if test.correction == "none" else f"by {test.correction} over"
+    return f" ({text} {by} {numbers.whole(test.family)} comparisons)"
 
 
-def share(one: GroupRate) -> str:
+def share(rate: GroupRate) -> str:
     """A rate with its counts, or under survey weights with its people."""
-    behind = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
-    if one.scale != 1:
-        behind = f"n = {numbers.whole(one.n)}"
-    return f"{numbers.percent(one.value)} ({behind})"
+    behind = f"{numbers.whole(rate.over)}/{numbers.whole(rate.under)}"
+    if rate.scale != 1:
+        behind = f"n = {numbers.whole(rate.n)}"
+    return f"{numbers.percent(rate.value)} ({behind})"
 
 
-def proof(one: Reversal, inference: Inference) -> Iterator[Block]:
+def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
-    first, second = map(names.name, one.pair)
+    first, second = map(names.name, reversal.pair)
     yield Table(
-        f"{metric_titles.title(one.rate, one.of)} of {names.name(one.attribute)}, given "
-        f"{_given(one)}",
-        (numbers.subset(one.given), first, second, "diff.", "share of people", "p"),
+        f"{metric_titles.title(reversal.rate, reversal.of)} of {names.name(reversal.attribute)}, "
+        f"given {_given(reversal)}",
+        (numbers.subset(reversal.given), first, second, "diff.", "share of people", "p"),
         [
             [
                 Cell(numbers.group(stratum.stratum)),
@@ -333,27 +356,27 @@ def proof(one: Reversal, inference: Inference) -> Iterator[Block]:
                 Cell(numbers.percent(stratum.weight)),
                 Cell(_p_value(stratum.significance, inference.alpha)),
             ]
-            for stratum in one.strata
+            for stratum in reversal.strata
         ],
         (False, True, True, True, True, True),
     )
-    notes = [*_weights(one), *_tests(one, inference)]
-    if one.incomplete:
-        notes.append(f"{numbers.whole(one.incomplete)} people whose stratum is not known")
-    if one.off_support:
-        strata = ", ".join(numbers.group(stratum) for stratum in one.off_support)
+    notes = [*_weights(reversal), *_tests(reversal, inference)]
+    if reversal.incomplete:
+        notes.append(f"{numbers.whole(reversal.incomplete)} people whose stratum is not known")
+    if reversal.off_support:
+        strata = ", ".join(numbers.group(stratum) for stratum in reversal.off_support)
         notes.append(f"only one of the two occurs in {strata}")
-    if one.incomplete or one.off_support:
-        gap = numbers.points(one.crude_everybody)
+    if reversal.incomplete or reversal.off_support:
+        gap = numbers.points(reversal.crude_everybody)
         notes.append(f"with them, the gap overall is {gap} points")
     yield Paragraph("; ".join(notes) + ".", Tone.MUTED)
 
 
-def _p_value(found: Significance | None, alpha: float) -> str:
-    if found is None:
+def _p_value(test: Significance | None, alpha: float) -> str:
+    if test is None:
         return ""
-    text = numbers.probability(found.p, alpha).removeprefix("= ").replace(" ", "")
-    return f"{text}{'*' if found.adjusted < alpha else ''}"
+    text = numbers.probability(test.p, alpha).removeprefix("= ").replace(" ", "")
+    return f"{text}{'*' if test.adjusted < alpha else ''}"
 
 
 def _corrected(inference: Inference) -> str:
@@ -361,49 +384,54 @@ def _corrected(inference: Inference) -> str:
     return "uncorrected" if is_raw else f"by {inference.correction.words}"
 
 
-def _tests(one: Reversal, inference: Inference) -> Iterator[str]:
+def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     """The tests of the strata, and of whether they say the same."""
-    alpha, found = inference.alpha, one.joined
-    with_it, against = one.significant_strata(alpha)
-    family = next((s.significance.family for s in one.strata if s.significance), 0)
-    how = f"strata with a significant gap (*: {_corrected(inference)} over {family} strata)"
-    yield f"{how}: {with_it} the way of the gap overall, {against} the other way"
-    text = f"Mantel–Haenszel odds ratio {numbers.number(one.mantel_haenszel_odds_ratio)}"
-    if found is None:
+    alpha, joined = inference.alpha, reversal.joined
+    with_it, against = reversal.significant_strata(alpha)
+    family = next((s.significance.family for s in reversal.strata if s.significance), 0)
+    gaps = f"strata with a significant gap (*: {_corrected(inference)} over {family} strata)"
+    yield f"{gaps}: {with_it} in the direction of the gap overall, {against} in the other"
+    text = f"Mantel–Haenszel odds ratio {numbers.number(reversal.mantel_haenszel_odds_ratio)}"
+    if joined is None:
         yield text
         return
-    if found.odds_low is not None and found.odds_high is not None:
-        text += f" [{numbers.number(found.odds_low)}, {numbers.number(found.odds_high)}]"
+    if joined.odds_low is not None and joined.odds_high is not None:
+        text += f" [{numbers.number(joined.odds_low)}, {numbers.number(joined.odds_high)}]"
     yield text
     tests = {
-        "one odds ratio in all strata": (found.homogeneity, "Breslow–Day"),
-        "gaps of opposite signs": (found.interaction, "Gail–Simon"),
+        "the same odds ratio in all strata": (joined.homogeneity, "Breslow–Day"),
+        "gaps of opposite signs": (joined.interaction, "Gail–Simon"),
     }
     for what, (p, name) in tests.items():
         if p is not None:
             yield f"{what}: p {numbers.probability(p, alpha)} ({name})"
 
 
-def _slopes(one: Reversal, text: str) -> Figure:
+def _slopes(reversal: Reversal, text: str) -> Figure:
     """The picture of a reversal; `text` tells it in words."""
-    heaviest = sorted(one.strata, key=lambda stratum: -stratum.weight)[: pictures.MOST_LINES]
-    kept = [stratum for stratum in one.strata if stratum in heaviest]
+    heaviest = sorted(reversal.strata, key=lambda stratum: -stratum.weight)[: pictures.MOST_LINES]
+    kept = [stratum for stratum in reversal.strata if stratum in heaviest]
     drawn = [
         Slope(numbers.named_group(stratum.stratum), stratum.first.value, stratum.second.value)
         for stratum in kept
     ]
-    overall = Slope("overall", one.crude_pair[0].value, one.crude_pair[1].value, strong=True)
-    missing = [each.label for each in drawn if not math.isfinite(each.first + each.second)]
-    left = pictures.not_shown(len(one.strata) - len(kept), "strata", "those with the fewest people")
+    overall = Slope(
+        "overall", reversal.crude_pair[0].value, reversal.crude_pair[1].value, strong=True
+    )
+    missing = [slope.label for slope in drawn if not math.isfinite(slope.first + slope.second)]
+    omitted = pictures.not_shown(
+        len(reversal.strata) - len(kept), "strata", "those with the fewest people"
+    )
     if missing:
-        left += f" Without a rate of both: {numbers.first_few(missing)}."
-    given = numbers.subset(one.given)
+        omitted += f" Without a rate of both: {numbers.first_few(missing)}."
+    given = numbers.subset(reversal.given)
+    first, second = reversal.pair
+    title = metric_titles.title(reversal.rate, reversal.of)
     return Figure(
-        f"{metric_titles.title(one.rate, one.of).capitalize()}: {one.pair[0]} against "
-        f"{one.pair[1]}, overall and by {given}",
-        text + left,
-        Slopes(metric_titles.title(one.rate, one.of), one.pair, [overall, *drawn]),
-        note=f"Thick: everybody. The others: each {given} by itself.{left}",
+        f"{title.capitalize()}: {first} against {second}, overall and by {given}",
+        text + omitted,
+        Slopes(title, reversal.pair, [overall, *drawn]),
+        note=f"Thick: everybody. The others: each {given} by itself.{omitted}",
     )
 
 

@@ -27,7 +27,7 @@ def _of_column(scores: list[ScoreRow], most: int | None) -> Iterator[Block]:
     for by, run in groupby(scores, key=lambda row: row.by):
         rows = list(run)
         shown = rows if most is None else rows[:most]
-        caption = f"By {numbers.subset(by)}" if by else "Everybody who has one"
+        caption = f"By {numbers.subset(by)}" if by else "Everybody with a score"
         more = len(rows) - len(shown)
         yield Table(
             caption,
@@ -37,9 +37,9 @@ def _of_column(scores: list[ScoreRow], most: int | None) -> Iterator[Block]:
             more=f"{more} more rows: --verbose shows them" if more else "",
         )
     yield Paragraph(
-        "AUC: how often a positive label has the higher score of the two, ties counting one half, "
-        "within the group; ± says by how much the bins may have moved it. A median of two numbers "
-        "lies between them.",
+        "AUC: how often, within the group, a person with a positive label has a higher score than "
+        "one with a negative label, ties counting one half; ±: the largest error by binning. A "
+        "median given as two numbers lies between them.",
         Tone.MUTED,
     )
 
@@ -49,8 +49,8 @@ def _cells(row: ScoreRow) -> list[Cell]:
     if row.suppressed:
         blank = ["" for _ in _HEADER[1:]]
         return [Cell(name, Tone.MUTED), Cell(numbers.SUPPRESSED), *map(Cell, blank)]
-    texts = [numbers.whole(row.n), *(_number(one) for one in (row.mean, row.deviation))]
-    lowest, highest = (_extreme(one) for one in (row.lowest, row.highest))
+    texts = [numbers.whole(row.n), *(_number(value) for value in (row.mean, row.deviation))]
+    lowest, highest = (_extreme(value) for value in (row.lowest, row.highest))
     texts += [lowest, _range(row.median), highest, _auc(row)]
     return [Cell(name, Tone.PLAIN if row.known else Tone.MUTED), *map(Cell, texts)]
 
@@ -79,44 +79,44 @@ def _auc(row: ScoreRow) -> str:
 
 def _curves(result: AuditResult, column: str) -> Iterator[Figure]:
     """Four pictures for each attribute, a line for each group."""
-    mine = [one for one in result.curves if one.column == column]
-    for by, run in groupby(mine, key=lambda one: one.by):
-        known = [one for one in run if one.known and not one.suppressed]
+    curves = [curve for curve in result.curves if curve.column == column]
+    for by, run in groupby(curves, key=lambda curve: curve.by):
+        known = [curve for curve in run if curve.known and not curve.suppressed]
         if not by or not known:
             continue
         largest = sorted(known, key=_people, reverse=True)[: pictures.MOST_LINES]
-        shown = [one for one in known if one in largest]
-        left = pictures.not_shown(len(known) - len(shown), "groups", "the smaller ones")
-        yield from _of_attribute(result, column, numbers.subset(by), shown, left)
+        shown = [curve for curve in known if curve in largest]
+        omitted = pictures.not_shown(len(known) - len(shown), "groups", "the smaller ones")
+        yield from _of_attribute(result, column, numbers.subset(by), shown, omitted)
 
 
-def _people(one: Curve) -> int:
-    return sum(each.n for each in one.calibration)
+def _people(curve: Curve) -> int:
+    return sum(bucket.n for bucket in curve.calibration)
 
 
 def _of_attribute(
-    result: AuditResult, column: str, by: str, shown: Sequence[Curve], left: str
+    result: AuditResult, column: str, by: str, shown: Sequence[Curve], omitted: str
 ) -> Iterator[Figure]:
     level = f"{float(100 * result.provenance.inference.confidence):g} %"
-    calibration = [Line(numbers.group(one.group), _calibration(one)) for one in shown]
+    calibration = [Line(numbers.group(curve.group), _calibration(curve)) for curve in shown]
     if any(line.points for line in calibration):
         yield Figure(
             f"Calibration of {column} by {by}",
-            f"{_farthest(calibration)}{left}",
+            f"{_farthest(calibration)}{omitted}",
             Lines(f"mean {column}", "share of positives", calibration, diagonal=True, percent=True),
-            note=f"On the grey line a score is the share of positives. {level} intervals.{left}",
+            note=f"On the grey line a score is the share of positives. {level} intervals.{omitted}",
         )
-    roc = [Line(numbers.group(one.group), _roc(one)) for one in shown]
+    roc = [Line(numbers.group(curve.group), _roc(curve)) for curve in shown]
     if any(line.points for line in roc):
         areas = {row.group: row.auc for row in result.scores if row.column == column}
-        told = [
-            f"{numbers.group(one.group)}: AUC "
-            + ("undefined" if (area := areas.get(one.group)) is None else numbers.number(area))
-            for one in shown
+        areas_by_group = [
+            f"{numbers.group(curve.group)}: AUC "
+            + ("undefined" if (area := areas.get(curve.group)) is None else numbers.number(area))
+            for curve in shown
         ]
         yield Figure(
             f"ROC of {column} by {by}",
-            f"{'; '.join(told)}.{left}",
+            f"{'; '.join(areas_by_group)}.{omitted}",
             Lines(
                 "false positive rate",
                 "true positive rate",
@@ -125,53 +125,56 @@ def _of_attribute(
                 percent=True,
                 percent_across=True,
             ),
-            note=f"On the grey line a score does not rank at all.{left}",
+            note=f"On the grey line a score does not rank at all.{omitted}",
         )
     sides: list[tuple[str, Callable[[Threshold], float | None]]] = [
-        ("False positive rate", lambda one: one.false_positive_rate),
+        ("False positive rate", lambda threshold: threshold.false_positive_rate),
         ("False negative rate", _false_negative_rate),
     ]
     for name, side in sides:
-        lines = [Line(numbers.group(one.group), list(_errors(one, side))) for one in shown]
+        lines = [Line(numbers.group(curve.group), list(_errors(curve, side))) for curve in shown]
         if any(line.points for line in lines):
             yield Figure(
                 f"{name} by threshold on {column}, by {by}",
-                f"{_spread(lines)}{left}",
+                f"{_spread(lines)}{omitted}",
                 Lines(f"threshold on {column}", name, lines, percent=True, domain=(-0.02, 1.02)),
-                note=f"What selecting all scores from the threshold on would do.{left}",
+                note=f"What selecting all scores from the threshold on would do.{omitted}",
             )
 
 
-def _calibration(one: Curve) -> list[Point]:
-    return [Point(each.mean_score, each.share, each.low, each.high) for each in one.calibration]
+def _calibration(curve: Curve) -> list[Point]:
+    return [
+        Point(bucket.mean_score, bucket.share, bucket.low, bucket.high)
+        for bucket in curve.calibration
+    ]
 
 
-def _roc(one: Curve) -> list[Point]:
+def _roc(curve: Curve) -> list[Point]:
     points = [
-        Point(each.false_positive_rate, each.true_positive_rate)
-        for each in reversed(one.thresholds)
-        if each.false_positive_rate is not None and each.true_positive_rate is not None
+        Point(threshold.false_positive_rate, threshold.true_positive_rate)
+        for threshold in reversed(curve.thresholds)
+        if threshold.false_positive_rate is not None and threshold.true_positive_rate is not None
     ]
     return [Point(0.0, 0.0), *points] if points else []
 
 
-def _false_negative_rate(one: Threshold) -> float | None:
-    rate = one.true_positive_rate
+def _false_negative_rate(threshold: Threshold) -> float | None:
+    rate = threshold.true_positive_rate
     return None if rate is None else 1 - rate
 
 
-def _errors(one: Curve, side: Callable[[Threshold], float | None]) -> Iterator[Point]:
-    for each in one.thresholds:
-        rate = side(each)
+def _errors(curve: Curve, side: Callable[[Threshold], float | None]) -> Iterator[Point]:
+    for threshold in curve.thresholds:
+        rate = side(threshold)
         if rate is not None:
-            yield Point(each.at, rate)
+            yield Point(threshold.at, rate)
 
 
 def _farthest(lines: Sequence[Line]) -> str:
     """Where each group lies farthest from what its scores say."""
     words = []
     for line in lines:
-        pairs = [(float(one.x), one.y) for one in line.points]
+        pairs = [(float(point.x), point.y) for point in line.points]
         if pairs:
             x, y = max(pairs, key=lambda pair: abs(pair[0] - pair[1]))
             words.append(
@@ -185,14 +188,14 @@ def _spread(lines: Sequence[Line]) -> str:
     """At which threshold the groups differ most."""
     by_place: dict[float, list[tuple[float, str]]] = {}
     for line in lines:
-        for one in line.points:
-            by_place.setdefault(float(one.x), []).append((one.y, line.label))
-    several = {at: rows for at, rows in by_place.items() if len(rows) > 1}
+        for point in line.points:
+            by_place.setdefault(float(point.x), []).append((point.y, line.label))
+    several = {place: rows for place, rows in by_place.items() if len(rows) > 1}
     if not several:
         return "One group alone."
-    at = max(several, key=lambda one: max(several[one])[0] - min(several[one])[0])
-    (low, least), (high, highest) = min(several[at]), max(several[at])
+    widest = max(several, key=lambda item: max(several[item])[0] - min(several[item])[0])
+    (low, least), (high, highest) = min(several[widest]), max(several[widest])
     return (
-        f"The groups differ most at {numbers.number(at, 3)}: {numbers.percent(low)} ({least}) "
+        f"The groups differ most at {numbers.number(widest, 3)}: {numbers.percent(low)} ({least}) "
         f"against {numbers.percent(high)} ({highest})."
     )

@@ -32,20 +32,22 @@ _DECLARED = (
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """What is compared among people alike in a factor: in its strata, or averaged over them."""
-    found = [row for row in result.comparisons if row.stratum or row.averaged]
-    if not found:
+    comparisons = [row for row in result.comparisons if row.stratum or row.averaged]
+    if not comparisons:
         return
     rows, left_out = [], 0
-    for _, run in groupby(found, key=lambda row: (row.title, row.of, row.by, str(row.parameters))):
-        each = list(run)
-        shown = each if most is None else each[:most]
-        left_out += len(each) - len(shown)
+    for _, run in groupby(
+        comparisons, key=lambda row: (row.title, row.of, row.by, str(row.parameters))
+    ):
+        rows_of_run = list(run)
+        shown = rows_of_run if most is None else rows_of_run[:most]
+        left_out += len(rows_of_run) - len(shown)
         rows += [_conditional_cells(row) for row in shown]
     yield Heading(_ALIKE)
     yield Paragraph(_DECLARED, Tone.MUTED)
     yield from _by_stratum(result)
     yield Table(
-        "each comparison in a stratum, or averaged over strata with equal weights for both sides",
+        "comparisons within strata, or averaged over strata with the same weights for both groups",
         ("measure", "who", "where", "value"),
         rows,
         (False, False, False, True),
@@ -67,7 +69,7 @@ def _conditional_cells(row: ComparisonRow) -> list[Cell]:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitOutcome:
+class WeighedStratum:
     """A stratum where both sides have somebody: their counts, and the weight of the stratum."""
 
     stratum: Group
@@ -76,55 +78,58 @@ class LimitOutcome:
     weight: Fraction
 
 
-def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[LimitOutcome, ...]:
+def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[WeighedStratum, ...]:
     """The strata behind a part whose rates are averaged; none where they do not lead to it.
 
     Weights add up to 1. What the sides come to must be the values that the finding has.
     """
     if check.terms.average is None or part.first is None or part.second is None:
         return ()
-    rows = [one for one in result.rates if _is_of(one, check, part.metric)]
-    found = []
-    for stratum in dict.fromkeys(one.stratum for one in rows):
-        groups = {one.group: _share(one) for one in rows if one.stratum == stratum}
+    rows = [row for row in result.rates if _is_of(row, check, part.metric)]
+    strata = []
+    for stratum in dict.fromkeys(row.stratum for row in rows):
+        groups = {row.group: _share(row) for row in rows if row.stratum == stratum}
         pair = [_of_side(side, part.first.group, groups) for side in (part.first, part.second)]
         if pair[0] is None or pair[1] is None:
             continue
         weight = _weight(check, stratum, (pair[0], pair[1]))
         if weight is not None and pair[0].under and pair[1].under:
-            found.append(LimitOutcome(stratum, pair[0], pair[1], weight))
-    total = sum(one.weight for one in found)
+            strata.append(WeighedStratum(stratum, pair[0], pair[1], weight))
+    total = sum(stratum.weight for stratum in strata)
     if not total:
         return ()
-    told = [LimitOutcome(one.stratum, one.first, one.second, one.weight / total) for one in found]
+    scaled = [
+        WeighedStratum(stratum.stratum, stratum.first, stratum.second, stratum.weight / total)
+        for stratum in strata
+    ]
     values = (part.first.estimate.value, part.second.estimate.value)
-    sums = (average_of(told, first=True), average_of(told, first=False))
-    fits = all(abs(one - two) <= _NEAR for one, two in zip(sums, values, strict=True))
-    return tuple(told) if fits else ()
+    sums = (average_of(scaled, first=True), average_of(scaled, first=False))
+    fits = all(abs(average - value) <= _NEAR for average, value in zip(sums, values, strict=True))
+    return tuple(scaled) if fits else ()
 
 
-def _is_of(one: RateRow, check: Check, metric: str) -> bool:
-    columns = {name for name, _ in one.stratum}
-    same = one.metric == metric and one.of == check.of and set(one.by) == set(check.by)
-    return same and columns == set(check.given) and not {"class", "at"} & set(one.parameters)
+def _is_of(row: RateRow, check: Check, metric: str) -> bool:
+    columns = {name for name, _ in row.stratum}
+    same = row.metric == metric and row.of == check.of and set(row.by) == set(check.by)
+    return same and columns == set(check.given) and not {"class", "at"} & set(row.parameters)
 
 
-def _share(one: RateRow) -> GroupRate | None:
-    found = one.estimate
-    if found.numerator is None or found.denominator is None or found.n is None:
+def _share(row: RateRow) -> GroupRate | None:
+    estimate = row.estimate
+    if estimate.numerator is None or estimate.denominator is None or estimate.n is None:
         return None
-    return GroupRate(found.numerator, found.denominator, found.n, found.scale)
+    return GroupRate(estimate.numerator, estimate.denominator, estimate.n, estimate.scale)
 
 
 def _of_side(side: Side, group: Group, groups: dict[Group, GroupRate | None]) -> GroupRate | None:
     """The counts of a side in one stratum: of a group, of everybody, or of all but the group."""
     if side.crowd is None:
         return groups.get(side.group)
-    others = [share for whose, share in groups.items() if side.crowd != "rest" or whose != group]
+    others = [share for other, share in groups.items() if side.crowd != "rest" or other != group]
     known = [share for share in others if share is not None]
     if side.crowd not in {"rest", "overall"} or len(known) != len(others):
         return None
-    over, under, n = (sum(one[at] for one in known) for at in range(3))
+    over, under, n = (sum(rate[index] for rate in known) for index in range(3))
     return GroupRate(over, under, n)
 
 
@@ -148,15 +153,19 @@ def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> 
             return None
 
 
-def average_of(strata: tuple[LimitOutcome, ...] | list[LimitOutcome], *, first: bool) -> Fraction:
+def average_of(
+    strata: tuple[WeighedStratum, ...] | list[WeighedStratum], *, first: bool
+) -> Fraction:
     """The average of one side over its strata."""
-    sides = ((one.weight, one.first if first else one.second) for one in strata)
-    return sum((weight * Fraction(one.over, one.under) for weight, one in sides), Fraction(0))
+    sides = ((stratum.weight, stratum.first if first else stratum.second) for stratum in strata)
+    return sum((weight * Fraction(rate.over, rate.under) for weight, rate in sides), Fraction(0))
 
 
 def _by_stratum(result: AuditResult) -> Iterator[Figure]:
     """A picture for each rate, grouping and conditioning with two strata or more."""
-    found: dict[tuple[str, str, tuple[str, ...], tuple[str, ...], str], list[RateRow]] = {}
+    by_conditioning: dict[
+        tuple[str, str, tuple[str, ...], tuple[str, ...], str], list[RateRow]
+    ] = {}
     for row in result.rates:
         if row.by and row.stratum:
             given = tuple(name for name, _ in row.stratum)
@@ -167,15 +176,19 @@ def _by_stratum(result: AuditResult) -> Iterator[Figure]:
                 given,
                 metric_titles.options(row.parameters, row.averaged),
             )
-            found.setdefault(key, []).append(row)
-    several = {key: rows for key, rows in found.items() if len({row.stratum for row in rows}) > 1}
-    for (metric, of, by, given, said), rows in list(several.items())[
+            by_conditioning.setdefault(key, []).append(row)
+    several = {
+        key: rows for key, rows in by_conditioning.items() if len({row.stratum for row in rows}) > 1
+    }
+    for (metric, of, by, given, options), rows in list(several.items())[
         : pictures.MOST_STRATUM_PICTURES
     ]:
         strata = list(dict.fromkeys(row.stratum for row in rows))
-        known = next(one.title for one in result.definitions if one.id == metric)
+        known = next(
+            definition.title for definition in result.definitions if definition.id == metric
+        )
         title = metric_titles.heading(metric, of, known)
-        named = f"{title} of the {of}{said}, {numbers.subset(by)} by {numbers.subset(given)}"
+        named = f"{title} of the {of}{options}, {numbers.subset(by)} by {numbers.subset(given)}"
         yield _figure(named, title, rows, strata)
 
 
@@ -188,7 +201,10 @@ def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Gr
     shown = strata[: pictures.MOST_STRATA]
     cells = {(row.group, row.stratum): row.estimate for row in rows}
     lines = [
-        Line(numbers.group(group), [one for s in shown for one in _point(cells.get((group, s)), s)])
+        Line(
+            numbers.group(group),
+            [point for s in shown for point in _point(cells.get((group, s)), s)],
+        )
         for group in largest
     ]
     missing = [
@@ -222,6 +238,6 @@ def _point(estimate: Estimate | None, stratum: Group) -> Iterator[Point]:
 def _words(line: Line) -> str:
     if not line.points:
         return f"{line.label}: no number."
-    low, high = (f(line.points, key=lambda one: one.y) for f in (min, max))
-    ends = [f"{numbers.number(one.y, 3)} ({one.x})" for one in (low, high)]
+    low, high = (f(line.points, key=lambda point: point.y) for f in (min, max))
+    ends = [f"{numbers.number(point.y, 3)} ({point.x})" for point in (low, high)]
     return f"{line.label}: from {ends[0]} to {ends[1]}."

@@ -15,14 +15,14 @@ from fairaudit.subgroups import SearchedRate, Subgroup, Subgroups
 from fairaudit.verdict import SubgroupCheck
 
 _ABOUT = (
-    "of all: of everybody in the denominator, those whose group is not known included; diff.: "
+    "of all: share of everybody in the denominator, people of unknown group included; diff.: "
     "points more or less than everybody, the subgroup itself included; {p}: of the test against "
-    "all others (z, or F by Fisher's where a count below 5 is expected), {corrected}. "
-    "Ordered by the interval's end that is nearest to no difference. Below a subgroup stand the "
-    "groups of one condition less, with their own differences: one that diverges the same way "
-    "explains it where it does so by as much, or where the subgroup does not differ significantly "
-    "from the rest of it. The intervals are each subgroup's by itself; what was picked for "
-    "standing out lies nearer to everybody than it looks."
+    "all others (z, or Fisher's exact test, F, where a count below 5 is expected), {corrected}. "
+    "Ordered by the end of the interval that is nearest to no difference. Below a subgroup stand "
+    "the groups of one condition less, with their own differences: one that diverges in the same "
+    "direction explains the subgroup if it diverges by as much, or if the subgroup does not differ "
+    "significantly from the rest of it. Each interval is for one subgroup by itself; subgroups "
+    "chosen because they stand out tend to lie nearer to everybody than they appear."
 )
 
 
@@ -34,30 +34,32 @@ def section(result: AuditResult) -> Iterator[Block]:
     yield Heading("Subgroups")
     inference = result.provenance.inference
     yield Paragraph(_looked_at(search))
-    for one in search.rates:
-        yield Paragraph(_summary(one, search))
-        if one.listed:
-            text = sentence(one.listed[0], one, inference)
+    for row in search.rates:
+        yield Paragraph(_summary(row, search))
+        if row.listed:
+            text = sentence(row.listed[0], row, inference)
             yield Entries([(Cell("stands out most", Tone.WARN), text)])
-            yield from _figure(one)
+            yield from _figure(row)
             level = f"{float(100 * inference.confidence):g} %"
-            yield _table(one, level, inference)
-        elif one.widest is not None:
-            text = sentence(one.widest, one, inference)
+            yield _table(row, level, inference)
+        elif row.widest is not None:
+            text = sentence(row.widest, row, inference)
             yield Entries([(Cell("the widest", Tone.MUTED), text)])
-        if one.unfairest is not None:
-            yield Paragraph(_unfairness(one, one.unfairest))
-    if any(one.listed for one in search.rates):
+        if row.unfairest is not None:
+            yield Paragraph(_unfairness(row, row.unfairest))
+    if any(row.listed for row in search.rates):
         yield Paragraph(_about(search, inference), Tone.MUTED)
 
 
 def _about(search: Subgroups, inference: Inference) -> str:
     """How to read the table, with the correction that the spec chose."""
-    how = "uncorrected: among so many tests some p are small by chance"
+    correction = "uncorrected: among so many tests some p are small by chance"
     if inference.correction is not Correction.NONE:
         looked_at = numbers.whole(search.looked_at)
-        how = f"corrected by {inference.correction.words} over all {looked_at} subgroups looked at"
-    return _ABOUT.format(p=_p_of(inference), corrected=how)
+        correction = (
+            f"corrected by {inference.correction.words} over all {looked_at} subgroups searched"
+        )
+    return _ABOUT.format(p=_p_of(inference), corrected=correction)
 
 
 def _p_of(inference: Inference) -> str:
@@ -67,7 +69,7 @@ def _p_of(inference: Inference) -> str:
 def whose_rate(result: AuditResult, check: SubgroupCheck) -> SearchedRate | None:
     """What the search found of the rate that a check is about."""
     rates = () if result.subgroups is None else result.subgroups.rates
-    return next((one for one in rates if (one.rate, one.of) == (check.rate, check.of)), None)
+    return next((row for row in rates if (row.rate, row.of) == (check.rate, check.of)), None)
 
 
 def _looked_at(search: Subgroups) -> str:
@@ -75,92 +77,95 @@ def _looked_at(search: Subgroups) -> str:
     up_to = "one condition" if deepest == 1 else f"up to {deepest} conditions"
     rates = "" if len(search.rates) == 1 else f" by {len(search.rates)} rates"
     return (
-        f"{numbers.whole(search.looked_at)} subgroups looked at{rates}: {up_to} over "
+        f"{numbers.whole(search.looked_at)} subgroups searched{rates}: {up_to} over "
         f"{', '.join(map(names.name, search.over))}, with at least "
         f"{numbers.whole(search.min_size)} people in the denominator."
     )
 
 
-def _summary(one: SearchedRate, search: Subgroups) -> str:
-    title = metric_titles.title(one.rate, one.of)
-    counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
-    text = f"{title[:1].upper()}{title[1:]} of the {names.name(one.of)}: everybody "
-    text += f"{numbers.percent(one.value)} ({counts}). "
-    if not one.looked_at:
-        return text + "No subgroup but everybody has that many people."
-    several = f"{numbers.whole(one.looked_at)} subgroups"
-    if not one.significant:
+def _summary(searched: SearchedRate, search: Subgroups) -> str:
+    title = metric_titles.title(searched.rate, searched.of)
+    counts = f"{numbers.whole(searched.over)}/{numbers.whole(searched.under)}"
+    text = f"{title[:1].upper()}{title[1:]} of the {names.name(searched.of)}: everybody "
+    text += f"{numbers.percent(searched.value)} ({counts}). "
+    if not searched.looked_at:
+        return text + "No subgroup has that many people."
+    several = f"{numbers.whole(searched.looked_at)} subgroups"
+    if not searched.significant:
         return f"{text}None of {several} diverges significantly."
-    diverge = "diverges" if one.significant == 1 else "diverge"
-    text += f"{numbers.whole(one.significant)} of {several} {diverge} significantly"
-    if one.explained:
-        are, they_are = ("is", "it is") if one.explained == 1 else ("are", "they are")
-        explained = f"{numbers.whole(one.explained)} of these {are} explained"
-        text += f", {explained} by a group {they_are} in"
-    left = one.significant - one.explained - len(one.listed)
-    if left:
-        text += f"; of the others the first {search.top} are listed, {numbers.whole(left)} are not"
+    diverge = "diverges" if searched.significant == 1 else "diverge"
+    text += f"{numbers.whole(searched.significant)} of {several} {diverge} significantly"
+    if searched.explained:
+        are, they_are = ("is", "it is") if searched.explained == 1 else ("are", "they are")
+        explained = f"{numbers.whole(searched.explained)} of these {are} explained"
+        text += f", {explained} by a group {they_are} part of"
+    omitted = searched.significant - searched.explained - len(searched.listed)
+    if omitted:
+        text += (
+            f"; of the others the first {search.top} are listed, {numbers.whole(omitted)} are not"
+        )
     return text + "."
 
 
-def _table(one: SearchedRate, level: str, inference: Inference) -> Table:
+def _table(search: SearchedRate, level: str, inference: Inference) -> Table:
     return Table(
-        f"{metric_titles.title(one.rate, one.of)}: whom no larger group explains",
+        f"{metric_titles.title(search.rate, search.of)}: subgroups that no larger group explains",
         ("subgroup", "of all", "count", "rate", "diff.", level, _p_of(inference)),
-        [_cells(each, inference.alpha) for each in one.listed],
+        [_cells(subgroup, inference.alpha) for subgroup in search.listed],
         (False, True, True, True, True, True, True),
     )
 
 
-def _cells(one: Subgroup, alpha: float) -> list[Cell]:
+def _cells(subgroup: Subgroup, alpha: float) -> list[Cell]:
     parts = [
-        f"  {numbers.group(part.group)} {numbers.points(part.divergence)}" for part in one.parts
+        f"  {numbers.group(part.group)} {numbers.points(part.divergence)}"
+        for part in subgroup.parts
     ]
-    p = numbers.probability(one.adjusted, alpha).removeprefix("= ").replace(" ", "")
+    p = numbers.probability(subgroup.adjusted, alpha).removeprefix("= ").replace(" ", "")
     return [
-        Cell("\n".join([numbers.group(one.group), *parts])),
-        Cell(numbers.percent(one.share)),
-        Cell(f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"),
-        Cell(numbers.percent(one.value)),
-        Cell(numbers.points(one.divergence)),
-        Cell(f"[{100 * one.low:.1f}, {100 * one.high:.1f}]"),
-        Cell(f"{p} F" if one.test.startswith("Fisher") else p),
+        Cell("\n".join([numbers.group(subgroup.group), *parts])),
+        Cell(numbers.percent(subgroup.share)),
+        Cell(f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"),
+        Cell(numbers.percent(subgroup.value)),
+        Cell(numbers.points(subgroup.divergence)),
+        Cell(f"[{100 * subgroup.low:.1f}, {100 * subgroup.high:.1f}]"),
+        Cell(f"{p} F" if subgroup.test.startswith("Fisher") else p),
     ]
 
 
-def _unfairness(one: SearchedRate, worst: Subgroup) -> str:
+def _unfairness(search: SearchedRate, worst: Subgroup) -> str:
     """Kearns' measure: the largest product of a subgroup's share and its divergence."""
     chance = "" if worst.significant else ", not significant"
     return (
         f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
-        f"{numbers.named_group(worst.group)}: {numbers.percent(worst.under / one.n)} of the people "
-        f"times {100 * abs(worst.divergence):.1f} points{chance}."
+        f"{numbers.named_group(worst.group)}: {numbers.percent(worst.under / search.n)} of the "
+        f"people times {100 * abs(worst.divergence):.1f} points{chance}."
     )
 
 
-def _figure(one: SearchedRate) -> Iterator[Figure]:
+def _figure(search: SearchedRate) -> Iterator[Figure]:
     """A picture of those listed, whoever stands out most first."""
-    if not one.listed:
+    if not search.listed:
         return
     rows = [
         Interval(
-            numbers.group(each.group),
-            each.value,
-            one.value + each.low,
-            one.value + each.high,
-            text=f"{numbers.percent(each.value)} ({numbers.points(each.divergence)})",
+            numbers.group(subgroup.group),
+            subgroup.value,
+            search.value + subgroup.low,
+            search.value + subgroup.high,
+            text=f"{numbers.percent(subgroup.value)} ({numbers.points(subgroup.divergence)})",
         )
-        for each in one.listed
+        for subgroup in search.listed
     ]
     everybody = Interval(
-        "everybody", one.value, mark=Mark.REFERENCE, text=numbers.percent(one.value)
+        "everybody", search.value, mark=Mark.REFERENCE, text=numbers.percent(search.value)
     )
-    first = one.listed[0]
-    title = metric_titles.title(one.rate, one.of)
-    rules = [Rule(one.value)] if math.isfinite(one.value) else []
+    first = search.listed[0]
+    title = metric_titles.title(search.rate, search.of)
+    rules = [Rule(search.value)] if math.isfinite(search.value) else []
     yield Figure(
-        f"{title.capitalize()} of the {one.of}: the subgroups that stand out",
-        f"{numbers.whole(len(rows))} subgroups beside everybody's {numbers.percent(one.value)}; "
+        f"{title.capitalize()} of the {search.of}: the subgroups that stand out",
+        f"{numbers.whole(len(rows))} subgroups beside everybody's {numbers.percent(search.value)}; "
         f"first {numbers.group(first.group)} with {numbers.percent(first.value)}.",
         Intervals(
             title,
@@ -173,27 +178,28 @@ def _figure(one: SearchedRate) -> Iterator[Figure]:
     )
 
 
-def sentence(one: Subgroup, searched: SearchedRate, inference: Inference) -> str:
+def sentence(subgroup: Subgroup, searched: SearchedRate, inference: Inference) -> str:
     """A subgroup in one sentence of numbers, with the groups it is part of."""
-    low, high = (f"{100 * end:.1f}" for end in one.ends)
-    more = "more" if one.divergence >= 0 else "less"
+    low, high = (f"{100 * end:.1f}" for end in subgroup.ends)
+    more = "more" if subgroup.divergence >= 0 else "less"
     is_raw = inference.correction is Correction.NONE
     adjusted, uncorrected = ("p", ", uncorrected") if is_raw else ("adjusted p", "")
     text = (
-        f"{numbers.named_group(one.group)}: {metric_titles.title(searched.rate, searched.of)} "
-        f"{rate(one)}, "
-        f"{numbers.percent(one.share)} of those it is taken over; "
-        f"{100 * abs(one.divergence):.1f} points {more} than everybody "
-        f"({numbers.percent(one.everybody)}) [{low}, {high}], {adjusted} "
-        f"{numbers.probability(one.adjusted, inference.alpha)} ({one.test}{uncorrected})"
+        f"{numbers.named_group(subgroup.group)}: {metric_titles.title(searched.rate, searched.of)} "
+        f"{rate(subgroup)}, "
+        f"{numbers.percent(subgroup.share)} of the denominator; "
+        f"{100 * abs(subgroup.divergence):.1f} points {more} than everybody "
+        f"({numbers.percent(subgroup.everybody)}) [{low}, {high}], {adjusted} "
+        f"{numbers.probability(subgroup.adjusted, inference.alpha)} ({subgroup.test}{uncorrected})"
     )
     parts = [
-        f"{numbers.named_group(part.group)} {numbers.points(part.divergence)}" for part in one.parts
+        f"{numbers.named_group(part.group)} {numbers.points(part.divergence)}"
+        for part in subgroup.parts
     ]
-    return f"{text}; its parts: {'; '.join(parts)}." if parts else f"{text}."
+    return f"{text}; groups it is part of: {'; '.join(parts)}." if parts else f"{text}."
 
 
-def rate(one: Subgroup) -> str:
+def rate(subgroup: Subgroup) -> str:
     """The rate of a subgroup with its counts."""
-    counts = f"{numbers.whole(one.over)}/{numbers.whole(one.under)}"
-    return f"{numbers.percent(one.value)} ({counts})"
+    counts = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
+    return f"{numbers.percent(subgroup.value)} ({counts})"

@@ -29,9 +29,11 @@ _WORST = (
 def report(answers: Sequence[Answer], *, all_rows: bool = False) -> Document:
     """The report of one answer; of several their summary, if `all_rows` behind all reports."""
     if len(answers) > 1:
-        reports = (_report(one, all_rows=True) for one in answers if all_rows and _is_result(one))
-        told = document(answers, all_rows=all_rows)
-        return (*(block for each in reports for block in each), *told)
+        reports = (
+            _report(answer, all_rows=True) for answer in answers if all_rows and _is_result(answer)
+        )
+        summary = document(answers, all_rows=all_rows)
+        return (*(block for report in reports for block in report), *summary)
     return _report(answers[0], all_rows=all_rows)
 
 
@@ -44,44 +46,47 @@ def document(
     """
     called = labels(answers)
     ranked = sorted(
-        _Audit(name, one, None if links is None else links[at])
-        for at, (name, one) in enumerate(zip(called, answers, strict=True))
+        _Audit(name, answer, None if links is None else links[index])
+        for index, (name, answer) in enumerate(zip(called, answers, strict=True))
     )
     shown = ranked if all_rows else ranked[:_MANY]
     statuses = _occurring(answers)
     heads = [trends.WORDS[status] for status in statuses]
-    is_open = any(one.found.not_cleared for one in answers if isinstance(one.found, AuditResult))
+    is_open = any(
+        answer.found.not_cleared for answer in answers if isinstance(answer.found, AuditResult)
+    )
     heads += ["not cleared"] if is_open else []
     table = Table(
         caption="",
         header=("audit", "verdict", "rows", *heads),
-        rows=[list(one.cells(statuses, is_open=is_open)) for one in shown],
+        rows=[list(audit.cells(statuses, is_open=is_open)) for audit in shown],
         numeric=(False, False, True, *(True for _ in heads)),
         more=_more(ranked[len(shown) :]),
     )
-    told = f"{_counted(len(answers))}: {verdicts(answers)}, worst first"
+    verdict_counts = f"{_counted(len(answers))}: {verdicts(answers)}, worst first"
     worst = verdict_of(ranked[0].answer)
     tones = {str(verdict): tone for verdict, tone in checks.VERDICT_TONES.items()}
     blocks: list[Block] = [
         Heading("Summary"),
-        Entries([(Cell(worst.upper(), tones.get(worst, Tone.BAD)), told)]),
+        Entries([(Cell(worst.upper(), tones.get(worst, Tone.BAD)), verdict_counts)]),
         table,
     ]
     errors = [
         _error(
-            one.answer.found, _whose(one.answer, several=len({each.spec for each in answers}) > 1)
+            audit.answer.found,
+            _whose(audit.answer, several=len({answer.spec for answer in answers}) > 1),
         )
-        for one in ranked
-        if isinstance(one.answer.found, FairauditError)
+        for audit in ranked
+        if isinstance(audit.answer.found, FairauditError)
     ]
     if errors:
         blocks.append(Entries(errors))
     return inert((*blocks, *trends.section(answers, called, all_rows=all_rows)))
 
 
-def verdict_of(one: Answer) -> str:
+def verdict_of(answer: Answer) -> str:
     """The verdict on an answer in a word: also `error`, and `nothing` where there is no row."""
-    return str(one.found.verdict)
+    return str(answer.found.verdict)
 
 
 def worst_verdict(answers: Sequence[Answer]) -> str:
@@ -114,21 +119,21 @@ class _Audit:
 
     def cells(self, statuses: Sequence[Status], *, is_open: bool) -> Iterator[Cell]:
         """A row of the table; the last column is there if any audit leaves a check uncleared."""
-        found = self.answer.found
+        result = self.answer.found
         yield Cell(short(self.name), href=self.link)
-        if isinstance(found, FairauditError):
+        if isinstance(result, FairauditError):
             yield Cell(verdict_of(self.answer).upper(), Tone.BAD)
             yield from (Cell("") for _ in range(1 + len(statuses) + is_open))
             return
-        yield Cell(found.verdict.upper(), checks.VERDICT_TONES[found.verdict])
-        yield Cell(numbers.whole(found.provenance.rows))
-        yield from (Cell(numbers.whole(found.tally[status])) for status in statuses)
+        yield Cell(result.verdict.upper(), checks.VERDICT_TONES[result.verdict])
+        yield Cell(numbers.whole(result.provenance.rows))
+        yield from (Cell(numbers.whole(result.tally[status])) for status in statuses)
         if is_open:
-            yield Cell(numbers.whole(found.not_cleared))
+            yield Cell(numbers.whole(result.not_cleared))
 
 
-def _tally(one: Answer) -> Counter[Status]:
-    return Counter() if isinstance(one.found, FairauditError) else Counter(one.found.tally)
+def _tally(answer: Answer) -> Counter[Status]:
+    return Counter() if isinstance(answer.found, FairauditError) else Counter(answer.found.tally)
 
 
 def _occurring(answers: Sequence[Answer]) -> list[Status]:
@@ -141,37 +146,38 @@ def _counted(count: int) -> str:
     return f"{numbers.whole(count)} {'audit' if count == 1 else 'audits'}"
 
 
-def _more(left: Sequence[_Audit]) -> str:
+def _more(audits: Sequence[_Audit]) -> str:
     """How many are not listed, and what came of them."""
-    if not left:
+    if not audits:
         return ""
-    told = verdicts([one.answer for one in left])
-    return f"and {numbers.whole(len(left))} more ({told}): --verbose, or -o FOLDER/, lists them all"
+    counts = verdicts([audit.answer for audit in audits])
+    more = f"{numbers.whole(len(audits))} more ({counts})"
+    return f"and {more}: --verbose, or -o FOLDER/, lists them all"
 
 
-def _is_result(one: Answer) -> bool:
-    return isinstance(one.found, AuditResult)
+def _is_result(answer: Answer) -> bool:
+    return isinstance(answer.found, AuditResult)
 
 
-def _report(one: Answer, *, all_rows: bool) -> Document:
-    if isinstance(one.found, FairauditError):
-        return inert((Heading(f"Audit: {_title(one)}"), Entries([_error(one.found, "")])))
-    return content.document(one.found, all_rows=all_rows, data=one.data)
+def _report(answer: Answer, *, all_rows: bool) -> Document:
+    if isinstance(answer.found, FairauditError):
+        return inert((Heading(f"Audit: {_title(answer)}"), Entries([_error(answer.found, "")])))
+    return content.document(answer.found, all_rows=all_rows, data=answer.data)
 
 
-def _title(one: Answer) -> str:
+def _title(answer: Answer) -> str:
     """What was asked, in names that print."""
-    asked = (one.spec, one.data)
-    return " ".join(names.copied(part) for part in asked if part is not None)
+    question = (answer.spec, answer.data)
+    return " ".join(names.copied(part) for part in question if part is not None)
 
 
-def _whose(one: Answer, *, several: bool) -> str:
+def _whose(answer: Answer, *, several: bool) -> str:
     """Whose error it is, as far as the error does not say so itself."""
-    if several or one.data is None:
-        return f"{_title(one)}: "
-    data = names.copied(one.data)
-    return "" if str(one.found).startswith((one.data, data)) else f"{data}: "
+    if several or answer.data is None:
+        return f"{_title(answer)}: "
+    data = names.copied(answer.data)
+    return "" if str(answer.found).startswith((answer.data, data)) else f"{data}: "
 
 
-def _error(error: FairauditError, whose: str) -> tuple[Cell, str]:
-    return Cell(error.verdict, Tone.BAD), f"{whose}{error}"
+def _error(error: FairauditError, source: str) -> tuple[Cell, str]:
+    return Cell(error.verdict, Tone.BAD), f"{source}{error}"

@@ -126,7 +126,7 @@ def _rendered(
 
     def text(words: str, tone: Tone = Tone.PLAIN) -> Text:
         words = _TOGETHER.sub(
-            lambda found: found[0].replace(" ", _GLUE), printable(words, but=f"\n{_GLUE}")
+            lambda match: match[0].replace(" ", _GLUE), printable(words, but=f"\n{_GLUE}")
         )
         return Text(_spelled(words) if plain else words, style=_STYLES[tone])
 
@@ -170,9 +170,9 @@ def _table(block: Table, text: _Writes, page: int, *, plain: bool) -> Renderable
         padding=(0, 1, 0, 0),
     )
     room = _room(block, page)
-    for at, (name, numeric) in enumerate(zip(block.header, block.numeric, strict=True)):
+    for index, (name, numeric) in enumerate(zip(block.header, block.numeric, strict=True)):
         justify = "right" if numeric else "left"
-        most = page // 5 if block.slim and not at else None
+        most = page // 5 if block.slim and not index else None
         # A number is never broken: names give way.
         table.add_column(
             text(name),
@@ -195,14 +195,14 @@ def _table(block: Table, text: _Writes, page: int, *, plain: bool) -> Renderable
 def _least(block: Table) -> int:
     """How narrow a table may become before a number or a short word is cut."""
     rows = [block.header, *([cell.text for cell in row] for row in block.rows)]
-    found = 0
-    for at, column in enumerate(zip(*rows, strict=True)):
-        if block.numeric[at]:
-            found += max(map(cell_len, column))
+    width = 0
+    for index, column in enumerate(zip(*rows, strict=True)):
+        if block.numeric[index]:
+            width += max(map(cell_len, column))
         else:
             words = (word for text in column for word in text.split())
-            found += min(max(map(cell_len, words), default=0), _WORD)
-    return found + _BETWEEN * (len(block.header) - 1)
+            width += min(max(map(cell_len, words), default=0), _WORD)
+    return width + _BETWEEN * (len(block.header) - 1)
 
 
 def _stacked(block: Table, text: _Writes) -> RenderableType:
@@ -210,13 +210,13 @@ def _stacked(block: Table, text: _Writes) -> RenderableType:
     lines = [text(block.caption)] if block.caption else []
     for row in block.rows:
         name, *values = row
-        told = [
+        fields = [
             f"{head}{_GLUE}{cell.text}".strip(_GLUE)
             for head, cell in zip(block.header[1:], values, strict=True)
             if cell.text
         ]
-        said = f"{' '.join(name.text.split())}: {'; '.join(told)}".removeprefix(": ")
-        lines.append(text(said, name.tone))
+        sentence = f"{' '.join(name.text.split())}: {'; '.join(fields)}".removeprefix(": ")
+        lines.append(text(sentence, name.tone))
     lines += [text(block.more)] if block.more else []
     return Group(*lines)
 

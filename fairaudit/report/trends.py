@@ -54,7 +54,7 @@ class _Trend:
 
     @property
     def counted(self) -> Counter[Status]:
-        return Counter(one.status for _, one in self.findings)
+        return Counter(finding.status for _, finding in self.findings)
 
     @property
     def worst_first(self) -> tuple[int, ...]:
@@ -63,113 +63,115 @@ class _Trend:
 
 def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) -> Iterator[Block]:
     """What the checks of a spec say over several files, the one that fails most often first."""
-    found = sorted(_trends(answers, names), key=lambda one: one.worst_first)
-    if not found:
+    trends = sorted(_trends(answers, names), key=lambda trend: trend.worst_first)
+    if not trends:
         return
     yield Heading("Checks over the files")
-    yield _table(found, None if all_rows else _FEW)
-    drawn = [(one, lines) for one in found if (lines := _lines(one)) is not None]
-    more = len(found) - min(len(drawn), _MOST_DRAWN)
-    for at, (one, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
+    yield _table(trends, None if all_rows else _FEW)
+    drawn = [(trend, lines) for trend in trends if (lines := _lines(trend)) is not None]
+    more = len(trends) - min(len(drawn), _MOST_DRAWN)
+    for index, (trend, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
         every = [point for line in lines.lines for point in line.points]
-        note = "" if _has_room(every) else "So many intervals are not drawn. "
-        note += _left_out(one, lines)
-        note += _failed(one)
-        if more and at == min(len(drawn), _MOST_DRAWN) - 1:
+        note = "" if _has_room(every) else "Too many intervals to draw. "
+        note += _left_out(trend, lines)
+        note += _failed(trend)
+        if more and index == min(len(drawn), _MOST_DRAWN) - 1:
             word = "check is" if more == 1 else "checks are"
             note += f"{more} more {word} not drawn: those that fail most often come first."
-        yield Figure(checks.title(one.findings[0][1]), _in_words(one, lines), lines, note.strip())
+        yield Figure(
+            checks.title(trend.findings[0][1]), _in_words(trend, lines), lines, note.strip()
+        )
 
 
 def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:
     """Each check of each spec that has several results."""
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: natural(pair[0]))
-    found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
+    findings_of: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
     values: dict[tuple[str, str], list[JudgedValues]] = {}
     failed: dict[str, list[str]] = {}
     results: Counter[str] = Counter()
-    for one in answers:
-        results[one.spec] += isinstance(one.found, AuditResult)
-    for name, one in ordered:
-        if not isinstance(one.found, AuditResult):
-            failed.setdefault(one.spec, []).append(name)
-        elif results[one.spec] > 1:
-            rows = index_rows(one.found)
-            for finding in one.found.findings:
-                key = one.spec, finding.check.id
-                found.setdefault(key, []).append((name, finding))
+    for answer in answers:
+        results[answer.spec] += isinstance(answer.found, AuditResult)
+    for name, answer in ordered:
+        if not isinstance(answer.found, AuditResult):
+            failed.setdefault(answer.spec, []).append(name)
+        elif results[answer.spec] > 1:
+            rows = index_rows(answer.found)
+            for finding in answer.found.findings:
+                key = answer.spec, finding.check.id
+                findings_of.setdefault(key, []).append((name, finding))
                 values.setdefault(key, []).append(find_values(finding, rows))
-    for (spec, id_), findings in found.items():
+    for (spec, id_), findings in findings_of.items():
         yield _Trend(spec, findings, failed.get(spec, ()), _of_groups(values[spec, id_]))
 
 
 def _of_groups(values: Sequence[JudgedValues]) -> Sequence[JudgedValues]:
     """The values of each file, where they are of several groups, or strata."""
-    who = {each for one in values for each in one}
+    who = {who for value in values for who in value}
     return values if len(who) > 1 else ()
 
 
-def _left_out(one: _Trend, lines: Lines) -> str:
+def _left_out(trend: _Trend, lines: Lines) -> str:
     """How many groups have no line."""
-    left = len({who for values in one.values for who in values}) - len(lines.lines)
-    if not one.values or left <= 0:
+    omitted = len({who for values in trend.values for who in values}) - len(lines.lines)
+    if not trend.values or omitted <= 0:
         return ""
-    return f"{left} more {'group is' if left == 1 else 'groups are'} not drawn. "
+    return f"{omitted} more {'group is' if omitted == 1 else 'groups are'} not drawn. "
 
 
-def _failed(one: _Trend) -> str:
+def _failed(trend: _Trend) -> str:
     """Which files a line leaves out, because they have no result."""
-    if not one.failed:
+    if not trend.failed:
         return ""
-    named = ", ".join(short(name, _MOST_OF_A_NAME) for name in one.failed[:_NAMED])
-    more = len(one.failed) - _NAMED
+    named = ", ".join(short(name, _MOST_OF_A_NAME) for name in trend.failed[:_NAMED])
+    more = len(trend.failed) - _NAMED
     return f"No result of {named}{f' and {more:,} more' if more > 0 else ''}. "
 
 
-def _table(found: Sequence[_Trend], most: int | None) -> Table:
+def _table(trends: Sequence[_Trend], most: int | None) -> Table:
     """How often each check came out how; statuses that never occur have no column."""
-    total = sum((one.counted for one in found), Counter[Status]())
+    total = sum((trend.counted for trend in trends), Counter[Status]())
     statuses = [status for status in WORDS if total[status]]
-    several = len({one.spec for one in found}) > 1
+    several = len({trend.spec for trend in trends}) > 1
     rows = []
-    for one in found[:most]:
-        count = sum(one.counted.values())
-        id_ = one.findings[0][1].check.id
-        cells = [Cell(f"{short(one.spec)} {id_}" if several else id_)]
+    for trend in trends[:most]:
+        count = sum(trend.counted.values())
+        id_ = trend.findings[0][1].check.id
+        cells = [Cell(f"{short(trend.spec)} {id_}" if several else id_)]
         for status in statuses:
-            times = one.counted[status]
+            times = trend.counted[status]
             is_bad = times and status in {Status.FAIL, Status.INCONCLUSIVE}
             cells.append(Cell(numbers.whole(times), Tone.BAD if is_bad else Tone.PLAIN))
         rows.append([*cells, Cell(numbers.whole(count))])
-    left = len(found) - len(rows)
+    omitted = len(trends) - len(rows)
     return Table(
         caption="how often each check failed, warned or passed; most failures first",
         header=("check", *(WORDS[status] for status in statuses), "files"),
         rows=rows,
         numeric=(False, *(True for _ in statuses), True),
-        more=f"and {numbers.whole(left)} more: --verbose lists them all" if left else "",
+        more=f"and {numbers.whole(omitted)} more: --verbose lists them all" if omitted else "",
     )
 
 
-def _lines(one: _Trend) -> Lines | None:
+def _lines(trend: _Trend) -> Lines | None:
     """The values of a check from file to file, None where fewer than two are numbers.
 
     Few files stand by their names, many by their numbers, where those without a value leave a gap.
     """
-    check = one.findings[0][1].check
-    is_named = len(one.findings) <= _MOST_NAMED
+    check = trend.findings[0][1].check
+    is_named = len(trend.findings) <= _MOST_NAMED
     points = [
-        Point(short(name) if is_named else at, finding.estimate.value, *_ends(finding.estimate))
-        for at, (name, finding) in enumerate(one.findings, 1)
+        Point(short(name) if is_named else index, finding.estimate.value, *_ends(finding.estimate))
+        for index, (name, finding) in enumerate(trend.findings, 1)
         if _is_number(finding.estimate) and finding.estimate is not None
     ]
     if len(points) < 2 or not isinstance(check, Check):
         return None
     if not _has_room(points):
-        points = [Point(each.x, each.y) for each in points]
-    first, last = (short(one.findings[at][0], _MOST_OF_A_NAME) for at in (0, -1))
+        points = [Point(point.x, point.y) for point in points]
+    first, last = (short(trend.findings[index][0], _MOST_OF_A_NAME) for index in (0, -1))
     below = "file" if is_named else f"file, from {first} to {last}"
-    lines = _lines_of_groups(one, is_named=is_named) or (Line("", points),)
+    lines = _lines_of_groups(trend, is_named=is_named) or (Line("", points),)
     return Lines(
         below,
         check.asked.short or check.asked.title,
@@ -178,32 +180,42 @@ def _lines(one: _Trend) -> Lines | None:
     )
 
 
-def _lines_of_groups(one: _Trend, *, is_named: bool) -> tuple[Line, ...]:
+def _lines_of_groups(trend: _Trend, *, is_named: bool) -> tuple[Line, ...]:
     """A line for each group, or stratum; of many those that were the worst most often.
 
     The one with the most values comes first: its files are the axis.
     """
-    names = [short(name) if is_named else at for at, (name, _) in enumerate(one.findings, 1)]
+    names = [
+        short(name) if is_named else index for index, (name, _) in enumerate(trend.findings, 1)
+    ]
     points: dict[GroupKey, list[Point]] = {}
     called: dict[GroupKey, str] = {}
-    for name, values in zip(names, one.values, strict=False):
+    for name, values in zip(names, trend.values, strict=False):
         for who, (group, stratum, estimate) in values.items():
             if _is_number(estimate):
                 points.setdefault(who, []).append(Point(name, estimate.value, *_ends(estimate)))
                 called[who] = numbers.group((*group, *stratum))
-    worst = _worst_times(one)
-    lines = [(Line(called[who], some), worst[who]) for who, some in points.items() if len(some) > 1]
+    worst = _worst_times(trend)
+    lines = [
+        (Line(called[who], group_points), worst[who])
+        for who, group_points in points.items()
+        if len(group_points) > 1
+    ]
     lines.sort(key=lambda pair: -pair[1])
     kept = sorted((line for line, _ in lines[:_MOST_LINES]), key=lambda line: -len(line.points))
     if not _has_room([point for line in kept for point in line.points]):
-        kept = [Line(line.label, [Point(each.x, each.y) for each in line.points]) for line in kept]
+        kept = [
+            Line(line.label, [Point(point.x, point.y) for point in line.points]) for line in kept
+        ]
     return tuple(kept)
 
 
-def _worst_times(one: _Trend) -> Counter[GroupKey]:
+def _worst_times(trend: _Trend) -> Counter[GroupKey]:
     """In how many files each group was the worst."""
     return Counter(
-        find_deciding_group(finding) for _, finding in one.findings if _is_number(finding.estimate)
+        find_deciding_group(finding)
+        for _, finding in trend.findings
+        if _is_number(finding.estimate)
     )
 
 
@@ -212,20 +224,20 @@ def _has_room(points: Sequence[Point]) -> bool:
     return len(points) <= _MOST_INTERVALS
 
 
-def _worst_groups(one: _Trend) -> str:
+def _worst_groups(trend: _Trend) -> str:
     """Whose the worst values are: where they are of several groups, no line joins them."""
     called = {
         who: (group, stratum)
-        for values in one.values
+        for values in trend.values
         for who, (group, stratum, _) in values.items()
     }
-    told = []
-    for who, times in _worst_times(one).most_common(_NAMED):
+    groups = []
+    for who, times in _worst_times(trend).most_common(_NAMED):
         group, stratum = called.get(who, ((), ()))
         name = numbers.named_group((*group, *stratum)) if group or stratum else "others"
-        told.append(f"{name} in {numbers.whole(times)}")
-    more = len(_worst_times(one)) - len(told)
-    return f"of {', '.join(told)}" + (f" and {more} more" if more > 0 else "")
+        groups.append(f"{name} in {numbers.whole(times)}")
+    more = len(_worst_times(trend)) - len(groups)
+    return f"of {', '.join(groups)}" + (f" and {more} more" if more > 0 else "")
 
 
 def _is_number(estimate: Estimate | None) -> bool:
@@ -241,31 +253,31 @@ def _ends(estimate: Estimate) -> tuple[float | None, float | None]:
 
 
 def _limits(*limits: Limit | None) -> tuple[float, ...]:
-    bounds = [bound for one in limits if one for bound in (one.below, one.above)]
+    bounds = [bound for limit in limits if limit for bound in (limit.below, limit.above)]
     return tuple(dict.fromkeys(float(bound) for bound in bounds if bound is not None))
 
 
-def _in_words(one: _Trend, lines: Lines) -> str:
+def _in_words(trend: _Trend, lines: Lines) -> str:
     """The picture in a sentence: between which values, how often beyond a limit, how many lack."""
     points = [
         (finding.estimate.value, short(name))
-        for name, finding in one.findings
+        for name, finding in trend.findings
         if _is_number(finding.estimate) and finding.estimate is not None
     ]
     (least, where), (most, there) = (
-        which(points, key=lambda pair: pair[0]) for which in (min, max)
+        extreme(points, key=lambda pair: pair[0]) for extreme in (min, max)
     )
-    count = len(one.findings)
-    text = f"{one.findings[0][1].check.id} in {numbers.whole(count)} files: "
-    worst = "the worst value " if one.values else ""
+    count = len(trend.findings)
+    text = f"{trend.findings[0][1].check.id} in {numbers.whole(count)} files: "
+    worst = "the worst value " if trend.values else ""
     text += f"{worst}from {numbers.number(least)} ({where}) to {numbers.number(most)} ({there})"
-    if one.values:
-        text += f", {_worst_groups(one)}"
+    if trend.values:
+        text += f", {_worst_groups(trend)}"
     if lines.limits:
         text += f"; limit {' and '.join(f'{limit:g}' for limit in lines.limits)}"
-    told = [
-        f"{word} {one.counted[status]}" for status, word in WORDS.items() if one.counted[status]
+    counts = [
+        f"{word} {trend.counted[status]}" for status, word in WORDS.items() if trend.counted[status]
     ]
-    text += f"; {', '.join(told)}"
+    text += f"; {', '.join(counts)}"
     missing = count - len(points)
     return text + (f"; no number in {numbers.whole(missing)}" if missing else "") + "."

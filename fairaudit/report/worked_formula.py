@@ -16,7 +16,7 @@ from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.disparities import REMAINDER, Fold
 from fairaudit.report import metric_titles, numbers
-from fairaudit.report.strata import LimitOutcome, average_of
+from fairaudit.report.strata import WeighedStratum, average_of
 from fairaudit.subgroups import SearchedRate, Subgroup
 from fairaudit.verdict import Check, Finding
 
@@ -114,63 +114,63 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def averages(strata: tuple[LimitOutcome, ...], names: tuple[str, str]) -> tuple[Line, Line]:
+def averages(strata: tuple[WeighedStratum, ...], names: tuple[str, str]) -> tuple[Line, Line]:
     """Both sides' averages, filled in."""
-    told = []
-    for at, name in enumerate(names):
+    lines = []
+    for index, name in enumerate(names):
         terms = [
-            f"{one.weight} · {share.over:,}/{share.under:,}"
-            for one in strata
-            for share in ((one.first, one.second)[at],)
+            f"{stratum.weight} · {share.over:,}/{share.under:,}"
+            for stratum in strata
+            for share in ((stratum.first, stratum.second)[index],)
         ]
-        value = Term(" + ".join(terms), average_of(strata, first=at == 0))
-        told.append(Line(name, "Σ weight · rate", value))
-    return told[0], told[1]
+        value = Term(" + ".join(terms), average_of(strata, first=index == 0))
+        lines.append(Line(name, "Σ weight · rate", value))
+    return lines[0], lines[1]
 
 
-def divergence(one: Subgroup, search: SearchedRate) -> Line:
+def divergence(subgroup: Subgroup, search: SearchedRate) -> Line:
     """How far a subgroup lies from everybody, who are in it too."""
-    sides = Fraction(one.over, one.under), Fraction(search.over, search.under)
-    text = f"|{one.over:,}/{one.under:,} - {search.over:,}/{search.under:,}|"
-    return Line(numbers.named_group(one.group), "", Term(text, abs(sides[0] - sides[1])))
+    sides = Fraction(subgroup.over, subgroup.under), Fraction(search.over, search.under)
+    text = f"|{subgroup.over:,}/{subgroup.under:,} - {search.over:,}/{search.under:,}|"
+    return Line(numbers.named_group(subgroup.group), "", Term(text, abs(sides[0] - sides[1])))
 
 
 def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
     """The sides, each part, and how the parts become one number; stops where one has no formula."""
-    told: set[str] = set()
+    written: set[str] = set()
     parts = []
-    for one, comparison in zip(finding.parts, _comparisons(finding, check), strict=True):
-        for line in _sides(one, check.of):
-            if str(line) not in told:
-                told.add(str(line))
+    for part, comparison in zip(finding.parts, _comparisons(finding, check), strict=True):
+        for line in _sides(part, check.of):
+            if str(line) not in written:
+                written.add(str(line))
                 yield line
         pseudo = (
             Fraction(check.terms.parameters.per_outcome(outcomes))
             if comparison is None
             else Fraction(0)
         )
-        found = _part(one, comparison) if not pseudo else _smoothed(one, pseudo, outcomes)
-        if found is None:
+        term = _part(part, comparison) if not pseudo else _smoothed(part, pseudo, outcomes)
+        if term is None:
             return
-        parts.append(found)
-        yield Line(_named(one, check.of, comparison), "", found)
+        parts.append(term)
+        yield Line(_named(part, check.of, comparison), "", term)
     fold = _fold(check, len(parts))
     if fold is not None and parts:
-        values = [one.value for one in parts]
+        values = [part.value for part in parts]
         value = _folded(fold, values)
         text = _FOLDS[fold.id]
-        inside = [one.text for one in parts]
+        inside = [part.text for part in parts]
         filled = text.format(*inside) if fold is REMAINDER else text.format("; ".join(inside))
-        exact = all(one.exact for one in parts)
+        exact = all(part.exact for part in parts)
         yield Line(check.asked.title, "", Term(filled, value, exact=exact))
 
 
 def _folded(fold: Fold, values: Sequence[Fraction | float]) -> Fraction | float:
     """The parts as one number; exact where none is infinite."""
     if all(map(math.isfinite, values)):
-        return fold.exact([Fraction(one) for one in values])
-    found = fold.rank(max(values, key=fold.rank)) if fold.rank is not None else math.nan
-    return float(found)
+        return fold.exact([Fraction(value) for value in values])
+    extreme = fold.rank(max(values, key=fold.rank)) if fold.rank is not None else math.nan
+    return float(extreme)
 
 
 def _comparisons(finding: Finding, check: Check) -> Sequence[Comparison | None]:
@@ -188,67 +188,69 @@ def _fold(check: Check, parts: int) -> Fold | None:
     return check.asked.fold if isinstance(check.asked, Disparity) and parts > 1 else None
 
 
-def _sides(one: ComparisonPart, of: str) -> Iterator[Line]:
-    record = find_metric(one.metric)
+def _sides(part: ComparisonPart, of: str) -> Iterator[Line]:
+    record = find_metric(part.metric)
     formula = record.formula if isinstance(record, GroupMetric) else ""
-    for side in (one.first, one.second):
-        found = None if side is None else rate(side.estimate)
-        if side is not None and found is not None:
-            yield Line(_whose(one, of, side), formula, found)
+    for side in (part.first, part.second):
+        term = None if side is None else rate(side.estimate)
+        if side is not None and term is not None:
+            yield Line(_whose(part, of, side), formula, term)
 
 
-def _whose(one: ComparisonPart, of: str, side: Side) -> str:
+def _whose(part: ComparisonPart, of: str, side: Side) -> str:
     who = side.crowd or numbers.named_group(side.group)
-    if one.outcome is not None:
-        return f"share of {numbers.outcome(one.outcome)}, {who}"
-    return f"{_title(one, of)}, {who}"
+    if part.outcome is not None:
+        return f"share of {numbers.outcome(part.outcome)}, {who}"
+    return f"{_title(part, of)}, {who}"
 
 
-def _title(one: ComparisonPart, of: str) -> str:
-    record = find_metric(one.metric)
-    return one.metric if record is None else metric_titles.heading(one.metric, of, record.title)
+def _title(part: ComparisonPart, of: str) -> str:
+    record = find_metric(part.metric)
+    return part.metric if record is None else metric_titles.heading(part.metric, of, record.title)
 
 
-def _named(one: ComparisonPart, of: str, comparison: Comparison | None) -> str:
+def _named(part: ComparisonPart, of: str, comparison: Comparison | None) -> str:
     if comparison is None:
-        return "ε" if find_metric(one.metric) is not None else f"ε of {numbers.outcome(one.metric)}"
-    return f"{comparison.id.replace('_', ' ')} of {_title(one, of)}"
+        return (
+            "ε" if find_metric(part.metric) is not None else f"ε of {numbers.outcome(part.metric)}"
+        )
+    return f"{comparison.id.replace('_', ' ')} of {_title(part, of)}"
 
 
-def _part(one: ComparisonPart, comparison: Comparison | None) -> Term | None:
+def _part(part: ComparisonPart, comparison: Comparison | None) -> Term | None:
     """A comparison filled in; of a burden by the shares that are spared, as it is defined then."""
-    sides = [None if side is None else rate(side.estimate) for side in (one.first, one.second)]
+    sides = [None if side is None else rate(side.estimate) for side in (part.first, part.second)]
     first, second = sides
     if first is None or (second is None and not _is_one_sided(comparison)):
         return None
     second = second or first
     for a, b in ((first, second), (_spared(first), _spared(second))):
-        found = _log_ratio(a, b) if comparison is None else _compared(comparison, a, b, one.value)
-        if found is not None and _agrees(found, one.value):
-            return found
+        term = _log_ratio(a, b) if comparison is None else _compared(comparison, a, b, part.value)
+        if term is not None and _agrees(term, part.value):
+            return term
     return None
 
 
-def _smoothed(one: ComparisonPart, pseudo: Fraction, outcomes: int) -> Term | None:
+def _smoothed(part: ComparisonPart, pseudo: Fraction, outcomes: int) -> Term | None:
     """ε of one outcome in two groups, with pseudo-counts added to all outcomes of each."""
     sides = []
-    for side in (one.first, one.second):
+    for side in (part.first, part.second):
         if side is None or side.estimate.numerator is None or side.estimate.denominator is None:
             return None
         over, under = side.estimate.numerator, side.estimate.denominator
         value = (over + pseudo) / (under + outcomes * pseudo)
         added, all_added = (f"{float(number):g}" for number in (pseudo, outcomes * pseudo))
         sides.append(Term(f"({over:,} + {added})/({under:,} + {all_added})", value))
-    found = _log_ratio(*sides)
-    return found if _agrees(found, one.value) else None
+    term = _log_ratio(*sides)
+    return term if _agrees(term, part.value) else None
 
 
 def _is_one_sided(comparison: Comparison | None) -> bool:
     return comparison is not None and comparison.id in {"highest", "itself"}
 
 
-def _spared(one: Term) -> Term:
-    return Term(f"(1 - {one.text})", 1 - one.value, one.exact)
+def _spared(term: Term) -> Term:
+    return Term(f"(1 - {term.text})", 1 - term.value, term.exact)
 
 
 def _log_ratio(a: Term, b: Term) -> Term:
@@ -267,20 +269,20 @@ def _compared(comparison: Comparison, a: Term, b: Term, value: float) -> Term | 
     text = template.format(a=first.text, b=second.text)
     exact = a.exact and b.exact
     try:
-        one, two = first.value, second.value
+        left, right = first.value, second.value
         if not comparison.rational:
-            one, two = float(one), float(two)
-        return Term(text, comparison.apply(one, two), exact)
+            left, right = float(left), float(right)
+        return Term(text, comparison.apply(left, right), exact)
     except ZeroDivisionError:
         # A positive number over zero is infinite, and zero over zero no number.
         return Term(text, value, exact) if not math.isfinite(value) else None
 
 
-def _agrees(one: Term, value: float) -> bool:
-    return _comes_to(one.value, value, _EXACT if one.exact else _DECIMALS)
+def _agrees(term: Term, value: float) -> bool:
+    return _comes_to(term.value, value, _EXACT if term.exact else _DECIMALS)
 
 
-def _comes_to(found: Fraction | float, value: float, within: float) -> bool:
-    if not math.isfinite(value) or not math.isfinite(found):
-        return float(found) == value
-    return abs(float(found) - value) <= within * max(1.0, abs(value))
+def _comes_to(computed: Fraction | float, value: float, within: float) -> bool:
+    if not math.isfinite(value) or not math.isfinite(computed):
+        return float(computed) == value
+    return abs(float(computed) - value) <= within * max(1.0, abs(value))

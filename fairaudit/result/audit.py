@@ -169,14 +169,18 @@ class AuditResult:
     @property
     def waived(self) -> int:
         """How many checks a waiver is used in, whatever became of them."""
-        return sum(bool(one.waived) or one.status is Status.WAIVED for one in self.findings)
+        return sum(
+            bool(finding.waived) or finding.status is Status.WAIVED for finding in self.findings
+        )
 
     @property
     @member("summary.not_cleared")
     def not_cleared(self) -> int:
         """How many checks lie beyond a limit without the evidence it asks for, not yet waived."""
         decided = {Status.FAIL, Status.WAIVED}
-        return sum(one.not_cleared and one.status not in decided for one in self.findings)
+        return sum(
+            finding.not_cleared and finding.status not in decided for finding in self.findings
+        )
 
     @property
     @member("summary.verdict")
@@ -204,7 +208,11 @@ class AuditResult:
     def raise_for_failure(self) -> None:
         """Raises `AuditFailed` where the command would exit with 1 or 3."""
         if self.exit_code:
-            bad = [one for one in self.findings if one.status in {Status.FAIL, Status.INCONCLUSIVE}]
+            bad = [
+                finding
+                for finding in self.findings
+                if finding.status in {Status.FAIL, Status.INCONCLUSIVE}
+            ]
             named = ", ".join(one.check.id for one in bad[:5])
             raise AuditFailed(f"the verdict is {self.verdict}: {named}")
 
@@ -246,9 +254,9 @@ def _columns(rates: Sequence[RateRow]) -> list[str]:
     """What the column of each rate is called: its metric, and what tells it from the same one."""
     outcomes: dict[str, set[str]] = {}
     taken: dict[str, set[str]] = {}
-    for one in rates:
-        outcomes.setdefault(one.metric, set()).add(one.of)
-        taken.setdefault(one.metric, set()).add(repr((one.parameters, one.averaged)))
+    for rate in rates:
+        outcomes.setdefault(rate.metric, set()).add(rate.of)
+        taken.setdefault(rate.metric, set()).add(repr((rate.parameters, rate.averaged)))
     found = []
     for one in rates:
         name = one.metric
@@ -261,10 +269,14 @@ def _columns(rates: Sequence[RateRow]) -> list[str]:
     return found
 
 
-def _is_open(one: Finding) -> bool:
+def _is_open(finding: Finding) -> bool:
     """Whether a check could not be evaluated at all, whatever that is to mean."""
-    warned = one.status is Status.WARN and isinstance(one.check, Check) and one.estimate is None
-    return warned or one.status in {Status.INCONCLUSIVE, Status.SKIPPED}
+    warned = (
+        finding.status is Status.WARN
+        and isinstance(finding.check, Check)
+        and finding.estimate is None
+    )
+    return warned or finding.status in {Status.INCONCLUSIVE, Status.SKIPPED}
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ _TIED = {
 """The rates that the base rate ties to each other, each with its complement."""
 
 
-def impossible(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+def warn_of_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
     """Gates that cannot all hold: equal PPV, FPR and TPR while base rates differ.
 
     FPR = p / (1 - p) · (1 - PPV) / PPV · TPR (Chouldechova 2017; Kleinberg et al. 2017).
@@ -63,9 +63,9 @@ def impossible(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
     for check in checks:
         if isinstance(check, Check) and _tied(check):
             gates.setdefault((check.of, check.by), []).append(check)
-    for (of, by), some in gates.items():
-        if set().union(*map(_tied, some)) == set(_TIED.values()):
-            yield from _impossible_by(some, tables.table(by, (), of))
+    for (of, by), gated_checks in gates.items():
+        if set().union(*map(_tied, gated_checks)) == set(_TIED.values()):
+            yield from _impossible_by(gated_checks, tables.table(by, (), of))
 
 
 def _tied(check: Check) -> set[str]:
@@ -80,7 +80,9 @@ def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     sizes = [check.terms.minimum.size for check in checks]
     smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
     counts = count_groups(table).weighted
-    tp, fp, fn, tn = (one[:1].sum(axis=0) for one in (counts.tp, counts.fp, counts.fn, counts.tn))
+    tp, fp, fn, tn = (
+        larger[:1].sum(axis=0) for larger in (counts.tp, counts.fp, counts.fn, counts.tn)
+    )
     n = table.n[:1].sum(axis=0)
     takes_part = np.flatnonzero(table.eligible & (n >= smallest) & (tp + fn > 0) & (fp + tn > 0))
     if not len(takes_part):
@@ -89,38 +91,38 @@ def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     low, high = takes_part[share.argmin()], takes_part[share.argmax()]
     if share.max() - share.min() <= _ONE_POINT:
         return
-    one, other = (low, high) if n[low] > n[high] else (high, low)
-    if not tp[one] or not fp[one]:
+    larger, smaller = (low, high) if n[low] > n[high] else (high, low)
+    if not tp[larger] or not fp[larger]:
         # A perfect classifier, or one without a hit, is the exception of the theorem.
         return
-    base = {g: (tp + fn)[g] / (tp + fp + fn + tn)[g] for g in (one, other)}
-    precision, recall = tp[one] / (tp + fp)[one], tp[one] / (tp + fn)[one]
-    odds = base[other] / (1 - base[other])
+    base = {g: (tp + fn)[g] / (tp + fp + fn + tn)[g] for g in (larger, smaller)}
+    precision, recall = tp[larger] / (tp + fp)[larger], tp[larger] / (tp + fn)[larger]
+    odds = base[smaller] / (1 - base[smaller])
     needed = odds * (1 - precision) / precision * recall
-    names = {g: describe_group(table.groups[int(g)]) for g in (one, other)}
+    names = {g: describe_group(table.groups[int(g)]) for g in (larger, smaller)}
     would = f"be {needed:.1%}" if needed <= 1 else "pass 100%, which no rate can"
     # Which two groups are told is found among all.
-    told = (POSITIVE_PREDICTIVE_VALUE, TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE, BASE_RATE)
+    told_rates = (POSITIVE_PREDICTIVE_VALUE, TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE, BASE_RATE)
     yield Notice(
         f"{', '.join(check.id for check in checks)}: PPV, FPR and TPR cannot all be equal while "
-        f"base rates differ ({names[one]} {base[one]:.1%}, {names[other]} {base[other]:.1%}), so "
+        f"base rates differ ({names[larger]} {base[larger]:.1%}, {names[smaller]} {base[smaller]:.1%}), so "
         "these checks hold together only as far as their limits leave room: with the PPV "
-        f"({precision:.1%}) and the TPR ({recall:.1%}) of {names[one]}, the FPR of {names[other]} "
-        f"would {would}, where that of {names[one]} is {fp[one] / (fp + tn)[one]:.1%}",
+        f"({precision:.1%}) and the TPR ({recall:.1%}) of {names[larger]}, the FPR of {names[smaller]} "
+        f"would {would}, where that of {names[larger]} is {fp[larger] / (fp + tn)[larger]:.1%}",
         Subjects.ROW,
-        (NoticeRate(rate.id, table.of, table.by) for rate in told),
+        (NoticeRate(rate.id, table.of, table.by) for rate in told_rates),
     )
 
 
-def turned_round(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
+def warn_of_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
     """Subsets where the prediction favours whom the label does not, whatever Δε says of sizes."""
-    found = [
+    turned = [
         (row, entry)
         for row in rows
         for entry in row.entries
         if entry.metric == BIAS_AMPLIFICATION.id and _is_turned(entry)
     ]
-    for row, entry in found[:_MOST_TURNED]:
+    for row, entry in turned[:_MOST_TURNED]:
         predicted, labelled = entry.parts
         sides = [_side(part) for part in (labelled, predicted)]
         yield Notice(
@@ -128,8 +130,8 @@ def turned_round(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
             f"turned round: by the label {sides[0]}, by the {predicted.metric} {sides[1]}",
             Subjects.ANYBODY,
         )
-    if len(found) > _MOST_TURNED:
-        more = len(found) - _MOST_TURNED
+    if len(turned) > _MOST_TURNED:
+        more = len(turned) - _MOST_TURNED
         what = f"Δε: in {more:,} more subsets the largest gap turned round, too"
         yield Notice(what, Subjects.ANYBODY)
 
@@ -138,11 +140,15 @@ def _is_turned(entry: LatticeEntry) -> bool:
     """Whether both parts are of the same two groups, the other way round."""
     if len(entry.parts) != 2:
         return False
-    (one, other), (first, second) = (
+    (predicted, predicted_other), (first, second) = (
         (part.first and part.first.group, part.second and part.second.group) for part in entry.parts
     )
     same = entry.parts[0].outcome == entry.parts[1].outcome
-    return bool(one and other) and same and (one, other) == (second, first)
+    return (
+        bool(predicted and predicted_other)
+        and same
+        and (predicted, predicted_other) == (second, first)
+    )
 
 
 def _side(part: ComparisonPart) -> str:
@@ -153,7 +159,7 @@ def _side(part: ComparisonPart) -> str:
     return f"{first} has {quoted(str(part.outcome))} more often than {second}"
 
 
-def too_few_to_show(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+def warn_of_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
     """Groups of so few people that a gap as large as the limit would not be significant.
 
     Such a group may be the highest or the lowest by chance alone. Said of checks over all groups
@@ -191,27 +197,27 @@ def _named(table: GroupTable, reading: GroupValues, groups: list[int]) -> str:
 
 def _rate_over_all(check: Check) -> Rate | None:
     """The rate whose largest gap over all groups, or to an extreme one, a check judges."""
-    asked = check.asked
-    if isinstance(asked, TableMetric):
-        return SELECTION_RATE if asked.of_log_ratios and asked.cells else None
-    if not isinstance(asked, Disparity) or asked.mean:
+    metric = check.asked
+    if isinstance(metric, TableMetric):
+        return SELECTION_RATE if metric.of_log_ratios and metric.cells else None
+    if not isinstance(metric, Disparity) or metric.mean:
         return None
-    policy = asked.reference or (check.terms.reference.policy if check.terms.reference else None)
-    quantity = asked.parts[0][0]
-    over_all = not asked.to_reference or policy in EXTREME_REFERENCES
-    return quantity if over_all and isinstance(quantity, Rate) and quantity.of_group else None
+    policy = metric.reference or (check.terms.reference.policy if check.terms.reference else None)
+    rate = metric.parts[0][0]
+    over_all = not metric.to_reference or policy in EXTREME_REFERENCES
+    return rate if over_all and isinstance(rate, Rate) and rate.of_group else None
 
 
 def _few_people(
-    reading: GroupValues, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
+    values: GroupValues, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
 ) -> list[int]:
     """The groups in which the limit's gap to all others is within what chance explains."""
-    if not len(reading.value):
+    if not len(values.value):
         return []  # nobody is known in this grouping
-    n = np.where(eligible, reading.effective_n[0], 0.0)
-    hits = np.nan_to_num(reading.value[0]) * n
+    n = np.where(eligible, values.effective_n[0], 0.0)
+    positives = np.nan_to_num(values.value[0]) * n
     total = float(n.sum())
-    share = float(hits.sum()) / total if total else 0.0
+    share = float(positives.sum()) / total if total else 0.0
     if isinstance(check.asked, Disparity) and check.asked.four_fifths and not favourable:
         # Of a burden the check is on those who are spared.
         share = 1 - share
@@ -225,13 +231,13 @@ def _few_people(
     return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))
 
 
-def _gap_of(asked: Metric, limit: Limit, share: float) -> float:
+def _gap_of(metric: Metric, limit: Limit, share: float) -> float:
     """How far two rates lie apart where the limit is reached, at everybody's rate."""
     bounds = [abs(float(bound)) for bound in (limit.below, limit.above) if bound is not None]
-    if isinstance(asked, TableMetric):
+    if isinstance(metric, TableMetric):
         return share * (1 - math.exp(-min(bounds)))
-    assert isinstance(asked, Disparity)
-    if asked.comparison.quotient:
+    assert isinstance(metric, Disparity)
+    if metric.comparison.quotient:
         return share * min(abs(1 - bound) for bound in bounds)
     return min(bounds)
 

@@ -51,113 +51,117 @@ def lattice(
 
     Without the `whole` lattice, a row for each grouping that an entry asks for.
     """
-    asked = [one for one in requests if one.given == ((),)]
-    titles = _titles(asked)
+    unconditional = [request for request in requests if request.given == ((),)]
+    titles = _titles(unconditional)
     subsets = (
         tables.cube.subsets()
         if whole
-        else list(dict.fromkeys(by for one in asked for by in one.by))
+        else list(dict.fromkeys(by for request in unconditional for by in request.by))
     )
-    compared = asked if whole and tables.cube.clusters is None else ()
+    compared = unconditional if whole and tables.cube.clusters is None else ()
     first = first_appearances(subsets, tables, compared)
     for by in subsets:
         entries = []
         groups, smallest = 0, 0
-        for title, one in zip(titles, asked, strict=True):
-            if not whole and by not in one.by:
+        for title, request in zip(titles, unconditional, strict=True):
+            if not whole and by not in request.by:
                 continue
-            cut = tables.table(by, (), one.of)
+            cut = tables.table(by, (), request.of)
             people = cut.n[:1].sum(axis=0)  # there is no stratum where nobody is known
             part = cut.known & (people > 0)
             groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
-            mine = [check for check in checks if _asks(check, one)]
-            judged = any(check.by == by for check in mine)
-            spread = replace(one, metric=_as_spread(one.metric))
+            matching = [check for check in checks if _asks(check, request)]
+            judged = any(check.by == by for check in matching)
+            spread = replace(request, metric=_as_spread(request.metric))
             evaluation = tables.evaluate_request(spread, by, ())
             if evaluation is not None:
-                entries.append(_worst(title, evaluation, judged=judged, limited=bool(mine)))
+                entries.append(_worst(title, evaluation, judged=judged, limited=bool(matching)))
         yield LatticeRow(by, groups, smallest, tuple(entries), first.found[by], first.tested[by])
 
 
-def _asks(check: Check, one: MetricRequest) -> bool:
+def _asks(check: Check, request: MetricRequest) -> bool:
     """Whether a check asks what an entry of the report shows."""
     return (
-        check.asked == one.metric
-        and check.of == one.of
+        check.asked == request.metric
+        and check.of == request.of
         and not check.given
-        and check.terms.parameters == one.terms.parameters
+        and check.terms.parameters == request.terms.parameters
         and (check.terms.of_class, check.against, check.terms.at)
-        == (one.terms.of_class, one.against, one.terms.at)
+        == (request.terms.of_class, request.against, request.terms.at)
         and (check.terms.reference and check.terms.reference.policy)
-        == (one.terms.reference and one.terms.reference.policy)
+        == (request.terms.reference and request.terms.reference.policy)
     )
 
 
-def _titles(asked: Sequence[MetricRequest]) -> list[str]:
+def _titles(unconditional: Sequence[MetricRequest]) -> list[str]:
     """A title for each entry, none like another: with its outcome, and how it differs."""
-    titles = [_title(one) for one in asked]
-    if len({one.of for one in asked}) > 1:
-        outcomes = (one.of for one in asked)
+    titles = [_title(request) for request in unconditional]
+    if len({request.of for request in unconditional}) > 1:
+        outcomes = (request.of for request in unconditional)
         titles = [f"{title} of {of}" for title, of in zip(titles, outcomes, strict=True)]
     same: dict[str, list[int]] = {}
-    for at, title in enumerate(titles):
-        same.setdefault(title, []).append(at)
+    for number, title in enumerate(titles):
+        same.setdefault(title, []).append(number)
     for entries in same.values():
         if len(entries) > 1:
-            words = _differences([asked[at] for at in entries])
-            for at, said in zip(entries, words, strict=True):
-                titles[at] += f" ({said or f'entry {at + 1} of the spec'})"
+            words = _differences([unconditional[number] for number in entries])
+            for number, said in zip(entries, words, strict=True):
+                titles[number] += f" ({said or f'entry {number + 1} of the spec'})"
     return [
-        f"{title}, entry {at + 1}" if titles.count(title) > 1 else title
-        for at, title in enumerate(titles)
+        f"{title}, entry {number + 1}" if titles.count(title) > 1 else title
+        for number, title in enumerate(titles)
     ]
 
 
 def _differences(several: Sequence[MetricRequest]) -> list[str]:
     """In what entries of one title differ, of each in a few words; empty where in nothing."""
-    found: list[list[str]] = [[] for _ in several]
-    for tell in _TOLD_APART:
-        words = [tell(one) for one in several]
+    differences: list[list[str]] = [[] for _ in several]
+    for write in _TOLD_APART:
+        words = [write(request) for request in several]
         if len({*words}) > 1:
-            for parts, word in zip(found, words, strict=True):
+            for parts, word in zip(differences, words, strict=True):
                 parts.append(word)
-    return [", ".join(filter(None, parts)) for parts in found]
+    return [", ".join(filter(None, parts)) for parts in differences]
 
 
 _TOLD_APART: tuple[Callable[[MetricRequest], str], ...] = (
-    lambda one: one.metric.id,
-    lambda one: f"by {', '.join(' × '.join(by) for by in one.by)}",
-    lambda one: "; ".join(
+    lambda request: request.metric.id,
+    lambda request: f"by {', '.join(' × '.join(by) for by in request.by)}",
+    lambda request: "; ".join(
         dict.fromkeys(
-            f"to {describe_group(to.group)}" for to in one.references.values() if to.group
+            f"to {describe_group(to.group)}" for to in request.references.values() if to.group
         )
     ),
 )
 """What may differ between two entries of one title, in words."""
 
 
-def _title(one: MetricRequest) -> str:
+def _title(request: MetricRequest) -> str:
     """The short name of an entry, with what sets it apart."""
     # A bare rate is requests by its gap.
-    gap = " gap" if isinstance(one.metric, GroupMetric) else ""
+    gap = " gap" if isinstance(request.metric, GroupMetric) else ""
     # Nobody is selected by a label.
-    asked = BASE_RATE if one.metric is SELECTION_RATE and one.of == "label" else one.metric
+    asked = (
+        BASE_RATE if request.metric is SELECTION_RATE and request.of == "label" else request.metric
+    )
     words = [f"{asked.short or asked.id}{gap}"]
-    if one.terms.of_class is not None:
-        words.append(f"of {one.terms.of_class}")
-    if one.terms.at is not None:
-        words.append(f"at {one.terms.at}")
-    if one.against is not None:
-        words.append(f"against {one.against}")
-    if one.terms.reference is not None:
-        policy = one.terms.reference.policy
+    if request.terms.of_class is not None:
+        words.append(f"of {request.terms.of_class}")
+    if request.terms.at is not None:
+        words.append(f"at {request.terms.at}")
+    if request.against is not None:
+        words.append(f"against {request.against}")
+    if request.terms.reference is not None:
+        policy = request.terms.reference.policy
         words.append(f"to {'reference' if policy is ReferencePolicy.DECLARED else policy}")
-    return " ".join(words) + _parameters_in_words(one)
+    return " ".join(words) + _parameters_in_words(request)
 
 
-def _parameters_in_words(one: MetricRequest) -> str:
+def _parameters_in_words(request: MetricRequest) -> str:
     """The pseudo-counts of an entry: both parameters, whichever the spec names."""
-    return "".join(f", {name} {value}" for name, value in one.terms.parameters.as_texts().items())
+    return "".join(
+        f", {name} {value}" for name, value in request.terms.parameters.as_texts().items()
+    )
 
 
 def _as_spread(asked: Metric) -> Metric:
@@ -215,34 +219,36 @@ def epsilons(
 ) -> Iterator[EpsilonReading]:
     """ε of the full intersection for every entry that asks for it, with its bounds."""
     full = tables.cube.protected
-    for one in requests:
-        if one.metric is not DIFFERENTIAL_FAIRNESS or one.given != ((),):
+    for request in requests:
+        if request.metric is not DIFFERENTIAL_FAIRNESS or request.given != ((),):
             continue
-        subsets = tables.cube.subsets() if whole else one.by
+        subsets = tables.cube.subsets() if whole else request.by
         if full not in subsets:
             continue
-        terms = Terms(None, one.terms.minimum, one.terms.parameters)
-        found = {by: tables.evaluate(one.metric, (by, (), one.of), terms) for by in subsets}
+        terms = Terms(None, request.terms.minimum, request.terms.parameters)
+        evaluations = {
+            by: tables.evaluate(request.metric, (by, (), request.of), terms) for by in subsets
+        }
         values = {
             by: float(each.value[0, 0]) if len(each.table.strata) else math.nan
-            for by, each in found.items()
+            for by, each in evaluations.items()
         }
         epsilon = values[full]
         if math.isnan(epsilon):
             continue
-        cut = tables.table(full, (), one.of)
-        classes = len(cut.classes)
-        pseudo = one.terms.parameters.per_outcome(classes)
-        unbounded = _why_unbounded(found.values(), smoothed=bool(pseudo))
+        full_table = tables.table(full, (), request.of)
+        classes = len(full_table.classes)
+        pseudo = request.terms.parameters.per_outcome(classes)
+        unbounded = _why_unbounded(evaluations.values(), smoothed=bool(pseudo))
         bounds = not unbounded
         largest = max(values.values())
         if bounds and largest > epsilon + 1e-9:
             raise AssertionError(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
-        ends = find_intervals(found[full]).at(0, 0) or (None, None)
+        ends = find_intervals(evaluations[full]).at(0, 0) or (None, None)
         yield EpsilonReading(
-            of=one.of,
+            of=request.of,
             by=full,
             parameters=f"smoothing {pseudo:g} for each outcome (concentration {pseudo * classes:g})"
             if pseudo
@@ -267,13 +273,13 @@ def _why_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
     if smoothed:
         return "the rates are smoothed"
     totals = set()
-    for each in subsets:
-        by_group = each.table.people[0, :, :-1].sum(axis=(0, 1))
-        if (~each.takes_part & each.table.known & (by_group > 0)).any():
+    for evaluation in subsets:
+        by_group = evaluation.table.people[0, :, :-1].sum(axis=(0, 1))
+        if (~evaluation.takes_part & evaluation.table.known & (by_group > 0)).any():
             return "some groups are not compared"
-        if (by_group[~each.table.known] > 0).any():
+        if (by_group[~evaluation.table.known] > 0).any():
             return "some levels are not known"
-        if not each.takes_part.all():
+        if not evaluation.takes_part.all():
             return "some groups have nobody with a known outcome"
         totals.add(int(by_group.sum()))
     return "" if len(totals) == 1 else "some levels are not known"
@@ -305,38 +311,49 @@ def first_appearances(
     to its own tables.
     """
     by_outcome: dict[str, list[RateInSubsets]] = {}
-    for rate, one in _rates(requests):
-        by_subset = {by: tables.table(by, (), one.of) for by in subsets}
-        terms = replace(one.terms_for(()), reference=None)
-        if one.terms.of_class or rate is not SELECTION_RATE or _has_positive(by_subset.values()):
-            by_outcome.setdefault(one.of, []).append(RateInSubsets(rate, by_subset, terms))
-    each = {of: find_appearances(family) for of, family in by_outcome.items()}
+    for rate, request in _rates(requests):
+        by_subset = {by: tables.table(by, (), request.of) for by in subsets}
+        terms = replace(request.terms_for(()), reference=None)
+        if (
+            request.terms.of_class
+            or rate is not SELECTION_RATE
+            or _has_positive(by_subset.values())
+        ):
+            by_outcome.setdefault(request.of, []).append(RateInSubsets(rate, by_subset, terms))
+    searches = {of: find_appearances(family) for of, family in by_outcome.items()}
     return First(
         {
-            by: rank_appearances(found for one in each.values() for found in one.found.get(by, ()))
+            by: rank_appearances(
+                appearance
+                for search in searches.values()
+                for appearance in search.found.get(by, ())
+            )
             for by in subsets
         },
-        {by: {of: one.tested[by] for of, one in each.items() if one.tested[by]} for by in subsets},
+        {
+            by: {of: search.tested[by] for of, search in searches.items() if search.tested[by]}
+            for by in subsets
+        },
     )
 
 
 def _rates(requests: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequest]]:
     """Each rate of an outcome once, with the first entry that asks for it."""
     seen = set()
-    for one in requests:
+    for request in requests:
         if (
-            one.given != ((),)
-            or one.terms.at is not None
-            or one.against is not None
-            or one.terms.average
+            request.given != ((),)
+            or request.terms.at is not None
+            or request.against is not None
+            or request.terms.average
         ):
             continue
-        of_class = one.terms.of_class
-        for rate in _rates_of(one.metric):
-            key = (one.of, of_class, rate.cells)
+        of_class = request.terms.of_class
+        for rate in _rates_of(request.metric):
+            key = (request.of, of_class, rate.cells)
             if key not in seen:
                 seen.add(key)
-                yield rate, one
+                yield rate, request
 
 
 def _rates_of(asked: Metric) -> list[Rate]:
@@ -344,9 +361,11 @@ def _rates_of(asked: Metric) -> list[Rate]:
     if isinstance(asked, TableMetric):
         return [SELECTION_RATE]
     parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Disparity) else [asked]
-    return [one for one in parts if isinstance(one, Rate) and one.of_group and not one.conditional]
+    return [
+        part for part in parts if isinstance(part, Rate) and part.of_group and not part.conditional
+    ]
 
 
 def _has_positive(tables: Iterable[GroupTable]) -> bool:
     """Whether the outcome has a positive class, and so a selection rate."""
-    return all(one.positive is not None for one in tables)
+    return all(table.positive is not None for table in tables)

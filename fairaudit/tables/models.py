@@ -25,38 +25,42 @@ def model_changes(
     averaged, for which no person is a hit or not.
     """
     plain = [
-        one
-        for one in requests
-        if one.terms.at is None and one.terms.of_class is None and one.terms.average is None
+        request
+        for request in requests
+        if request.terms.at is None
+        and request.terms.of_class is None
+        and request.terms.average is None
     ]
     for first, second in combinations(models, 2):
         seen: set[tuple[object, ...]] = set()
-        mine = [one for one in plain if one.of in {first, second}]
-        for one, by, given in list_places(mine, everybody=True):
-            for quantity in list_rates(one.metric):
+        mine = [request for request in plain if request.of in {first, second}]
+        for request, by, given in list_places(mine, everybody=True):
+            for quantity in list_rates(request.metric):
                 if (quantity.id, by, given) not in seen:
                     seen.add((quantity.id, by, given))
-                    yield from _rows(quantity, one, tables.table(by, given, first, second), second)
+                    yield from _rows(
+                        quantity, request, tables.table(by, given, first, second), second
+                    )
 
 
 def _rows(
-    quantity: GroupMetric, one: MetricRequest, table: GroupTable, second: str
+    quantity: GroupMetric, request: MetricRequest, table: GroupTable, second: str
 ) -> Iterator[ModelChange]:
     """The rows of one rate, corrected over the groups of each stratum."""
     pairs = count_pairs(quantity, table)
     if pairs is None:
         return
     reading = compute(quantity, counts_for(quantity, table))
-    takes_part = find_participants(table, reading, one.terms.minimum)
+    takes_part = find_participants(table, reading, request.terms.minimum)
     tests = run_mcnemar(pairs, (quantity.id, "paired"))
-    ends = [end.tolist() for end in pairs.ends(one.terms.inference.alpha)]
+    ends = [end.tolist() for end in pairs.ends(request.terms.inference.alpha)]
     cells = np.stack([pairs.both, pairs.first, pairs.second, pairs.neither])
     counted = np.moveaxis(cells, 0, -1).tolist()
     people, compared = reading.n.tolist(), takes_part.tolist()
     values = pairs.difference.tolist()
     for z, stratum in enumerate(table.strata):
         each = tests.correct_stratum(
-            z, takes_part[z] & (cells[:, z].sum(axis=0) > 0), one.terms.inference.correction
+            z, takes_part[z] & (cells[:, z].sum(axis=0) > 0), request.terms.inference.correction
         )
         for g, group in enumerate(table.groups):
             both, mine, theirs, neither = counted[z][g]
@@ -71,7 +75,7 @@ def _rows(
                 stratum=stratum,
                 group=group,
                 standing=find_eligibility(
-                    table, g, people[z][g], one.terms.minimum, takes_part=compared[z][g]
+                    table, g, people[z][g], request.terms.minimum, takes_part=compared[z][g]
                 ),
                 n=people[z][g],
                 **_counts(counted[z][g], weighted=pairs.weighted),

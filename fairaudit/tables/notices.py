@@ -22,8 +22,8 @@ from fairaudit.result import LatticeRow, Searched
 from fairaudit.simpson import ScanResult
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables.evaluations import Tables, list_rates
-from fairaudit.tables.gates import impossible, too_few_to_show, turned_round
-from fairaudit.tables.requests import has_room_for_lattice, unweighed
+from fairaudit.tables.gates import warn_of_few_people, warn_of_impossible_gates, warn_of_turned_gaps
+from fairaudit.tables.requests import has_room_for_lattice, write_weight_notices
 from fairaudit.tables.searches import Searches
 from fairaudit.verdict import AnyCheck, Check
 
@@ -59,12 +59,12 @@ def write_notices(
     yield from _unpaired(spec)
     yield from counts.notices
     yield from cubes.notices
-    yield from unweighed(spec.requests, cubes.cube)
+    yield from write_weight_notices(spec.requests, cubes.cube)
     yield from unequal_rates(tables, [model.name for model in spec.predictions if model.binary])
     yield from unjudged(spec.checks, [model.name for model in spec.predictions])
-    yield from impossible(checks, tables)
-    yield from turned_round(lattice)
-    yield from too_few_to_show(checks, tables)
+    yield from warn_of_impossible_gates(checks, tables)
+    yield from warn_of_turned_gaps(lattice)
+    yield from warn_of_few_people(checks, tables)
     yield from repeated(cubes.cube)
     yield from matched(cubes.cube, spec.requests) if spec.cluster is None else by_rows(spec)
     yield from medians(tables, spec.requests)
@@ -80,13 +80,13 @@ def unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Notice]:
     Žliobaitė (2015) §4 compares classifiers only at equal rates: at unequal ones a difference of
     selection rates is partly one of how many are selected at all.
     """
-    readings = {
+    values_of = {
         name: SELECTION_RATE.compute(count_groups(tables.table((), (), name))) for name in models
     }
     known = {
-        name: float(one.value[0, 0])
-        for name, one in readings.items()
-        if one.value.size and not np.isnan(one.value[0, 0])
+        name: float(values.value[0, 0])
+        for name, values in values_of.items()
+        if values.value.size and not np.isnan(values.value[0, 0])
     }
     if known and max(known.values()) - min(known.values()) > _ONE_POINT:
         listed = ", ".join(f"{name} {value:.1%}" for name, value in known.items())
@@ -100,8 +100,8 @@ def unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Notice]:
 
 def medians(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
     """Where the median lies that scoring rates are taken above, and how many share it."""
-    asked = {one.of for one in requests if SCORING_RATE in list_rates(one.metric)}
-    for of in sorted(asked):
+    outcomes = {request.of for request in requests if SCORING_RATE in list_rates(request.metric)}
+    for of in sorted(outcomes):
         yield from _median_of(tables.table((), (), of))
 
 
@@ -123,7 +123,7 @@ def _median_of(table: GroupTable) -> Iterator[Notice]:
 
 def unjudged(checks: Iterable[AnyCheck], models: Iterable[str]) -> Iterator[Notice]:
     """Models that no limit looks at by themselves, where others are judged."""
-    judged = {one.of for one in checks if not (isinstance(one, Check) and one.against)}
+    judged = {check.of for check in checks if not (isinstance(check, Check) and check.against)}
     names = [*models]
     if judged.intersection(names):
         for name in names:
@@ -140,7 +140,7 @@ def matched(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
 
     Where rows of a set are alike, a test that takes them for independent people is wrong.
     """
-    for given in dict.fromkeys(given for one in requests for given in one.given if given):
+    for given in dict.fromkeys(given for request in requests for given in request.given if given):
         codes = cube.codes[:, [[key.name for key in cube.keys].index(name) for name in given]]
         known = np.all(codes != NO_LEVEL, axis=1) & (cube.people > 0)
         for at, name in enumerate(given):
@@ -175,7 +175,7 @@ def by_rows(spec: Spec) -> Iterator[Notice]:
 
 
 def _has_score(spec: Spec) -> bool:
-    return any(one.score is not None for one in spec.predictions)
+    return any(outcome.score is not None for outcome in spec.predictions)
 
 
 def repeated(cube: Cube) -> Iterator[Notice]:

@@ -44,9 +44,9 @@ from fairaudit.tables.evaluations import (
 def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
     """A row for everybody and for each group: its people, share and outcomes."""
     places = dict.fromkeys(
-        (one.of, by, given) for one, by, given in list_places(requests, everybody=True)
+        (request.of, by, given) for request, by, given in list_places(requests, everybody=True)
     )
-    minimum = next((one.terms.minimum for one in requests), NO_MINIMUM)
+    minimum = next((request.terms.minimum for request in requests), NO_MINIMUM)
     for of, by, given in places:
         cut = tables.table(by, given, of)
         by_class = cut.people.sum(axis=1)
@@ -71,31 +71,32 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
 def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
     """A row for each rate of everybody and of each group, each rate once."""
     seen: set[tuple[object, ...]] = set()
-    for one, by, given in list_places(requests, everybody=True):
-        for quantity in list_rates(one.metric):
-            key = (quantity.id, one.of, by, given, repr(_said(one, quantity)))
+    for request, by, given in list_places(requests, everybody=True):
+        for rate in list_rates(request.metric):
+            key = (rate.id, request.of, by, given, repr(_list_options(request, rate)))
             if key not in seen:
                 seen.add(key)
-                yield from _rate_rows(quantity, one, tables.table(by, given, one.of))
+                yield from _rate_rows(rate, request, tables.table(by, given, request.of))
 
 
-def _rate_rows(quantity: GroupMetric, one: MetricRequest, table: GroupTable) -> list[RateRow]:
+def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> list[RateRow]:
     """The rows of one rate in each stratum; small and unknown groups last.
 
     The worst come first: the farthest from 0, where that is best. Where neither way is better, the
     lowest come first.
     """
-    terms = replace(one.terms_for(table.by), reference=None)
-    evaluation = evaluate(quantity, table, terms)
-    reading = _reading(evaluation)
-    beside = replace(terms, reference=_beside(one, table))
+    terms = replace(request.terms_for(table.by), reference=None)
+    evaluation = evaluate(rate, table, terms)
+    reading = _get_values(evaluation)
+    compared_terms = replace(terms, reference=_find_reference(request, table))
     difference, ratio = (
-        evaluate(build_disparity(quantity, how), table, beside) for how in (DIFFERENCE, RATIO)
+        evaluate(build_disparity(rate, comparison), table, compared_terms)
+        for comparison in (DIFFERENCE, RATIO)
     )
     strata = None if evaluation.averaged is None else evaluation.strata
     averaged = () if strata is None else strata.given
     table, tests = evaluation.table, find_significances(difference)
-    rows, said = [], _said(one, quantity)
+    rows, options = [], _list_options(request, rate)
     people, counted = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
     references = difference.second.tolist()
@@ -104,66 +105,66 @@ def _rate_rows(quantity: GroupMetric, one: MetricRequest, table: GroupTable) -> 
         for g, group in enumerate(table.groups):
             if not people[z][g]:
                 continue
-            estimate = build_estimate(reading, z, g, one.terms.inference.alpha)
+            estimate = build_estimate(reading, z, g, request.terms.inference.alpha)
             if (z, g) in tests:
                 estimate = replace(estimate, significance=tests[z, g])
             if evaluation.error is not None:
                 estimate = replace(estimate, error=float(evaluation.error[z, g]))
             if math.isnan(estimate.value):
-                reason = f"{quantity.id}: {undefined_reason(reading)} in {describe_group(group)}"
+                reason = f"{rate.id}: {undefined_reason(reading)} in {describe_group(group)}"
                 estimate = replace(estimate, reason=reason)
             rows.append(
                 RateRow(
-                    metric=quantity.id,
-                    of=one.of,
+                    metric=rate.id,
+                    of=request.of,
                     by=table.by,
                     stratum=stratum,
                     group=group,
                     estimate=estimate,
                     standing=find_eligibility(
-                        table, g, counted[z][g], one.terms.minimum, takes_part=takes_part[z][g]
+                        table, g, counted[z][g], request.terms.minimum, takes_part=takes_part[z][g]
                     ),
                     reference=group_at(table, references[z][g]),
                     difference=differences[z][g],
                     ratio=ratios[z][g],
-                    parameters=said,
-                    alpha=one.terms.inference.alpha,
+                    parameters=options,
+                    alpha=request.terms.inference.alpha,
                     averaged=averaged,
                 )
             )
     favourable = None if terms.of_class is not None else table.favourable
-    low_is_worse = quantity.better.given(favourable=favourable) is not Better.LOWER
+    low_is_worse = rate.better.given(favourable=favourable) is not Better.LOWER
     order = list(Eligibility)
 
     def worst_first(row: RateRow) -> tuple[int, int, float]:
         value = row.estimate.value
-        value = -abs(value) if quantity.best_at_zero else value if low_is_worse else -value
+        value = -abs(value) if rate.best_at_zero else value if low_is_worse else -value
         rank = math.inf if math.isnan(value) else value
         return table.strata.index(row.stratum), order.index(row.standing), rank
 
     return sorted(rows, key=worst_first)
 
 
-def _said(one: MetricRequest, quantity: GroupMetric) -> dict[str, object]:
+def _list_options(request: MetricRequest, quantity: GroupMetric) -> dict[str, object]:
     """What an entry says of one of its list_rates."""
-    parameters = one.terms.parameters.as_texts().keys()
-    left_out = {
+    parameters = request.terms.parameters.as_texts().keys()
+    others = {
         "against",
         "aggregate",
         *(name for name in parameters if name not in quantity.takes),
     }
-    return {name: value for name, value in one.options.items() if name not in left_out}
+    return {name: value for name, value in request.options.items() if name not in others}
 
 
-def _reading(evaluation: Evaluation) -> GroupValues:
+def _get_values(evaluation: Evaluation) -> GroupValues:
     if evaluation.group_values is None:
         raise ValueError(f"{evaluation.metric.id} is not one quantity")
     return evaluation.group_values
 
 
-def _beside(one: MetricRequest, table: GroupTable) -> Reference:
+def _find_reference(request: MetricRequest, table: GroupTable) -> Reference:
     """Whom a table of rates compares with: the declared reference, else the largest group."""
-    declared = one.declared.get(table.by)
+    declared = request.declared.get(table.by)
     if declared is not None and find_group(table.groups, declared.group) != NO_GROUP:
         return declared
     return Reference(ReferencePolicy.LARGEST)
@@ -171,23 +172,23 @@ def _beside(one: MetricRequest, table: GroupTable) -> Reference:
 
 def comparisons(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[ComparisonRow]:
     """A row for each spread, and for each group that is compared with a reference."""
-    for one, by, given in list_places(requests):
-        if isinstance(one.metric, GroupMetric):
+    for request, by, given in list_places(requests):
+        if isinstance(request.metric, GroupMetric):
             continue
-        evaluation = tables.evaluate_request(one, by, given)
+        evaluation = tables.evaluate_request(request, by, given)
         if evaluation is None:
             continue
-        yield from _comparison_rows(one, evaluation)
+        yield from _comparison_rows(request, evaluation)
 
 
-def _comparison_rows(one: MetricRequest, evaluation: Evaluation) -> Iterator[ComparisonRow]:
+def _comparison_rows(request: MetricRequest, evaluation: Evaluation) -> Iterator[ComparisonRow]:
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
-    compare, parameters = find_comparison_id(one.metric), one.options
-    alone = spread or (isinstance(one.metric, Disparity) and not one.metric.has_other_side)
+    compare, parameters = find_comparison_id(request.metric), request.options
+    alone = spread or (isinstance(request.metric, Disparity) and not request.metric.has_other_side)
     over = None if evaluation.averaged is None else evaluation.strata
     averaged = () if over is None else over.given
-    of_all, of_each = find_intervals(evaluation), find_significances(evaluation)
+    intervals, tests = find_intervals(evaluation), find_significances(evaluation)
     firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
@@ -196,7 +197,7 @@ def _comparison_rows(one: MetricRequest, evaluation: Evaluation) -> Iterator[Com
         for w in np.flatnonzero(evaluation.judged[z]).tolist():
             yield ComparisonRow(
                 metric=evaluation.metric.id,
-                title=one.metric.title,
+                title=request.metric.title,
                 compare=compare,
                 of=table.of,
                 by=table.by,
@@ -204,7 +205,7 @@ def _comparison_rows(one: MetricRequest, evaluation: Evaluation) -> Iterator[Com
                 group=None if spread else table.groups[w],
                 reference=str(policy.policy) if policy and not alone else None,
                 parameters=parameters,
-                estimate=write_estimate(evaluation, z, w, of_all, of_each.get((z, w))),
+                estimate=write_estimate(evaluation, z, w, intervals, tests.get((z, w))),
                 parts=find_parts(evaluation, z, w),
                 decided_by=evaluation.decided_by(z, w),
                 first=group_at(table, firsts[z][w]),

@@ -33,7 +33,7 @@ def _refuse_explosion(cube: Cube, spec: Spec) -> None:
     """Raises `SpecError` where the groups that a spec asks for are too many to list."""
     asked = [
         tuple(dict.fromkeys((*by, *given)))
-        for one in spec.requests for by in one.by for given in one.given
+        for request in spec.requests for by in request.by for given in request.given
     ]  # fmt: skip
     if not _exceed(cube, asked, MOST_ROWS):
         return
@@ -50,8 +50,8 @@ def _refuse_explosion(cube: Cube, spec: Spec) -> None:
 
 def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
     """Whether all subsets can be looked at, those included that the spec does not ask for."""
-    entries = [one for one in shown if one.given == ((),)]
-    asked = {by for one in entries for by in one.by}
+    entries = [request for request in shown if request.given == ((),)]
+    asked = {by for entry in entries for by in entry.by}
     if not cube.has_few_subsets:
         return False
     others = [by for by in cube.subsets() if by not in asked]
@@ -81,7 +81,7 @@ def _at_most(cube: Cube, by: Grouping) -> int:
 def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
     """Raises `SpecError` for every class and stratum that entries name and the data do not hold."""
     shown = tuple(shown)
-    faults = [fault for one in shown for fault in _unknown_strata(one, cube)]
+    faults = [fault for request in shown for fault in _unknown_strata(request, cube)]
     for one in shown:
         if one.class_text is None:
             continue
@@ -95,26 +95,26 @@ def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
         raise SpecError(faults)
 
 
-def _unknown_strata(one: MetricRequest, cube: Cube) -> Iterator[Fault]:
+def _unknown_strata(request: MetricRequest, cube: Cube) -> Iterator[Fault]:
     """The strata that an average gives a weight and that do not occur in one of its groupings."""
-    for given in one.given if one.stratum_texts else ():
-        strata = cube.table((), given, one.of).strata
+    for given in request.given if request.stratum_texts else ():
+        strata = cube.table((), given, request.of).strata
         known = [", ".join(level for _, level in stratum) for stratum in strata]
-        for text in one.stratum_texts:
+        for text in request.stratum_texts:
             hint = did_you_mean(text.value, known)
             if text.value not in known and hint:
                 yield text.fault(f"no stratum {quoted(text.value)} of {' × '.join(given)}{hint}")
 
 
-def unweighed(shown: Iterable[MetricRequest], cube: Cube) -> Iterator[Notice]:
+def write_weight_notices(shown: Iterable[MetricRequest], cube: Cube) -> Iterator[Notice]:
     """Notices on strata without a weight, and on weights without a stratum."""
-    for one in shown:
-        for given in one.given if one.stratum_texts else ():
-            strata = cube.table((), given, one.of).strata
+    for request in shown:
+        for given in request.given if request.stratum_texts else ():
+            strata = cube.table((), given, request.of).strata
             known = {", ".join(level for _, level in stratum) for stratum in strata} - {UNKNOWN}
-            named = {text.value for text in one.stratum_texts}
+            named = {text.value for text in request.stratum_texts}
             pairs = (("has no weight", known - named), ("does not occur", named - known))
             for what, names in pairs:
                 for name in map(quoted, sorted(names)):
-                    text = f"{one.metric.id}: the stratum {name} of {' × '.join(given)} {what}"
+                    text = f"{request.metric.id}: the stratum {name} of {' × '.join(given)} {what}"
                     yield Notice(text, Subjects.NOBODY)

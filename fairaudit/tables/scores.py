@@ -26,30 +26,30 @@ def scores(
     Everybody's median is exact where it is among `medians`, of as many people.
     """
     exact = medians.get(column)
-    for one in histograms:
-        for g, group in enumerate(one.groups):
-            by_label = one.people[0, :, g]
+    for histogram in histograms:
+        for g, group in enumerate(histogram.groups):
+            by_label = histogram.people[0, :, g]
             people = by_label.sum(axis=0)
             n = int(people.sum())
             if not n:
                 continue
             used = np.flatnonzero(people)
-            moments = one.moments[0][g] if one.moments else None
+            moments = histogram.moments[0][g] if histogram.moments else None
             mean = None if moments is None else moments.mean
-            ranking = auc(by_label[1, used], by_label[0, used], one.bins.single[used])
-            median = quantile(people, one.bins, _HALF)
-            if not one.by and exact is not None and exact.people == n:
+            ranking = auc(by_label[1, used], by_label[0, used], histogram.bins.single[used])
+            median = quantile(people, histogram.bins, _HALF)
+            if not histogram.by and exact is not None and exact.people == n:
                 median = exact.value, exact.value
             yield ScoreRow(
                 column=column,
-                by=one.by,
+                by=histogram.by,
                 group=group,
-                known=bool(one.known[g]),
+                known=bool(histogram.known[g]),
                 n=n,
                 mean=None if mean is None else float(mean),
                 deviation=None if moments is None else moments.deviation,
-                lowest=float(one.low[0, g]),
-                highest=float(one.high[0, g]),
+                lowest=float(histogram.low[0, g]),
+                highest=float(histogram.high[0, g]),
                 median=median,
                 auc=None if ranking is None else ranking[0],
                 auc_error=None if ranking is None else ranking[1],
@@ -66,19 +66,21 @@ def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterat
     Intervals miss as often as `alpha` says.
     """
     thresholds: Ints | None = None
-    for one in histograms:
-        scores = ScoreCounts(one.people, one.bins.low, one.bins.high, one.everybody)
+    for histogram in histograms:
+        scores = ScoreCounts(
+            histogram.people, histogram.bins.low, histogram.bins.high, histogram.everybody
+        )
         number = calibration_bins(scores)
         if thresholds is None:
-            thresholds = _spread_out(one.everybody)
-        for g, group in enumerate(one.groups):
-            by_label = one.people[0, :, g]
+            thresholds = _spread_out(histogram.everybody)
+        for g, group in enumerate(histogram.groups):
+            by_label = histogram.people[0, :, g]
             if by_label[:2].any():
                 yield Curve(
                     column=column,
-                    by=one.by,
+                    by=histogram.by,
                     group=group,
-                    known=bool(one.known[g]),
+                    known=bool(histogram.known[g]),
                     calibration=tuple(_calibration(scores, number, by_label, alpha)),
                     thresholds=tuple(_error_rates(scores, thresholds, by_label)),
                 )

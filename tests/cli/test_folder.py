@@ -412,7 +412,7 @@ def test_very_many_files_are_drawn_without_their_intervals(
     (figure,) = _figures([replace(answers[0], data=f"{at}.csv") for at in range(61)])
     assert isinstance(figure.picture, Lines)
     assert {point.low for point in figure.picture.lines[0].points} == {None}
-    assert figure.note == "So many intervals are not drawn."
+    assert figure.note == "Too many intervals to draw."
 
 
 def test_undefined_values_are_no_points(audits: Callable[..., list[Answer]]) -> None:

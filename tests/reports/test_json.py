@@ -303,6 +303,31 @@ def test_two_checks_of_one_id_are_refused(document: dict[str, Any]) -> None:
     assert "checks[1].id stands twice" in found.value.message
 
 
+def members_of(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every member that a schema names, by its path."""
+    if isinstance(schema, dict):
+        for name, member in schema.get("properties", {}).items():
+            yield f"{path}.{name}", member
+        for name, inner in schema.items():
+            yield from members_of(inner, f"{path}.{name}")
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from members_of(inner, path)
+
+
+@pytest.mark.parametrize("schema", [codec.result_schema(), codec.changes_schema()])
+def test_the_schema_describes_the_members_of_every_row(schema: dict[str, Any]) -> None:
+    assert schema["$id"].startswith("urn:fairaudit:schema:")
+    jsonschema.Draft202012Validator.check_schema(schema)
+    rows = {name: row for name, row in schema["$defs"].items() if "." in name}
+    for name, row in rows.items():
+        assert row["description"], name
+        for path, member in members_of(row):
+            is_plain = "properties" in member or path.endswith((".state", ".value"))
+            is_plain = is_plain or ".properties.witness." in path
+            assert "description" in member or "$ref" in member or is_plain, name + path
+
+
 @pytest.mark.parametrize("text", ["", "{", "nope", '{"a": NaN}', "[1]", "[" * 100_000, b"\xff{}"])
 def test_what_is_no_json_is_refused(text: str | bytes) -> None:
     with pytest.raises(UsageError, match=r"not JSON|no result of fairaudit"):

@@ -383,7 +383,7 @@ def test_a_star_names_its_family() -> None:
     p = 2 * NormalDist().cdf(-abs(z))
     assert 2 * p < 0.05
     assert "*: p below 0.05 by Holm over the 2 tests of this table" in text
-    assert "a check's p-value is corrected among those of the checks" in text
+    assert "a check's p-value is corrected over the checks" in text
     same: dict[tuple[str, ...], Rate] = {("a",): (150, 400), ("b",): (150, 400)}
     assert "*: p below" not in told(audited(same, ("g",), "selection_rate"))
 

@@ -93,7 +93,7 @@ def test_a_failure_as_before_is_a_warning(
     assert (only(result).status, result.exit_code) == (Status.WARN, 0)
     text = text_of(result)
     assert "as before: 0.3000 against 0.3000 on 2023-11-14 (12 days ago), tolerance 0" in text
-    assert "made 2023-11-14T22:13:20+00:00 (12 days ago), tolerance 0" in text
+    assert "created 2023-11-14T22:13:20+00:00 (12 days ago), tolerance 0" in text
     document = written(result)
     assert document["baseline"] == {
         "path": None,
@@ -669,7 +669,7 @@ def test_the_command_compares_with_a_file(folder: Path, capsys: pytest.CaptureFi
     line = ["run", "spec.yaml", "--baseline", "base.json"]
     assert cli._run(line) == 0
     told = capsys.readouterr()
-    assert "baseline base.json, made 2023-11-14" in " ".join(told.out.split())
+    assert "baseline base.json, created 2023-11-14" in " ".join(told.out.split())
     assert told.err.splitlines()[-1].startswith("PASS  1 check: 0 passed, 1 warned, 0 failed")
     (folder / "data.csv").write_text(rows({"a": 29, "b": 80}))
     assert cli._run(line) == 1

@@ -37,9 +37,9 @@ def spec(picture: Picture) -> dict[str, Any]:
                 view=alt.ViewConfig(stroke=None),
             ),
         )
-        made = chart.to_dict(validate=False)
-    made["datasets"] = {name: list(rows) for name, rows in made["datasets"].items()}
-    return made
+        spec = chart.to_dict(validate=False)
+    spec["datasets"] = {name: list(rows) for name, rows in spec["datasets"].items()}
+    return spec
 
 
 def svg(picture: Picture) -> str:

@@ -148,17 +148,17 @@ def columns(words: str) -> int:
 
 def spread(places: Sequence[float], gap: float, end: float) -> list[float]:
     """Places from 0 to `end` moved apart as little as it takes to leave a gap between any two."""
-    order = sorted(range(len(places)), key=lambda at: (places[at], at))
-    found = list(places)
+    order = sorted(range(len(places)), key=lambda index: (places[index], index))
+    moved = list(places)
     lowest = 0.0
-    for at in order:
-        found[at] = max(found[at], lowest)
-        lowest = found[at] + gap
+    for index in order:
+        moved[index] = max(moved[index], lowest)
+        lowest = moved[index] + gap
     highest = max(end, gap * (len(places) - 1))
-    for at in reversed(order):
-        found[at] = min(found[at], highest)
-        highest = found[at] - gap
-    return found
+    for index in reversed(order):
+        moved[index] = min(moved[index], highest)
+        highest = moved[index] - gap
+    return moved
 
 
 def nice(low: float, high: float) -> tuple[float, float]:

@@ -26,15 +26,15 @@ _LETTERS = 20
 
 def layers(picture: Lattice) -> Layers:
     """The layers: lines behind, boxes in front, names and values in them."""
-    columns = max(one.level for one in picture.nodes) + 1
-    by_level = [[one for one in picture.nodes if one.level == at] for at in range(columns)]
+    columns = max(node.level for node in picture.nodes) + 1
+    by_level = [[node for node in picture.nodes if node.level == level] for level in range(columns)]
     tall = max(map(len, by_level)) * _ROW
     width, height = columns * (_BOX + _BESIDE) - _BESIDE, tall
     centres: list[tuple[float, float]] = []
     for node in picture.nodes:
-        mine = by_level[node.level]
-        start = (tall - len(mine) * _ROW) / 2
-        row = next(at for at, one in enumerate(mine) if one is node)
+        column = by_level[node.level]
+        start = (tall - len(column) * _ROW) / 2
+        row = next(index for index, one in enumerate(column) if one is node)
         centres.append((node.level * (_BOX + _BESIDE), start + (row + 0.5) * _ROW))
     x = alt.X("x", type="quantitative", scale=in_pixels(width), axis=None)
     y = alt.Y("y", type="quantitative", scale=pixels_down(height), axis=None)
@@ -63,15 +63,15 @@ def shade(value: float | None) -> str:
 def _boxes(
     nodes: Sequence[Node], centres: Sequence[tuple[float, float]], x: alt.X, y: alt.Y
 ) -> Iterator[alt.Chart]:
-    for name in dict.fromkeys(shade(one.shade) for one in nodes):
-        mine = [
-            (centre, one)
-            for centre, one in zip(centres, nodes, strict=True)
-            if shade(one.shade) == name
+    for name in dict.fromkeys(shade(node.shade) for node in nodes):
+        shaded = [
+            (centre, node)
+            for centre, node in zip(centres, nodes, strict=True)
+            if shade(node.shade) == name
         ]
         boxes = [
             {"x": left, "x2": left + _BOX, "y": middle - _TALL / 2, "y2": middle + _TALL / 2}
-            for (left, middle), _ in mine
+            for (left, middle), _ in shaded
         ]
         marks = chart(boxes).mark_rect(
             fill=light(f"shade-{name}"), stroke=light("line"), cornerRadius=6, opacity=1
@@ -84,7 +84,7 @@ def _boxes(
                     "y": middle - above,
                     "t": shortened(one.text if bold else one.label, _LETTERS),
                 }
-                for (left, middle), one in mine
+                for (left, middle), one in shaded
             ]
             colour = f"on-shade-{name}"
             yield text(texts, x, y, align="center", colour=colour, bold=bold, limit=_BOX - 10)

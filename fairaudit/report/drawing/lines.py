@@ -54,8 +54,8 @@ class Look:
 def looks(number: int) -> list[Look]:
     """The looks of so many lines."""
     return [
-        Look(light(f"series-{at % SERIES}"), _DASHES[at % SERIES], _SHAPES[at % SERIES])
-        for at in range(number)
+        Look(light(f"series-{index % SERIES}"), _DASHES[index % SERIES], _SHAPES[index % SERIES])
+        for index in range(number)
     ]
 
 
@@ -79,11 +79,12 @@ def layers(picture: Lines) -> Layers:
     """The layers: equality and limits below, then a line, its intervals and points each."""
     names = list(
         dict.fromkeys(
-            one.x for line in picture.lines for one in line.points if isinstance(one.x, str)
+            point.x for line in picture.lines for point in line.points if isinstance(point.x, str)
         )
     )
     points = [
-        [_placed(names, one) for one in line.points if _is_shown(one)] for line in picture.lines
+        [_placed(names, point) for point in line.points if _is_shown(point)]
+        for line in picture.lines
     ]
     flat, upright = _domains(picture, names, points)
     under = None if names else axis(picture.x, percent=picture.percent_across)
@@ -98,8 +99,8 @@ def layers(picture: Lines) -> Layers:
     if picture.limits:
         limits = chart([{"y": limit} for limit in picture.limits])
         drawn.append(encoded(limits.mark_rule(color=light("limit"), strokeDash=[6, 3]), y))
-    for each, look in zip(points, looks(len(points)), strict=True):
-        drawn += _line(each, look, x, y)
+    for point, look in zip(points, looks(len(points)), strict=True):
+        drawn += _line(point, look, x, y)
     right = _UNNAMED
     if any(line.label for line in picture.lines):
         right = _RIGHT
@@ -122,14 +123,14 @@ class _Place:
     high: float
 
 
-def _placed(names: Sequence[str], one: Point) -> _Place:
-    x = float(names.index(one.x)) if isinstance(one.x, str) else one.x
-    low, high = (one.y if end is None else end for end in (one.low, one.high))
-    return _Place(x, one.y, low, high)
+def _placed(names: Sequence[str], point: Point) -> _Place:
+    x = float(names.index(point.x)) if isinstance(point.x, str) else point.x
+    low, high = (point.y if end is None else end for end in (point.low, point.high))
+    return _Place(x, point.y, low, high)
 
 
-def _is_shown(one: Point) -> bool:
-    return math.isfinite(one.y) and (isinstance(one.x, str) or math.isfinite(one.x))
+def _is_shown(point: Point) -> bool:
+    return math.isfinite(point.y) and (isinstance(point.x, str) or math.isfinite(point.x))
 
 
 def _domains(
@@ -138,9 +139,11 @@ def _domains(
     """What is shown of either axis."""
     if picture.diagonal:
         return (-0.02, 1.02), (-0.02, 1.02)
-    known = [one for each in points for one in each]
-    flat = [one.x for one in known]
-    upright = [end for one in known for end in (one.low, one.y, one.high)] + [*picture.limits]
+    known = [place for point in points for place in point]
+    flat = [place.x for place in known]
+    upright = [end for place in known for end in (place.low, place.y, place.high)] + [
+        *picture.limits
+    ]
     return (
         (-0.5, len(names) - 0.5) if names else _over(flat),
         picture.domain or _over(upright),
@@ -151,11 +154,15 @@ def _over(ends: Sequence[float]) -> tuple[float, float]:
     return nice(min(ends, default=0.0), max(ends, default=1.0))
 
 
-def _line(each: Sequence[_Place], look: Look, x: alt.X, y: alt.Y) -> Iterator[alt.Chart]:
-    rows = [{"i": at, "x": one.x, "y": one.y} for at, one in enumerate(each)]
+def _line(places: Sequence[_Place], look: Look, x: alt.X, y: alt.Y) -> Iterator[alt.Chart]:
+    rows = [{"i": index, "x": place.x, "y": place.y} for index, place in enumerate(places)]
     if not rows:
         return
-    whiskers = [{"x": one.x, "y": one.low, "y2": one.high} for one in each if one.low < one.high]
+    whiskers = [
+        {"x": place.x, "y": place.low, "y2": place.high}
+        for place in places
+        if place.low < place.high
+    ]
     if whiskers:
         rules = chart(whiskers).mark_rule(color=look.colour, opacity=0.4, strokeWidth=1.5)
         yield encoded(rules, x, y, alt.Y2("y2"))
@@ -173,7 +180,7 @@ def _labels(
     """The name of each line at its right end, moved apart where they would meet."""
     low, high = domain
     per_pixel = (high - low) / _HEIGHT
-    ends = [(high - each[-1].y) / per_pixel if each else _HEIGHT for each in points]
+    ends = [(high - point[-1].y) / per_pixel if point else _HEIGHT for point in points]
     places = [high - place * per_pixel for place in spread(ends, _GAP, _HEIGHT)]
     for place, look in zip(places, looks(len(lines)), strict=True):
         yield encoded(dots([{"y": place}], look, 50), across(_PLOT + 14), y)
@@ -188,7 +195,7 @@ def _under(
     names: Sequence[str], title: str, x: alt.X, middle: float, *, is_slanted: bool
 ) -> Iterator[alt.Chart]:
     """The names below the axis, slanted where they would meet, and what they are."""
-    rows = [{"x": at, "t": shortened(name, 14)} for at, name in enumerate(names)]
+    rows = [{"x": index, "t": shortened(name, 14)} for index, name in enumerate(names)]
     below = down(_HEIGHT + 14)
     if is_slanted:
         yield text(rows, x, below, align="right", colour="muted", limit=100, angle=315)
@@ -203,25 +210,25 @@ def _under(
 
 def slope_layers(picture: Slopes) -> Layers:
     """The layers: each slope with its points, values on the left, names and values on the right."""
-    slopes = [one for one in picture.slopes if math.isfinite(one.first + one.second)]
-    ends = [end for one in slopes for end in (one.first, one.second)]
+    slopes = [slope for slope in picture.slopes if math.isfinite(slope.first + slope.second)]
+    ends = [end for slope in slopes for end in (slope.first, slope.second)]
     low, high = nice(min(ends, default=0), max(ends, default=1))
     x = alt.X(**quantitative("x", (0, 1), None))  # type: ignore[arg-type]
     y = alt.Y(**quantitative("y", (low, high), None))  # type: ignore[arg-type]
-    sides = [{"x": at, "y": low, "y2": high} for at in (0, 1)]
+    sides = [{"x": side, "y": low, "y2": high} for side in (0, 1)]
     rules = chart(sides).mark_rule(color=light("line"))
     drawn = [encoded(rules, x, y, alt.Y2("y2"))]
     usual = iter(looks(len(slopes)))
-    for one in slopes:
-        look = Look(light("ink"), (1, 0), "circle") if one.strong else next(usual)
-        rows = [{"x": 0, "y": one.first}, {"x": 1, "y": one.second}]
+    for slope in slopes:
+        look = Look(light("ink"), (1, 0), "circle") if slope.strong else next(usual)
+        rows = [{"x": 0, "y": slope.first}, {"x": 1, "y": slope.second}]
         line = chart(rows).mark_line(
-            color=look.colour, strokeDash=list(look.dash), strokeWidth=3.5 if one.strong else 2
+            color=look.colour, strokeDash=list(look.dash), strokeWidth=3.5 if slope.strong else 2
         )
-        drawn += [encoded(line, x, y), encoded(dots(rows, look, 90 if one.strong else 45), x, y)]
-    for at in (0, 1):
-        drawn += _values(slopes, at, (low, high), y)
-    names = [{"x": at, "t": shortened(name, 24)} for at, name in enumerate(picture.sides)]
+        drawn += [encoded(line, x, y), encoded(dots(rows, look, 90 if slope.strong else 45), x, y)]
+    for side in (0, 1):
+        drawn += _values(slopes, side, (low, high), y)
+    names = [{"x": index, "t": shortened(name, 24)} for index, name in enumerate(picture.sides)]
     drawn.append(text(names, x, down(_SLOPE_HEIGHT + 18), align="center", bold=True, limit=170))
     title = [{"t": shortened(picture.y, 60)}]
     middle, below = across(_SLOPE_PLOT / 2), down(_SLOPE_HEIGHT + 40)
@@ -230,20 +237,20 @@ def slope_layers(picture: Slopes) -> Layers:
 
 
 def _values(
-    slopes: Sequence[Slope], at: int, domain: tuple[float, float], y: alt.Y
+    slopes: Sequence[Slope], side: int, domain: tuple[float, float], y: alt.Y
 ) -> Iterator[alt.Chart]:
     """The values on one side, moved apart where they would meet; on the right with their names."""
     low, high = domain
     per_pixel = (high - low) / _SLOPE_HEIGHT
-    values = [one.second if at else one.first for one in slopes]
+    values = [slope.second if side else slope.first for slope in slopes]
     places = spread([(high - value) / per_pixel for value in values], _GAP, _SLOPE_HEIGHT)
-    align: Align = "left" if at else "right"
-    x = across(_SLOPE_PLOT + 12 if at else -12)
+    align: Align = "left" if side else "right"
+    x = across(_SLOPE_PLOT + 12 if side else -12)
     for strong in (True, False):
         rows = []
-        for place, value, one in zip(places, values, slopes, strict=True):
-            if one.strong is strong:
-                name = f"  {shortened(one.label, 20)}" if at else ""
+        for place, value, slope in zip(places, values, slopes, strict=True):
+            if slope.strong is strong:
+                name = f"  {shortened(slope.label, 20)}" if side else ""
                 rows.append({"y": high - place * per_pixel, "t": f"{100 * value:.1f} %{name}"})
         if rows:
             yield text(
@@ -252,5 +259,5 @@ def _values(
                 y,
                 align=align,
                 bold=strong,
-                limit=(_SLOPE_RIGHT if at else _SLOPE_LEFT) - 14,
+                limit=(_SLOPE_RIGHT if side else _SLOPE_LEFT) - 14,
             )

@@ -99,7 +99,7 @@ def _sheet(picture: Intervals | Bars, domain: tuple[float, float]) -> _Sheet:
 
 def _room(words: Sequence[str], ends: tuple[float, float]) -> float:
     """The pixels for the longest of some words, within both ends."""
-    longest = max((columns(one) for one in words), default=0)
+    longest = max((columns(word) for word in words), default=0)
     return min(max(longest * _PER_COLUMN + 20, ends[0]), ends[1])
 
 
@@ -141,13 +141,13 @@ def _limits(
     low, high = domain
     sides: dict[Align, list[dict[str, Any]]] = {"left": [], "right": [], "center": []}
     for panel, (start, _) in sheet.panels.items():
-        mine = [one for one in rules if one.is_limit and one.panel == panel]
-        for at, one in enumerate(sorted(mine, key=lambda one: one.value)):
-            is_last, place = at == len(mine) - 1, (one.value - low) / (high - low)
+        limits = [rule for rule in rules if rule.is_limit and rule.panel == panel]
+        for index, one in enumerate(sorted(limits, key=lambda rule: rule.value)):
+            is_last, place = index == len(limits) - 1, (one.value - low) / (high - low)
             # Words that end at a line near the start of the axis would begin among the names.
-            is_near = at == 0 and place * sheet.plot < columns(one.label) * _PER_COLUMN
+            is_near = index == 0 and place * sheet.plot < columns(one.label) * _PER_COLUMN
             side: Align = "left" if is_last or is_near else "right"
-            if len(mine) == 1 and _MARGIN < place < 1 - _MARGIN:
+            if len(limits) == 1 and _MARGIN < place < 1 - _MARGIN:
                 side = "center"
             elif place > 1 - _MARGIN:
                 side = "right"
@@ -198,9 +198,9 @@ def _texts(sheet: _Sheet) -> Iterator[alt.Chart]:
     left, right = across(-10), across(sheet.plot + 10)
     most = int((sheet.left - 14) / _PER_COLUMN)
     for is_aside, colour in ((False, "ink"), (True, "muted")):
-        some = [(y, row) for y, row in sheet.rows if (row.mark is Mark.ASIDE) is is_aside]
-        names = [{"y": y, "t": shortened(row.label, most)} for y, row in some]
-        values = [{"y": y, "t": shortened(row.text, 24)} for y, row in some if row.text]
+        shown = [(y, row) for y, row in sheet.rows if (row.mark is Mark.ASIDE) is is_aside]
+        names = [{"y": y, "t": shortened(row.label, most)} for y, row in shown]
+        values = [{"y": y, "t": shortened(row.text, 24)} for y, row in shown if row.text]
         if names:
             room = sheet.left - 12
             yield text(names, left, sheet.y, align="right", colour=colour, limit=room)

@@ -53,14 +53,14 @@ def spell(text: str, encoding: str) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("fairaudit.report.html", "."),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(
+    environment.filters.update(
         signs=inline.signs,
         plain=inline.plain,
         titled=inline.titled,
@@ -69,7 +69,7 @@ def _environment() -> jinja2.Environment:
         is_short=_is_short,
         svg=_svg,
     )
-    return made
+    return environment
 
 
 def _text(name: str) -> str:

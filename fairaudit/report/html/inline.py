@@ -44,12 +44,12 @@ def titled(words: str) -> Markup:
 def linked(words: str) -> Markup:
     """The same as `signs`, with addresses as links that say where they lead."""
     parts = _ADDRESS.split(words)
-    found = [
-        Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(part) if at % 2 else signs(part)
-        for at, part in enumerate(parts)
+    pieces = [
+        Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(part) if index % 2 else signs(part)
+        for index, part in enumerate(parts)
         if part
     ]
-    return Markup().join(found)
+    return Markup().join(pieces)
 
 
 def without_roles(svg: str) -> str:
@@ -57,8 +57,8 @@ def without_roles(svg: str) -> str:
     return _ROLES.sub("", svg)
 
 
-def _shortened(found: re.Match[str]) -> str:
-    word = found[0]
+def _shortened(match: re.Match[str]) -> str:
+    word = match[0]
     return f"{word[:_KEPT]}…{word[-_KEPT // 3 :]} ({len(word):,} signs)"
 
 

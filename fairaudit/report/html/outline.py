@@ -104,10 +104,10 @@ def outlined(document: Document) -> Outline:
     titles = [block.text for block in document if isinstance(block, Heading)]
     title = titles[0] if titles else "fairaudit"
     parts: list[tuple[str, list[Block]]] = [("", [])]
-    for at, block in enumerate(document):
+    for index, block in enumerate(document):
         if not isinstance(block, Heading):
             parts[-1][1].append(block)
-        elif parts[-1][0] or parts[-1][1] or block.text != title or at:
+        elif parts[-1][0] or parts[-1][1] or block.text != title or index:
             parts.append((block.text, []))
     opening = parts[0][1]
     banner = None
@@ -143,10 +143,10 @@ class _Names:
 
 
 def _new(wanted: str, pattern: str, used: set[str]) -> str:
-    numbered = (pattern.format(wanted, at) for at in count(2))
-    found = next(one for one in chain([wanted], numbered) if one not in used)
-    used.add(found)
-    return found
+    numbered = (pattern.format(wanted, number) for number in count(2))
+    name = next(name for name in chain([wanted], numbered) if name not in used)
+    used.add(name)
+    return name
 
 
 class _Room:
@@ -166,12 +166,14 @@ def _items(
     blocks: Sequence[Block], title: str, names: _Names, room: _Room
 ) -> Iterator[Rows | Pictures | Words]:
     captions = Counter(block.caption for block in blocks if isinstance(block, Table))
-    many = captions.total() > _FEW_TABLES
+    is_long = captions.total() > _FEW_TABLES
     tables = 0
     for is_figure, run in groupby(blocks, key=lambda block: isinstance(block, Figure)):
         if is_figure:
-            figures = [one for one in run if isinstance(one, Figure)]
-            yield Pictures([Place(one, names.of(f"picture {one.title}")) for one in figures])
+            figures = [block for block in run if isinstance(block, Figure)]
+            yield Pictures(
+                [Place(figure, names.of(f"picture {figure.title}")) for figure in figures]
+            )
             continue
         for block in run:
             match block:
@@ -186,7 +188,7 @@ def _items(
                         names,
                         room,
                         is_bare=not block.caption,
-                        is_folded=many and tables > 1,
+                        is_folded=is_long and tables > 1,
                     )
                 case Entries():
                     kept = replace(block, rows=block.rows[:_MOST_ENTRIES])
@@ -197,8 +199,10 @@ def _items(
 
 def _apart(table: Table, blocks: Sequence[Block]) -> str:
     """What sets a table apart from those of the same caption: its own columns."""
-    alike = [one for one in blocks if isinstance(one, Table) and one.caption == table.caption]
-    own = [name for name in table.header if any(name not in one.header for one in alike)]
+    alike = [
+        block for block in blocks if isinstance(block, Table) and block.caption == table.caption
+    ]
+    own = [name for name in table.header if any(name not in other.header for other in alike)]
     return f": {', '.join(own)}" if own else ""
 
 
@@ -206,5 +210,5 @@ def _rows(table: Table, names: _Names, room: _Room, *, is_bare: bool, is_folded:
     kept = table.rows[: room.of(len(table.rows))]
     short = len(kept) if is_folded or len(kept) <= _SHOWN + 3 else _SHOWN
     place = Place(table, names.of(f"table {table.caption}"), names.label(f"Table: {table.caption}"))
-    left = len(table.rows) - len(kept)
-    return Rows(place, kept[:short], kept[short:], is_bare, is_folded, left)
+    omitted = len(table.rows) - len(kept)
+    return Rows(place, kept[:short], kept[short:], is_bare, is_folded, omitted)

@@ -1176,7 +1176,7 @@ def text_of(changes: Changes, *, all_rows: bool = False) -> str:
 def test_the_report_says_what_chance_may_explain() -> None:
     text = text_of(compare(audit(MAY), audit(JUNE)))
     assert "WORSE Selection rate of the prediction, by group: PASS → FAIL, 0.4167 → 0.1689" in text
-    assert "the largest move of a share is 0.0 points" not in text
+    assert "the largest change of a share is 0.0 points" not in text
     assert "not significant" in text
     assert "chance" not in text
     same = text_of(compare(audit(MAY), audit(MAY)))

@@ -405,7 +405,7 @@ def test_the_gap_of_the_headline_is_the_one_that_is_tested() -> None:
     assert "1.8 points higher" in text
     # The same gap at other weights stands below, by name; no cause is claimed.
     assert (
-        "the gap after adjustment at other weights: +4.3 points by both groups' people together, "
+        "the gap after adjustment with other weights: +4.3 points by both groups' people together, "
         "+3.6 by the mean of both groups' mixes; in the latter decomposition -17.8 "
         "points correspond to the mix, so that both add up to the -14.2 overall" in text
     )
@@ -529,8 +529,8 @@ def test_a_gap_whose_sign_depends_on_the_weights_has_no_p_and_is_not_claimed() -
     assert told == (
         "a against b, selection rate: no gap overall, 40.0 % (16/40) against 40.0 % (120/300), "
         "p = 1.0000; after adjustment for z the sign of the gap depends on the weights of the "
-        "strata: +3.5 points by Mantel–Haenszel, -5.3 by both groups' people; no one adjusted gap "
-        "is claimed."
+        "strata: +3.5 points by Mantel–Haenszel, -5.3 by both groups' people; no single adjusted "
+        "gap is reported."
     )
     text = " ".join(terminal.render(content.document(result)).split())
     assert "1 sign pattern not established: 1 a gap hidden in the aggregate" in text
@@ -558,9 +558,9 @@ def test_a_report_defines_its_labels_and_heads_the_share_of_people() -> None:
             content.document(fairaudit.audit(SPECS / "berkeley_admissions.yaml"))
         ).split()
     )
-    assert "not left after adjustment The gap overall is significant (p below 0.05" in text
+    assert "gone after adjustment The gap overall is significant (p below 0.05" in text
     assert "share of people" in text
-    assert "Share of people: of both groups together, not the weights of Mantel" in text
+    assert "Share of people: of both groups together, not the Mantel–Haenszel weights" in text
     assert "gaps of opposite signs: p " in text
 
 
