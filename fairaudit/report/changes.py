@@ -91,8 +91,8 @@ def _verdict(changes: Changes) -> Iterator[Block]:
 def summary(changes: Changes) -> str:
     """How many checks and rates got worse or better, in one sentence."""
     worse, better = len(changes.worse), len(changes.better)
-    checks = len(changes.checks)
-    text = f"{checks} {_plural('check', checks)} in both: {worse} worse, {better} better"
+    checks = numbers.counted(len(changes.checks), "check")
+    text = f"{checks} in both: {worse} worse, {better} better"
     untested = sum(not change.is_tested for change in changes.checks)
     text += f", {untested} not tested" if untested else ""
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
@@ -102,16 +102,12 @@ def summary(changes: Changes) -> str:
         sum(change.way is way for change in sure) for way in (Direction.WORSE, Direction.BETTER)
     )
     other = len(sure) - down - up
-    rates = len(changes.rates)
-    text += f"; {numbers.whole(rates)} {_plural('rate', rates)} of groups: "
+    rates = numbers.counted(len(changes.rates), "rate")
+    text += f"; {rates} of groups: "
     if not any(row.change.significance for row in changes.rates):
         return f"{text}none tested"
     text += f"{down} significantly worse and {up} better"
     return text + (f", {other} changed where neither direction is better" if other else "")
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"
 
 
 def _heading(before: ComparedResult, after: ComparedResult) -> str:
@@ -274,9 +270,7 @@ def _surely(change: Change, alpha: float) -> str:
         return f"{way}; {why}" if why else way
     p = f"p {numbers.probability(test.p, alpha)} ({test.test}"
     if test.family > 1:
-        adjusted = numbers.probability(test.adjusted, alpha).removeprefix("= ")
-        how = f"by {test.correction} over" if test.correction != "none" else "uncorrected, one of"
-        p += f"; {adjusted} {how} {test.family}"
+        p += f"; {numbers.family(test, alpha)}"
     if change.is_significant(alpha):
         return f"{way}: {p})"
     return f"{way}, not significant: {p})"
@@ -335,7 +329,7 @@ def _meaning(changes: Changes) -> Iterator[Block]:
     corrected = (
         "uncorrected" if correction is Correction.NONE else f"corrected by {correction.words}"
     )
-    level = f"{float(100 * changes.inference.confidence):g} %"
+    level = numbers.confidence(changes.inference)
     tests = (
         "A rate of both models is tested by McNemar's test of who changes, with Newcombe's paired "
         "interval. Checks, and rates that do not count the same people by both, are not tested: "

@@ -126,7 +126,7 @@ def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
     all_of_them = "--verbose, or -o changes.json, has them all."
     for count, what in ((tested, "a significant change"), (same, "any change")):
         if count:
-            text = f"{count} {_tables(count)} more without {what}: {all_of_them}"
+            text = f"{numbers.counted(count, 'table')} more without {what}: {all_of_them}"
             yield Paragraph(text, Tone.MUTED)
     if untested:
         row = _largest(untested[0])
@@ -134,14 +134,10 @@ def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
         both = row.change.before, row.change.after
         sides = " → ".join(_value(estimate, share=share) for estimate in both)
         name = f"{metric_titles.title(row.metric)} of {numbers.named_group(row.group)}"
-        text = f"{len(untested)} {_tables(len(untested))} more with changes that are not tested, "
+        text = f"{numbers.counted(len(untested), 'table')} more with changes that are not tested, "
         text += "the largest "
         text += f"{name}: {sides}. {all_of_them[0].upper()}{all_of_them[1:]}"
         yield Paragraph(text, Tone.MUTED)
-
-
-def _tables(count: int) -> str:
-    return "table" if count == 1 else "tables"
 
 
 def _everybody(rows: Sequence[RateChange], changes: Changes) -> Table:
@@ -176,7 +172,7 @@ def _table(
 ) -> Table:
     """Rates by name; of two models with the people whom one alone counts."""
     paired = changes.sampling is Sampling.PAIRED
-    header = [first, *_sides(changes), "change", _level(changes), "p", ""]
+    header = [first, *_sides(changes), "change", numbers.confidence(changes.inference), "p", ""]
     numeric = [False, True, True, True, True, True, False]
     cells = [_row(name, row, changes.alpha) for name, row in rows]
     if paired:
@@ -207,7 +203,7 @@ def _row(name: str, row: RateChange, alpha: float) -> list[Cell]:
         _value(change.after, share=share),
         _moved(change, share=share),
         _interval(change, share=share),
-        _p(change, alpha),
+        numbers.starred_p(change.significance, alpha),
         _note(row, sure=sure),
     )
     return [Cell(text, tone) for text in texts]
@@ -231,16 +227,8 @@ def _interval(change: Change, *, share: bool) -> str:
     if change.low is None or change.high is None:
         return ""
     if share and change.scale is Scale.DIFFERENCE:
-        return f"[{100 * change.low:.1f}, {100 * change.high:.1f}]"
+        return numbers.bounds(change.low, change.high, numbers.per_cent)
     return f"[{numbers.number(change.low, 3)}, {numbers.number(change.high, 3)}]"
-
-
-def _p(change: Change, alpha: float) -> str:
-    test = change.significance
-    if test is None:
-        return ""
-    text = numbers.probability(test.p, alpha).removeprefix("= ").replace(" ", "")
-    return f"{text}{'*' if test.adjusted < alpha else ''}"
 
 
 def _note(change: RateChange, *, sure: bool) -> str:
@@ -358,7 +346,3 @@ def _share(value: float | None) -> str:
 
 def _points(before: float | None, after: float | None) -> str:
     return "" if before is None or after is None else numbers.points(after - before)
-
-
-def _level(changes: Changes) -> str:
-    return f"{float(100 * changes.inference.confidence):g} %"

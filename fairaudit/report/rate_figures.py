@@ -35,8 +35,7 @@ def rates(result: AuditResult) -> Iterator[Figure]:
 
 def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) -> Iterator[Figure]:
     metric, of, options = key
-    known = next(definition.title for definition in result.definitions if definition.id == metric)
-    title = metric_titles.heading(metric, of, known)
+    title = metric_titles.defined_heading(result, metric, of)
     named = f"{title} of the {of}{options}"
     rules = [] if options else [rule for by in tables for rule in _limits(result, metric, of, by)]
     judged = {rule.panel for rule in rules}
@@ -127,7 +126,7 @@ def _references(tables: _Tables, bys: Sequence[Grouping]) -> Iterator[Rule]:
 
 def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -> str:
     """How to read it: only what is in it."""
-    level = f"{float(100 * result.provenance.inference.confidence):g} %"
+    level = numbers.confidence(result.provenance.inference)
     words = ["Worst first."]
     if any(row.estimate.low is not None for row in rows):
         words.append(f"Lines: {level} intervals.")

@@ -8,7 +8,6 @@ from itertools import groupby
 
 from fairaudit import names
 from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
-from fairaudit.metrics.terms import Correction
 from fairaudit.report import metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import (
@@ -52,7 +51,7 @@ def _first_groupings(result: AuditResult, rows: Sequence[RateRow]) -> list[RateR
 
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
     """A table for each rate, outcome, grouping and stratum of such rows, in their order."""
-    level = _level(result)
+    level = numbers.confidence(result.provenance.inference)
     shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
     for (metric, of, by, stratum, options), run in groupby(
         rates,
@@ -62,7 +61,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         ),
     ):
         rows = list(run)
-        title = metric_titles.heading(metric, of, _title(metric, result))
+        title = metric_titles.defined_heading(result, metric, of)
         where = f", {numbers.named_group(stratum)}" if stratum else ""
         caption = f"{title}{options} of the {names.name(of)} by {numbers.subset(by)}{where}"
         order = _order(rows[0], result)
@@ -115,7 +114,7 @@ def _is_compared(row: RateRow) -> bool:
 
 def legend(result: AuditResult) -> Paragraph:
     """What the columns of a table of rates mean."""
-    level = _level(result)
+    level = numbers.confidence(result.provenance.inference)
     return Paragraph(
         "of known: the group's share of the people whose group is known; count: numerator and "
         "denominator of the rate; diff. (points) and ratio: to the group marked as reference, the "
@@ -123,16 +122,11 @@ def legend(result: AuditResult) -> Paragraph:
         "group by itself; p: of no difference to the reference, by a z test, or by Fisher's exact "
         "test (F) where a count below 5 is expected, with * where it is below "
         f"{result.provenance.inference.alpha:g} corrected over its own table "
-        f"({_corrected(result)}); a check's p-value is corrected over the checks; "
+        f"({numbers.correction(result.provenance.inference)}); a check's p-value is corrected "
+        "over the checks; "
         f"small: fewer than `min_size` in the denominator, not compared{_set_aside(result)}.",
         Tone.MUTED,
     )
-
-
-def _corrected(result: AuditResult) -> str:
-    """How the p-values of a table are corrected, as the spec says."""
-    correction = result.provenance.inference.correction
-    return "uncorrected" if correction is Correction.NONE else correction.words
 
 
 def _set_aside(result: AuditResult) -> str:
@@ -148,22 +142,17 @@ def _set_aside(result: AuditResult) -> str:
     return words
 
 
-def _title(metric: str, result: AuditResult) -> str:
-    return next(definition.title for definition in result.definitions if definition.id == metric)
-
-
-def _heading(row: RateRow, result: AuditResult) -> str:
-    return metric_titles.heading(row.metric, row.of, _title(row.metric, result))
-
-
 def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
     """Every rate of all people together, those of unknown groups included."""
     return Table(
         "Everybody, including people of unknown group",
-        ("", "of the", "count", "rate", _level(result)),
+        ("", "of the", "count", "rate", numbers.confidence(result.provenance.inference)),
         [
             [
-                Cell(_heading(row, result) + metric_titles.options(row.parameters, row.averaged)),
+                Cell(
+                    metric_titles.defined_heading(result, row.metric, row.of)
+                    + metric_titles.options(row.parameters, row.averaged)
+                ),
                 Cell(names.name(row.of)),
                 Cell(numbers.counts(row.estimate)),
                 Cell(_value(row)),
@@ -219,19 +208,11 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
     ]
 
 
-def _level(result: AuditResult) -> str:
-    """The confidence of the intervals, as a heading."""
-    return f"{float(100 * result.provenance.inference.confidence):g} %"
-
-
 def _p_value(row: RateRow) -> str:
     """The p-value of a row, with a mark for Fisher's test and one for significance."""
     test = row.estimate.significance
-    if test is None:
-        return ""
-    text = numbers.probability(test.p, row.alpha).removeprefix("= ").replace(" ", "")
-    is_fisher = test.test.startswith("Fisher")
-    return f"{text}{' F' if is_fisher else ''}{'*' if test.adjusted < row.alpha else ''}"
+    is_fisher = test is not None and test.test.startswith("Fisher")
+    return numbers.starred_p(test, row.alpha, " F" if is_fisher else "")
 
 
 def _difference(value: float | None, *, as_share: bool) -> str:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
-from fairaudit.estimate import Significance
 from fairaudit.metrics.terms import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
@@ -152,8 +151,7 @@ def _patterns(
         for kind in ReversalKind
         if counted[kind]
     )
-    patterns = "sign pattern" if len(reversals) == 1 else "sign patterns"
-    text = f"{numbers.whole(len(reversals))} {patterns} {word}: {kinds}"
+    text = f"{numbers.counted(len(reversals), 'sign pattern')} {word}: {kinds}"
     is_more = len(shown) < len(reversals)
     yield Paragraph(f"{text}{'; --verbose, or -o report.json, has them' if is_more else ''}.")
     for index, reversal in enumerate(shown):
@@ -300,7 +298,7 @@ def _explained(reversal: Reversal) -> str:
     if explained.low is None or explained.high is None:
         text += " (no interval: the gap overall may be zero)"
     else:
-        text += f" [{100 * explained.low:.1f}, {100 * explained.high:.1f}]"
+        text += f" {numbers.bounds(explained.low, explained.high, numbers.per_cent)}"
     return f"{text} goes with the mix of {_given(reversal)}, at the same mix of both groups"
 
 
@@ -354,7 +352,7 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
                 Cell(share(stratum.second)),
                 Cell(numbers.points(stratum.difference)),
                 Cell(numbers.percent(stratum.weight)),
-                Cell(_p_value(stratum.significance, inference.alpha)),
+                Cell(numbers.starred_p(stratum.significance, inference.alpha)),
             ]
             for stratum in reversal.strata
         ],
@@ -370,13 +368,6 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
         gap = numbers.points(reversal.crude_everybody)
         notes.append(f"with them, the gap overall is {gap} points")
     yield Paragraph("; ".join(notes) + ".", Tone.MUTED)
-
-
-def _p_value(test: Significance | None, alpha: float) -> str:
-    if test is None:
-        return ""
-    text = numbers.probability(test.p, alpha).removeprefix("= ").replace(" ", "")
-    return f"{text}{'*' if test.adjusted < alpha else ''}"
 
 
 def _corrected(inference: Inference) -> str:

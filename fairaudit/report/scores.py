@@ -97,7 +97,7 @@ def _people(curve: Curve) -> int:
 def _of_attribute(
     result: AuditResult, column: str, by: str, shown: Sequence[Curve], omitted: str
 ) -> Iterator[Figure]:
-    level = f"{float(100 * result.provenance.inference.confidence):g} %"
+    level = numbers.confidence(result.provenance.inference)
     calibration = [Line(numbers.group(curve.group), _calibration(curve)) for curve in shown]
     if any(line.points for line in calibration):
         yield Figure(

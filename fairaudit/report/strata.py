@@ -184,10 +184,7 @@ def _by_stratum(result: AuditResult) -> Iterator[Figure]:
         : pictures.MOST_STRATUM_PICTURES
     ]:
         strata = list(dict.fromkeys(row.stratum for row in rows))
-        known = next(
-            definition.title for definition in result.definitions if definition.id == metric
-        )
-        title = metric_titles.heading(metric, of, known)
+        title = metric_titles.defined_heading(result, metric, of)
         named = f"{title} of the {of}{options}, {numbers.subset(by)} by {numbers.subset(given)}"
         yield _figure(named, title, rows, strata)
 

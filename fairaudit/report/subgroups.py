@@ -40,7 +40,7 @@ def section(result: AuditResult) -> Iterator[Block]:
             text = sentence(row.listed[0], row, inference)
             yield Entries([(Cell("stands out most", Tone.WARN), text)])
             yield from _figure(row)
-            level = f"{float(100 * inference.confidence):g} %"
+            level = numbers.confidence(inference)
             yield _table(row, level, inference)
         elif row.widest is not None:
             text = sentence(row.widest, row, inference)
@@ -121,14 +121,14 @@ def _cells(subgroup: Subgroup, alpha: float) -> list[Cell]:
         f"  {numbers.group(part.group)} {numbers.points(part.divergence)}"
         for part in subgroup.parts
     ]
-    p = numbers.probability(subgroup.adjusted, alpha).removeprefix("= ").replace(" ", "")
+    p = numbers.compact_probability(subgroup.adjusted, alpha)
     return [
         Cell("\n".join([numbers.group(subgroup.group), *parts])),
         Cell(numbers.percent(subgroup.share)),
         Cell(f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"),
         Cell(numbers.percent(subgroup.value)),
         Cell(numbers.points(subgroup.divergence)),
-        Cell(f"[{100 * subgroup.low:.1f}, {100 * subgroup.high:.1f}]"),
+        Cell(numbers.bounds(subgroup.low, subgroup.high, numbers.per_cent)),
         Cell(f"{p} F" if subgroup.test.startswith("Fisher") else p),
     ]
 

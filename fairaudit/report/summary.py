@@ -63,7 +63,7 @@ def document(
         numeric=(False, False, True, *(True for _ in heads)),
         more=_more(ranked[len(shown) :]),
     )
-    verdict_counts = f"{_counted(len(answers))}: {verdicts(answers)}, worst first"
+    verdict_counts = f"{numbers.counted(len(answers), 'audit')}: {verdicts(answers)}, worst first"
     worst = verdict_of(ranked[0].answer)
     tones = {str(verdict): tone for verdict, tone in checks.VERDICT_TONES.items()}
     blocks: list[Block] = [
@@ -140,10 +140,6 @@ def _occurring(answers: Sequence[Answer]) -> list[Status]:
     """The statuses that any check has, the worst first."""
     total = sum(map(_tally, answers), Counter[Status]())
     return [status for status in trends.WORDS if total[status]]
-
-
-def _counted(count: int) -> str:
-    return f"{numbers.whole(count)} {'audit' if count == 1 else 'audits'}"
 
 
 def _more(audits: Sequence[_Audit]) -> str:

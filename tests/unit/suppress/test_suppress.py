@@ -120,10 +120,11 @@ class Attacker:
             self._read_share(row["metric"], row["of"], place, row)
         for row in plain:
             self._read_relative(row)
-        for row in (*tree["comparisons"], *tree["checks"]):
-            given = row["given"] if isinstance(row["given"], dict) else row["stratum"]
-            if not row.get("averaged_over"):
-                self._read_parts(row, given)
+        for row in tree["comparisons"]:
+            if not row["averaged_over"]:
+                self._read_parts(row, row["given"])
+        for row in tree["checks"]:
+            self._read_parts(row, row["stratum"])
         for row in tree["reversals"]:
             self._read_reversal(row)
         for row in tree["lattice"]:
