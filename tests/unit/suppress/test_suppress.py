@@ -497,7 +497,7 @@ def test_a_gap_that_appears_among_few_people_is_left_out(
     assert not any(row.appears for row in published.lattice)
     text = terminal.render(content.document(published))
     assert "first appears  " not in text
-    assert "Where a gap first appears is told only" in text
+    assert "Where a gap first appears is shown only" in text
     assert _attack(published, columns, people, 900) == []
     monkeypatch.setattr(Support, "appearance_values", lambda *_: [])
     monkeypatch.setattr(Redaction, "may_print_value", lambda *_: True)
