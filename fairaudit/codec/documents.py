@@ -220,8 +220,8 @@ def _read_result(tree: dict[str, Any]) -> AuditResult:
 
 
 def _read_inference(options: Any, shared: Mapping[str, Any]) -> Inference:
-    found: Inference = read_member(options, "inference", kind_of(Inference).read, shared)
-    return found
+    inference: Inference = read_member(options, "inference", kind_of(Inference).read, shared)
+    return inference
 
 
 def _refuse_foreign(tree: Any) -> None:
@@ -229,10 +229,10 @@ def _refuse_foreign(tree: Any) -> None:
     tool = tree.get("tool") if isinstance(tree, Mapping) else None
     if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
         raise UsageError("this is no result of fairaudit", AGAIN)
-    found, known = tree.get("schema_version"), SCHEMA_VERSION.partition(".")[0]
-    match = _VERSION.fullmatch(found) if isinstance(found, str) else None
+    stated, known = tree.get("schema_version"), SCHEMA_VERSION.partition(".")[0]
+    match = _VERSION.fullmatch(stated) if isinstance(stated, str) else None
     if match is None or match[1] != known:
-        what = f"the result has the schema version {str(found)[:_LONGEST]}, and this tool reads"
+        what = f"the result has the schema version {str(stated)[:_LONGEST]}, and this tool reads"
         writer = str(tool.get("version"))[:_LONGEST]
         hint = f"read it with the fairaudit that wrote it ({writer}), or {AGAIN}"
         raise UsageError(f"{what} {known}.x", hint)

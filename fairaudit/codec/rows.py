@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import date
@@ -17,8 +16,6 @@ from typing import (
     Any,
     ClassVar,
     NamedTuple,
-    Protocol,
-    TypeAlias,
     Union,
     get_args,
     get_origin,
@@ -35,13 +32,25 @@ from fairaudit.codec.rules import (
     write_witness,
 )
 from fairaudit.codec.schema import Members, describe, join, name_of, object_of, sentences
+from fairaudit.codec.slots import (
+    RowLike,
+    Slot,
+    Tree,
+    flat,
+    flat_number,
+    merge,
+    number,
+    of_document,
+    precise,
+    rare,
+    suppresses,
+    within,
+)
 from fairaudit.codec.values import (
     ANYTHING,
     DAY,
     FLAG,
     NUMBER,
-    NUMBERS,
-    STATE,
     TEXT,
     Kind,
     Schema,
@@ -60,36 +69,12 @@ from fairaudit.codec.values import (
     stated,
     text_or_null,
 )
-from fairaudit.estimate import Estimate, State, state_of
 from fairaudit.members import Member, properties_of
 
-Tree: TypeAlias = dict[str, Any]
 _NO_MARK = Member()
 _SIMPLE: Mapping[Any, Kind] = {bool: FLAG, float: NUMBER, date: DAY, object: ANYTHING, str: TEXT}
 DEFINITIONS: dict[str, Row] = {}
 """The rows by the names of their schemas."""
-
-
-class Slot(NamedTuple):
-    """A field as members of its row: written of its value, read of the row's object, described."""
-
-    write: Callable[[Any], Tree]
-    read: Callable[[Tree, Shared], Any]
-    members: Members
-
-
-class RowLike(Protocol):
-    """What can stand in the row that it is a field of."""
-
-    def write(self, value: Any) -> Tree:
-        """The members of a value."""
-
-    def read(self, tree: Any, shared: Shared, without: frozenset[str] = frozenset()) -> Any:
-        """The value in an object."""
-
-    @property
-    def members(self) -> Members:
-        """The members, each with its schema, and whether it is always there."""
 
 
 class Field(NamedTuple):
@@ -179,7 +164,7 @@ class Row:
         }
         slot = slot._replace(members=words)
         for outer in reversed(field.outer):
-            slot = _within(outer, slot)
+            slot = within(outer, slot)
         return slot
 
     @cached_property
@@ -197,7 +182,7 @@ class Row:
         for name, write, is_shared in self._writers:
             members = write(getattr(value, name))
             if is_shared:
-                _merge(tree, members)
+                merge(tree, members)
             else:
                 tree.update(members)
         if self.has_witness:
@@ -335,13 +320,13 @@ def _slot_of(field: Field) -> Slot:
     """How the members of a field stand in its row, or in an object within."""
     mark, name, hint = field.mark, field.member, field.hint
     if mark.shared and not mark.key:
-        return _of_document(mark.shared)
+        return of_document(mark.shared)
     if mark.suppresses:
-        return _suppresses()
+        return suppresses()
     if mark.stated and mark.flat:
-        return _flat_number(field)
+        return flat_number(stated(mark.none, name), optional=field.is_optional)
     if mark.flat:
-        return _flat(row_of(hint), frozenset(mark.without.split()), optional=field.is_optional)
+        return flat(row_of(hint), frozenset(mark.without.split()), optional=field.is_optional)
     kind = kind_of(hint, mark)
     bare = _without_none(hint) if field.is_optional else hint
     slot = Slot(
@@ -350,142 +335,10 @@ def _slot_of(field: Field) -> Slot:
         {name: (kind.schema, True)},
     )
     if bare is float and not mark.stated:
-        slot = _number(name, slot)
+        slot = number(name, slot)
     elif bare in {Decimal, Fraction} and not mark.text:
-        slot = _precise(name, kind)
-    return _rare(slot, field.default) if mark.rare else slot
-
-
-def _rare(slot: Slot, default: object) -> Slot:
-    """The same, left out where the field has its default."""
-
-    def read(tree: Tree, shared: Shared) -> Any:
-        return default if slot.members.keys().isdisjoint(tree) else slot.read(tree, shared)
-
-    return Slot(
-        lambda value: {} if value == default else slot.write(value),
-        read,
-        {name: (schema, False) for name, (schema, _) in slot.members.items()},
-    )
-
-
-def _number(name: str, slot: Slot) -> Slot:
-    """A number; where JSON does not have it, it is null and `x_state` says which it is."""
-    of_state = f"{name}_state"
-
-    def write(value: float | None) -> Tree:
-        if value is None or math.isfinite(value):
-            return {name: value}
-        return {name: None, of_state: state_of(value).value}
-
-    def read(tree: Tree, shared: Shared) -> Any:
-        if of_state not in tree:
-            return slot.read(tree, shared)
-        state = read_member(tree, of_state, STATE.read, shared)
-        if state not in NUMBERS or tree.get(name) is not None:
-            refuse(state, f"is no state of {name}", of_state)
-        return NUMBERS[state]
-
-    states = {"enum": [state.value for state in NUMBERS], "description": f"Why {name} is null."}
-    return Slot(write, read, {name: (maybe(NUMBER).schema, True), of_state: (states, False)})
-
-
-def _precise(name: str, kind: Kind) -> Slot:
-    """A decimal or a fraction: `x` is the nearest number, `x_text` the exact one."""
-    of_text = f"{name}_text"
-
-    def write(value: Any) -> Tree:
-        return {name: _nearest(value), of_text: kind.write(value)}
-
-    def read(tree: Tree, shared: Shared) -> Any:
-        value = read_member(tree, of_text, kind.read, shared)
-        if read_member(tree, name, raw, shared) != _nearest(value):
-            refuse(tree[name], f"is not the number of `{of_text}`", name)
-        return value
-
-    text = {**kind.schema, "description": f"Exactly {name}, as text."}
-    return Slot(write, read, {name: (maybe(NUMBER).schema, True), of_text: (text, True)})
-
-
-def _nearest(value: Decimal | Fraction | None) -> float | None:
-    """The nearest number that JSON has; None where it has none."""
-    try:
-        number = math.inf if value is None else float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _flat_number(field: Field) -> Slot:
-    """A number by its state and value; suppressed it is NaN where a field of its own says so."""
-    kind = stated(field.mark.none, field.member)
-
-    def read(tree: Tree, shared: Shared) -> Any:
-        value = kind.read(tree, shared)
-        return math.nan if value is None and not field.is_optional else value
-
-    members = {name: (schema, True) for name, schema in kind.schema["properties"].items()}
-    return Slot(kind.write, read, members)
-
-
-def _suppresses() -> Slot:
-    """A flag that is told by the state of its row, which is else that of its value, if any."""
-
-    def write(value: bool) -> Tree:  # noqa: FBT001  # the value of the field
-        return {"state": State.SUPPRESSED.value} if value else {}
-
-    def read(tree: Tree, shared: Shared) -> Any:
-        return "state" in tree and read_member(tree, "state", STATE.read, shared) == "suppressed"
-
-    return Slot(write, read, {"state": (STATE.schema, False)})
-
-
-def _of_document(name: str) -> Slot:
-    """A field that is the same in the whole document: it is not written."""
-
-    def read(_: Tree, shared: Shared) -> Any:
-        if shared[name] is None:
-            raise Unreadable(f"is set, but the result has no {name}")
-        return shared[name]
-
-    return Slot(lambda _: {}, read, {})
-
-
-def _flat(row: RowLike, without: frozenset[str], *, optional: bool) -> Slot:
-    """A row whose members stand in the row that it is a field of; no estimate is undefined."""
-
-    def write(value: Any) -> Tree:
-        tree = row.write(Estimate(math.nan) if value is None else value)
-        for name in without:
-            tree.pop(name, None)
-        return tree
-
-    def read(tree: Tree, shared: Shared) -> Any:
-        if optional and read_member(tree, "state", STATE.read, shared) is State.UNDEFINED:
-            return None
-        return row.read(tree, shared, without)
-
-    members = {name: row.members[name] for name in row.members if name not in without}
-    return Slot(write, read, members)
-
-
-def _within(outer: str, slot: Slot) -> Slot:
-    """The same in an object within."""
-    members = {outer: (object_of(slot.members), True)} if slot.members else {}
-    return Slot(
-        lambda value: {outer: slot.write(value)},
-        lambda tree, shared: read_member(tree, outer, slot.read, shared),
-        members,
-    )
-
-
-def _merge(tree: Tree, members: Tree) -> None:
-    """Adds members to an object, and to the objects within."""
-    for name, value in members.items():
-        if name in tree and isinstance(value, dict) and isinstance(tree[name], dict):
-            _merge(tree[name], value)
-        else:
-            tree[name] = value
+        slot = precise(name, kind)
+    return rare(slot, field.default) if mark.rare else slot
 
 
 def _refuse_other(tree: Any, follows: Tree) -> None:

@@ -16,13 +16,11 @@ from fairaudit.compare.records import (
     DifferentCheck,
     Direction,
     GroupChange,
-    PairedHits,
     PeopleChange,
     RateChange,
     ReversalChange,
     Sampling,
     Scale,
-    ShareChange,
 )
 
 __all__ = [
@@ -35,13 +33,11 @@ __all__ = [
     "GroupChange",
     "GroupKey",
     "JudgedValues",
-    "PairedHits",
     "PeopleChange",
     "RateChange",
     "ReversalChange",
     "Sampling",
     "Scale",
-    "ShareChange",
     "compare",
     "compare_models",
     "find_deciding_group",

@@ -124,15 +124,15 @@ class CandidateTables:
         index += groups
         shape = (*(len(levels) for _, levels in several.values()), wide)
         counted = np.bincount(index, minlength=math.prod(shape)).reshape(shape)
-        for axis, (at, (_, levels)) in enumerate(several.items()):
+        for axis, (number, (_, levels)) in enumerate(several.items()):
             others = tuple(other for other in range(len(several)) if other != axis)
             rows = counted.sum(axis=others)
             seen = np.flatnonzero(rows.any(axis=1))
-            begins = self._begins(at, levels)[seen]
+            begins = self._begins(number, levels)[seen]
             if int(begins.min()) < 0:
-                if not self._name(at, levels, seen[begins < 0]):
+                if not self._name(number, levels, seen[begins < 0]):
                     continue
-                begins = self._begins(at, levels)[seen]
+                begins = self._begins(number, levels)[seen]
             cells = begins[:, None] + np.arange(wide)
             self._sums.add_counted(cells.reshape(-1), rows[seen].reshape(-1))
 
@@ -212,13 +212,13 @@ class CandidateTables:
         names = list(self._rows)
         owner = np.array([at for at, _ in names], dtype=np.int64)
         shared = self._groups.keys(self._search.keys)
-        for at, name in enumerate(self._names):
-            own = np.flatnonzero(owner[row] == at)
-            if not len(own) or self._lookups[at] is None:
+        for number, name in enumerate(self._names):
+            own = np.flatnonzero(owner[row] == number)
+            if not len(own) or self._lookups[number] is None:
                 continue
             kept, keys = shared(group[own])
-            levels = tuple(level for owned, level in names if owned == at)
-            places = np.cumsum(owner == at) - 1
+            levels = tuple(level for owned, level in names if owned == number)
+            places = np.cumsum(owner == number) - 1
             raw = RawKey(self._plan.beside(name).keys[-1], places[row[own]], levels)
             part = PartialCounts((*keys, raw), kept, _part(measures, own))
             self._closed[name].append(part)
@@ -329,7 +329,7 @@ def _coded(column: Sequence[Level], *, is_text: bool) -> tuple[Ints, tuple[str |
     if not is_text:
         return np.array(column, dtype=np.int64), ()
     levels = list(dict.fromkeys(None if one is None else str(one) for one in column))
-    place = {level: at for at, level in enumerate(levels)}
+    place = {level: number for number, level in enumerate(levels)}
     codes = [place[None if one is None else str(one)] for one in column]
     return np.array(codes, dtype=np.int64), tuple(levels)
 

@@ -42,7 +42,7 @@ class FieldCoder:
         self._separator = separator.encode()[0]
         self._fields = fields
         self._columns = np.array(columns)
-        self._needed = {at for at, column in enumerate(columns) if column in set(needed)}
+        self._needed = {number for number, column in enumerate(columns) if column in set(needed)}
         size = len(columns)
         self._texts: list[dict[bytes, int]] = [{} for _ in columns]
         self._widths = np.ones(size, dtype=np.int64)
@@ -101,8 +101,8 @@ class FieldCoder:
             parts.append(words[np.where(left > 0, starts + 8 * more, 0)]
                          & np.take(_MASKS, left, mode="clip"))  # fmt: skip
         mixed = parts[0]
-        for at, part in enumerate(parts[1:]):
-            mixed = mixed ^ part * SECOND[at]
+        for number, part in enumerate(parts[1:]):
+            mixed = mixed ^ part * SECOND[number]
         columns = own[:, None]
         while True:
             place = ((mixed * self._factors[columns]) >> SHIFT).view(np.int64)
@@ -110,8 +110,8 @@ class FieldCoder:
             codes = np.take(self._places, place, mode="clip")
             known = codes + columns * _MOST
             same = np.take(self._known[0], known, mode="clip") == parts[0]
-            for at, part in enumerate(parts[1:], 1):
-                same &= np.take(self._known[at], known, mode="clip") == part
+            for number, part in enumerate(parts[1:], 1):
+                same &= np.take(self._known[number], known, mode="clip") == part
             if same.all() or not self._learn(own, mixed, same, (starts, lengths), buffer):
                 return codes
 

@@ -74,7 +74,7 @@ class _Work:
         self._search = search
         self._progress = progress
         self._fields = len(file.header)
-        places = {name: at for at, name in enumerate(file.header)}
+        places = {name: number for number, name in enumerate(file.header)}
         self._keys = [places[key.column] for key in plan.keys]
         self._columns = [*self._keys, *(places[name] for name in search.candidates)]
 
@@ -105,9 +105,13 @@ class _Counter:
         self._plan = plan
         self._crossing = CandidateTables(plan, search, 2 * _BATCH)
         self._shared = [plan.keys.index(key) for key in search.keys]
-        self._places = {name: at for at, name in enumerate(search.candidates, start=len(plan.keys))}
+        self._places = {
+            name: number for number, name in enumerate(search.candidates, start=len(plan.keys))
+        }
         self._cuts = {
-            at: CutCoder(key, plan) for at, key in enumerate(plan.keys) if key.edges is not None
+            number: CutCoder(key, plan)
+            for number, key in enumerate(plan.keys)
+            if key.edges is not None
         }
         self._groups = KeyCombinations()
         self._rows = np.zeros(0, dtype=np.int64)

@@ -135,7 +135,7 @@ def _merge_tables(
     """The tables beside of all threads and files, one after the other."""
     parts = [part.tables for part in counts if part.tables is not None and part.tables.cells]
     place: dict[Key, dict[Level, int]] = {
-        key: {level: at for at, level in enumerate(some)} for key, some in levels.items()
+        key: {level: number for number, level in enumerate(some)} for key, some in levels.items()
     }
     lookups = [
         {
@@ -145,13 +145,13 @@ def _merge_tables(
         }
         for part in parts
     ]
-    for at, keys in enumerate(plan.tables):
+    for number, keys in enumerate(plan.tables):
         codes = [np.zeros((0, len(keys)), dtype=np.int64)]
         for one, lookup in zip(parts, lookups, strict=True):
-            mine = np.unravel_index(one.cells[at], tuple(len(one.levels[key]) for key in keys))
+            mine = np.unravel_index(one.cells[number], tuple(len(one.levels[key]) for key in keys))
             each = [lookup[key][code] for key, code in zip(keys, mine, strict=True)]
             codes.append(np.stack(each, axis=1))
-        people = [np.zeros(0, dtype=np.int64), *(part.people[at] for part in parts)]
+        people = [np.zeros(0, dtype=np.int64), *(part.people[number] for part in parts)]
         yield RawTable(keys, np.concatenate(codes), np.concatenate(people))
 
 
@@ -221,9 +221,9 @@ def _merge_score(
     return RawScores(
         tuple(
             _merge_histogram(
-                tuple(grouping), keys, [p for p in pieces if p.grouping == at], bins, shift
+                tuple(grouping), keys, [p for p in pieces if p.grouping == number], bins, shift
             )
-            for at, grouping in enumerate(places)
+            for number, grouping in enumerate(places)
         ),
         bins,
         shift,

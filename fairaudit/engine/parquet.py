@@ -167,9 +167,9 @@ def _leaves(elements: list[Struct]) -> list[Leaf]:
     """The columns that a schema describes, a tree whose elements stand in a row."""
     found: list[Leaf] = []
     open_: list[tuple[tuple[str, ...], int, bool]] = []
-    for at, element in enumerate(elements):
+    for number, element in enumerate(elements):
         children = _int(element.get(5, 0), len(elements))
-        if at == 0:
+        if number == 0:
             open_.append(((), children, False))
             continue
         while open_ and not open_[-1][1]:

@@ -134,8 +134,8 @@ def _counted_by(
         with lock:
             columns = keys.columns(kept, coded)
             people = kept[own("people")].to_numpy() if plan.count else None
-            for at, one in enumerate(scores.values()):
-                values = kept[own(f"score{at}")].fill_null(float("nan")).to_numpy()
+            for number, one in enumerate(scores.values()):
+                values = kept[own(f"score{number}")].fill_null(float("nan")).to_numpy()
                 one.add(columns, values, people)
             if tables is not None and len(kept):
                 tables.add(columns, people)
@@ -258,9 +258,12 @@ def _weights() -> list[pl.Expr]:
         for one, whole, scale in zip((weight, tiny), exact, WEIGHT_SCALES, strict=True)
     ]
     return [
-        *((people * one).sum().alias(own(f"weight{at}")) for at, one in enumerate(exact)),
-        *((people * one * one).sum().alias(own(f"squares{at}")) for at, one in enumerate(roots)),
-        *(one.alias(own(f"error{at}")) for at, one in enumerate(errors)),
+        *((people * one).sum().alias(own(f"weight{number}")) for number, one in enumerate(exact)),
+        *(
+            (people * one * one).sum().alias(own(f"squares{number}"))
+            for number, one in enumerate(roots)
+        ),
+        *(one.alias(own(f"error{number}")) for number, one in enumerate(errors)),
         weight.max().alias(own("largest")),
     ]
 
@@ -278,15 +281,15 @@ def _amounts(plan: Plan) -> list[pl.Expr]:
         return (value * people if plan.count else value).sum()
 
     found = []
-    for at, column in enumerate(plan.adding.columns):
-        found.append(summed(pl.col(own(f"fixed {column}"))).alias(own(f"total{at}")))
-    for at, (first, second) in enumerate(plan.adding.products):
+    for number, column in enumerate(plan.adding.columns):
+        found.append(summed(pl.col(own(f"fixed {column}"))).alias(own(f"total{number}")))
+    for number, (first, second) in enumerate(plan.adding.products):
         (high, low), (other_high, other_low) = halves(first), halves(second)
         parts = (high * other_high, high * other_low + low * other_high, low * other_low)
-        found += [summed(p).alias(own(f"product{at} {part}")) for part, p in enumerate(parts)]
-    for at, (first, second) in enumerate(plan.adding.distances):
+        found += [summed(p).alias(own(f"product{number} {part}")) for part, p in enumerate(parts)]
+    for number, (first, second) in enumerate(plan.adding.distances):
         apart = pl.col(own(f"fixed {first}")) - pl.col(own(f"fixed {second}"))
-        found.append(summed(apart.abs()).alias(own(f"distance{at}")))
+        found.append(summed(apart.abs()).alias(own(f"distance{number}")))
     return found
 
 
@@ -300,9 +303,15 @@ def _amounts_of(found: pl.DataFrame, plan: Plan) -> RawAmounts:
 
     adding = plan.adding
     return RawAmounts(
-        {name: found[own(f"total{at}")].to_list() for at, name in enumerate(adding.columns)},
-        {pair: product(at) for at, pair in enumerate(adding.products)},
-        {pair: found[own(f"distance{at}")].to_list() for at, pair in enumerate(adding.distances)},
+        {
+            name: found[own(f"total{number}")].to_list()
+            for number, name in enumerate(adding.columns)
+        },
+        {pair: product(number) for number, pair in enumerate(adding.products)},
+        {
+            pair: found[own(f"distance{number}")].to_list()
+            for number, pair in enumerate(adding.distances)
+        },
     )
 
 
@@ -342,7 +351,9 @@ def _counted(found: pl.DataFrame, plan: Plan) -> PartialCounts:
     people = found[own("people")].to_list()
     check_people(sum(people))
     return PartialCounts(
-        keys=tuple(_raw_key(key, found[own(f"key{at}")]) for at, key in enumerate(plan.keys)),
+        keys=tuple(
+            _raw_key(key, found[own(f"key{number}")]) for number, key in enumerate(plan.keys)
+        ),
         kept=found[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
         measures=Measures(
             rows=found[own("rows")].to_numpy(),

@@ -60,8 +60,8 @@ class ScoreCounter:
         scores = scores + 0.0  # -0.0 is 0.0
         finest = bins_of(scores)
         terms, load = self._terms(scores, people)
-        for at, keys in enumerate(self._groupings):
-            self._reopen(at, tuple(columns[key][1] for key in keys), load)
+        for number, keys in enumerate(self._groupings):
+            self._reopen(number, tuple(columns[key][1] for key in keys), load)
         self._make_room(int(finest.min()), int(finest.max()))
         place = (finest >> self._shift) - self._base
         np.minimum.at(self._low, place, scores)

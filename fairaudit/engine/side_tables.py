@@ -28,7 +28,9 @@ class KeyCodes:
 
     def __init__(self, plan: Plan, wanted: Iterable[Key]) -> None:
         some = {*wanted}
-        self._names = {key: own(f"key{at}") for at, key in enumerate(plan.every_key) if key in some}
+        self._names = {
+            key: own(f"key{number}") for number, key in enumerate(plan.every_key) if key in some
+        }
         self._axes = {key: texts() for key in self._names if key.edges is None}
 
     def coded(self, rows: pl.DataFrame) -> dict[Key, pa.Array]:

@@ -339,11 +339,11 @@ class Exact(Sums):
         large = np.rint(weights * 10**6).astype(np.int64) * (coarse // 10**6)
         fixed = np.where(weights < LARGE, nearest, large)
         exact = fixed, np.rint(tiny * fine).astype(np.int64)
-        for at, (one, whole, scale) in enumerate(
+        for number, (one, whole, scale) in enumerate(
             zip((weights, tiny), exact, WEIGHT_SCALES, strict=True)
         ):
             error = float(np.abs(one * scale - whole).max())
-            self._errors[at] = max(self._errors[at], error)
+            self._errors[number] = max(self._errors[number], error)
         self._largest = max(self._largest, float(weights.max()))
         roots = (
             np.rint(one * scale).astype(np.int64).astype(object)

@@ -50,7 +50,7 @@ class TableCounter:
         width = math.prod(len(self._levels[key]) for key in self._tail)
         last: dict[Key, Ints] = {}
         head: tuple[tuple[Key, ...], Ints] | None = None
-        for at, keys in enumerate(self._tables):
+        for number, keys in enumerate(self._tables):
             own = keys[: len(keys) - len(self._tail)]
             if head is None or head[0] != own[:-1]:
                 head = own[:-1], self._flat([codes[key] for key in own[:-1]], own[:-1])
@@ -59,7 +59,7 @@ class TableCounter:
                 if own[-1] not in last:
                     last[own[-1]] = codes[own[-1]] * width + tail
                 end, size = last[own[-1]], width * len(self._levels[own[-1]])
-            self._count(at, head[1] * size + end, people, weights)
+            self._count(number, head[1] * size + end, people, weights)
 
     def closed(self) -> TableCounts:
         """All that was counted; raises `too_wide` where there is no room for it."""

@@ -88,7 +88,7 @@ TABLE_METRICS: tuple[TableMetric, ...] = (
     inequality.BETWEEN_GROUPS,
     *numeric_attributes.TABLE_METRICS,
 )
-"""The measures of a whole table."""
+"""The metrics of a whole table."""
 
 CATALOGUE: tuple[Metric, ...] = (*GROUP_METRICS, *DISPARITIES, *TABLE_METRICS)
 """Everything a spec can name under `metric`, in display order."""
@@ -112,13 +112,19 @@ def find_comparison(name: str) -> Comparison | None:
     return _COMPARISONS.get(name)
 
 
-def list_requirements(asked: Metric) -> frozenset[Requirement]:
-    """What a measure is made of, where the spec has it."""
-    parts = [metric for metric, _ in asked.parts] if isinstance(asked, Disparity) else [asked]
+def list_requirements(requested: Metric) -> frozenset[Requirement]:
+    """What a spec must have for a metric: what its parts require."""
+    parts = (
+        [metric for metric, _ in requested.parts]
+        if isinstance(requested, Disparity)
+        else [requested]
+    )
     options = [
-        one for part in parts for one in (part.options if isinstance(part, FirstOf) else (part,))
+        option
+        for part in parts
+        for option in (part.options if isinstance(part, FirstOf) else (part,))
     ]
-    return frozenset().union(*(one.requirements for one in options))
+    return frozenset().union(*(option.requirements for option in options))
 
 
 def find_unsupported(name: str) -> UnsupportedMetric | None:
@@ -129,7 +135,7 @@ def find_unsupported(name: str) -> UnsupportedMetric | None:
 def suggest(name: str) -> str:
     """The end of a message about an unknown metric: why it is none, or what is spelt alike.
 
-    Names that share no more than a word such as `fairness` with it are not told.
+    Names that share no more than a word such as `fairness` with it are not suggested.
     """
     known = find_unsupported(name)
     if known is not None:
@@ -141,12 +147,12 @@ def suggest(name: str) -> str:
 _GENERIC = frozenset(
     {"fairness", "parity", "equality", "difference", "ratio", "rate", "gap", "score", "index"}
 )
-"""Words that say nothing of which measure is meant."""
+"""Words that do not tell metrics apart."""
 _AKIN = 0.6
 
 
 def _is_akin(name: str, other_name: str) -> bool:
-    """Whether two names are alike in the words that tell measures apart."""
+    """Whether two names are alike in the words that tell metrics apart."""
     words, other_words = (
         "_".join(word for word in text.casefold().split("_") if word not in _GENERIC) or text
         for text in (name, other_name)
@@ -155,7 +161,7 @@ def _is_akin(name: str, other_name: str) -> bool:
 
 
 def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
-    """The measure that compares one quantity, as `compare:` in a spec asks."""
+    """The disparity of a metric by a comparison, as `compare:` in a spec asks."""
     return Disparity(
         id=metric.id,
         title=f"{metric.title}, {comparison.title[0].lower()}{comparison.title[1:]}",
@@ -179,12 +185,10 @@ __all__ = [
     "NO_MINIMUM",
     "NO_PARAMETERS",
     "PREFERENCES",
-    "TABLE_METRICS",
     "UNSUPPORTED_METRICS",
     "Average",
     "Better",
     "Bounds",
-    "CatalogueEntry",
     "Comparison",
     "ComparisonShape",
     "Disparity",

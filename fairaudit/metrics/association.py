@@ -18,7 +18,8 @@ from fairaudit.metrics.terms import Minimum, Parameters
 
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _BIASED = (
-    "Never below 0, so chance alone lifts it: by about (groups - 1)(classes - 1) / (2 n ln 2) bits."
+    "Never below 0, so biased upwards by chance: by about (groups - 1)(classes - 1) / (2 n ln 2) "
+    "bits."
 )
 
 

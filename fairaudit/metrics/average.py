@@ -239,7 +239,7 @@ def settle(values: GroupValues, settled: Marks) -> GroupValues:
 def exclude_lone_strata(
     averages: StratifiedAverages, table: GroupTable, people: Floats
 ) -> StratifiedAverages:
-    """An average with the people of strata of one group told as off support.
+    """An average that counts the people of strata of one group as off support.
 
     They weigh, but nobody there can differ: where all strata are such, there is no value, as a
     pass would say of groups that were never compared.

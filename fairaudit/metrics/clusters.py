@@ -32,7 +32,7 @@ _ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PooledClusters:
-    """Whose clusters stand beside each group: `everybody` times all, `own` times the group `index`.
+    """Pooled groups by their clusters: `everybody` times all, and `own` times the group `index`.
 
     `weights` are the marks [Y] of positive labels and [P] of positive classes, by which cells are
     counted.
@@ -48,7 +48,7 @@ class PooledClusters:
     index: Ints | None = None
 
     def at(self, index: Ints) -> PooledClusters:
-        """The group that `index` [Z, 1] names, beside each group."""
+        """The group that `index` [Z, 1] names, aligned with each group."""
         return replace(self, everybody=0, own=1, index=index)
 
     def rest(self) -> PooledClusters:
@@ -89,7 +89,7 @@ class PooledClusters:
 class ClusterTotals:
     """Sums over clusters of y y', y n' and n n' for all columns (stratum, group): sparse [ZG, ZG].
 
-    `clusters` [Z, G] are those in which the crowd has somebody.
+    `clusters` [Z, G] are those in which the pooled groups have somebody.
     """
 
     hits: Any
@@ -99,7 +99,7 @@ class ClusterTotals:
     pooled: PooledClusters
 
     def product(self, other: ClusterTotals, share: Floats, other_share: Floats) -> Floats:
-        """The sum over clusters of both crowds' residuals multiplied, [Z, G].
+        """The sum over clusters of the products of both sides' residuals, [Z, G].
 
         `share` and `other_share` are those about which they are taken.
         """
@@ -188,7 +188,7 @@ class ClusteredShare:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AveragedShare:
-    """A share averaged over strata, beside the one that it is compared with: [1, G].
+    """A share averaged over strata, and its correlation with its reference's: [1, G].
 
     `with_other` is the correlation of both, `effective_n` how many independent rows would tell as
     much.
@@ -230,7 +230,7 @@ def small_sample_factor(clusters: Floats) -> Floats:
 
 
 def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Floats:  # noqa: ANN401  # sparse
-    """A' M b for every column, a and b being the two crowds beside it: [Z, G]."""
+    """A' M b for every column, a and b being the two sides: [Z, G]."""
     strata, _, _, groups = first.table.shape
     whole, rows, columns = _margins(matrix, strata, groups)
     i, j = (_places(clusters, strata, groups) for clusters in (first, second))
@@ -254,7 +254,7 @@ def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Flo
 
 
 def _places(clusters: PooledClusters, strata: int, groups: int) -> Ints:
-    """The column of the group that a crowd is made of, beside each group: [Z, G]."""
+    """The column of the group that each group is compared with: [Z, G]."""
     own = np.arange(groups) if clusters.index is None else clusters.index
     start = (np.arange(strata) * groups)[:, None]
     return np.broadcast_to(start + own, (strata, groups))
@@ -327,7 +327,7 @@ def _totals(pooled: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
 
 
 def _clusters_of(clusters: PooledClusters, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401
-    """In how many clusters a crowd has somebody, [Z, G]."""
+    """In how many clusters the pooled groups have somebody, [Z, G]."""
     own = np.asarray(there.sum(axis=0), dtype=np.int64).reshape(strata, groups)
     if not clusters.everybody:
         return np.asarray(own.reshape(-1)[_places(clusters, strata, groups)])

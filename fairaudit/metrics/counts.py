@@ -180,8 +180,8 @@ class GroupCounts:
 
     `classes` [Z, P, G] is the mass of each class of the outcome, `answered` [Z, G] the people who
     have one of them, whatever they weigh; `sums` are those of the numbers that belong to it,
-    `scores` the histogram of its score. `by_class` holds a tally for each class
-    against the rest, where a measure averages over classes. `clusters` tells whose clusters stand
+    `scores` the histogram of its score. `by_class` holds the counts of each class
+    against the rest, where a metric averages over classes. `clusters` tells whose clusters stand
     beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
     known.
     """
@@ -201,21 +201,21 @@ class GroupCounts:
     unknown_clusters: bool = False
 
     def overall(self) -> GroupCounts:
-        """Everybody in the stratum, the group included, beside each group."""
+        """Everybody in the stratum, the group included, aligned with each group."""
         return self.changed(
             lambda cell: np.broadcast_to(cell.sum(axis=-1, keepdims=True), cell.shape),
             self.clusters and self.clusters.overall(),
         )
 
     def rest(self) -> GroupCounts:
-        """Everybody else in the stratum, beside each group."""
+        """Everybody else in the stratum, aligned with each group."""
         return self.changed(
             lambda cell: cell.sum(axis=-1, keepdims=True) - cell,
             self.clusters and self.clusters.rest(),
         )
 
     def everywhere(self) -> GroupCounts:
-        """Everybody in all known strata, beside each group of each stratum."""
+        """Everybody in all known strata, aligned with each group of each stratum."""
 
         def total(cell: Cell) -> Cell:
             everybody = cell[self.known_strata].sum(axis=(0, -1), keepdims=True)
@@ -224,7 +224,7 @@ class GroupCounts:
         return replace(self.changed(total), unknown_clusters=self.clusters is not None)
 
     def everywhere_else(self) -> GroupCounts:
-        """Everybody in all known strata but the group in its own, beside each group."""
+        """Everybody in all known strata but the group in its own, aligned with each group."""
 
         def others(cell: Cell) -> Cell:
             known = self.known_strata.reshape(-1, *([1] * (cell.ndim - 1)))
@@ -234,7 +234,7 @@ class GroupCounts:
         return replace(self.changed(others), unknown_clusters=self.clusters is not None)
 
     def of_reference(self, index: Ints) -> GroupCounts:
-        """The cells of the group that `index` [Z, 1] names, beside each group."""
+        """The cells of the group that `index` [Z, 1] names, aligned with each group."""
 
         def take(cell: Cell) -> Cell:
             at = index.reshape(len(index), *([1] * (cell.ndim - 1)))
@@ -256,7 +256,7 @@ class GroupCounts:
     def changed(
         self, change: Callable[[Cell], Cell], clusters: PooledClusters | None = None
     ) -> GroupCounts:
-        """Everything counted, changed in the same way; `clusters` are those of the new crowds."""
+        """Everything counted, changed in the same way; `clusters` are those of the new groups."""
         people = self.people.map(change)
         return replace(
             self,

@@ -32,7 +32,7 @@ _BASE_RATES = (
 def _signed(
     metric: GroupMetric, comparison: Comparison, aliases: tuple[str, ...] = ()
 ) -> Disparity:
-    """The quantity of each group against the reference, as fairMLHealth reports it."""
+    """The metric of each group against the reference, as fairMLHealth reports it."""
     verb = "divided by" if comparison.quotient else "minus"
     return Disparity(
         id=f"{metric.id}_{comparison.id}",

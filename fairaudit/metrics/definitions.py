@@ -13,11 +13,11 @@ from fairaudit.metrics.counts import ConfusionCounts
 from fairaudit.metrics.works import Citation
 
 Bounds: TypeAlias = tuple[int | None, int | None]
-"""The least and greatest value a measure can take; None where there is no bound."""
+"""The least and greatest value a metric can take; None where there is no bound."""
 
 
 class Requirement(StrEnum):
-    """What a measure needs of a spec."""
+    """What a metric requires of a spec."""
 
     LABEL = "label"
     PREDICTION = "prediction"
@@ -85,8 +85,8 @@ class Example:
     value: Fraction
 
 
-BIASED_BY_CHANCE = "chance alone lifts it, most of all near parity"
-"""Why a measure that is never below parity has no interval."""
+BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
+"""Why a metric that is never below parity has no interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

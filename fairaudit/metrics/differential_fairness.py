@@ -50,7 +50,7 @@ def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Paramet
         # Both are of the same groups, or their difference would be one of groups.
         predicted, labelled = both_known(predicted.takes_part & labelled.takes_part)
     with np.errstate(invalid="ignore"):
-        # Less than an infinite one is no improvement that could be told: it is not known.
+        # A number less an infinite one is not known.
         value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
     return TableValue(
         value,

@@ -1,4 +1,4 @@
-"""The types of measures: how quantities are compared, and how several become one number."""
+"""The types of disparities: how group metrics are compared, and several folded to one number."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ComparisonShape(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
-    """The readings that a comparison sets against each other, aligned [Z, G]."""
+    """The values that a comparison takes, aligned [Z, G]."""
 
     group: GroupValues
     reference: GroupValues
@@ -43,11 +43,11 @@ class Comparison(CatalogueEntry):
 
     `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
     spread: the highest and the lowest, in the order that `highest_first` says. Where values alone
-    do not do, `contrast` takes the readings, and `exact_of` the fractions over / under of both
+    do not do, `contrast` takes both sides, and `exact_of` the fractions over / under of both
     sides, and `error_of` tells what bins hide. `exact_in_strata` takes those fractions of every
     stratum: such a comparison has one value for all strata, and its `contrast` reads the `strata`
-    of the readings. `of_positives`: numbers with a sign must both be positive. `range` are the
-    values it can take where they do not follow from the quantity's. `interval` is that of two
+    of the sides. `of_positives`: numbers with a sign must both be positive. `range` are the
+    values it can take where they do not follow from the metric's. `interval` is that of two
     sides; `maps` where it follows from one to the rest when everybody is the reference.
     """
 
@@ -69,7 +69,7 @@ class Comparison(CatalogueEntry):
     maps: bool = False
 
     def bounds(self, metric: GroupMetric) -> Bounds:
-        """The values it can take when it compares that quantity."""
+        """The values it can take when it compares that metric."""
         if self.range is not None:
             return self.range
         bottom, top = metric.bounds
@@ -116,7 +116,7 @@ REMAINDER = Fold(id="remainder", combine=lambda parts: parts[0] - parts[1])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disparity(CatalogueEntry):
-    """A criterion: one or more quantities, each compared, folded to one number.
+    """A criterion: one or more group metrics, each compared, folded to one number.
 
     `reference` is set where the definition fixes it. `four_fifths`: where the positive is a burden
     the rule applies to the complement rate. `conditional`: it only has a meaning given strata;
@@ -141,7 +141,7 @@ class Disparity(CatalogueEntry):
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """Its parameters, and those of its quantities."""
+        """Its parameters, and those of its metrics."""
         of_parts = dict.fromkeys(name for metric, _ in self.parts for name in metric.takes)
         return (*of_parts, "controls") if self.fitted else tuple(of_parts)
 
@@ -165,7 +165,7 @@ class Disparity(CatalogueEntry):
 
     @property
     def has_other_side(self) -> bool:
-        """Whether the value sets a group beside others; one of `itself` is a comparison already."""
+        """Whether the value compares a group with others; one of `itself` compares already."""
         return self.comparison.id != "itself"
 
     @property
@@ -229,7 +229,7 @@ class Disparity(CatalogueEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMetric(CatalogueEntry):
-    """A measure of a whole table that is no comparison of rates, such as differential fairness.
+    """A metric of a whole table that is no comparison of rates, such as differential fairness.
 
     `interval` gives the ends [Z] of its interval, found by the way that `method` names;
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there

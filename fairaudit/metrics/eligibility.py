@@ -97,7 +97,7 @@ def comparable_strata(table: GroupTable) -> Marks:
 def reference_index(
     reference: Reference, table: GroupTable, value: Floats, n: Ints, takes_part: Marks
 ) -> tuple[Ints | None, Marks]:
-    """The reference group [Z, 1] (None for a crowd) and where it can be used, [Z, 1].
+    """The reference group [Z, 1] (None for pooled groups) and where it can be used, [Z, 1].
 
     `value`, `n` (people in the denominator) and `takes_part` are [Z, G].
     """

@@ -1,4 +1,4 @@
-"""Asking one measure of one table: its values, who was compared with whom, what is missing."""
+"""Evaluates one metric on one table: its values, and who was compared with whom."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fairaudit.metrics.terms import NO_GROUP, Reference, ReferencePolicy, Terms
 
 
 def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
-    """The values of a measure on a table, on the given terms."""
+    """The values of a metric on a table, on the given terms."""
     if terms.at is not None:
         return _at_threshold(metric, table, terms, terms.at)
     if terms.of_class is not None:
@@ -56,7 +56,7 @@ def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
 def evaluate_against(
     metric: Metric, table: GroupTable, terms: Terms, against: GroupTable | None = None
 ) -> Evaluation:
-    """The values of a measure, less those of another outcome where one is given."""
+    """The values of a metric, less those of another outcome where one is given."""
     evaluation = evaluate(metric, table, terms)
     return evaluation if against is None else _less(evaluation, evaluate(metric, against, terms))
 
@@ -69,7 +69,7 @@ def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
         return None if side is None or two is None else side - two
 
     with np.errstate(invalid="ignore"):
-        # Less than an infinite one is no improvement that could be told: it is not known.
+        # A number less an infinite one is not known.
         value = np.where(np.isinf(other.value), np.nan, evaluation.value - other.value)
     value = np.where(_same_people(evaluation, other), value, np.nan)
     if evaluation.spread:

@@ -30,15 +30,15 @@ Metric: TypeAlias = GroupMetric | Disparity | TableMetric
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Evaluation:
-    """One measure on one table.
+    """One metric on one table.
 
     `value` is [Z, W]: W = G where each group has a value, 1 for a spread. `first` and `second` are
-    the groups compared (group and reference, or highest and lowest), `NOBODY` for a crowd. `judged`
-    marks the entries that answer: those of groups that take part, other than the reference itself.
-    `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among `names`.
-    `error` [Z, W] bounds what the bins of a score hide. Where strata are averaged, `table` has none
-    left, `strata` is the table that has them, and `averaged` holds their weights. `averaged_parts`
-    are the parts of what was averaged over groups.
+    the groups compared (group and reference, or highest and lowest), `NO_GROUP` for pooled ones.
+    `judged` marks the entries that answer: those of groups that take part, other than the reference
+    itself. `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among
+    `names`. `error` [Z, W] bounds what the bins of a score hide. Where strata are averaged, `table`
+    has none, `strata` is the table that has them, and `averaged` holds their weights.
+    `averaged_parts` are the parts of what was averaged over groups.
     """
 
     metric: Metric
@@ -63,7 +63,7 @@ class Evaluation:
 
     @property
     def leaves(self) -> tuple[Evaluation, ...]:
-        """The evaluations of one quantity each that it is made of."""
+        """The evaluations of one group metric each that it is made of."""
         inner = self.parts or self.averaged_parts
         return tuple(leaf for part in inner for leaf in part.leaves) if inner else (self,)
 
@@ -110,7 +110,7 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
     place: tuple[Ints | None, Marks],
     exact: Callable[[int, int], Fraction | None],
 ) -> Evaluation:
-    """Each group beside its reference: `place` is the index of that, and where it can be used."""
+    """Each group compared with its reference, at `place`: its index, and where it is usable."""
     index, usable = place
     values, against = both_values
     index = np.full((len(usable), 1), NO_GROUP) if index is None else index
@@ -181,7 +181,7 @@ def _fractions(
 
 @memoize
 def _each_class(table: GroupTable) -> GroupCounts:
-    """The tally of a table, with that of each class against the rest."""
+    """The counts of a table, with those of each class against the rest."""
     return replace(
         count_groups(table),
         by_class=tuple(
@@ -193,7 +193,7 @@ def _each_class(table: GroupTable) -> GroupCounts:
 def compute(
     metric: GroupMetric, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS
 ) -> GroupValues:
-    """A quantity in every stratum and group, read once for each table."""
+    """A group metric in every stratum and group, computed once for each table."""
     known, key = _readings(counts), (metric.id, parameters if metric.takes else NO_PARAMETERS)
     if key not in known:
         result = metric.compute(counts, parameters)
@@ -206,14 +206,14 @@ def compute(
 
 
 def counts_for(metric: GroupMetric, table: GroupTable) -> GroupCounts:
-    """The cells of a table as a quantity needs them: some need each class against the rest."""
+    """The cells of a table as a metric needs them: some need each class against the rest."""
     return _each_class(table) if isinstance(metric, Macro) else count_groups(table)
 
 
 def reference_counts(
     counts: GroupCounts, policy: ReferencePolicy, index: Ints | None
 ) -> GroupCounts:
-    """The cells of the reference, beside each group."""
+    """The cells of the reference, aligned with each group."""
     known, key = _others(counts), (policy, b"" if index is None else index.tobytes())
     if key not in known:
         if index is not None:
@@ -226,7 +226,7 @@ def reference_counts(
 
 
 def counts_of_others(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
-    """A crowd that each group is part of, without that group: in its stratum, or in all of them."""
+    """The pooled reference without the group itself: in its stratum, or in all of them."""
     if policy is ReferencePolicy.EVERYBODY:
         return counts.everywhere_else()
     return reference_counts(counts, ReferencePolicy.REST, None)
@@ -256,7 +256,7 @@ def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fractio
 def exact_value(
     metric: GroupMetric, counts: GroupCounts, parameters: Parameters, z: int, g: int
 ) -> Fraction | None:
-    """A quantity of one group as a fraction, computed once; None where it is none."""
+    """A group metric of one group as a fraction, computed once; None where it is none."""
     known = _fractions(counts)
     key = (metric.id, parameters if metric.takes else NO_PARAMETERS, z, g)
     if key not in known:

@@ -296,18 +296,18 @@ def _sum_text(names: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Macro(GroupMetric):
-    """The plain mean over classes of a quantity, each class against the rest."""
+    """The plain mean over classes of a group metric, each class against the rest."""
 
     base: GroupMetric
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """What the quantity needs, but for a positive class."""
+        """What the metric needs, but for a positive class."""
         return self.base.requirements
 
     @property
     def formula(self) -> str:
-        """The formula in the id of the quantity."""
+        """The formula in the id of the metric."""
         return f"mean over classes of {self.base.id}"
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
@@ -333,7 +333,7 @@ class Macro(GroupMetric):
 
 
 def macro_average(base: GroupMetric) -> Macro:
-    """The macro mean of a quantity, under its own id."""
+    """The macro mean of a group metric, under its own id."""
     words = {
         name: getattr(base, name)
         for name in ("caution", "source", "family", "elsewhere", "bounds", "takes")

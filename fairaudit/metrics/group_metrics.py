@@ -64,7 +64,7 @@ class GroupMetric(CatalogueEntry, ABC):
         return False
 
     def within(self, ends: Ends) -> Ends:
-        """The ends of an interval, none of them where the quantity cannot be."""
+        """The ends of an interval, none of them where the metric cannot be."""
         low, high = self.bounds
         least, most = (-np.inf if low is None else low, np.inf if high is None else high)
         return np.maximum(ends[0], least), np.minimum(ends[1], most)

@@ -82,7 +82,7 @@ class NumberMean(GroupMetric):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstOf(GroupMetric):
-    """The first of several quantities that the data have."""
+    """The first of several group metrics that the data have."""
 
     options: tuple[GroupMetric, ...]
     formula: str
@@ -95,7 +95,7 @@ class FirstOf(GroupMetric):
         return next(option for option in self.options if there(option))
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The reading of the one that is there."""
+        """The values of the metric that the data have."""
         return self._chosen(counts).compute(counts, parameters)
 
     def exact(

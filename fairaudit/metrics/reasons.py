@@ -93,7 +93,7 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
 def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibility:
     """Which rule sets a group aside; one without anybody is eligible, and there is nobody.
 
-    `evaluation` is one of a single quantity, in which the group does not take part.
+    `evaluation` is one of a single metric, in which the group does not take part.
     """
     table, minimum, n = evaluation.table, evaluation.terms.minimum, _counted(evaluation, z, g)
     standing = find_eligibility(table, g, n, minimum, takes_part=False)
@@ -159,7 +159,7 @@ def _counted(evaluation: Evaluation, z: int, g: int) -> int:
 
 
 def undefined_reason(values: GroupValues | None) -> str:
-    """Why a quantity may have no value in a group."""
+    """Why a metric may have no value in a group."""
     metric = None if values is None else values.metric
     return metric.undefined if isinstance(metric, Formula) else "nobody to count"
 

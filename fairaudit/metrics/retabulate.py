@@ -141,7 +141,7 @@ class PairedCounts:
     weighted: bool
 
     def map(self, index: Ints | None) -> PairedCounts:
-        """The group that `index` [Z, 1] names beside each group; all others where it is None."""
+        """The group that `index` [Z, 1] names, aligned with each; all others where it is None."""
 
         def change(cell: Floats) -> Floats:
             if index is None:

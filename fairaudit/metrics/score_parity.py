@@ -18,7 +18,7 @@ def _asked(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Mark
     """The scores of a table, the people with one, and who takes part; both [Z, G]."""
     scores = count_groups(table).scores
     if scores is None:
-        raise ValueError("a measure of scores without a histogram")
+        raise ValueError("a metric of scores without a histogram")
     n = np.asarray(scores.people.sum(axis=(1, 2)))
     return scores, n, np.asarray(table.eligible & (table.n > 0) & minimum.admits(n))
 
@@ -181,7 +181,8 @@ SCORE_PARITY = TableMetric(
     family="score",
     means="The largest difference, over groups and thresholds, between the share of a group and of "
     "everybody that scores at least so much.",
-    caution="Takes no account of who qualifies. With many thresholds chance alone lifts it.",
+    caution="Takes no account of who qualifies. Biased upwards by chance where there are many "
+    "thresholds.",
     no_interval=_PICKED,
     source=works.BEUTEL,
     formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
@@ -198,7 +199,8 @@ SCORE_PARITY_GAP = TableMetric(
     aliases=("kolmogorov_smirnov",),
     family="score",
     means="The largest gap between groups, over thresholds, in the share that scores so much.",
-    caution="Takes no account of who qualifies. With many thresholds chance alone lifts it.",
+    caution="Takes no account of who qualifies. Biased upwards by chance where there are many "
+    "thresholds.",
     no_interval=_PICKED,
     source=works.BEUTEL,
     elsewhere="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",

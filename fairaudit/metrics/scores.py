@@ -107,7 +107,7 @@ class Distribution(Formula):
 
 def _scores(counts: GroupCounts) -> ScoreCounts:
     if counts.scores is None:
-        raise ValueError("a measure of ranks without a histogram")
+        raise ValueError("a metric of ranks without a histogram")
     return counts.scores
 
 
@@ -316,7 +316,7 @@ CALIBRATION_ERROR = Ranked(
     means="The mean distance of a bin's share of positives from its mean score.",
     caution="Biased upwards in small groups: a perfect model shows .137, .032 and .010 at 50, "
     "1,000 and 10,000 people.",
-    no_interval="chance alone lifts it, most of all in small groups",
+    no_interval="biased upwards by chance, most of all in small groups",
     source=works.GUO,
     better=Better.LOWER,
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "

@@ -252,7 +252,7 @@ class _SidesInStrata:
 def _average_to_extreme(
     disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts, average: Average
 ) -> Evaluation:
-    """Each group's average beside the highest or lowest, over strata where all of them occur."""
+    """Each group's average against the highest or lowest, over strata where all of them occur."""
     (metric, comparison), reference = disparity.parts[0], terms.reference
     assert reference is not None
 
@@ -298,7 +298,7 @@ def _average_to_extreme(
 
 
 def _beside_every_group(values: GroupValues, g: int) -> GroupValues:
-    """The average of one group, beside every group."""
+    """The average of one group, aligned with every group."""
     of_all = values.ends
 
     def beside_all(array: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
@@ -321,7 +321,7 @@ def _beside_every_group(values: GroupValues, g: int) -> GroupValues:
 
 
 def _of_column(group_values: GroupValues, g: int) -> GroupValues:
-    """What is known of a share in the strata of one group, beside every group."""
+    """The values of one group in the strata, aligned with every group."""
 
     def beside_all(values: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
         return None if values is None else np.broadcast_to(values[:, g : g + 1], values.shape)

@@ -102,7 +102,7 @@ NO_MINIMUM = Minimum()
 
 
 NO_GROUP = -1
-"""The index that stands for no single group: a crowd (rest, overall), or no witness."""
+"""The index of no single group: pooled groups (rest, overall), or no witness."""
 
 
 class ReferencePolicy(StrEnum):
@@ -129,7 +129,7 @@ INCLUDING_GROUP = frozenset({ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY}
 
 
 EXTREME_REFERENCES = frozenset({ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST})
-"""References that chance has a part in picking."""
+"""References that are chosen from the same data as they are compared on."""
 
 
 SINGLE_REFERENCES = frozenset(

@@ -54,20 +54,22 @@ def group_axis(
         {place[UNKNOWN]} if policy is MissingPolicy.SHOW and UNKNOWN in place else ()
     )
     codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
-    if attribute.reference and not attribute.bins and attribute.reference.value not in levels:
-        hint = did_you_mean(attribute.reference.value, levels)
-        findings.faults.append(
-            attribute.reference.fault(
-                f"the reference {quoted(attribute.reference.value)} is no level of {attribute.name}"
-                f"{hint or '; there are ' + listing(levels)}"
-            )
-        )
+    _check_reference(attribute, levels, findings)
     nothing = np.zeros(len(raw), dtype=np.bool_)
     key = KeyColumn(attribute.name, role, levels, unknown)
     rule = "protected" if is_protected else "strata"
     return Axis(
         key, codes, attribute.column.value, rule, policy, missing, nothing, attribute.unknown
     )
+
+
+def _check_reference(attribute: Protected, levels: Sequence[str], findings: Findings) -> None:
+    """Adds a fault where the declared reference is no level of the data."""
+    reference = attribute.reference
+    if reference is not None and not attribute.bins and reference.value not in levels:
+        hint = did_you_mean(reference.value, levels) or f"; there are {listing(levels)}"
+        message = f"the reference {quoted(reference.value)} is no level of {attribute.name}{hint}"
+        findings.faults.append(reference.fault(message))
 
 
 def candidate_axis(raw_key: RawKey) -> Axis:

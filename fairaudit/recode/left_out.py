@@ -239,7 +239,8 @@ def _dropped_values(
                 verb = "looks" if len(alike) == 1 else "look"
                 yield Notice(
                     f"{outcome.name}: {listing(alike)} {verb} like the {sign} "
-                    f"{quoted(text.value)}, and `others: drop` leaves them out; add to `{sign}` what means the same",
+                    f"{quoted(text.value)}, and `others: drop` leaves them out; add to `{sign}` "
+                    "what means the same",
                     Subjects.NOBODY,
                 )
 

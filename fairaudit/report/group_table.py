@@ -15,6 +15,7 @@ whoever reads the log. The Parquet is for programs: typed by its schema, texts a
 from __future__ import annotations
 
 import csv
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +23,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeAlias
-
-from pydantic_core import to_json
 
 from fairaudit import names
 from fairaudit.cube import Group
@@ -225,7 +224,9 @@ def stated(value: float | None) -> tuple[float | None, str]:
 
 
 def _said(parameters: Mapping[str, Any]) -> str | None:
-    return to_json(dict(parameters)).decode() if parameters else None
+    if not parameters:
+        return None
+    return json.dumps(dict(parameters), ensure_ascii=False, separators=(",", ":"))
 
 
 def render_csv(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows

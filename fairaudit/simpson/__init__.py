@@ -5,27 +5,21 @@ values") made exact: decided on complete cases and on the strata where both grou
 """
 
 from fairaudit.simpson.records import (
-    CombinedStrata,
-    ExplainedShare,
     GroupRate,
     PairChoice,
     Reversal,
     ReversalKind,
     ReversalScan,
     ScanResult,
-    Stratum,
 )
 from fairaudit.simpson.scanning import scan_reversals
 
 __all__ = [
-    "CombinedStrata",
-    "ExplainedShare",
     "GroupRate",
     "PairChoice",
     "Reversal",
     "ReversalKind",
     "ReversalScan",
     "ScanResult",
-    "Stratum",
     "scan_reversals",
 ]

@@ -3,7 +3,6 @@
 from fairaudit.subgroups.counting import MOST_DEEP, SubgroupSearch
 from fairaudit.subgroups.search import (
     Discovery,
-    ParentGroup,
     SearchedRate,
     Subgroup,
     Subgroups,
@@ -14,7 +13,6 @@ from fairaudit.subgroups.search import (
 __all__ = [
     "MOST_DEEP",
     "Discovery",
-    "ParentGroup",
     "SearchedRate",
     "Subgroup",
     "SubgroupSearch",

@@ -105,10 +105,11 @@ def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     told_rates = (POSITIVE_PREDICTIVE_VALUE, TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE, BASE_RATE)
     yield Notice(
         f"{', '.join(check.id for check in checks)}: PPV, FPR and TPR cannot all be equal while "
-        f"base rates differ ({names[larger]} {base[larger]:.1%}, {names[smaller]} {base[smaller]:.1%}), so "
-        "these checks hold together only as far as their limits leave room: with the PPV "
-        f"({precision:.1%}) and the TPR ({recall:.1%}) of {names[larger]}, the FPR of {names[smaller]} "
-        f"would {would}, where that of {names[larger]} is {fp[larger] / (fp + tn)[larger]:.1%}",
+        f"base rates differ ({names[larger]} {base[larger]:.1%}, {names[smaller]} "
+        f"{base[smaller]:.1%}), so these checks hold together only as far as their limits leave "
+        f"room: with the PPV ({precision:.1%}) and the TPR ({recall:.1%}) of {names[larger]}, the "
+        f"FPR of {names[smaller]} would {would}, where that of {names[larger]} is "
+        f"{fp[larger] / (fp + tn)[larger]:.1%}",
         Subjects.ROW,
         (NoticeRate(rate.id, table.of, table.by) for rate in told_rates),
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairaudit.cube import GroupTable
+from fairaudit.estimate import Estimate
 from fairaudit.evidence import build_estimate, find_intervals, find_parts, find_significances
 from fairaudit.metrics import (
     NO_GROUP,
@@ -105,14 +106,9 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
         for g, group in enumerate(table.groups):
             if not people[z][g]:
                 continue
-            estimate = build_estimate(reading, z, g, request.terms.inference.alpha)
+            estimate = _estimate_rate(evaluation, z, g)
             if (z, g) in tests:
                 estimate = replace(estimate, significance=tests[z, g])
-            if evaluation.error is not None:
-                estimate = replace(estimate, error=float(evaluation.error[z, g]))
-            if math.isnan(estimate.value):
-                reason = f"{rate.id}: {undefined_reason(reading)} in {describe_group(group)}"
-                estimate = replace(estimate, reason=reason)
             rows.append(
                 RateRow(
                     metric=rate.id,
@@ -132,7 +128,27 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
                     averaged=averaged,
                 )
             )
-    favourable = None if terms.of_class is not None else table.favourable
+    return _sort_worst_first(rows, rate, evaluation)
+
+
+def _estimate_rate(evaluation: Evaluation, z: int, g: int) -> Estimate:
+    """The rate of one group, with a reason where it has none."""
+    values = _get_values(evaluation)
+    estimate = build_estimate(values, z, g, evaluation.terms.inference.alpha)
+    if evaluation.error is not None:
+        estimate = replace(estimate, error=float(evaluation.error[z, g]))
+    if math.isnan(estimate.value):
+        group = describe_group(evaluation.table.groups[g])
+        reason = f"{evaluation.metric.id}: {undefined_reason(values)} in {group}"
+        estimate = replace(estimate, reason=reason)
+    return estimate
+
+
+def _sort_worst_first(
+    rows: list[RateRow], rate: GroupMetric, evaluation: Evaluation
+) -> list[RateRow]:
+    table = evaluation.table
+    favourable = None if evaluation.terms.of_class is not None else table.favourable
     low_is_worse = rate.better.given(favourable=favourable) is not Better.LOWER
     order = list(Eligibility)
 

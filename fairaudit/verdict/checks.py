@@ -178,6 +178,18 @@ class ReversalCheck:
     inference: Annotated[Inference, Member("asked.inference")] = DEFAULT_INFERENCE
     place: Place | None = None
 
+    @property
+    @member()
+    def by(self) -> Grouping:
+        """No columns: it looks at all of them."""
+        return ()
+
+    @property
+    @member()
+    def given(self) -> Grouping:
+        """No columns: it looks at all strata."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class SubgroupCheck:
@@ -191,6 +203,18 @@ class SubgroupCheck:
     warn: Limit | None = None
     fail: Limit | None = None
     place: Place | None = None
+
+    @property
+    @member()
+    def by(self) -> Grouping:
+        """No columns: it looks at all of them."""
+        return ()
+
+    @property
+    @member()
+    def given(self) -> Grouping:
+        """No columns: it looks at all strata."""
+        return ()
 
 
 AnyCheck: TypeAlias = Check | ReversalCheck | SubgroupCheck

@@ -379,9 +379,6 @@ def test_the_number_of_clusters_is_told() -> None:
     again = report_json.read(report_json.parse(text))
     assert (again.provenance.cluster, again.provenance.clusters) == ("c", 40)
     assert report_json.render(again) == text
-    older = json.loads(text)
-    del older["data"]["clusters"], older["data"]["cluster"]
-    assert report_json.read(older).provenance.clusters is None
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

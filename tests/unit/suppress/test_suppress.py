@@ -120,10 +120,11 @@ class Attacker:
             self._read_share(row["metric"], row["of"], place, row)
         for row in plain:
             self._read_relative(row)
-        for row in (*tree["comparisons"], *tree["checks"]):
-            given = row["given"] if isinstance(row["given"], dict) else row["stratum"]
-            if not row.get("averaged_over"):
-                self._read_parts(row, given)
+        for row in tree["comparisons"]:
+            if not row["averaged_over"]:
+                self._read_parts(row, row["given"])
+        for row in tree["checks"]:
+            self._read_parts(row, row["stratum"])
         for row in tree["reversals"]:
             self._read_reversal(row)
         for row in tree["lattice"]:
@@ -496,7 +497,7 @@ def test_a_gap_that_appears_among_few_people_is_left_out(
     assert not any(row.appears for row in published.lattice)
     text = terminal.render(content.document(published))
     assert "first appears  " not in text
-    assert "Where a gap first appears is told only" in text
+    assert "Where a gap first appears is shown only" in text
     assert _attack(published, columns, people, 900) == []
     monkeypatch.setattr(Support, "appearance_values", lambda *_: [])
     monkeypatch.setattr(Redaction, "may_print_value", lambda *_: True)
