@@ -1,4 +1,4 @@
-"""The command line: runs a command, catches its errors and decides the exit code.
+"""The command line: runs a command, catches its errors and returns the exit code.
 
 0 every check passed, or nothing was judged; 1 a check failed or some could not be evaluated; 2 no
 verdict; 3 nothing could be evaluated; 130 interrupted.

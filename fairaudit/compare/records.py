@@ -1,4 +1,4 @@
-"""What changed from one result to another: by how much, how surely, for better or worse."""
+"""The records of a comparison of results, and the rules by which a change is worse or better."""
 
 from __future__ import annotations
 

@@ -27,7 +27,6 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.clusters import FEWEST_CLUSTERS
 from fairaudit.metrics.comparisons import (
-    COHENS_H,
     DIFFERENCE,
     GAP,
     LOG_RATIO,
@@ -41,20 +40,6 @@ from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.intervals import Interval
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.stats import contingency, mover, multiplicity, proportions
-
-_COMPARED = {
-    comparison.id
-    for comparison in (
-        DIFFERENCE,
-        SHORTFALL,
-        RATIO,
-        LOG_RATIO,
-        ODDS_RATIO,
-        COHENS_H,
-        GAP,
-        MIN_RATIO,
-    )
-}
 
 FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} clusters in a group"
 NO_CLUSTER_VARIANCE = "its variance between clusters is not estimated"
@@ -94,7 +79,7 @@ def explain_unknown_variance(evaluation: Evaluation) -> str | None:
     if not isinstance(asked, Disparity):
         return None if asked.id == DIFFERENTIAL_FAIRNESS.id else NO_CLUSTER_VARIANCE
     known = all(
-        isinstance(quantity, Rate) and comparison.id in _COMPARED
+        isinstance(quantity, Rate) and comparison.varies_by_cluster
         for quantity, comparison in asked.parts
     )
     return None if known and not asked.mean and not asked.fitted else NO_CLUSTER_VARIANCE

@@ -44,13 +44,14 @@ class Evidence:
     def significant_beyond(self, is_beyond: IsBeyond) -> Marks:
         """Whether what lies beyond a limit is significant, [Z, W].
 
-        Of a value that is the largest of many not the largest alone counts: any that lies beyond.
+        Where a value is the largest of many, each of them that lies beyond the limit counts.
         """
         if self.tests.beyond is None:
             return np.asarray(self.adjusted < self.inference.alpha)
         p = self.tests.beyond(is_beyond)
-        others = np.fmax(self.inference.correction.bound(p, self.family), self.adjusted)
-        adjusted = np.where(p <= self.tests.p, self.adjusted, others)
+        bound = np.fmax(self.inference.correction.bound(p, self.family), self.adjusted)
+        # The largest itself keeps its adjusted p-value; for any other the bound holds.
+        adjusted = np.where(p <= self.tests.p, self.adjusted, bound)
         return np.asarray(~np.isnan(p) & (adjusted < self.inference.alpha))
 
     def side_test_leaves_open(self, z: int, w: int) -> bool:
@@ -75,8 +76,8 @@ def correct_families(
     }
     evidence: dict[Hashable, Evidence] = {}
     for name, (evaluation, family) in evaluations.items():
-        of_kind = adjusted[family][_find_kind(evaluation, tests[name])]
-        p = np.where(_count_tests(evaluation, tests[name]), of_kind, np.nan)
+        adjusted_p = adjusted[family][_find_test_key(evaluation, tests[name])]
+        p = np.where(_count_tests(evaluation, tests[name]), adjusted_p, np.nan)
         size, inference = families[family].size, evaluation.terms.inference
         if tests[name].joint:
             p = _adjust_joint_tests(p, tests[name].p, size, evaluation)
@@ -93,7 +94,7 @@ class _Family:
 
     def add(self, evaluation: Evaluation, tests: Tests) -> None:
         """Count the tests of an evaluation; those of a kind that is known already only once."""
-        kind, counted = _find_kind(evaluation, tests), _count_tests(evaluation, tests)
+        kind, counted = _find_test_key(evaluation, tests), _count_tests(evaluation, tests)
         self.counted[kind] = self.counted.get(kind, counted) | counted
         # All of a kind have the same p-values, wherever they have one: a ratio may be undefined.
         known = self.p.get(kind, tests.p)
@@ -135,17 +136,17 @@ def _count_tests(evaluation: Evaluation, tests: Tests) -> Marks:
 
 
 def _adjust_joint_tests(adjusted: Floats, p: Floats, family: int, evaluation: Evaluation) -> Floats:
-    """The adjusted p-values of joint tests: the smallest as it is, the others at most that sure.
+    """The adjusted p-values of joint tests: of the smallest as it is, of the others a bound.
 
-    Theirs are multiplied by the size of the family, which no correction exceeds.
+    The bound is theirs times the size of the family (Bonferroni), which no correction exceeds.
     """
     smallest = np.fmax.reduce(adjusted, axis=1, keepdims=True)
-    others = np.maximum(evaluation.terms.inference.correction.bound(p, family), smallest)
+    bound = np.maximum(evaluation.terms.inference.correction.bound(p, family), smallest)
     known = evaluation.judged & ~np.isnan(p) & ~np.isnan(smallest)
-    return np.where(np.isnan(adjusted) & known, others, adjusted)
+    return np.where(np.isnan(adjusted) & known, bound, adjusted)
 
 
-def _find_kind(evaluation: Evaluation, tests: Tests) -> TestKey:
+def _find_test_key(evaluation: Evaluation, tests: Tests) -> TestKey:
     """What makes the tests of two evaluations one: what is tested, of whom, against whom.
 
     A spread is tested by all its groups, so that a difference and a ratio of the same rates are one

@@ -234,7 +234,7 @@ def _compare_to_everybody(
     """Against everybody, the group included: that against the rest, mapped."""
     # Everybody's value is the mean of the groups', weighed by their people.
     adds_up = values.binomial or values.deviation is not None
-    if not comparison.maps or evaluation.averaged is not None or not adds_up:
+    if not comparison.derives_from_rest or evaluation.averaged is not None or not adds_up:
         raise NoInterval("the group is part of everybody")
     terms = evaluation.terms
     assert terms.policy is not None

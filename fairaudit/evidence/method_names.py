@@ -15,7 +15,7 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
-from fairaudit.metrics.comparisons import RANKED
+from fairaudit.metrics.comparisons import ODDS_RATIO
 from fairaudit.metrics.disparities import MAX, MEAN, MIN, ComparisonShape
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.numbers import NumberMean
@@ -32,22 +32,6 @@ _SMALL_GROUPS = (
     "beside groups of fewer than 10 people, that of the others and of every pair (Welch), "
     "corrected for both"
 )
-_COMPARED = {
-    "difference": "Newcombe",
-    "shortfall": "Newcombe",
-    "ratio": "Koopman (Katz on request)",
-    "gap": "Newcombe",
-    "min_ratio": "Koopman",
-    "log_ratio": "Koopman, in logarithms",
-    "odds_ratio": "Woolf, with Gart's ½",
-    "standardized_difference": "Bonett",
-    "cohens_h": "MOVER on the arcsine scale",
-    "normalized": "Koopman of both ratios it is made of, mapped",
-    "correlation": "Bonett, mapped; of shares MOVER by gradients",
-    RANKED.id: "Newcombe, mapped",
-    "ranked_scores": "DeLong",
-}
-"""The interval by the comparison, of two shares where it matters."""
 
 
 def name_interval(metric: Metric) -> str:
@@ -67,9 +51,9 @@ def name_interval(metric: Metric) -> str:
     if metric.reference is ReferencePolicy.HIGHEST:
         return f"Koopman, {SIMULTANEOUS}"
     if part.is_proportion or comparison.contrast is not None or comparison.id == "odds_ratio":
-        name = _COMPARED[comparison.id]
+        name = comparison.interval_name
     elif isinstance(part, Rate) and part.bounds[1] is None:
-        name = _COMPARED["odds_ratio"]
+        name = ODDS_RATIO.interval_name
     else:
         is_mean = (
             _is_number_mean(part)

@@ -120,7 +120,10 @@ DIFFERENCE = Comparison(
     formula="group - reference",
     apply=sub,
     interval=intervals.of_difference,
-    maps=True,
+    derives_from_rest=True,
+    interval_name="Newcombe",
+    worked="{a} - {b}",
+    varies_by_cluster=True,
 )
 RATIO = Comparison(
     id="ratio",
@@ -135,7 +138,10 @@ RATIO = Comparison(
     apply=truediv,
     quotient=True,
     interval=intervals.of_ratio,
-    maps=True,
+    derives_from_rest=True,
+    interval_name="Koopman (Katz on request)",
+    worked="({a}) / ({b})",
+    varies_by_cluster=True,
 )
 GAP = Comparison(
     id="gap",
@@ -148,6 +154,9 @@ GAP = Comparison(
     shape=ComparisonShape.SPREAD,
     apply=sub,
     interval=intervals.of_difference,
+    interval_name="Newcombe",
+    worked="{a} - {b}",
+    varies_by_cluster=True,
 )
 MIN_RATIO = Comparison(
     id="min_ratio",
@@ -163,6 +172,9 @@ MIN_RATIO = Comparison(
     quotient=True,
     highest_first=False,
     interval=intervals.of_ratio,
+    interval_name="Koopman",
+    worked="({a}) / ({b})",
+    varies_by_cluster=True,
 )
 LOG_RATIO = Comparison(
     id="log_ratio",
@@ -177,6 +189,9 @@ LOG_RATIO = Comparison(
     rational=False,
     range=(None, None),
     interval=intervals.of_log_ratio,
+    interval_name="Koopman, in logarithms",
+    worked="ln(({a}) / ({b}))",
+    varies_by_cluster=True,
 )
 ODDS_RATIO = Comparison(
     id="odds_ratio",
@@ -191,6 +206,9 @@ ODDS_RATIO = Comparison(
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
     quotient=True,
     interval=intervals.of_odds_ratio,
+    interval_name="Woolf, with Gart's ½",
+    worked="(({a}) · (1 - {b})) / (({b}) · (1 - {a}))",
+    varies_by_cluster=True,
 )
 COMMON_ODDS_RATIO = Comparison(
     id="common_odds_ratio",
@@ -222,6 +240,7 @@ STANDARDIZED_DIFFERENCE = Comparison(
     contrast=standardized,
     range=(None, None),
     interval=intervals.of_standardized,
+    interval_name="Bonett",
 )
 STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     id="standardized_difference_total",
@@ -250,6 +269,9 @@ COHENS_H = Comparison(
     rational=False,
     range=(-4, 4),
     interval=intervals.of_arcsines,
+    interval_name="MOVER on the arcsine scale",
+    worked="2 asin √({a}) - 2 asin √({b})",
+    varies_by_cluster=True,
 )
 SHORTFALL = Comparison(
     id="shortfall",
@@ -260,7 +282,11 @@ SHORTFALL = Comparison(
     formula="reference - group",
     apply=lambda group, reference: reference - group,
     interval=intervals.of_shortfall,
-    maps=True,
+    derives_from_rest=True,
+    interval_name="Newcombe",
+    worked="{b} - {a}",
+    rises_with_rate=False,
+    varies_by_cluster=True,
 )
 NORMALIZED = Comparison(
     id="normalized",
@@ -274,6 +300,8 @@ NORMALIZED = Comparison(
     exact_of=exact_normalized,
     range=(-1, 1),
     interval=intervals.of_normalized,
+    interval_name="Koopman of both ratios it is made of, mapped",
+    rises_with_rate=False,
 )
 RANKED = Comparison(
     id="ranked",
@@ -287,6 +315,9 @@ RANKED = Comparison(
     apply=lambda group, reference: (1 + reference - group) / 2,
     range=(0, 1),
     interval=intervals.of_ranked_shares,
+    interval_name="Newcombe, mapped",
+    worked="(1 + {b} - {a}) / 2",
+    rises_with_rate=False,
 )
 CORRELATION = Comparison(
     id="correlation",
@@ -300,6 +331,7 @@ CORRELATION = Comparison(
     contrast=correlation,
     range=(-1, 1),
     interval=intervals.of_correlation,
+    interval_name="Bonett, mapped; of shares MOVER by gradients",
 )
 DIVERGENCE = Comparison(
     id="divergence",
@@ -335,6 +367,7 @@ HIGHEST = Comparison(
     formula="highest",
     shape=ComparisonShape.SPREAD,
     apply=lambda highest, lowest: highest,  # noqa: ARG005  # one side is the answer
+    worked="{a}",
 )
 ITSELF = Comparison(
     id="itself",
@@ -346,6 +379,7 @@ ITSELF = Comparison(
     apply=lambda group, reference: group,  # noqa: ARG005  # one side is the answer
     range=(-1, 1),
     interval=intervals.of_itself,
+    worked="{a}",
 )
 
 

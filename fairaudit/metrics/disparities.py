@@ -48,7 +48,10 @@ class Comparison(CatalogueEntry):
     stratum: such a comparison has one value for all strata, and its `contrast` reads the `strata`
     of the sides. `of_positives`: numbers with a sign must both be positive. `range` are the
     values it can take where they do not follow from the metric's. `interval` is that of two
-    sides; `maps` where it follows from one to the rest when everybody is the reference.
+    sides, called `interval_name` where two shares are compared; it `derives_from_rest` where that
+    against everybody follows from that against the rest. `worked` is the formula of both sides `a`
+    and `b`, to be filled in. `rises_with_rate`: the higher the rate of a group, the higher its
+    value. `varies_by_cluster`: its variance is known where rows come in clusters.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -66,7 +69,11 @@ class Comparison(CatalogueEntry):
     of_positives: bool = False
     range: Bounds | None = None
     interval: Callable[[GroupValues, GroupValues, Alpha], Interval | None] | None = None
-    maps: bool = False
+    interval_name: str = ""
+    derives_from_rest: bool = False
+    worked: str = ""
+    rises_with_rate: bool = True
+    varies_by_cluster: bool = False
 
     def bounds(self, metric: GroupMetric) -> Bounds:
         """The values it can take when it compares that metric."""
@@ -201,17 +208,12 @@ class Disparity(CatalogueEntry):
         if self.fold is MEAN_MAGNITUDE:
             return 0, high
         match policy:
-            case ReferencePolicy.HIGHEST if self.follows_the_order:
+            case ReferencePolicy.HIGHEST if self.comparison.rises_with_rate:
                 return low, int(self.ideal)
-            case ReferencePolicy.LOWEST if self.follows_the_order:
+            case ReferencePolicy.LOWEST if self.comparison.rises_with_rate:
                 return int(self.ideal), high
             case _:
                 return low, high
-
-    @property
-    def follows_the_order(self) -> bool:
-        """Whether a group with a higher rate has a higher value."""
-        return self.comparison.id not in {"shortfall", "normalized", "ranked", "ranked_scores"}
 
     @property
     def formula(self) -> str:

@@ -126,7 +126,7 @@ def reference_index(
 
 
 def find_group(groups: Sequence[Group], wanted: Group) -> int:
-    """The index of a group, `NOBODY` where it does not exist; the order of columns is free."""
+    """The index of a group, `NO_GROUP` where it does not exist; the order of columns is free."""
     if wanted in groups:
         return groups.index(wanted)
     return next((at for at, group in enumerate(groups) if dict(group) == dict(wanted)), NO_GROUP)

@@ -351,5 +351,7 @@ RANKED_SCORES = replace(
     error_of=rank_error_between,
     rational=False,
     interval=of_ranked_scores,
+    interval_name="DeLong",
+    worked="",
 )
 """`RANKED` of two histograms."""

@@ -1,4 +1,4 @@
-"""What a spec sets for a metric: parameters, sizes, reference, averages, and how sure to be."""
+"""What a spec sets for a metric: parameters, minimum sizes, reference, averages, corrections."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def family(test: Significance, alpha: float) -> str:
 
 
 def correction(inference: Inference) -> str:
-    """The correction for many tests in words: `Holm's step-down correction`, `uncorrected`."""
+    """The correction for many tests in words: `Holm`, `uncorrected`."""
     is_raw = inference.correction is Correction.NONE
     return "uncorrected" if is_raw else inference.correction.words
 

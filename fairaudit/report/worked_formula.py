@@ -24,20 +24,6 @@ _EXACT = 1e-9
 _DECIMALS = 1e-6
 """How far a formula may be off whose terms are integers, and whose terms are decimals."""
 
-_TEMPLATES = {
-    "difference": "{a} - {b}",
-    "gap": "{a} - {b}",
-    "shortfall": "{b} - {a}",
-    "ratio": "({a}) / ({b})",
-    "min_ratio": "({a}) / ({b})",
-    "log_ratio": "ln(({a}) / ({b}))",
-    "odds_ratio": "(({a}) · (1 - {b})) / (({b}) · (1 - {a}))",
-    "cohens_h": "2 asin √({a}) - 2 asin √({b})",
-    "ranked": "(1 + {b} - {a}) / 2",
-    "highest": "{a}",
-    "itself": "{a}",
-}
-"""A comparison by its id, with its first and second side; each side is `n/m` or a decimal."""
 _FOLDS = {
     "max": "max({})",
     "min": "min({})",
@@ -262,11 +248,10 @@ def _log_ratio(a: Term, b: Term) -> Term:
 
 
 def _compared(comparison: Comparison, a: Term, b: Term, value: float) -> Term | None:
-    template = _TEMPLATES.get(comparison.id)
-    if template is None or comparison.contrast is not None:
+    if not comparison.worked or comparison.contrast is not None:
         return None
     first, second = (a, b) if comparison.highest_first else (b, a)
-    text = template.format(a=first.text, b=second.text)
+    text = comparison.worked.format(a=first.text, b=second.text)
     exact = a.exact and b.exact
     try:
         left, right = first.value, second.value

@@ -1,4 +1,4 @@
-"""The shape of a spec: its keys and their types, and the JSON Schema that editors use.
+"""The shape of a spec: its keys, their types and defaults, and the JSON Schema for editors.
 
 Shorthand is normalised before a field is validated, so there are no unions and every fault is
 reported once.

@@ -1,4 +1,4 @@
-"""A result as it may be published: whatever reveals a small count is suppressed, row by row."""
+"""A result as it may be published: every part of it redacted, the ledger and provenance too."""
 
 from __future__ import annotations
 

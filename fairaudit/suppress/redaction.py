@@ -1,4 +1,4 @@
-"""The rows of a published report: each with its numbers, or without the hidden ones."""
+"""Rows of a published report without hidden numbers: groups, rates, comparisons, findings."""
 
 from __future__ import annotations
 

@@ -53,14 +53,14 @@ def judge(
     evaluation: Evaluation,
     evidence: Evidence | None = None,
     left_out: Sequence[NotEvaluated] = (),
-    could_turn: Sequence[NotEvaluated] = (),
+    could_worsen: Sequence[NotEvaluated] = (),
 ) -> Finding:
     """The finding of a check on an evaluated measure, with what speaks for each value.
 
     Without evidence the check stands alone: its tests are a family of their own. `left_out` are
-    those whom the data has and the evaluation does not, `could_turn` says that rows of theirs could
-    make the check worse. Values that are there and in doubt are not undefined: whatever
-    `undefined` says, they leave a check inconclusive.
+    those whom the data has and the evaluation does not, `could_worsen` says where rows of people
+    who are left out could make the check worse. Values that are there and in doubt are not
+    undefined: whatever `undefined` says, they leave a check inconclusive.
     """
     limit = check.fail or check.warn
     if limit is None:
@@ -68,40 +68,42 @@ def judge(
     evidence = (
         correct_families({check.id: (evaluation, None)})[check.id] if evidence is None else evidence
     )
-    entries, missing = collect_entries(check, evaluation)
-    missing += left_out
+    entries, not_evaluated = collect_entries(check, evaluation)
+    not_evaluated += left_out
     outcome = apply_limits(check, entries, evidence)
-    missing += [
+    not_evaluated += [
         explain_untested(evaluation, entry, outcome.limit, evidence) for entry in outcome.untested
     ]
-    doubts = [*could_turn, *(find_passed_over(check, evaluation) if entries else [])]
+    doubts = [*could_worsen, *(find_passed_over(check, evaluation) if entries else [])]
     if outcome.status is not Status.FAIL:
         doubts += find_hidden_by_few(check, evaluation)
-    open_by = Status.INCONCLUSIVE if doubts else _status_of_missing(check, entries, missing)
+    open_by = Status.INCONCLUSIVE if doubts else _status_of_gaps(check, entries, not_evaluated)
     status = max(outcome.status, open_by, key=list(Status).index)
-    missing += doubts
+    not_evaluated += doubts
     chosen = farthest(outcome.deciding or entries, outcome.limit or limit)
     finding = Finding(
         check=check,
         status=status,
         estimate=None,
         limit=outcome.limit or limit,
-        why="; ".join(dict.fromkeys(_write_reason(item) for item in missing if item.blocks)),
+        why="; ".join(dict.fromkeys(_write_reason(item) for item in not_evaluated if item.blocks)),
         crossed=_list_breaches(evaluation, outcome),
-        not_evaluated=tuple(missing),
+        not_evaluated=tuple(not_evaluated),
         backing=outcome.backing,
         not_cleared=status is not Status.FAIL and _is_beyond_unproven(check, entries, evidence),
     )
     if chosen is None:
         return finding
-    return _tell_in_people(_name_deciding(finding, evaluation, chosen, evidence), evaluation)
+    return _add_people_affected(
+        _add_deciding_value(finding, evaluation, chosen, evidence), evaluation
+    )
 
 
 _UNPROVEN = {
     Backing.NOT_SIGNIFICANT,
     Backing.NOT_CONCLUSIVE,
     Backing.UNTESTED,
-    Backing.ONLY_TOGETHER,
+    Backing.ONLY_TOGETHER,  # groups differ jointly; this one alone is not shown to
 }
 
 
@@ -117,19 +119,15 @@ def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Eviden
     return False
 
 
-def _write_reason(missing: NotEvaluated) -> str:
+def _write_reason(item: NotEvaluated) -> str:
     """The reason, with the stratum it holds in."""
-    return (
-        f"{missing.reason} in {describe_group(missing.stratum)}"
-        if missing.stratum
-        else missing.reason
-    )
+    return f"{item.reason} in {describe_group(item.stratum)}" if item.stratum else item.reason
 
 
-def _status_of_missing(
-    check: Check, entries: Sequence[Entry], missing: Sequence[NotEvaluated]
+def _status_of_gaps(
+    check: Check, entries: Sequence[Entry], not_evaluated: Sequence[NotEvaluated]
 ) -> Status:
-    if not any(item.blocks for item in missing):
+    if not any(item.blocks for item in not_evaluated):
         return Status.PASS
     match check.undefined:
         case OnUndefined.FAIL:
@@ -140,7 +138,7 @@ def _status_of_missing(
             return Status.PASS if entries else Status.SKIPPED
 
 
-def _name_deciding(
+def _add_deciding_value(
     finding: Finding, evaluation: Evaluation, entry: Entry, evidence: Evidence
 ) -> Finding:
     """The finding with the value that decides and those it is about."""
@@ -177,19 +175,21 @@ def _why_infinite(value: float) -> str:
     return "infinite: a positive share against none at all" if math.isinf(value) else ""
 
 
-def _tell_in_people(finding: Finding, evaluation: Evaluation) -> Finding:
+def _add_people_affected(finding: Finding, evaluation: Evaluation) -> Finding:
     """The finding with its gap told in people, and a pass with what it may have missed."""
     metric, limit = evaluation.metric, finding.limit
-    shares = isinstance(metric, Disparity) and len(metric.parts) == 1 and len(finding.parts) == 1
-    crowd = finding.parts[0].second.crowd if shares and finding.parts[0].second else None
-    shares = shares and crowd not in INCLUDING_GROUP
-    reading = evaluation.group_values
-    if not shares or reading is None or not reading.binomial or not isinstance(limit, Limit):
+    is_one_pair = (
+        isinstance(metric, Disparity) and len(metric.parts) == 1 and len(finding.parts) == 1
+    )
+    crowd = finding.parts[0].second.crowd if is_one_pair and finding.parts[0].second else None
+    are_apart = is_one_pair and crowd not in INCLUDING_GROUP
+    values = evaluation.group_values
+    if not are_apart or values is None or not values.binomial or not isinstance(limit, Limit):
         return finding
     assert isinstance(metric, Disparity)
-    thin = None
+    detectable = None
     if finding.status is Status.PASS and evaluation.table.clusters is None:
-        thin = find_detectable_gap(evaluation, limit.below, limit.above)
+        detectable = find_detectable_gap(evaluation, limit.below, limit.above)
     better = Better.HIGHER if metric.four_fifths else _find_better(evaluation)
     people = None
     if better is not Better.NEITHER:
@@ -199,7 +199,7 @@ def _tell_in_people(finding: Finding, evaluation: Evaluation) -> Finding:
         people = count_people_affected(finding.parts[0], allowed, burden=better is Better.LOWER)
         if people is not None and evaluation.table.clusters is not None:
             people = adjust_for_clusters(people, finding.estimate.significance)
-    return replace(finding, practice=people, detectable=thin)
+    return replace(finding, practice=people, detectable=detectable)
 
 
 def _find_better(evaluation: Evaluation, part: int = 0) -> Better:
@@ -248,10 +248,10 @@ def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) ->
         no_interval="" if ends is not None else evidence.intervals.why or TOO_LITTLE_VARIATION,
         significance=evidence.significance(z, w),
     )
-    reading = evaluation.group_values
-    if reading is None or not isinstance(evaluation.metric, GroupMetric):
+    values = evaluation.group_values
+    if values is None or not isinstance(evaluation.metric, GroupMetric):
         return estimate
-    own = build_estimate(reading, z, w, evidence.inference.alpha)
+    own = build_estimate(values, z, w, evidence.inference.alpha)
     return replace(
         estimate,
         numerator=own.numerator,
@@ -283,7 +283,7 @@ def _find_worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: 
         return second if more_is_better else first
     less_than_parity = entry.value < metric.ideal
     spared = metric.four_fifths and not evaluation.table.favourable
-    if spared or not metric.follows_the_order:
+    if spared or not metric.comparison.rises_with_rate:
         less_than_parity = not less_than_parity
     return first if less_than_parity == more_is_better else second
 
