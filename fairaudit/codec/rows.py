@@ -345,6 +345,6 @@ def _refuse_other(tree: Any, follows: Tree) -> None:
     """Raises `Unreadable` where a member is not what follows from the others."""
     for name, value in follows.items():
         if isinstance(value, dict):
-            read_member(tree, name, lambda found, _, value=value: _refuse_other(found, value), {})  # type: ignore[misc]
+            read_member(tree, name, lambda found, _, value=value: _refuse_other(found, value), {})  # type: ignore[misc]  # a lambda with a default has no type
         elif read_member(tree, name, raw, {}) != value:
             refuse(tree[name], "does not follow from the rest", name)

@@ -128,12 +128,12 @@ def warn_of_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
         sides = [_side(part) for part in (labelled, predicted)]
         yield Notice(
             f"{entry.title} by {' × '.join(row.by)} is {entry.estimate.value:.4f}, but the gap "
-            f"turned round: by the label {sides[0]}, by the {predicted.metric} {sides[1]}",
+            f"changed its sign: by the label {sides[0]}, by the {predicted.metric} {sides[1]}",
             Subjects.ANYBODY,
         )
     if len(turned) > _MOST_TURNED:
         more = len(turned) - _MOST_TURNED
-        what = f"Δε: in {more:,} more subsets the largest gap turned round, too"
+        what = f"Δε: in {more:,} more subsets the largest gap changed its sign, too"
         yield Notice(what, Subjects.ANYBODY)
 
 

@@ -126,7 +126,7 @@ def _find_backing(
 def explain_untested(
     evaluation: Evaluation, entry: Entry, limit: Limit | None, evidence: Evidence
 ) -> NotEvaluated:
-    """A value whose side of the limit asks for evidence that cannot be had."""
+    """A value that is not judged: the evidence that its side of the limit requires is missing."""
     group = () if evaluation.spread else evaluation.table.groups[entry.w]
     if evidence.side_test_leaves_open(entry.z, entry.w) and not math.isnan(
         evidence.adjusted[entry.z, entry.w]
@@ -141,10 +141,10 @@ def explain_untested(
     within = limit is not None and not limit.crossed(entry.value, entry.exact)
     # Within a limit only an interval is asked for, so a missing test is not the reason.
     why = ("" if within else evidence.tests.why) or (evidence.intervals.why or TOO_LITTLE_VARIATION)
-    side = "beyond the limit, and the evidence it"
+    side = "beyond the limit, but the required evidence"
     if within:
-        side = "within the limit, and the interval that a pass"
-    reason = f"{side} asks for cannot be had: {why.removeprefix('none: ')}"
+        side = "within the limit, but the interval that a pass requires"
+    reason = f"{side} is unavailable: {why.removeprefix('none: ')}"
     return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
 
 

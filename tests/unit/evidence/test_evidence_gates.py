@@ -168,7 +168,7 @@ def test_one_group_in_doubt_does_not_hide_another_that_is_sure() -> None:
     assert backings == {"sure": "supported", "thin": "not_significant"}
 
 
-# Evidence that cannot be had -----------------------------------------------------------------
+# Evidence that is unavailable ----------------------------------------------------------------
 
 
 def means(fail: dict[str, Any], on: str = "fail", **more: Any) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def means(fail: dict[str, Any], on: str = "fail", **more: Any) -> dict[str, Any]
 def test_what_lies_beyond_without_evidence_to_be_had_is_left_open(on: str, flag: str) -> None:
     one = means({"above": 1, flag: True}, on)
     assert (one["status"], one["backing"]) == ("inconclusive", "untested")
-    assert "beyond the limit, and the evidence it asks for cannot be had" in one["sentence"]
+    assert "beyond the limit, but the required evidence is unavailable" in one["sentence"]
 
 
 @pytest.mark.parametrize("on", ["fail", "warn"])
@@ -196,7 +196,7 @@ def test_what_lies_within_without_an_interval_is_no_pass(on: str) -> None:
     one = means({"above": 9, "conclusive": True}, on)
     assert (one["status"], one["backing"]) == ("inconclusive", "untested")
     assert "on both sides" not in one["sentence"]
-    assert "within the limit, and the interval that a pass asks for cannot be had" in one["reason"]
+    assert "within the limit, but the interval that a pass requires is unavailable" in one["reason"]
     (open_,) = [who for who in one["not_evaluated"] if who["blocks"]]
     assert open_["group"] == {"g": "c"}
 
