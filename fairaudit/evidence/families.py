@@ -13,9 +13,9 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Marks
 from fairaudit.estimate import Significance
-from fairaudit.evidence.intervals import Intervals, find_intervals
-from fairaudit.evidence.significance import has_direct_test, run_tests
 from fairaudit.evidence.tests import IsBeyond, TestKey, Tests
+from fairaudit.evidence.value_intervals import Intervals, find_intervals
+from fairaudit.evidence.value_tests import has_direct_test, run_tests
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
 from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction, Inference
 

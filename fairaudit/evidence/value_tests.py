@@ -14,26 +14,21 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Marks
 from fairaudit.evidence import averages, clusters
-from fairaudit.evidence.interval_tests import invert_intervals
-from fairaudit.evidence.intervals import explain_no_interval, pair_outcomes
-from fairaudit.evidence.simultaneous import has_extreme_interval
-from fairaudit.evidence.spread_tests import run_joint_tests, run_spread_tests, run_table_tests
-from fairaudit.evidence.tests import (
-    IsBeyond,
+from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests
+from fairaudit.evidence.pair_tests import (
     PairFilter,
     Sample,
-    SideTest,
-    Statistic,
-    TestKey,
-    Tests,
     choose_pair_test,
     compare_shares,
     correct_over_pairs,
-    find_test_key,
     make_pair_filter,
     name_share_test,
     smallest_p_to_extreme,
 )
+from fairaudit.evidence.simultaneous import has_extreme_interval
+from fairaudit.evidence.tests import IsBeyond, SideTest, Statistic, TestKey, Tests, find_test_key
+from fairaudit.evidence.tests_by_interval import invert_intervals
+from fairaudit.evidence.value_intervals import explain_no_interval, pair_outcomes
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
