@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence import clusters
 from fairaudit.evidence.pair_tests import (
-    PairFilter,
     PairTest,
     Sample,
     choose_pair_test,
@@ -26,12 +24,18 @@ from fairaudit.evidence.pair_tests import (
     name_share_test,
     smallest_p_of_pairs,
 )
-from fairaudit.evidence.tests import IsBeyond, Statistic, TestKey, Tests, find_test_key
-from fairaudit.evidence.tests_by_interval import invert_intervals
+from fairaudit.evidence.tests import (
+    IsBeyond,
+    JointTest,
+    PairFilter,
+    Tests,
+    find_test_key,
+    stack_strata,
+)
 from fairaudit.metrics import Disparity, Evaluation, GroupValues, TableMetric
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.terms import Inference, TTest
-from fairaudit.stats import contingency, distributions, means, multiplicity
+from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats.contingency import EXPECTED
 
 MOST_PERMUTED = 300
@@ -45,24 +49,6 @@ _FOR_ALL, _FOR_PAIRS = 0.9, 0.1
 
 _LARGE = 10
 """A group of so many people knows its own variance well enough for Welch's F."""
-
-StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
-"""A test statistic: its letter, its value, its degrees of freedom."""
-
-
-@dataclass(frozen=True, slots=True)
-class JointTest:
-    """The test of one stratum that all groups are alike.
-
-    `beyond` gives the p-value of what lies beyond a limit, by the pairs of values that do: of these
-    pairs, or of the large groups where their own extremes are among them. None where one joint test
-    of all groups is the whole.
-    """
-
-    p: float
-    name: str
-    statistic: StratumStatistic | None = None
-    beyond: Callable[[PairFilter], float] | None = None
 
 
 def compare_classes(
@@ -255,13 +241,8 @@ def compare_means(values: GroupValues, z: int, among: Marks, inference: Inferenc
 
 def run_spread_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
     """The tests that all groups that take part are alike."""
-    disparity = evaluation.metric
-    assert isinstance(disparity, Disparity)
     if values.clustered is not None:
         return _run_clustered_tests(evaluation, values)
-    if not values.binomial and values.deviation is None:
-        why = "no test of a mean over groups"
-        return Tests.none(evaluation, why) if disparity.mean else invert_intervals(evaluation)
     joint_tests = run_joint_tests(evaluation, values, weighted=values.weight_sum is not None)
     return _stack_spread_tests(evaluation, values, joint_tests)
 
@@ -311,60 +292,12 @@ def _stack_spread_tests(
     """The joint tests of a spread; those of a mean over groups know of no pair beyond a limit."""
     is_mean = isinstance(evaluation.metric, Disparity) and evaluation.metric.mean
     pair_filter = None if is_mean else lambda is_beyond: make_pair_filter(evaluation, is_beyond)
-    return _stack_strata(joint_tests, find_test_key(values, evaluation), pair_filter)
-
-
-def _stack_strata(
-    joint_tests: Sequence[JointTest],
-    key: TestKey,
-    make_filter: Callable[[IsBeyond], PairFilter] | None = None,
-) -> Tests:
-    """The joint tests of all strata as a column."""
-    names = tuple(dict.fromkeys(test.name for test in joint_tests)) or ("χ²",)
-
-    def beyond(is_beyond: IsBeyond) -> Floats:
-        assert make_filter is not None
-        pair_filter = make_filter(is_beyond)
-        return _column([
-            test.p if test.beyond is None else test.beyond(pair_filter) for test in joint_tests
-        ])  # fmt: skip
-
-    return Tests(
-        _column([test.p for test in joint_tests]),
-        names,
-        _column([names.index(test.name) for test in joint_tests]).astype(np.int64),
-        key,
-        statistic=_stack_statistics([test.statistic for test in joint_tests]),
-        beyond=None if make_filter is None else beyond,
-    )
-
-
-def _column(values: Sequence[float]) -> Floats:
-    return np.array(values, dtype=np.float64).reshape(-1, 1)
-
-
-def _stack_statistics(statistics: Sequence[StratumStatistic | None]) -> Statistic | None:
-    """Those of all strata as columns; NaN where a stratum has another test."""
-    known = next((statistic for statistic in statistics if statistic is not None), None)
-    if known is None:
-        return None
-    letter, _, freedom = known
-    none = (letter, float("nan"), (float("nan"),) * len(freedom))
-    rows = [
-        none if statistic is None or statistic[0] != letter else statistic
-        for statistic in statistics
-    ]
-    columns = zip(*(freedom for *_, freedom in rows), strict=True)
-    return Statistic(letter, _column([value for _, value, _ in rows]), tuple(map(_column, columns)))
+    return stack_strata(joint_tests, find_test_key(values, evaluation), pair_filter)
 
 
 def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
-    """The tests that outcomes are independent of groups; of some measures another one."""
-    if metric.standard_normal:
-        p = np.asarray(distributions.normal_two_sided(evaluation.value))
-        return Tests(p, (metric.title,), key=(metric.id,))
-    if metric.independence is None:
-        return invert_intervals(evaluation)
+    """The tests that outcomes are independent of groups."""
+    assert metric.independence is not None
     terms, table = evaluation.terms, evaluation.table
     gap = clusters.evaluate_rate_gap(evaluation) if table.clusters is not None else None
     if gap is not None and gap.group_values is not None:
@@ -395,7 +328,7 @@ def _run_independence_tests(metric: TableMetric, evaluation: Evaluation, counts:
         for z, groups in enumerate(evaluation.takes_part)
     ]
     key = (metric.independence, metric.information)
-    return _stack_strata(joint_tests, key, None if limited is None else _filter_log_ratios)
+    return stack_strata(joint_tests, key, None if limited is None else _filter_log_ratios)
 
 
 def _take_smallest(tests: Sequence[Tests]) -> Tests:

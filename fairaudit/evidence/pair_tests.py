@@ -15,15 +15,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.evidence.tests import IsBeyond, Tests
+from fairaudit.evidence.tests import IsBeyond, PairFilter, Tests
 from fairaudit.metrics import ComparisonShape, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.evaluation import compare_values
 from fairaudit.metrics.terms import FisherTest, Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity, ranks
 from fairaudit.stats.contingency import EXPECTED
-
-PairFilter: TypeAlias = Callable[[Floats, Floats], Marks]
-"""Which pairs, by the values of both groups, may decide: those beyond a limit."""
 
 PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
 """The p-values of no difference between groups, by two arrays of indices; which are exact."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,6 +18,13 @@ TestKey: TypeAlias = tuple[object, ...]
 
 IsBeyond: TypeAlias = Callable[[Floats], Marks]
 """Which values of a measure lie beyond a limit."""
+
+
+PairFilter: TypeAlias = Callable[[Floats, Floats], Marks]
+"""Which pairs, by the values of both groups, may decide: those beyond a limit."""
+
+StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
+"""A test statistic: its letter, its value, its degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +86,7 @@ class Tests:
             return self.beyond(is_beyond)
         return np.where(is_beyond(value), self.p, np.nan)
 
-    def significance(
+    def significance_at(
         self, z: int, w: int, adjusted: float, family: int, correction: str
     ) -> Significance:
         """The test of one value, with its statistic where it has one."""
@@ -103,8 +110,68 @@ class Tests:
         p = np.where(among, self.p[z], np.nan)
         adjusted, tested = correction.adjust(p).tolist(), np.flatnonzero(~np.isnan(p)).tolist()
         return {
-            w: self.significance(z, w, adjusted[w], len(tested), correction.words) for w in tested
+            w: self.significance_at(z, w, adjusted[w], len(tested), correction.words)
+            for w in tested
         }
+
+
+@dataclass(frozen=True, slots=True)
+class JointTest:
+    """The test of one stratum that all groups are alike.
+
+    `beyond` gives the p-value of what lies beyond a limit, by the pairs of values that do: of these
+    pairs, or of the large groups where their own extremes are among them. None where one joint test
+    of all groups is the whole.
+    """
+
+    p: float
+    name: str
+    statistic: StratumStatistic | None = None
+    beyond: Callable[[PairFilter], float] | None = None
+
+
+def stack_strata(
+    joint_tests: Sequence[JointTest],
+    key: TestKey,
+    make_filter: Callable[[IsBeyond], PairFilter] | None = None,
+) -> Tests:
+    """The joint tests of all strata as a column."""
+    names = tuple(dict.fromkeys(test.name for test in joint_tests)) or ("χ²",)
+
+    def beyond(is_beyond: IsBeyond) -> Floats:
+        assert make_filter is not None
+        pair_filter = make_filter(is_beyond)
+        return _column([
+            test.p if test.beyond is None else test.beyond(pair_filter) for test in joint_tests
+        ])  # fmt: skip
+
+    return Tests(
+        _column([test.p for test in joint_tests]),
+        names,
+        _column([names.index(test.name) for test in joint_tests]).astype(np.int64),
+        key,
+        statistic=_stack_statistics([test.statistic for test in joint_tests]),
+        beyond=None if make_filter is None else beyond,
+    )
+
+
+def _column(values: Sequence[float]) -> Floats:
+    return np.array(values, dtype=np.float64).reshape(-1, 1)
+
+
+def _stack_statistics(statistics: Sequence[StratumStatistic | None]) -> Statistic | None:
+    """Those of all strata as columns; NaN where a stratum has another test."""
+    known = next((statistic for statistic in statistics if statistic is not None), None)
+    if known is None:
+        return None
+    letter, _, freedom = known
+    none = (letter, float("nan"), (float("nan"),) * len(freedom))
+    rows = [
+        none if statistic is None or statistic[0] != letter else statistic
+        for statistic in statistics
+    ]
+    columns = zip(*(freedom for *_, freedom in rows), strict=True)
+    return Statistic(letter, _column([value for _, value, _ in rows]), tuple(map(_column, columns)))
 
 
 def find_test_key(values: GroupValues, evaluation: Evaluation) -> TestKey:
