@@ -482,6 +482,105 @@ def calibration_in_the_large(rows: Rows, _everybody: Rows = ()) -> Number:
     return _mean([(label - score, people) for score, label, people in _judged_scores(rows)])
 
 
+def _inner_scores(rows: Rows) -> list[tuple[float, Fraction, int]] | None:
+    """Return logit, label and people of those who are judged; None if a score is 0, 1 or beyond."""
+    judged = _judged_scores(rows)
+    if any(not 0 < score < 1 for score, _, _ in judged):
+        return None
+    return [(math.log(score / (1 - score)), label, people) for score, label, people in judged]
+
+
+def _labels_of(
+    judged: Sequence[tuple[float, Fraction, int]],
+) -> tuple[list[float], list[float]]:
+    """Return the logits of the positives, and of the negatives."""
+    return [x for x, y, _ in judged if y == 1], [x for x, y, _ in judged if y == 0]
+
+
+def calibration_intercept(rows: Rows, _everybody: Rows = ()) -> Number:
+    """Return a of logit P(y = 1) = a + logit(s), where the expected positives are the observed."""
+    judged = _inner_scores(rows)
+    if not judged or not all(_labels_of(judged)):
+        return None
+    low, high = -100.0, 100.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        expected = sum(people / (1 + math.exp(-middle - x)) for x, _, people in judged)
+        low, high = (middle, high) if expected < sum(y * n for _, y, n in judged) else (low, middle)
+    return (low + high) / 2
+
+
+def calibration_slope(rows: Rows, _everybody: Rows = ()) -> Number:
+    """Return b of logit P(y = 1) = a + b logit(s), by maximum likelihood over the rows."""
+    judged = _inner_scores(rows)
+    if not judged:
+        return None
+    plus, minus = _labels_of(judged)
+    if not plus or not minus or min(plus) >= max(minus) or min(minus) >= max(plus):
+        return None
+
+    def loss(a: float, b: float) -> float:
+        signs = ((a + b * x) * (1 - 2 * float(y)) for x, y, _ in judged)
+        return sum(
+            n * (max(eta, 0) + math.log1p(math.exp(-abs(eta))))
+            for eta, (_, _, n) in zip(signs, judged, strict=True)
+        )
+
+    a, b = 0.0, 1.0
+    for _ in range(500):
+        g0 = g1 = h00 = h01 = h11 = 0.0
+        for x, y, n in judged:
+            p = 1 / (1 + math.exp(-a - b * x))
+            residual, weight = n * (float(y) - p), n * p * (1 - p)
+            g0, g1 = g0 + residual, g1 + x * residual
+            h00, h01, h11 = h00 + weight, h01 + weight * x, h11 + weight * x * x
+        det = h00 * h11 - h01 * h01
+        da, db = (h11 * g0 - h01 * g1) / det, (h00 * g1 - h01 * g0) / det
+        step = 1.0
+        while loss(a + step * da, b + step * db) > loss(a, b) and step > 1e-9:
+            step /= 2
+        a, b = a + step * da, b + step * db
+        if abs(da) + abs(db) < 1e-13:
+            break
+    return b
+
+
+def hosmer_lemeshow(rows: Rows, everybody: Rows) -> Number:
+    """Return Σ (O - E)² / (E (1 - E/n)) over tenths of the rows by score, sparse ones joined."""
+    judged = sorted(_judged_scores(rows))
+    total = sum(people for _, _, people in judged)
+    if not judged or not _is_probability(everybody):
+        return None
+    tenths: dict[int, list[tuple[Fraction, Fraction, int]]] = {}
+    for score, label, people in judged:
+        before = sum(n for other, _, n in judged if other < score)
+        tenths.setdefault(10 * before // total, []).append((score, label, people))
+    parts = [tenths[place] for place in sorted(tenths)]
+    at = 0
+    while len(parts) > 1 and at < len(parts):
+        if not _expects_few(parts[at]):
+            at += 1
+            continue
+        other = at + 1 if at + 1 < len(parts) else at - 1
+        first = min(at, other)
+        parts[first : first + 2] = [parts[first] + parts[first + 1]]
+        at = first
+    if len(parts) < 2:
+        return None
+    value = Fraction(0)
+    for part in parts:
+        n = sum(people for _, _, people in part)
+        observed = _total([(label, people) for _, label, people in part])
+        expected = _total([(score, people) for score, _, people in part])
+        value += (observed - expected) ** 2 / (expected * (1 - expected / n))
+    return value
+
+
+def _expects_few(part: Sequence[tuple[Fraction, Fraction, int]]) -> bool:
+    expected = sum(score * people for score, _, people in part)
+    return min(expected, sum(people for _, _, people in part) - expected) < 5
+
+
 def median_score(everybody: Rows) -> Fraction | None:
     """Return the smallest score up to which at least half of the people with a score lie."""
     scores = sorted(_scores(everybody))
@@ -553,6 +652,9 @@ GROUP: dict[str, Callable[[Rows, Rows], Number]] = {
     "brier": brier,
     "calibration_error": calibration_error,
     "calibration_in_the_large": calibration_in_the_large,
+    "calibration_slope": calibration_slope,
+    "calibration_intercept": calibration_intercept,
+    "hosmer_lemeshow": hosmer_lemeshow,
     "mean_prediction": mean_prediction,
     "mean_label": mean_label,
     "mean_residual": mean_residual,

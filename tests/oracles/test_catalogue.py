@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from random import Random
 from typing import Any
 
 import catalogue_oracle as oracle
@@ -201,6 +203,9 @@ SCORED_GROUPS = [
     "brier",
     "calibration_error",
     "calibration_in_the_large",
+    "calibration_slope",
+    "calibration_intercept",
+    "hosmer_lemeshow",
 ]
 NUMBERED_GROUPS = ["mean_prediction", "mean_label", "mean_residual", "mae", "rmse", "r2"]
 COUNTED_REFERENCES = [
@@ -275,6 +280,15 @@ def test_generalized_entropy_of_any_order(rows: list[Person], alpha: str) -> Non
 def test_numbers_of_groups_by_scores(rows: list[Person]) -> None:
     result = audit(rows, [asked(name) for name in SCORED_GROUPS], **SCORED)
     check_groups(result, rows, {name: name for name in SCORED_GROUPS})
+
+
+@given(rows=people(distinct=8, size=400), seed=st.integers(0, 1000))
+@examples(20)
+def test_calibration_of_many_people(rows: list[Person], seed: int) -> None:
+    draw = Random(seed)
+    inner = [replace(row, score=Fraction(draw.randint(1, 63), 64), people=9) for row in rows]
+    names = ["calibration_slope", "calibration_intercept", "hosmer_lemeshow"]
+    check_groups(audit(inner, names, **SCORED), inner, {name: name for name in names})
 
 
 @given(rows=people(distinct=64, size=60))
