@@ -28,7 +28,7 @@ from fairaudit.evidence.tests import (
     find_test_key,
     make_pair_filter,
 )
-from fairaudit.metrics import Disparity, Evaluation, GroupValues, TableMetric
+from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.stats import distributions, multiplicity
 
@@ -146,7 +146,8 @@ def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     if metric.independence is None:
         return invert_intervals(evaluation)
     terms, table = evaluation.terms, evaluation.table
-    gap = clusters.evaluate_rate_gap(evaluation) if table.clusters is not None else None
+    by_classes = table.clusters is not None and Requirement.CLASSES in metric.requirements
+    gap = clusters.evaluate_rate_gap(evaluation) if by_classes else None
     if gap is not None and gap.group_values is not None:
         return replace(_run_clustered_tests(gap, gap.group_values), beyond=None)
     tests = [
