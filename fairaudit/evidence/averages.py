@@ -14,7 +14,8 @@ import numpy as np
 from fairaudit.arrays import Alpha, Floats, Marks
 from fairaudit.evidence import clusters
 from fairaudit.evidence.joint_tests import compare_means
-from fairaudit.evidence.tests import SideTest, Statistic, Tests, correct_over_pairs, find_test_key
+from fairaudit.evidence.pair_tests import correct_over_pairs
+from fairaudit.evidence.tests import SideTest, Statistic, Tests, find_test_key
 from fairaudit.metrics import (
     NO_GROUP,
     Comparison,

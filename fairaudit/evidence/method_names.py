@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairaudit.evidence.intervals import explain_no_interval
-from fairaudit.evidence.significance import explain_no_test, has_direct_test
 from fairaudit.evidence.simultaneous import SIMULTANEOUS
+from fairaudit.evidence.value_intervals import explain_no_interval
+from fairaudit.evidence.value_tests import explain_no_test, has_direct_test
 from fairaudit.metrics import (
     Disparity,
     FirstOf,

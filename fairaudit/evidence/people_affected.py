@@ -1,4 +1,4 @@
-"""What practitioners ask of two rates: how many people it is about, how thin the evidence is."""
+"""What practitioners ask of two rates: how many people it is about, what gap could go unseen."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class DetectableGap:
 def count_people_affected(
     part: ComparisonPart, allowed: AllowedGap | None = None, *, burden: bool = False
 ) -> PeopleAffected | None:
-    """The practice kit of two rates; None where a side has no counts of people.
+    """Two rates told in people; None where a side has no counts of people.
 
     `allowed` is what the check's own limit allows, None where the value is not beyond one. Where
     the rate is a `burden`, it is told of those who are spared.
@@ -132,7 +132,7 @@ def count_people_affected(
 def adjust_for_clusters(
     people: PeopleAffected, significance: Significance | None
 ) -> PeopleAffected | None:
-    """The kit of rows that come in clusters: as many standard errors apart as their own test says.
+    """The same where rows come in clusters: as many standard errors apart as their own test says.
 
     None where that test is of more than the two groups, or there is none.
     """
@@ -187,14 +187,14 @@ def find_detectable_gap(
     allowed = [_allow_gap(bound, reference.value, comparison) for bound in (below, above)]
     # Of too few clusters there is no size, and so nothing to say of what it would show.
     known = judged & ~np.isnan(reference.value) & ~np.isnan(sizes[0]) & ~np.isnan(sizes[1])
-    excess = [_exceed(gap, wide) for gap, wide in zip(seen, allowed, strict=True)]
-    thin = np.where(known, np.maximum(*excess), -np.inf)
-    if not thin.size or thin.max() <= _NEAR:
+    excesses = [_exceed(gap, wide) for gap, wide in zip(seen, allowed, strict=True)]
+    excess = np.where(known, np.maximum(*excesses), -np.inf)
+    if not excess.size or excess.max() <= _NEAR:
         return None
-    smallest = int(np.argmax(np.where(thin > _NEAR, -values.effective_n, -np.inf)))
-    z, g = np.unravel_index(smallest, thin.shape)
-    down, up = (float(np.broadcast_to(side, thin.shape)[z, g]) for side in seen)
-    n, m = (int(np.broadcast_to(size, thin.shape)[z, g]) for size in sizes)
+    smallest = int(np.argmax(np.where(excess > _NEAR, -values.effective_n, -np.inf)))
+    z, g = np.unravel_index(smallest, excess.shape)
+    down, up = (float(np.broadcast_to(side, excess.shape)[z, g]) for side in seen)
+    n, m = (int(np.broadcast_to(size, excess.shape)[z, g]) for size in sizes)
     table = evaluation.table
     level = float(alpha / comparisons[z, 0])
     return DetectableGap(table.groups[g], table.strata[z], down, up, n, m, level=level)

@@ -244,7 +244,7 @@ def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) ->
         high=None if ends is None else ends[1],
         method=evidence.intervals.method if ends is not None else "",
         no_interval="" if ends is not None else evidence.intervals.why or TOO_LITTLE_VARIATION,
-        significance=evidence.significance(z, w),
+        significance=evidence.significance_at(z, w),
     )
     values = evaluation.group_values
     if values is None or not isinstance(evaluation.metric, GroupMetric):
@@ -288,10 +288,10 @@ def _find_worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: 
 
 def _list_breaches(evaluation: Evaluation, outcome: LimitOutcome) -> tuple[Breach, ...]:
     """All values beyond the limit; where they are very many, not as fractions."""
-    exactly = len(outcome.crossed) <= _MOST_EXACT
+    exactly = len(outcome.breaches) <= _MOST_EXACT
     groups, strata, spread = evaluation.table.groups, evaluation.table.strata, evaluation.spread
     breaches = []
-    for entry, backing in zip(outcome.crossed, outcome.backings, strict=True):
+    for entry, backing in zip(outcome.breaches, outcome.backings, strict=True):
         z, w = entry.z, entry.w
         group = () if spread else groups[w]
         between: tuple[Group, ...] = (group,)

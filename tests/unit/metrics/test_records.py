@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import subprocess
 import sys
 import tomllib
@@ -178,29 +177,6 @@ def test_no_measure_loops_over_groups_in_python(asked: Any) -> None:
     few, many = (calls(table_of(groups), asked) for groups in (40, 4000))
     # A hundred times the groups; a few calls more or less are the collector's.
     assert many < 2 * few
-
-
-def coverage() -> list[list[str]]:
-    """The rows of docs/coverage.md: measure, ids, test."""
-    lines = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
-    return [row for row in rows if row[0] not in {"measure", "---"}]
-
-
-def test_every_measure_of_the_sources_has_a_test_that_exists() -> None:
-    for measure, here, test in coverage():
-        if test == "–":
-            assert here.startswith("not "), measure
-            continue
-        file, _, name = test.strip("`").partition("::")
-        (path,) = (ROOT / "tests").rglob(file)
-        assert f"def {name}(" in path.read_text(encoding="utf-8"), test
-
-
-def test_every_record_of_the_catalogue_has_a_row() -> None:
-    named = {word for _, here, _ in coverage() for word in re.findall(r"`([^`]+)`", here)}
-    missing = {one.id for one in (*CATALOGUE, *COMPARISONS)} - named
-    assert not missing
 
 
 def test_the_ladder_is_drawn_as_it_is_checked() -> None:

@@ -1,0 +1,100 @@
+"""docs/coverage.md held against the catalogue, the schema of a spec and the tests."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+import pytest
+from conftest import ROOT
+
+import fairaudit
+from fairaudit import metrics
+from fairaudit.metrics import CATALOGUE, COMPARISONS
+from fairaudit.spec.schema import REFERENCES
+
+KINDS = {"measure", "test", "table", "figure", "caution", "procedure"}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A row of docs/coverage.md."""
+
+    section: str
+    text: str
+    kind: str
+    here: str
+    test: str
+
+    @property
+    def names(self) -> list[str]:
+        """What stands in backticks: measures, keys of a spec, commands, documents."""
+        return re.findall(r"`([^`]+)`", self.here)
+
+
+def read_statements() -> list[Statement]:
+    statements, section = [], ""
+    for line in (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            section = line.removeprefix("## ")
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if line.startswith("|") and cells[0] != "statement" and not line.startswith("|---"):
+            statements.append(Statement(section, *cells))
+    return statements
+
+
+STATEMENTS = read_statements()
+
+
+def spec_keys() -> set[str]:
+    """Every key and every word of a closed choice that a spec may have."""
+    words = {*REFERENCES}
+
+    def visit(node: object) -> None:
+        if isinstance(node, dict):
+            words.update(node.get("properties", {}))
+            words.update(str(word) for word in node.get("enum", ()))
+            for child in node.values():
+                visit(child)
+        elif isinstance(node, list):
+            for child in node:
+                visit(child)
+
+    visit(json.loads((ROOT / "audit_specs" / "fairaudit.schema.json").read_text(encoding="utf-8")))
+    return words
+
+
+def is_known(name: str, keys: set[str]) -> bool:
+    """Whether a measure, a key of a spec, a command, a function or a document is called that."""
+    if name.startswith("fairaudit "):
+        return name.split()[1] in (ROOT / "README.md").read_text(encoding="utf-8")
+    if name.startswith("fairaudit."):
+        return hasattr(fairaudit, name.removeprefix("fairaudit."))
+    if "/" in name or name.endswith(".md"):
+        return (ROOT / name.partition("#")[0]).is_file()
+    key, _, value = name.partition(": ")
+    if value:
+        return key in keys
+    notion = metrics.find_unsupported(name)
+    return key in keys or metrics.find_entry(name) is not None or notion is not None
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.text)
+def test_a_statement_names_what_is_there_and_a_test_that_exists(statement: Statement) -> None:
+    assert statement.kind in KINDS
+    if statement.test == "–":
+        assert statement.here.startswith("not here: ")
+        assert len(statement.here.split()) > 5, "a reason is a sentence"
+    else:
+        path, _, name = statement.test.strip("`").partition("::")
+        assert f"def {name}(" in (ROOT / "tests" / path).read_text(encoding="utf-8")
+    keys = spec_keys()
+    unknown = [name for name in statement.names if not is_known(name, keys)]
+    assert not unknown
+
+
+def test_every_record_of_the_catalogue_has_a_row() -> None:
+    named = {name for statement in STATEMENTS for name in statement.names}
+    missing = {entry.id for entry in (*CATALOGUE, *COMPARISONS)} - named
+    assert not missing
